@@ -1,0 +1,1 @@
+"""Bytes by key, on disk and in memory. Knows neither CUDA nor compiling."""

@@ -1,0 +1,131 @@
+"""Footprint: the facts of the launch configuration that one compilation read, and the effects it asked for.
+
+A stored artifact is right for a launch exactly if every fact of its footprint equals the launch's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gridjit.compiler.launch_config import Dim3, LaunchConfig
+
+FactValue = bool | int | str | tuple[int, ...] | None
+
+# Every fact that a compilation can read, and how to look it up in a configuration. "launch" says whether there
+# was a configuration at all: a compile outside any launch that asked is no answer for one inside.
+FIELDS: Mapping[str, Callable[[LaunchConfig], FactValue]] = {
+    "griddim": lambda config: config.griddim,
+    "griddim.x": lambda config: config.griddim[0],
+    "griddim.y": lambda config: config.griddim[1],
+    "griddim.z": lambda config: config.griddim[2],
+    "blockdim": lambda config: config.blockdim,
+    "blockdim.x": lambda config: config.blockdim[0],
+    "blockdim.y": lambda config: config.blockdim[1],
+    "blockdim.z": lambda config: config.blockdim[2],
+    "sharedmem": lambda config: config.sharedmem,
+    "cluster": lambda config: config.cluster,
+    "cooperative": lambda config: config.cooperative,
+}
+PRESENCE = "launch"
+# What a mark that names no field stands for when nothing was read.
+MARKABLE = ("griddim", "blockdim", "sharedmem", "cluster", "cooperative")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One thing read: the field, the value it had, and where it was read ("stats.py:14"; not part of equality)."""
+
+    field: str
+    value: FactValue
+    where: str = field(default="", compare=False)
+
+    def holds(self, config: LaunchConfig | None) -> bool:
+        """Return whether config (None: no launch) has this fact."""
+        return current_value(self.field, config) == self.value
+
+    def __str__(self) -> str:
+        place = f", read at {self.where}" if self.where else ""
+        return f"{self.field} {fact_text(self.value)}{place}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hook:
+    """A pre-launch hook that a compile registered: an importable function and its JSON arguments."""
+
+    module: str
+    qualname: str
+    arguments: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effects:
+    """What a launch of the artifact must do besides launching.
+
+    sharedmem: dynamic shared memory the compile required, in bytes (0: what the launch asked for).
+    hooks: pre-launch hooks, run with (kernel, config) before each launch.
+    """
+
+    sharedmem: int = 0
+    hooks: tuple[Hook, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Footprint:
+    """The facts one compilation read, sorted by field and without duplicates."""
+
+    facts: tuple[Fact, ...] = ()
+
+    @classmethod
+    def of(cls, facts: Iterable[Fact]) -> Footprint:
+        """Return the footprint of facts, dropping what a broader fact ("blockdim") already says ("blockdim.x")."""
+        first: dict[str, Fact] = {}
+        for fact in facts:
+            first.setdefault(fact.field, fact)
+        kept = [
+            f for f in first.values() if f.field.partition(".")[0] == f.field or f.field.partition(".")[0] not in first
+        ]
+        return cls(facts=tuple(sorted(kept, key=lambda fact: fact.field)))
+
+    @property
+    def sensitive(self) -> bool:
+        """Whether another launch configuration may need another artifact."""
+        return any(fact.field != PRESENCE for fact in self.facts)
+
+    def matches(self, config: LaunchConfig | None) -> bool:
+        """Return whether every fact equals config's own."""
+        return all(fact.holds(config) for fact in self.facts)
+
+    def first_difference(self, config: LaunchConfig | None) -> Fact | None:
+        """Return the first fact that config does not share, or None."""
+        return next((fact for fact in self.facts if not fact.holds(config)), None)
+
+    def __str__(self) -> str:
+        return ", ".join(f"{f.field} = {fact_text(f.value)}" for f in self.facts if f.field != PRESENCE) or "nothing"
+
+
+def current_value(name: str, config: LaunchConfig | None) -> FactValue:
+    """Return the value of a field in config; a field this version does not know has none, so it never matches."""
+    if name == PRESENCE:
+        return config is not None
+    if config is None or name not in FIELDS:
+        return None
+    return FIELDS[name](config)
+
+
+def fact_text(value: FactValue) -> str:
+    """Return a fact's value as people write it: 128, 8x4, True."""
+    if isinstance(value, tuple):
+        text = "x".join(map(str, value))
+        while text.endswith("x1"):
+            text = text[:-2]
+        return text
+    return str(value)
+
+
+def as_dim3(value: FactValue) -> Dim3:
+    """Return a stored dimension as a 3-tuple; raises ValueError for anything else."""
+    if not isinstance(value, tuple) or len(value) != 3:
+        raise ValueError(f"{value!r} is no (x, y, z)")
+    return (value[0], value[1], value[2])

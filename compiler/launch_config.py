@@ -1,0 +1,102 @@
+"""LaunchConfig: how one launch is shaped. A frozen value, normalized and checked when made."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import SupportsIndex, TypeAlias, cast
+
+from gridjit.compiler.errors import ConfigError
+
+Dim3 = tuple[int, int, int]
+DimLike: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
+
+# CUDA's limits, the same on every architecture since sm_30.
+MAX_GRIDDIM: Dim3 = (2**31 - 1, 65535, 65535)
+MAX_BLOCKDIM: Dim3 = (1024, 1024, 64)
+MAX_BLOCK_THREADS = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchConfig:
+    """The shape of one launch.
+
+    griddim, blockdim: blocks in the grid and threads in a block, as (x, y, z).
+    sharedmem: dynamic shared memory of a block, in bytes.
+    cluster: blocks in a thread-block cluster as (x, y, z), or None.
+    cooperative: whether all blocks must be resident at once (grid-wide sync).
+    """
+
+    griddim: Dim3
+    blockdim: Dim3
+    sharedmem: int = 0
+    cluster: Dim3 | None = None
+    cooperative: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        griddim: DimLike,
+        blockdim: DimLike,
+        sharedmem: SupportsIndex = 0,
+        *,
+        cluster: DimLike | None = None,
+        cooperative: bool = False,
+    ) -> LaunchConfig:
+        """Return the configuration for dimensions given as an int or one to three ints.
+
+        Raises ConfigError naming the dimension and the limit when a value is out of CUDA's range.
+        """
+        block = _dim3("blockdim", blockdim, MAX_BLOCKDIM)
+        threads = block[0] * block[1] * block[2]
+        if threads > MAX_BLOCK_THREADS:
+            raise ConfigError(f"blockdim {block} has {threads} threads; a block holds at most {MAX_BLOCK_THREADS}")
+        return cls(
+            griddim=_dim3("griddim", griddim, MAX_GRIDDIM),
+            blockdim=block,
+            sharedmem=_sharedmem(sharedmem),
+            cluster=None if cluster is None else _dim3("cluster", cluster, MAX_GRIDDIM),
+            cooperative=bool(cooperative),
+        )
+
+    def __str__(self) -> str:
+        parts = [f"grid {dim_text(self.griddim)}", f"block {dim_text(self.blockdim)}"]
+        if self.sharedmem:
+            parts.append(f"{self.sharedmem} bytes shared")
+        if self.cluster:
+            parts.append(f"cluster {dim_text(self.cluster)}")
+        return ", ".join(parts)
+
+
+def dim_text(dim: Dim3) -> str:
+    """Return (128, 1, 1) as '128' and (8, 4, 1) as '8x4', the way people write dimensions."""
+    text = "x".join(map(str, dim))
+    while text.endswith("x1"):
+        text = text[:-2]
+    return text
+
+
+def _dim3(name: str, value: DimLike, limits: Dim3) -> Dim3:
+    items: Sequence[object] = value if isinstance(value, Sequence) else (value,)
+    if not 1 <= len(items) <= 3:
+        raise ConfigError(f"{name} {value!r}: give one to three integers")
+    try:
+        dims = [operator.index(item) for item in cast("Sequence[SupportsIndex]", items)]
+    except TypeError:
+        raise ConfigError(f"{name} {value!r}: dimensions are integers") from None
+    dims += [1] * (3 - len(dims))
+    for axis, dim, limit in zip("xyz", dims, limits, strict=True):
+        if not 1 <= dim <= limit:
+            raise ConfigError(f"{name}.{axis} is {dim}; it must be from 1 to {limit}")
+    return (dims[0], dims[1], dims[2])
+
+
+def _sharedmem(value: SupportsIndex) -> int:
+    try:
+        size = operator.index(value)
+    except TypeError:
+        raise ConfigError(f"sharedmem {value!r}: give a number of bytes") from None
+    if size < 0:
+        raise ConfigError(f"sharedmem is {size}; it must be 0 or more bytes")
+    return size

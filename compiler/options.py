@@ -1,0 +1,53 @@
+"""Options: everything a kernel's author can say about how it is compiled. A frozen value, checked when made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from gridjit.compiler.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """numba.cuda.jit's options that alter the code, under its names.
+
+    debug: check for errors in the kernel (bounds, exceptions) and keep debug information.
+    opt: optimize. fastmath: allow inexact arithmetic. lineinfo: map code to source lines.
+    max_registers: registers a thread may use. launch_bounds: (threads[, blocks per multiprocessor[, cluster]]).
+    lto: link-time optimization. device: a function for kernels to call, not a kernel.
+    inline: "never" or "always", at numba's level; forceinline: at LLVM's.
+    link: paths of files to link. shared_memory_carveout: percent of the L1 cache to use as shared memory, or -1.
+    specialize: launch fields folded into the code ("blockdim", "griddim", "sharedmem").
+    """
+
+    debug: bool = False
+    opt: bool = True
+    fastmath: bool = False
+    lineinfo: bool = False
+    max_registers: int | None = None
+    launch_bounds: tuple[int, ...] | None = None
+    lto: bool = False
+    device: bool = False
+    inline: str = "never"
+    forceinline: bool = False
+    link: tuple[str, ...] = ()
+    shared_memory_carveout: int | None = None
+    specialize: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.inline not in ("never", "always"):
+            raise ConfigError(f"inline={self.inline!r}: one of 'never', 'always'")
+        if unknown := set(self.specialize) - {"blockdim", "griddim", "sharedmem"}:
+            raise ConfigError(f"specialize={sorted(unknown)}: fields are 'blockdim', 'griddim', 'sharedmem'")
+        if self.shared_memory_carveout is not None and not -1 <= self.shared_memory_carveout <= 100:
+            raise ConfigError(f"shared_memory_carveout={self.shared_memory_carveout}: from 0 to 100, or -1")
+
+    @property
+    def fields(self) -> tuple[tuple[str, str], ...]:
+        """The options' part of a key: one labelled field each."""
+        return tuple((f"option.{f.name}", repr(getattr(self, f.name))) for f in fields(self))
+
+    def changed(self) -> dict[str, Any]:
+        """Return the options that differ from their defaults."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}

@@ -1,0 +1,90 @@
+"""Target: what code is made for, and the protocol every code generator follows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from gridjit.compiler.options import Options
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """What code is made for: kind "ptx" with an architecture ("sm_90"), or "host" with a CPU and its features."""
+
+    kind: str
+    arch: str
+    features: str = ""
+
+    def __str__(self) -> str:
+        return self.arch if self.kind == "ptx" else self.kind
+
+    @property
+    def fields(self) -> tuple[tuple[str, str], ...]:
+        """The target's part of a key."""
+        return (("target.kind", self.kind), ("target.arch", self.arch), ("target.features", self.features))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExceptionEntry:
+    """What a kernel's return code stands for: an exception of builtins (or an importable one) and its arguments."""
+
+    module: str
+    qualname: str
+    arguments: tuple[Any, ...] = ()
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkedFile:
+    """A file that is linked into the kernel: its name, what it holds ("ptx", "cubin", "ltoir", "cu", "o", "a", "fatbin")
+    and its bytes, read when the job was made."""
+
+    name: str
+    kind: str
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lowered:
+    """What the front end hands to a target: typed, lowered, not yet code.
+
+    modules: LLVM IR texts in numba-cuda's NVVM dialect, the entry's module first.
+    entry: name of the kernel function in the first module. For "ptx" it is a void kernel marked for NVVM; for
+        "host" it is still `i32 entry(i8** .ret, flattened arguments...)`, its result an exception code (0: none).
+    exceptions: code -> exception.
+    linked: files to link; cooperative: grid-wide synchronization is used.
+    source: (file, first line) of the kernel, for messages.
+    """
+
+    modules: tuple[str, ...]
+    entry: str
+    exceptions: dict[int, ExceptionEntry]
+    linked: tuple[LinkedFile, ...] = ()
+    cooperative: bool = False
+    kernel: str = ""
+    source: tuple[str, int] = ("", 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Code:
+    """What a target makes: an object or cubin, and what is known of it.
+
+    image: the bytes; suffix: their file suffix (".o", ".cubin"); entry: the symbol to launch.
+    resources: plain numbers about it (static shared bytes, registers...), for launches and for people.
+    assembly: text for people (PTX, or the host's assembly), if it was made on the way.
+    """
+
+    image: bytes = field(repr=False)
+    suffix: str
+    entry: str
+    resources: dict[str, int]
+    assembly: str = field(default="", repr=False)
+
+
+class CodeGenerator(Protocol):
+    """Makes code for one target kind. Everything it may look at is a parameter."""
+
+    def generate(self, lowered: Lowered, target: Target, options: Options) -> Code:
+        """Return the code of lowered; raises CompileError or UnsupportedError naming kernel, operation and line."""
+        ...

@@ -1,0 +1,1 @@
+"""The user's call, the device, the launch."""

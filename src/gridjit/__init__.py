@@ -1,0 +1,1 @@
+"""gridjit: a launch-config-aware JIT compiler for GPU kernels, with a specialization cache."""
