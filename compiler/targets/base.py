@@ -37,8 +37,7 @@ class ExceptionEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkedFile:
-    """A file that is linked into the kernel: its name, what it holds ("ptx", "cubin", "ltoir", "cu", "o", "a", "fatbin")
-    and its bytes, read when the job was made."""
+    """A file linked into the kernel: its name, its kind (ptx, cubin, ltoir, cu, o, a, fatbin) and its bytes."""
 
     name: str
     kind: str
