@@ -5,7 +5,7 @@ A stored artifact is right for a launch exactly if every fact of its footprint e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +29,8 @@ FIELDS: Mapping[str, Callable[[LaunchConfig], FactValue]] = {
     "cooperative": lambda config: config.cooperative,
 }
 PRESENCE = "launch"
+# "argument 3" is the value of a number passed to the launch.
+ARGUMENT = "argument "
 # What a mark that names no field stands for when nothing was read.
 MARKABLE = ("griddim", "blockdim", "sharedmem", "cluster", "cooperative")
 
@@ -41,9 +43,9 @@ class Fact:
     value: FactValue
     where: str = field(default="", compare=False)
 
-    def holds(self, config: LaunchConfig | None) -> bool:
-        """Return whether config (None: no launch) has this fact."""
-        return current_value(self.field, config) == self.value
+    def holds(self, config: LaunchConfig | None, args: Sequence[Any] = ()) -> bool:
+        """Return whether a launch of config (None: no launch) with args has this fact."""
+        return current_value(self.field, config, args) == self.value
 
     def __str__(self) -> str:
         place = f", read at {self.where}" if self.where else ""
@@ -93,22 +95,25 @@ class Footprint:
         """Whether another launch configuration may need another artifact."""
         return any(fact.field != PRESENCE for fact in self.facts)
 
-    def matches(self, config: LaunchConfig | None) -> bool:
-        """Return whether every fact equals config's own."""
-        return all(fact.holds(config) for fact in self.facts)
+    def matches(self, config: LaunchConfig | None, args: Sequence[Any] = ()) -> bool:
+        """Return whether every fact equals the launch's own."""
+        return self.first_difference(config, args) is None
 
-    def first_difference(self, config: LaunchConfig | None) -> Fact | None:
-        """Return the first fact that config does not share, or None."""
-        return next((fact for fact in self.facts if not fact.holds(config)), None)
+    def first_difference(self, config: LaunchConfig | None, args: Sequence[Any] = ()) -> Fact | None:
+        """Return the first fact that the launch does not share, or None."""
+        return next((fact for fact in self.facts if not fact.holds(config, args)), None)
 
     def __str__(self) -> str:
         return ", ".join(f"{f.field} = {fact_text(f.value)}" for f in self.facts if f.field != PRESENCE) or "nothing"
 
 
-def current_value(name: str, config: LaunchConfig | None) -> FactValue:
-    """Return the value of a field in config; a field this version does not know has none, so it never matches."""
+def current_value(name: str, config: LaunchConfig | None, args: Sequence[Any] = ()) -> FactValue:
+    """Return the value of a field in a launch; a field this version does not know has none, so it never matches."""
     if name == PRESENCE:
         return config is not None
+    if name.startswith(ARGUMENT):
+        index = int(name[len(ARGUMENT) :])
+        return repr(args[index]) if index < len(args) else None
     if config is None or name not in FIELDS:
         return None
     return FIELDS[name](config)

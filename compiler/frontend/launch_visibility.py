@@ -1,0 +1,37 @@
+"""Makes a compile's ConfigView the answer of numba.cuda.launchconfig, in this thread and for its duration.
+
+numba-cuda keeps that answer in thread-local storage which only its C dispatcher sets: around a call of a dispatcher's
+`_compile_for_args`. So the compile runs inside such a call, on a dispatcher made for nothing else. Functions that
+a library imported from numba.cuda.launchconfig earlier answer too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.view import ConfigView, visible
+
+Result = TypeVar("Result")
+
+# The C dispatcher's settings: fold_args, argument names, defaults, can_fallback, has_stararg, exact_match_required.
+_NOTHING_TO_MATCH = (False, (), (), False, False, False)
+
+
+def while_visible(view: ConfigView, compile_it: Callable[[], Result]) -> Result:
+    """Return compile_it(), with view current in gridjit.launchconfig and in numba.cuda.launchconfig."""
+    numba_cuda()
+    from numba.cuda.cext import _dispatcher
+    from numba.cuda.typeconv.rules import default_type_manager
+
+    class Around(_dispatcher.Dispatcher):  # type: ignore[misc]  # numba is untyped
+        def _compile_for_args(self) -> Result:
+            return compile_it()
+
+    with visible(view):
+        if view.config is None:
+            return compile_it()
+        around = Around.__new__(Around)
+        _dispatcher.Dispatcher.__init__(around, default_type_manager.get_pointer(), 0, *_NOTHING_TO_MATCH)
+        return around._cuda_call(__numba_cuda_launch_config__=view)  # type: ignore[no-any-return]

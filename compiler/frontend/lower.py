@@ -1,0 +1,177 @@
+"""lower: a job and its view of the launch in, typed and lowered LLVM IR out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from gridjit.compiler.errors import CompileError, GridjitError
+from gridjit.compiler.footprint import PRESENCE
+from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.isolation import Isolation, exception_of, isolated
+from gridjit.compiler.frontend.launch_visibility import while_visible
+from gridjit.compiler.frontend.numba_types import numba_arguments
+from gridjit.compiler.frontend.pipeline import kernel_pipeline
+from gridjit.compiler.frontend.rewrites import foreign_rewrites
+from gridjit.compiler.frontend.static_rewrite import install as install_static
+from gridjit.compiler.frontend.vocabulary import install as install_vocabulary
+from gridjit.compiler.options import Options
+from gridjit.compiler.signature import Signature
+from gridjit.compiler.targets.base import ExceptionEntry, LinkedFile, Lowered, Target
+from gridjit.compiler.view import ConfigView
+
+# The architecture whose view of the language the host target takes.
+_HOST_CAPABILITY = (9, 0)
+_ARCH = re.compile(r"sm_(\d+)(\d)([af]?)")
+
+
+def lower(
+    function: Callable[..., Any],
+    signature: Signature,
+    options: Options,
+    target: Target,
+    linked: tuple[LinkedFile, ...],
+    view: ConfigView,
+) -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
+    """Return the kernel lowered for target, and the functions that extensions implemented for it on the way.
+
+    While it runs, view is the launch configuration that this thread sees. Raises CompileError in the user's terms.
+    """
+    install_static()
+    install_vocabulary()
+    if view.config is None and foreign_rewrites():
+        view.read(PRESENCE)  # a foreign rewrite may ask whether there is a launch, and numba-cuda cannot tell us
+
+    def compile_it() -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
+        boundscheck = options.debug and target.kind == "host"
+        with isolated(view, capability(target), boundscheck) as record:
+            result = _run_pipeline(function, signature, options, target)
+            return _lowered(function, result, options, target, linked), _discovered(record)
+
+    try:
+        return while_visible(view, compile_it)
+    except GridjitError:
+        raise
+    except Exception as error:  # numba raises dozens of types; each is the user's kernel not compiling
+        raise CompileError(_message(function, signature, target, error)) from error
+
+
+def capability(target: Target) -> tuple[Any, ...]:
+    """Return numba's compute capability for a target: (9, 0) or (9, 0, "a") for "sm_90a"."""
+    if target.kind == "host":
+        return _HOST_CAPABILITY
+    match = _ARCH.fullmatch(target.arch)
+    if match is None:
+        raise CompileError(f"target {target.arch!r} is no architecture; write it like 'sm_90', or 'host'")
+    major, minor, suffix = match.groups()
+    return (int(major), int(minor), suffix) if suffix else (int(major), int(minor))
+
+
+def _run_pipeline(function: Callable[..., Any], signature: Signature, options: Options, target: Target) -> Any:
+    numba_cuda()
+    from numba.cuda import types, utils
+    from numba.cuda.compiler import compile_extra
+    from numba.cuda.core.callconv import CUDACallConv
+    from numba.cuda.descriptor import cuda_target
+
+    context = cuda_target.target_context
+    with utils.numba_target_override():
+        result = compile_extra(
+            typingctx=cuda_target.typing_context,
+            targetctx=context,
+            func=function,
+            args=numba_arguments(signature),
+            return_type=types.void,
+            flags=_flags(options, target),
+            locals={},
+            pipeline_class=kernel_pipeline(),
+            call_conv=CUDACallConv(context),
+            abi_info={},
+        )
+    result.library.finalize()
+    return result
+
+
+def _flags(options: Options, target: Target) -> Any:
+    from numba.cuda.flags import CUDAFlags
+
+    flags = CUDAFlags()
+    flags.no_compile = True
+    flags.no_cpython_wrapper = True
+    flags.no_cfunc_wrapper = True
+    flags.inline = options.inline
+    flags.error_model = "python" if options.debug else "numpy"
+    flags.fastmath = options.fastmath
+    flags.compute_capability = capability(target)
+    flags.max_registers = options.max_registers
+    flags.lto = options.lto
+    flags.nvvm_options = {"opt": 3 if options.opt else 0, "fastmath": options.fastmath}
+    if options.forceinline:
+        flags.forceinline = True
+    if target.kind == "ptx" and (options.debug or options.lineinfo):
+        flags.debuginfo = True
+        flags.dbg_directives_only = options.lineinfo
+        flags.dbg_extend_lifetimes = options.debug
+    return flags
+
+
+def _lowered(
+    function: Callable[..., Any], result: Any, options: Options, target: Target, linked: tuple[LinkedFile, ...]
+) -> Lowered:
+    library = result.library
+    entry = result.fndesc.llvm_func_name
+    if target.kind == "ptx":
+        _finish_kernel(library.get_function(entry), options)
+    modules = _ordered_modules(library)
+    return Lowered(
+        modules=modules,
+        entry=entry,
+        exceptions=_exception_table(modules),
+        linked=linked,
+        cooperative=bool(library.use_cooperative),
+        kernel=f"{function.__module__}.{function.__qualname__}",
+        source=(function.__code__.co_filename, function.__code__.co_firstlineno),
+    )
+
+
+def _finish_kernel(kernel: Any, options: Options) -> None:
+    """Make the function a void kernel for NVVM; in debug mode its exceptions go to global variables."""
+    from numba.cuda.compiler import kernel_fixup
+    from numba.cuda.cudadrv import nvvm
+
+    kernel_fixup(kernel, options.debug)
+    nvvm.set_launch_bounds(kernel, options.launch_bounds)
+
+
+def _ordered_modules(library: Any) -> tuple[str, ...]:
+    """Return the kernel's module first, the others by text: numba-cuda keeps them in a set."""
+    first = str(library._module)
+    return (first, *sorted(text for text in map(str, library.modules) if text != first))
+
+
+def _exception_table(modules: tuple[str, ...]) -> dict[int, ExceptionEntry]:
+    codes = {int(code) for module in modules for code in re.findall(r"\bi32 (\d{4,10})\b", module)}
+    found = ((code, exception_of(code)) for code in sorted(codes))
+    return {code: _exception_entry(*entry) for code, entry in found if entry is not None}
+
+
+def _exception_entry(exception: Any, arguments: Any, location: Any) -> ExceptionEntry:
+    plain = tuple(a if isinstance(a, str | int | float | bool | None) else repr(a) for a in arguments or ())
+    where = f"{location[1].rpartition('/')[2]}:{location[2]}" if location else ""
+    return ExceptionEntry(module=exception.__module__, qualname=exception.__qualname__, arguments=plain, where=where)
+
+
+def _discovered(record: Isolation) -> tuple[Callable[..., Any], ...]:
+    return tuple(f for f in record.discovered if not f.__module__.startswith(("numba.", "numba_cuda.")))
+
+
+def _message(function: Callable[..., Any], signature: Signature, target: Target, error: Exception) -> str:
+    """Return the error as: which kernel, with which types, for what; numba's own words; where."""
+    code = function.__code__
+    location = getattr(error, "loc", None)
+    line = getattr(location, "line", None) or code.co_firstlineno
+    file = getattr(location, "filename", None) or code.co_filename
+    text = str(getattr(error, "msg", None) or error).strip()
+    head = f"{function.__module__}.{function.__qualname__}{signature} for {target} does not compile"
+    return f"{head}, at {file}:{line}\n{text}"

@@ -1,0 +1,55 @@
+"""numba-cuda's typed pipeline with a backend pass of our own, which records what the compilation read."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.view import current_view
+
+SENSITIVE = "launch_config_sensitive"
+
+
+@functools.cache
+def kernel_pipeline() -> Any:
+    """Return the compiler class for kernels."""
+    numba_cuda()
+    from numba.cuda.compiler import CUDABackend, CUDACompiler
+    from numba.cuda.core.compiler_machinery import register_pass
+
+    @register_pass(mutates_CFG=True, analysis_only=False)
+    class FootprintBackend(CUDABackend):  # type: ignore[misc]  # numba is untyped
+        """Ends a kernel's compile: turns a mark in the metadata into facts, and the facts into metadata."""
+
+        _name = "gridjit_footprint_backend"
+
+        def run_pass(self, state: Any) -> bool:
+            record_sensitivity(state)
+            return bool(super().run_pass(state))
+
+    class KernelCompiler(CUDACompiler):  # type: ignore[misc]  # numba is untyped
+        """CUDACompiler with the last pass replaced."""
+
+        def define_cuda_lowering_pipeline(self, state: Any) -> Any:
+            manager = super().define_cuda_lowering_pipeline(state)
+            manager.passes[:] = [
+                (FootprintBackend, text) if kind is CUDABackend else (kind, text) for kind, text in manager.passes
+            ]
+            manager.finalize()
+            return manager
+
+    return KernelCompiler
+
+
+def record_sensitivity(state: Any) -> None:
+    """Make state.metadata and the view agree on whether, and on what, the kernel depends."""
+    view = current_view()
+    metadata = state.metadata
+    if view is None or metadata is None:
+        return
+    if metadata.get(SENSITIVE):
+        view.mark_kernel_as_launch_config_sensitive()
+    if view.footprint.sensitive:
+        metadata[SENSITIVE] = True
+        metadata["launch_config_footprint"] = str(view.footprint)

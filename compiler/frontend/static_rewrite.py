@@ -1,0 +1,85 @@
+"""Replaces gridjit.static's names in a kernel's numba IR by the launch's integers, before types are inferred."""
+
+from __future__ import annotations
+
+import functools
+from types import ModuleType
+from typing import Any
+
+from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.static import StaticDim3, StaticInt
+
+
+@functools.cache
+def install() -> None:
+    """Register the rewrite and the types it needs with numba-cuda; once per process."""
+    numba_cuda()
+    from numba.cuda import types
+    from numba.cuda.core import ir
+    from numba.cuda.core.errors import TypingError
+    from numba.cuda.core.ir_utils import guard
+    from numba.cuda.core.rewrites import Rewrite, register_rewrite
+    from numba.cuda.typing.typeof import typeof_impl
+
+    opaque = types.Dummy("gridjit.static")
+
+    @typeof_impl.register(StaticDim3)
+    @typeof_impl.register(StaticInt)
+    def _typeof_static(value: Any, context: Any) -> Any:
+        return opaque
+
+    @register_rewrite("before-inference")
+    class ReplaceStatic(Rewrite):  # type: ignore[misc]  # numba is untyped
+        """Turns `gridjit.static.blockDim.x` and `gridjit.static.sharedmem` into integer constants."""
+
+        def match(self, func_ir: Any, block: Any, typemap: Any, calltypes: Any) -> bool:
+            self._block = block
+            self._constants = {}
+            for statement in block.find_insts(ir.Assign):
+                value = guard(_static_value, func_ir, statement, ir, TypingError)
+                if value is not None:
+                    self._constants[id(statement)] = value
+            return bool(self._constants)
+
+        def apply(self) -> Any:
+            block = self._block.copy()
+            block.clear()
+            for statement in self._block.body:
+                if (value := self._constants.get(id(statement))) is None:
+                    block.append(statement)
+                else:
+                    block.append(ir.Assign(ir.Const(value, statement.loc), statement.target, statement.loc))
+            return block
+
+
+def _static_value(func_ir: Any, statement: Any, ir: Any, typing_error: Any) -> int | None:
+    """Return the integer that an assignment's right side stands for, None if it is no static name."""
+    value = statement.value
+    where = f"{statement.loc.filename.rpartition('/')[2]}:{statement.loc.line}"
+    try:
+        found = _python_value(func_ir, value, ir)
+        if isinstance(found, StaticInt):
+            return found.value(where)
+        if isinstance(value, ir.Expr) and value.op == "getattr":
+            owner = _python_value(func_ir, _definition(func_ir, value.value), ir)
+            return owner.value(value.attr, where) if isinstance(owner, StaticDim3) else None
+    except ConfigError as error:
+        raise typing_error(str(error), loc=statement.loc) from error
+    return None
+
+
+def _python_value(func_ir: Any, definition: Any, ir: Any) -> Any:
+    """Return the Python object that a definition names: a global, a closure's cell, or an attribute of a module."""
+    if isinstance(definition, ir.Global | ir.FreeVar):
+        return definition.value
+    if isinstance(definition, ir.Expr) and definition.op == "getattr":
+        owner = _python_value(func_ir, _definition(func_ir, definition.value), ir)
+        return getattr(owner, definition.attr, None) if isinstance(owner, ModuleType) else None
+    return None
+
+
+def _definition(func_ir: Any, variable: Any) -> Any:
+    from numba.cuda.core.ir_utils import get_definition
+
+    return get_definition(func_ir, variable)

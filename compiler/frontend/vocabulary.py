@@ -1,0 +1,47 @@
+"""Lets kernels use the module gridjit.cuda, and functions made by gridjit.jit, where numba-cuda expects its own."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.options import Options
+
+
+@functools.cache
+def install() -> None:
+    """Register gridjit.cuda as another name of numba.cuda; once per process."""
+    cuda = numba_cuda()
+    from numba.cuda import types
+    from numba.cuda.descriptor import cuda_target
+
+    if (ours := sys.modules.get("gridjit.cuda")) is None:
+        import gridjit.cuda as ours  # type: ignore[no-redef]
+    cuda_target.typing_context.insert_global(ours, types.Module(cuda))
+
+
+def device_function_type(function: Callable[..., Any], options: Options) -> Any:
+    """Return the numba type of a device function, callable in kernels."""
+    numba_cuda()
+    from numba.cuda import types
+    from numba.cuda.dispatcher import CUDADispatcher
+
+    return types.Dispatcher(
+        CUDADispatcher(
+            function,
+            targetoptions={
+                "device": True,
+                "debug": options.debug,
+                "lineinfo": options.lineinfo,
+                "opt": options.opt,
+                "fastmath": options.fastmath,
+                "inline": options.inline,
+                "forceinline": options.forceinline,
+                "extensions": [],
+                "link": (),
+            },
+        )
+    )

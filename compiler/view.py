@@ -1,0 +1,183 @@
+"""ConfigView: what a compilation sees as "the launch configuration". It records every field that is read.
+
+One view belongs to one compilation. It is visible in the compiling thread only, and only while it compiles.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.footprint import (
+    ARGUMENT,
+    MARKABLE,
+    PRESENCE,
+    Effects,
+    Fact,
+    FactValue,
+    Footprint,
+    Hook,
+    current_value,
+)
+from gridjit.compiler.launch_config import Dim3, LaunchConfig
+
+_visible = threading.local()
+# Frames of these packages are machinery: the reader of a fact is the first frame outside them.
+_MACHINERY = ("gridjit.compiler", "gridjit.runtime", "numba", "numba_cuda", "contextlib")
+
+
+class ConfigView:
+    """The launch configuration as a compilation sees it.
+
+    Reading griddim, blockdim, sharedmem, cluster, cooperative or args makes the compiled code depend on that field.
+    Writing sharedmem raises the dynamic shared memory (bytes) of this launch and of every later one of the artifact.
+    Appending to pre_launch_callbacks registers hooks called with (kernel, config) before each launch.
+    """
+
+    def __init__(self, config: LaunchConfig | None, args: Sequence[Any] = (), dispatcher: Any = None) -> None:
+        self.config = config
+        self.dispatcher = dispatcher
+        self.pre_launch_callbacks: list[Callable[..., Any]] = []
+        self.private: list[str] = []
+        self._arguments = args
+        self._facts: dict[str, Fact] = {}
+        self._required_sharedmem = 0
+        self._marked = False
+
+    @property
+    def griddim(self) -> Dim3:
+        """Blocks in the grid, (x, y, z)."""
+        return self._launch("griddim").griddim
+
+    @property
+    def blockdim(self) -> Dim3:
+        """Threads in a block, (x, y, z)."""
+        return self._launch("blockdim").blockdim
+
+    @property
+    def sharedmem(self) -> int:
+        """Dynamic shared memory of a block, bytes. Assign to require more for this launch and all later ones."""
+        return max(self._launch("sharedmem").sharedmem, self._required_sharedmem)
+
+    @sharedmem.setter
+    def sharedmem(self, size: int) -> None:
+        if not isinstance(size, int) or size < 0:
+            raise ConfigError(f"sharedmem = {size!r}: give 0 or more bytes")
+        self._required_sharedmem = max(self._required_sharedmem, size)
+
+    @property
+    def cluster(self) -> Dim3 | None:
+        """Blocks in a cluster, (x, y, z), or None."""
+        return self._launch("cluster").cluster
+
+    @property
+    def cooperative(self) -> bool:
+        """Whether the launch is cooperative."""
+        return self._launch("cooperative").cooperative
+
+    @property
+    def args(self) -> tuple[Any, ...]:
+        """The launch's arguments. Numbers count by value, arrays by type; others keep the code out of the cache."""
+        for index, argument in enumerate(self._arguments):
+            if isinstance(argument, bool | int | float):
+                self.read(f"{ARGUMENT}{index}")
+            elif not hasattr(argument, "shape"):
+                self.private.append(f"the compilation read argument {index}, a {type(argument).__name__}")
+        return tuple(self._arguments)
+
+    def read(self, name: str, where: str = "") -> FactValue:
+        """Record that a field was read, at where (by default the calling code), and return its value."""
+        found = current_value(name, self.config, self._arguments)
+        self._facts.setdefault(name, Fact(field=name, value=found, where=where or _reader()))
+        return found
+
+    def mark_kernel_as_launch_config_sensitive(self, *names: str) -> None:
+        """Make the kernel depend on the named fields; with none, on those read so far, or on all if none was."""
+        self._marked = True
+        if unknown := set(names) - set(MARKABLE):
+            raise ConfigError(f"mark {sorted(unknown)}: fields are {', '.join(MARKABLE)}")
+        for name in names or (() if self.footprint.sensitive else MARKABLE):
+            self.read(name)
+
+    def get_kernel_launch_config_sensitive(self) -> bool | None:
+        """Return True once the kernel is known to depend on this configuration, None before."""
+        return True if self._marked or self.footprint.sensitive else None
+
+    def is_kernel_launch_config_sensitive(self) -> bool:
+        """Return whether the kernel is known to depend on this configuration."""
+        return bool(self.get_kernel_launch_config_sensitive())
+
+    _is_kernel_launch_config_sensitive = is_kernel_launch_config_sensitive  # the name numba-cuda's backend calls
+
+    @property
+    def footprint(self) -> Footprint:
+        """What has been read so far."""
+        return Footprint.of(self._facts.values())
+
+    @property
+    def effects(self) -> Effects:
+        """What was asked for so far: shared memory, and the hooks that another process can import."""
+        hooks = (importable_hook(callback) for callback in self.pre_launch_callbacks)
+        return Effects(sharedmem=self._required_sharedmem, hooks=tuple(hook for hook in hooks if hook is not None))
+
+    @property
+    def reasons_to_keep_private(self) -> tuple[str, ...]:
+        """Why the result must stay in this process's memory; empty if it may be stored."""
+        unnamed = (hook for hook in self.pre_launch_callbacks if importable_hook(hook) is None)
+        return (*self.private, *(f"the pre-launch hook {hook!r} cannot be imported by name" for hook in unnamed))
+
+    def _launch(self, name: str) -> LaunchConfig:
+        if self.config is None:
+            raise RuntimeError("No launch config set for this thread")
+        self.read(name)
+        return self.config
+
+
+def current_view() -> ConfigView | None:
+    """Return the view of the compilation running in this thread, or None outside one."""
+    return getattr(_visible, "view", None)
+
+
+def visible_config() -> ConfigView | None:
+    """Return what user code sees: the view of a launch's compilation, else None. That it asked is recorded."""
+    view = current_view()
+    if view is None:
+        return None
+    view.read(PRESENCE)
+    return None if view.config is None else view
+
+
+@contextlib.contextmanager
+def visible(view: ConfigView) -> Iterator[None]:
+    """Make view the current one of this thread; what was visible before comes back after."""
+    before = current_view()
+    _visible.view = view
+    try:
+        yield
+    finally:
+        _visible.view = before
+
+
+def importable_hook(callback: Callable[..., Any]) -> Hook | None:
+    """Return callback as (module, qualified name) if importing that name gives the callback itself, else None."""
+    module, qualname = getattr(callback, "__module__", None), getattr(callback, "__qualname__", None)
+    if not isinstance(module, str) or not isinstance(qualname, str) or module == "__main__":
+        return None
+    found: Any = sys.modules.get(module)
+    for name in qualname.split("."):
+        found = getattr(found, name, None)
+    return Hook(module=module, qualname=qualname) if found is callback else None
+
+
+def _reader() -> str:
+    frame = sys._getframe(2)
+    while frame.f_back is not None:
+        name = frame.f_globals.get("__name__", "")
+        if not any(name == package or name.startswith(package + ".") for package in _MACHINERY):
+            return f"{frame.f_code.co_filename.rpartition('/')[2]}:{frame.f_lineno}"
+        frame = frame.f_back
+    return ""
