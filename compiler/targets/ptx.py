@@ -1,0 +1,44 @@
+"""The CUDA target: LLVM IR to PTX by NVVM, PTX and linked files to a cubin by nvJitLink. Needs no driver and no GPU."""
+
+from __future__ import annotations
+
+from gridjit.compiler.errors import CompileError
+from gridjit.compiler.link import link, uses_lto
+from gridjit.compiler.options import Options
+from gridjit.compiler.targets.base import Code, LinkedFile, Lowered, Target
+from gridjit.compiler.targets.ptx_nvvm import check_arch, compile_ltoir, compile_ptx
+from gridjit.compiler.targets.ptx_resources import read_resources
+
+
+def generate(lowered: Lowered, target: Target, options: Options) -> Code:
+    """Return the cubin of lowered for target.arch, linked with lowered.linked; raises CompileError.
+
+    The assembly is the kernel's PTX; with link-time optimization no PTX is made on the way, and it is empty.
+    """
+    try:
+        check_arch(target.arch)
+        pieces = _compile(lowered, target, options)
+        cubin = link(pieces, lowered.linked, target.arch, options, cooperative=lowered.cooperative)
+    except CompileError as error:
+        raise CompileError(f"{_place(lowered)} for {target.arch}: {error}") from error
+    return Code(
+        image=cubin,
+        suffix=".cubin",
+        entry=lowered.entry,
+        resources=read_resources(cubin, lowered.entry),
+        assembly="\n".join(piece.data.decode().strip() for piece in pieces if piece.kind == "ptx"),
+    )
+
+
+def _compile(lowered: Lowered, target: Target, options: Options) -> tuple[LinkedFile, ...]:
+    if uses_lto(lowered.linked, options):
+        data = compile_ltoir(lowered.modules, target.arch, options)
+        return (LinkedFile(name=lowered.entry, kind="ltoir", data=data),)
+    texts = compile_ptx(lowered.modules, target.arch, options)
+    return tuple(LinkedFile(name=lowered.entry, kind="ptx", data=text) for text in texts)
+
+
+def _place(lowered: Lowered) -> str:
+    file, line = lowered.source
+    name = lowered.kernel or lowered.entry
+    return f"{name} ({file}:{line})" if file else name

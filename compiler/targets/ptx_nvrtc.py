@@ -1,0 +1,66 @@
+"""NVRTC: a CUDA C++ file to link, compiled to PTX or LTO-IR."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from gridjit.compiler.errors import CompileError
+from gridjit.compiler.options import Options
+from gridjit.compiler.targets.base import LinkedFile
+from gridjit.compiler.targets.ptx_toolkit import include_directories, library
+
+
+def compile_cuda(file: LinkedFile, arch: str, options: Options, *, lto: bool) -> LinkedFile:
+    """Return the CUDA C++ file as PTX, or as LTO-IR; raises CompileError with the compiler's messages."""
+    nvrtc = library("nvrtc")
+    flags = nvrtc_flags(file, arch, options, lto=lto)
+    with _program(nvrtc, file) as program:
+        (status,) = nvrtc.nvrtcCompileProgram(program, len(flags), [flag.encode() for flag in flags])
+        if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            raise CompileError(f"NVRTC: {file.name}: {status.name}\n{_log(nvrtc, program)}")
+        if lto:
+            return replace(file, kind="ltoir", data=_output(nvrtc, program, "LTOIR"))
+        return replace(file, kind="ptx", data=_output(nvrtc, program, "PTX").rstrip(b"\0"))
+
+
+def nvrtc_flags(file: LinkedFile, arch: str, options: Options, *, lto: bool) -> Sequence[str]:
+    """Return NVRTC's command-line flags; relocatable code, or functions that only the kernel calls would be dropped."""
+    flags = [f"--gpu-architecture={arch.replace('sm_', 'compute_')}", "--relocatable-device-code=true"]
+    folders = (str(Path(file.name).parent), *include_directories())
+    flags += [f"--include-path={folder}" for folder in folders]
+    if lto:
+        flags.append("--dlink-time-opt")
+    if options.debug:
+        flags.append("--device-debug")
+    elif options.lineinfo:
+        flags.append("--generate-line-info")
+    return flags
+
+
+@contextmanager
+def _program(nvrtc: Any, file: LinkedFile) -> Iterator[Any]:
+    status, program = nvrtc.nvrtcCreateProgram(file.data, file.name.encode(), 0, [], [])
+    if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        raise CompileError(f"NVRTC: {file.name}: {status.name}")
+    try:
+        yield program
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+
+
+def _output(nvrtc: Any, program: Any, what: str) -> bytes:
+    _, size = getattr(nvrtc, f"nvrtcGet{what}Size")(program)
+    buffer = bytearray(size)
+    getattr(nvrtc, f"nvrtcGet{what}")(program, buffer)
+    return bytes(buffer)
+
+
+def _log(nvrtc: Any, program: Any) -> str:
+    _, size = nvrtc.nvrtcGetProgramLogSize(program)
+    buffer = bytearray(size)
+    nvrtc.nvrtcGetProgramLog(program, buffer)
+    return buffer.rstrip(b"\0").decode(errors="replace").strip()

@@ -1,0 +1,65 @@
+"""The CUDA toolkit's compile-time parts, found without a driver: NVVM, nvJitLink, NVRTC, libdevice, cudadevrt, headers.
+
+Guarantees: nothing is imported or read before it is asked for, and what cannot be found is a CompileError that names
+it and the package that brings it. The bindings are untyped: their modules are handed out as Any, and only from here.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from gridjit.compiler.errors import CompileError
+
+# What each binding module needs at run time, by the name people know.
+LIBRARIES = {"nvvm": "NVVM", "nvjitlink": "nvJitLink", "nvrtc": "NVRTC"}
+
+
+def library(name: str) -> Any:
+    """Return the module cuda.bindings.<name> with its shared library loaded; raises CompileError if it is missing."""
+    with _needed(LIBRARIES[name]):
+        module = importlib.import_module(f"cuda.bindings.{name}")
+        _pathfinder().load_nvidia_dynamic_lib("nvJitLink" if name == "nvjitlink" else name)
+        return module
+
+
+@functools.cache
+def libdevice() -> bytes:
+    """Return libdevice, NVIDIA's math functions as LLVM bitcode; raises CompileError if it is missing."""
+    with _needed("libdevice"):
+        return Path(_pathfinder().find_bitcode_lib("device")).read_bytes()
+
+
+@functools.cache
+def cudadevrt() -> bytes:
+    """Return the static library cudadevrt, which grid-wide synchronization calls; raises CompileError if missing."""
+    with _needed("cudadevrt"):
+        return Path(_pathfinder().find_static_lib("cudadevrt")).read_bytes()
+
+
+def include_directories() -> tuple[str, ...]:
+    """Return the folders of CUDA's own headers that are installed, for NVRTC; a missing one is left out."""
+    with _needed("the CUDA headers"):
+        find = _pathfinder().find_nvidia_header_directory
+        return tuple(str(path) for name in ("cudart", "cccl") if (path := find(name)) is not None)
+
+
+def _pathfinder() -> Any:
+    return importlib.import_module("cuda.pathfinder")
+
+
+@contextmanager
+def _needed(what: str) -> Iterator[None]:
+    """Turn "not installed" into a CompileError; pathfinder's not-found errors are RuntimeErrors."""
+    try:
+        yield
+    except (ImportError, RuntimeError, OSError) as error:
+        reason = str(error).strip().splitlines()
+        raise CompileError(
+            f"{what} was not found, and compiling for CUDA needs it: pip install gridjit[cu13] "
+            f"({reason[0] if reason else type(error).__name__})"
+        ) from error
