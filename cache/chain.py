@@ -1,0 +1,66 @@
+"""ChainStore: a writable store over read-only ones, as a user's folder over those baked into an image.
+
+The first layer that has a key answers; what a lower layer answers is copied into the top one, so that it is found there
+next time and outlives the lower layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gridjit.cache.store import EntryInfo, Store
+
+
+class ChainStore:
+    """A Store that reads through layers and writes to the first."""
+
+    def __init__(self, overlay: Store, *bases: Store) -> None:
+        self._overlay = overlay
+        self._bases = bases
+
+    def get(self, key: str) -> bytes | None:
+        """Return what the first layer that has key holds, or None."""
+        data = self._overlay.get(key)
+        if data is not None:
+            return data
+        for base in self._bases:
+            data = base.get(key)
+            if data is not None:
+                self._promote(key, data, base)
+                return data
+        return None
+
+    def put(self, key: str, data: bytes, *, suffix: str) -> None:
+        """Keep data under key in the top layer, which hides the others' entries."""
+        self._overlay.put(key, data, suffix=suffix)
+
+    def find(self, key: str) -> EntryInfo | None:
+        """Return what the first layer that has key knows of it, or None."""
+        return next((found for layer in self._layers if (found := layer.find(key)) is not None), None)
+
+    def entries(self) -> Iterator[EntryInfo]:
+        """Yield the entry that get would answer with, for every key of any layer."""
+        seen: set[str] = set()
+        for layer in self._layers:
+            for info in layer.entries():
+                if info.key not in seen:
+                    seen.add(info.key)
+                    yield info
+
+    def remove(self, key: str) -> None:
+        """Forget key in the top layer; a lower layer that has it answers again."""
+        self._overlay.remove(key)
+
+    def close(self) -> None:
+        """Close every layer."""
+        for layer in self._layers:
+            layer.close()
+
+    @property
+    def _layers(self) -> tuple[Store, ...]:
+        return (self._overlay, *self._bases)
+
+    def _promote(self, key: str, data: bytes, base: Store) -> None:
+        found = base.find(key)
+        if found is not None:  # it may have gone meanwhile
+            self._overlay.put(key, data, suffix=found.suffix)

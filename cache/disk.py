@@ -1,0 +1,255 @@
+"""DiskStore: entries as files in one folder, bounded in size, read without any index.
+
+An entry is a file named by its key and sealed with it, so reading is opening that file and checking the seal: it needs
+no lock, no database and no right to write. An index beside the files knows the order in which they were stored, to
+drop the oldest when there are too many; it is imported and opened on the first write.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gridjit.cache import files
+from gridjit.cache.entry import open_entry, seal
+from gridjit.cache.errors import CacheWarning
+from gridjit.cache.store import SUFFIXES, EntryInfo, check_key, check_suffix
+
+if TYPE_CHECKING:
+    from gridjit.cache.index import Index
+
+_WAY_ON = "Set GRIDJIT_CACHE_DIR to a folder of your own, or GRIDJIT_CACHE=0 to do without a cache."
+# How long the index is waited for once a wait was in vain, until it answers again.
+_SHORT_WAIT_S = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """What reading every entry showed: how many are good, and which are not."""
+
+    good: int
+    bad: tuple[EntryInfo, ...]
+
+
+class DiskStore:
+    """A Store in one folder, for any number of threads and processes.
+
+    folder: made on the first write, for this user alone. One that belongs to another user, or that others may write,
+        is not used unless allow_shared is set: what is read from it is run.
+    max_bytes, max_entries: bounds on what is kept; the entries stored least recently go first.
+    timeout: seconds to wait for other writers before an entry is dropped.
+    read_only: never write, and say nothing about it.
+    secret: sign entries with it, and read only what it signed.
+
+    Whatever is wrong with the folder is said in one CacheWarning per store; gets miss and puts do nothing until it is
+    right again. A folder once refused stays so for the life of the store.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        max_bytes: int = 1 << 30,
+        max_entries: int = 100_000,
+        timeout: float = 2.0,
+        allow_shared: bool = False,
+        read_only: bool = False,
+        secret: bytes | None = None,
+    ) -> None:
+        self.folder = os.fspath(folder)
+        self.read_only = read_only
+        self._max_bytes = max_bytes
+        self._max_entries = max_entries
+        self._timeout = timeout
+        self._patience = timeout
+        self._allow_shared = allow_shared
+        self._secret = secret
+        self._trusted: bool | None = None  # None: not looked at yet
+        self._warned = False
+        self._index: Index | None = None
+        self._lock = threading.Lock()  # around the index
+        self._pid = os.getpid()
+
+    def get(self, key: str) -> bytes | None:
+        """Return what was put under key, or None."""
+        check_key(key)
+        if not self._readable():
+            return None
+        try:
+            for suffix in SUFFIXES:
+                data = files.read_file(self.folder, key, suffix)
+                payload = None if data is None else open_entry(key, data, secret=self._secret)
+                if payload is not None:
+                    return payload
+        except OSError as error:
+            self._warn(f"cannot be read: {error}")
+        return None
+
+    def put(self, key: str, data: bytes, *, suffix: str) -> None:
+        """Keep data under key, in a file with that suffix; the oldest entries make room for it."""
+        check_key(key)
+        check_suffix(suffix)
+        if self.read_only:
+            return
+        sealed = seal(key, data, secret=self._secret)
+        if len(sealed) > self._max_bytes:
+            self._warn(f"is bounded to {self._max_bytes} bytes and cannot hold an entry of {len(sealed)}")
+            return
+        try:
+            if self._writable():
+                files.write_file(self.folder, key, suffix, sealed)
+                self._record(EntryInfo(key=key, suffix=suffix, size=len(sealed), stored=0.0))
+        except OSError as error:
+            self._warn(f"cannot be written: {error}")
+
+    def find(self, key: str) -> EntryInfo | None:
+        """Return what is known of key without reading it, or None."""
+        check_key(key)
+        return files.find_file(self.folder, key) if self._readable() else None
+
+    def entries(self) -> Iterator[EntryInfo]:
+        """Yield every entry that has a file."""
+        if self._readable():
+            yield from files.list_files(self.folder)
+
+    def remove(self, key: str) -> None:
+        """Forget key, if it is there."""
+        check_key(key)
+        if not self.read_only and self._readable():
+            self._forget([key])
+
+    def clear(self) -> int:
+        """Remove every entry, and return how many there were."""
+        keys = [info.key for info in self.entries()]
+        if not self.read_only:
+            self._forget(keys)
+        return len(keys)
+
+    def verify(self, *, remove: bool = True) -> Verification:
+        """Read every entry; remove the bad ones if asked to, and sort into the index what is missing there."""
+        good, bad = 0, []
+        for info in self.entries():
+            if self._is_good(info):
+                good += 1
+            else:
+                bad.append(info)
+        if remove and not self.read_only:
+            for info in bad:
+                files.remove_file(self.folder, files.file_name(info.key, info.suffix))
+            self.collect()
+        return Verification(good=good, bad=tuple(bad))
+
+    def collect(self) -> None:
+        """Remove what dead writers left, note files without a row, drop rows without a file, and keep the bounds."""
+        if self.read_only or not self._readable():
+            return
+        files.sweep_temporaries(self.folder)
+        bounds = {"max_bytes": self._max_bytes, "max_entries": self._max_entries}
+        try:
+            self._use_index(lambda index: index.reconcile(files.list_files(self.folder), **bounds))
+        except OSError as error:
+            self._warn(f"cannot be written: {error}")
+
+    def close(self) -> None:
+        """Let go of the index; the next write opens it again."""
+        with self._guard():
+            self._index = None
+
+    def _is_good(self, info: EntryInfo) -> bool:
+        with contextlib.suppress(OSError):
+            data = files.read_file(self.folder, info.key, info.suffix)
+            return data is not None and open_entry(info.key, data, secret=self._secret) is not None
+        return False
+
+    def _record(self, info: EntryInfo) -> None:
+        try:
+            self._use_index(lambda index: index.record(info, max_bytes=self._max_bytes, max_entries=self._max_entries))
+        except OSError:
+            # A file that the index does not know would never make room for another.
+            files.remove_files(self.folder, info.key)
+            raise
+
+    def _forget(self, keys: list[str]) -> None:
+        for key in keys:
+            files.remove_files(self.folder, key)
+        try:
+            self._use_index(lambda index: index.forget(keys))
+        except OSError as error:
+            self._warn(f"cannot be written: {error}")
+
+    def _use_index(self, action: Callable[[Index], list[str]]) -> None:
+        """Run action on the index and remove the files that it gives up; a damaged index is made anew, once."""
+        from gridjit.cache.index import IndexBroken, database_identity, remove_database
+
+        with self._guard():
+            for last_try in (False, True):
+                identity = database_identity(self.folder)
+                try:
+                    names = action(self._open_index())
+                except IndexBroken:
+                    self._index = None
+                    if last_try:
+                        raise
+                    # Another process may have replaced it meanwhile; that one is good.
+                    if database_identity(self.folder) == identity:
+                        remove_database(self.folder)
+                except OSError:
+                    self._index, self._patience = None, min(self._timeout, _SHORT_WAIT_S)
+                    raise
+                else:
+                    self._patience = self._timeout
+                    break
+        for name in names:
+            files.remove_file(self.folder, name)
+
+    def _open_index(self) -> Index:
+        from gridjit.cache.index import Index
+
+        if self._index is None:
+            index = Index(self.folder, timeout=self._patience)
+            if index.is_empty():
+                # New, or made anew beside files that are still good; writers that died left temporaries.
+                files.sweep_temporaries(self.folder)
+                index.reconcile(files.list_files(self.folder), max_bytes=self._max_bytes, max_entries=self._max_entries)
+            self._index = index
+        return self._index
+
+    def _readable(self) -> bool:
+        if self._trusted is None:
+            self._look()
+        return self._trusted is True
+
+    def _writable(self) -> bool:
+        if not os.path.isdir(self.folder):
+            files.make_folder(self.folder)
+            self._trusted = None
+        return self._readable()
+
+    def _look(self) -> None:
+        """Decide whether the folder can be trusted; one that is missing may appear later."""
+        try:
+            reason = files.distrust(self.folder)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            self._warn(f"cannot be read: {error}")
+            return
+        self._trusted = reason is None or self._allow_shared
+        if not self._trusted:
+            self._warn(f"is not used: it {reason}")
+
+    def _warn(self, what: str) -> None:
+        if not self._warned:
+            self._warned = True
+            warnings.warn(f"cache folder {self.folder} {what}. {_WAY_ON}", CacheWarning, stacklevel=4)
+
+    def _guard(self) -> threading.Lock:
+        # A fork may have copied the lock while another thread held it; that thread does not exist in the child.
+        if self._pid != os.getpid():
+            self._lock, self._pid = threading.Lock(), os.getpid()
+        return self._lock

@@ -1,0 +1,56 @@
+"""An entry: payload bytes, then a trailer that proves whose they are and that they are whole.
+
+The trailer comes last so that a sealed ELF object or cubin still reads as one with the usual tools. From the end of
+the file: 32 bytes of seal, 24 bytes of tail, the key. The seal covers every byte before it. Whatever does not prove
+itself - cut short, altered, another key's, another schema's, unsigned where a signature is due - opens as None.
+"""
+
+from __future__ import annotations
+
+import struct
+from hashlib import blake2b
+
+MAGIC = b"gridjit\0"
+SCHEMA = 1
+CHECKSUM, HMAC = 0, 1  # kinds of seal: blake2b-256; HMAC-SHA256 under a secret
+TAIL = struct.Struct("<8sHHIQ")  # magic, schema, kind of seal, length of the key, length of the payload
+SEAL_BYTES = 32
+TRAILER_BYTES = TAIL.size + SEAL_BYTES  # without the key
+
+
+def seal(key: str, payload: bytes, *, secret: bytes | None = None) -> bytes:
+    """Return payload with the trailer that open_entry checks; with a secret, signed by it."""
+    name = key.encode("ascii")
+    kind = CHECKSUM if secret is None else HMAC
+    body = b"".join((payload, name, TAIL.pack(MAGIC, SCHEMA, kind, len(name), len(payload))))
+    return body + _seal_of(memoryview(body), secret)
+
+
+def open_entry(key: str, data: bytes, *, secret: bytes | None = None) -> bytes | None:
+    """Return the payload sealed under key (and secret), or None if data is anything else."""
+    name = key.encode("ascii")
+    if len(data) < len(name) + TRAILER_BYTES:
+        return None
+    magic, schema, kind, key_length, length = TAIL.unpack_from(data, len(data) - TRAILER_BYTES)
+    expected_kind = CHECKSUM if secret is None else HMAC
+    if (magic, schema, kind, key_length) != (MAGIC, SCHEMA, expected_kind, len(name)):
+        return None
+    if length + key_length + TRAILER_BYTES != len(data) or data[length : length + key_length] != name:
+        return None
+    if not _same(_seal_of(memoryview(data)[:-SEAL_BYTES], secret), data[-SEAL_BYTES:]):
+        return None
+    return data[:length]
+
+
+def _seal_of(body: memoryview, secret: bytes | None) -> bytes:
+    if secret is None:
+        return blake2b(body, digest_size=SEAL_BYTES).digest()
+    import hmac
+
+    return hmac.digest(secret, body, "sha256")
+
+
+def _same(mine: bytes, theirs: bytes) -> bool:
+    from _operator import _compare_digest  # what hmac.compare_digest is, without importing hmac
+
+    return _compare_digest(mine, theirs)

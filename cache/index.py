@@ -1,0 +1,245 @@
+"""Index: which entries a folder holds and when each was stored, in diskcache's database, to bound the folder's size.
+
+The wall around diskcache: no other file imports it. Reading an entry never comes here, and whatever is lost here is
+read back from the files' names. Rows hold strings and numbers only: nothing is pickled, and a row that says it is, is
+refused. Any use of the database waits at most `timeout` seconds for others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import diskcache
+from diskcache.core import DBNAME, MODE_BINARY
+from gridjit.cache.files import file_name, find_file, parse_file_name, read_file
+from gridjit.cache.store import EntryInfo
+
+_COMPANIONS = ("", "-journal", "-wal", "-shm")
+# How many of the oldest rows are looked at in one step of making room.
+_STEP = 32
+
+
+class IndexFailed(OSError):
+    """The database could not be used now."""
+
+
+class IndexBroken(IndexFailed):
+    """The database is damaged or is none; remove it and start anew."""
+
+
+class RefusedRow(OSError):
+    """A row does not name an entry's file. An OSError, which diskcache takes for a missing file: a miss."""
+
+
+class StoredFile(NamedTuple):
+    """The value put into diskcache: the suffix and size of a file that is already in place."""
+
+    suffix: str
+    size: int
+
+
+class BytesDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
+    """How diskcache writes keys and values here: keys as text, values as the names of entry files, nothing pickled."""
+
+    def put(self, key: object) -> tuple[str, bool]:
+        """Return the database's form of key."""
+        if not isinstance(key, str):
+            raise RefusedRow(f"key {key!r} is not text")
+        return key, True
+
+    def get(self, key: object, raw: object) -> str:
+        """Return the key of a row."""
+        if not raw or not isinstance(key, str):
+            raise RefusedRow("a row has a pickled key")
+        return key
+
+    def store(self, value: object, read: bool, key: object = None) -> tuple[int, int, str, None]:
+        """Return the columns for a file that is already in place."""
+        if not isinstance(value, StoredFile) or not isinstance(key, str):
+            raise RefusedRow(f"value {value!r} is not a stored file")
+        return value.size, MODE_BINARY, file_name(key, value.suffix), None
+
+    def fetch(self, mode: int, filename: object, value: object, read: bool) -> bytes:
+        """Return the bytes of the file that a row names, its trailer included."""
+        parsed = parse_file_name(filename) if isinstance(filename, str) else None
+        if mode != MODE_BINARY or parsed is None or read:
+            raise RefusedRow("a row does not name an entry's file")
+        data = read_file(self._directory, *parsed)
+        if data is None:
+            raise RefusedRow(f"{filename} is gone")
+        return data
+
+    def filename(self, key: object = None, value: object = None) -> tuple[str, str]:
+        """Return the relative and the full name of an entry's file."""
+        if not isinstance(value, StoredFile) or not isinstance(key, str):
+            raise RefusedRow(f"value {value!r} is not a stored file")
+        name = file_name(key, value.suffix)
+        return name, os.path.join(self._directory, name)
+
+    def remove(self, file_path: object) -> None:
+        """Do nothing: a row's old file may be the new one's name, so the store removes files, not diskcache."""
+
+
+class _Database(diskcache.Cache):  # type: ignore[misc]  # diskcache has no types
+    """diskcache's Cache, whose every wait ends: its own retries go on for 60 seconds per statement."""
+
+    def __init__(self, directory: str, timeout: float) -> None:
+        self.deadline = time.monotonic() + timeout
+        super().__init__(
+            directory,
+            timeout=timeout,
+            disk=BytesDisk,
+            eviction_policy="least-recently-stored",
+            cull_limit=0,  # room is made by Index.record, which also counts entries
+            statistics=0,
+            tag_index=0,
+            disk_min_file_size=0,
+            # A rollback journal and no mapping: a file cut short under a mapping kills the process that reads it.
+            sqlite_journal_mode="truncate",
+            sqlite_mmap_size=0,
+            sqlite_auto_vacuum=0,
+            # Not synced: after a power loss a damaged database is made anew from the files.
+            sqlite_synchronous=0,
+        )
+
+    @property
+    def _sql(self) -> Callable[..., Any]:
+        execute = self._con.execute
+
+        def bounded(*args: Any) -> Any:
+            try:
+                return execute(*args)
+            except sqlite3.OperationalError as error:
+                if time.monotonic() > self.deadline:
+                    # Not the text that diskcache retries on.
+                    raise sqlite3.OperationalError(f"gave up waiting: {error}") from error
+                raise
+
+        return bounded
+
+    def oldest(self, count: int) -> list[tuple[int, object, int]]:
+        """Return (rowid, filename, size) of the oldest rows; the order comes from an index, not from a scan."""
+        statement = "SELECT rowid, filename, size FROM Cache ORDER BY store_time LIMIT ?"
+        rows: list[tuple[int, object, int]] = self._sql(statement, (count,)).fetchall()
+        return rows
+
+    def names(self) -> dict[int, object]:
+        """Return the file name of every row, by rowid."""
+        return dict(self._sql("SELECT rowid, filename FROM Cache").fetchall())
+
+    def drop_row(self, rowid: int) -> None:
+        """Delete one row."""
+        self._sql("DELETE FROM Cache WHERE rowid = ?", (rowid,))
+
+
+class Index:
+    """The database of one folder. Not for use by several threads at once; connected only while it is used."""
+
+    def __init__(self, folder: str, *, timeout: float) -> None:
+        self._folder = folder
+        self._timeout = timeout
+        with _failures_named():
+            self._database = _Database(folder, timeout)
+            self._database.close()
+
+    def record(self, info: EntryInfo, *, max_bytes: int, max_entries: int) -> list[str]:
+        """Note that info's file is in place, and return the names of the files that must go to keep the bounds."""
+        with self._transaction() as database:
+            database.set(info.key, StoredFile(info.suffix, info.size))
+            return _make_room(database, max_bytes, max_entries)
+
+    def reconcile(self, infos: Iterable[EntryInfo], *, max_bytes: int, max_entries: int) -> list[str]:
+        """Make the rows those of the files in place, the oldest first; return what must go to keep the bounds."""
+        with self._transaction() as database:
+            present = {info.key: info for info in infos}
+            noted = database.names()
+            for rowid, name in noted.items():
+                parsed = parse_file_name(name) if isinstance(name, str) else None
+                if parsed is None or find_file(self._folder, parsed[0]) is None:
+                    database.drop_row(rowid)
+                else:
+                    present.pop(parsed[0], None)
+            for info in sorted(present.values(), key=lambda info: info.stored):
+                database.set(info.key, StoredFile(info.suffix, info.size))
+            return _make_room(database, max_bytes, max_entries)
+
+    def forget(self, keys: Iterable[str]) -> list[str]:
+        """Drop the rows of keys; returns the empty list, for no more files have to go."""
+        with self._transaction() as database:
+            for key in keys:
+                database.delete(key)
+        return []
+
+    def is_empty(self) -> bool:
+        """Return whether no entry is noted."""
+        with self._transaction() as database:
+            return len(database) == 0
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[_Database]:
+        # A connection that lives no longer than this cannot be inherited by a fork, write to a file that was
+        # deleted meanwhile, or keep a lock after a failed commit.
+        self._database.deadline = time.monotonic() + self._timeout
+        with _failures_named():
+            try:
+                with self._database.transact():
+                    yield self._database
+            finally:
+                self._database.close()
+
+
+def database_identity(folder: str) -> tuple[int, int] | None:
+    """Return what tells this database file from one that replaced it, or None if there is none."""
+    try:
+        found = os.stat(os.path.join(folder, DBNAME))
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def remove_database(folder: str) -> None:
+    """Remove the database of folder; it is made anew from the files when it is next used."""
+    for companion in _COMPANIONS:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(folder, DBNAME + companion))
+
+
+def _make_room(database: _Database, max_bytes: int, max_entries: int) -> list[str]:
+    entries, size = len(database), int(database.reset("size"))
+    removed: list[str] = []
+    while entries > max_entries or size > max_bytes:
+        rows = database.oldest(_STEP)
+        for rowid, name, row_size in rows:
+            if entries <= max_entries and size <= max_bytes:
+                break
+            database.drop_row(rowid)
+            entries, size = entries - 1, size - row_size
+            if isinstance(name, str):
+                removed.append(name)
+        if not rows:
+            # The totals are kept by triggers; totals without rows are a damaged database.
+            raise IndexBroken(f"{entries} entries of {size} bytes are counted, and none is there")
+    return removed
+
+
+@contextlib.contextmanager
+def _failures_named() -> Iterator[None]:
+    """Turn what SQLite and diskcache raise into IndexBroken where a new database helps, else into IndexFailed."""
+    try:
+        yield
+    except IndexFailed:
+        raise
+    except diskcache.Timeout as error:
+        raise IndexFailed("its database is locked by another process") from error
+    except sqlite3.OperationalError as error:
+        kind = IndexBroken if "no such" in str(error) or "has no column" in str(error) else IndexFailed
+        raise kind(f"its database says: {error}") from error
+    except OSError as error:
+        raise IndexFailed(str(error)) from error
+    except Exception as error:  # diskcache trips over settings and rows that are not its own in many ways
+        raise IndexBroken(f"its database is damaged: {error!r}") from error

@@ -1,0 +1,80 @@
+"""MemoryStore: entries of this process, the least recently used dropped first; a forked child starts with a copy."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+
+from gridjit.cache.store import EntryInfo, check_key, check_suffix
+
+
+class MemoryStore:
+    """A Store in memory, bounded in entries and in bytes of data; safe to use from many threads."""
+
+    def __init__(self, *, max_entries: int = 4096, max_bytes: int = 256 << 20) -> None:
+        self._max_entries = max_entries
+        self._max_bytes = max_bytes
+        self._held: OrderedDict[str, tuple[EntryInfo, bytes]] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+        self._pid = os.getpid()
+
+    def get(self, key: str) -> bytes | None:
+        """Return what was put under key, or None; makes it the most recently used."""
+        check_key(key)
+        with self._guard():
+            held = self._held.get(key)
+            if held is None:
+                return None
+            self._held.move_to_end(key)
+            return held[1]
+
+    def put(self, key: str, data: bytes, *, suffix: str) -> None:
+        """Keep data under key; data larger than the whole store is not kept."""
+        check_key(key)
+        check_suffix(suffix)
+        info = EntryInfo(key=key, suffix=suffix, size=len(data), stored=time.time())
+        with self._guard():
+            self._drop(key)
+            if len(data) > self._max_bytes:
+                return
+            self._held[key] = (info, data)
+            self._bytes += len(data)
+            while len(self._held) > self._max_entries or self._bytes > self._max_bytes:
+                self._drop(next(iter(self._held)))
+
+    def find(self, key: str) -> EntryInfo | None:
+        """Return what is known of key, or None."""
+        check_key(key)
+        with self._guard():
+            held = self._held.get(key)
+            return held[0] if held else None
+
+    def entries(self) -> Iterator[EntryInfo]:
+        """Yield every entry, the least recently used first."""
+        with self._guard():
+            infos = [info for info, _ in self._held.values()]
+        yield from infos
+
+    def remove(self, key: str) -> None:
+        """Forget key, if it is there."""
+        check_key(key)
+        with self._guard():
+            self._drop(key)
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to let go of, and what is held stays."""
+
+    def _drop(self, key: str) -> None:
+        held = self._held.pop(key, None)
+        if held is not None:
+            self._bytes -= held[0].size
+
+    def _guard(self) -> threading.Lock:
+        # A fork may have copied the lock while another thread held it; that thread does not exist in the child.
+        if self._pid != os.getpid():
+            self._lock, self._pid = threading.Lock(), os.getpid()
+        return self._lock

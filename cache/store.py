@@ -1,0 +1,62 @@
+"""Store: bytes by key. A miss is None; a fault of the medium is a miss or a dropped write, never an exception.
+
+Keys are hexadecimal digests and suffixes come from a fixed list, because both become file names; any other is a
+mistake of the caller and raises CacheError.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from gridjit.cache.errors import CacheError
+
+# The order in which a reader looks for a key: a sensitive job's marker before the plain manifest it replaced.
+SUFFIXES = (".cubin", ".o", ".lcs", ".json")
+_KEY = re.compile(r"[0-9a-f]{8,128}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryInfo:
+    """One stored entry: its key, suffix, size in bytes as stored, and when it was stored (seconds since 1970)."""
+
+    key: str
+    suffix: str
+    size: int
+    stored: float
+
+
+class Store(Protocol):
+    """Bytes by key."""
+
+    def get(self, key: str) -> bytes | None:
+        """Return what was put under key, or None."""
+
+    def put(self, key: str, data: bytes, *, suffix: str) -> None:
+        """Keep data under key, replacing what was there; a fault is reported by one warning, not raised."""
+
+    def find(self, key: str) -> EntryInfo | None:
+        """Return what is known of key without reading it, or None."""
+
+    def entries(self) -> Iterator[EntryInfo]:
+        """Yield every entry, in no particular order."""
+
+    def remove(self, key: str) -> None:
+        """Forget key, if it is there."""
+
+    def close(self) -> None:
+        """Let go of files and connections; the store may be used again."""
+
+
+def check_key(key: str) -> None:
+    """Raise CacheError if key cannot name an entry."""
+    if not _KEY.fullmatch(key):
+        raise CacheError(f"cache key {key!r}: give 8 to 128 lower-case hexadecimal digits, as key.digest does")
+
+
+def check_suffix(suffix: str) -> None:
+    """Raise CacheError if suffix is not one that readers look for."""
+    if suffix not in SUFFIXES:
+        raise CacheError(f"cache suffix {suffix!r}: give one of {', '.join(SUFFIXES)}")
