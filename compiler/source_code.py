@@ -1,0 +1,145 @@
+"""CodePlan: what one code object is and refers to. A digest that no line number, comment or path enters."""
+
+from __future__ import annotations
+
+import dis
+import weakref
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from types import CodeType
+
+from gridjit.compiler.source_scalar import scalar_text
+
+_GLOBAL_LOADS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
+_FREE_LOADS = frozenset({"LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF"})
+_ATTRIBUTE_LOADS = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
+_FILLERS = frozenset({"EXTENDED_ARG", "CACHE", "PUSH_NULL", "NOP"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """A name that code loads from outside itself, and the attributes it takes of it in one go.
+
+    `helpers.clip(x)` is name "helpers" with attributes ("clip",). free: it is a closure's variable, not a global.
+    """
+
+    name: str
+    attributes: tuple[str, ...] = ()
+    free: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodePlan:
+    """What a code object, nested code included, is and refers to.
+
+    digest: of bytecode, names, argument counts, flags, exception table and constants. Docstrings and other constants
+        that no instruction loads do not count, though a first docstring moves the indices of the others.
+    references: in the order of the bytecode, without duplicates.
+    attributes: every attribute name loaded, for modules that are first put into a local variable.
+    strange: types of constants that no Python compiler makes and that are not covered.
+    """
+
+    digest: str
+    references: tuple[Reference, ...]
+    attributes: tuple[str, ...]
+    strange: tuple[str, ...]
+
+
+# Code objects are immutable, so a plan holds as long as its code object lives. Keyed by identity, because comparing
+# code objects is slow; the weak reference proves that an id was not given to another object.
+_plans: dict[int, tuple[weakref.ref[CodeType], CodePlan]] = {}
+
+
+def plan_of(code: CodeType) -> CodePlan:
+    """Return the plan of code, made once per code object."""
+    identity = id(code)
+    known = _plans.get(identity)
+    if known is not None and known[0]() is code:
+        return known[1]
+    plan = _make_plan(code)
+    _plans[identity] = (weakref.ref(code, lambda _: _forget(identity)), plan)
+    return plan
+
+
+def digest_fields(fields: Iterable[bytes | memoryview]) -> str:
+    """Return the digest of byte strings, each preceded by its length so that no two sequences look alike."""
+    state = blake2b(digest_size=16)
+    for field in fields:
+        state.update(len(field).to_bytes(8, "little"))
+        state.update(field)
+    return state.hexdigest()
+
+
+def _forget(identity: int) -> None:
+    known = _plans.get(identity)
+    if known is not None and known[0]() is None:
+        _plans.pop(identity, None)
+
+
+def _make_plan(code: CodeType) -> CodePlan:
+    strange: dict[str, None] = {}
+    references: dict[Reference, None] = {}
+    attributes: dict[str, None] = {}
+    for nested in _with_nested(code):
+        instructions = [i for i in dis.get_instructions(nested) if i.opname not in _FILLERS]
+        references.update(dict.fromkeys(_references(instructions, set(code.co_freevars))))
+        attributes.update((i.argval, None) for i in instructions if i.opname in _ATTRIBUTE_LOADS)
+    return CodePlan(
+        digest=_digest(code, strange),
+        references=tuple(references),
+        attributes=tuple(attributes),
+        strange=tuple(strange),
+    )
+
+
+def _with_nested(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _with_nested(constant)
+
+
+def _references(instructions: list[dis.Instruction], freevars: set[str]) -> Iterator[Reference]:
+    for position, instruction in enumerate(instructions):
+        free = instruction.opname in _FREE_LOADS
+        if instruction.opname in _GLOBAL_LOADS or (free and instruction.argval in freevars):
+            chain = _attributes_after(instructions, position)
+            yield Reference(name=instruction.argval, attributes=chain, free=free)
+
+
+def _attributes_after(instructions: list[dis.Instruction], position: int) -> tuple[str, ...]:
+    names = []
+    for instruction in instructions[position + 1 :]:
+        if instruction.opname not in _ATTRIBUTE_LOADS:
+            break
+        names.append(instruction.argval)
+    return tuple(names)
+
+
+def _digest(code: CodeType, strange: dict[str, None]) -> str:
+    numbers = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_nlocals, code.co_flags)
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    loaded = {i.arg for i in dis.get_instructions(code) if i.opcode in dis.hasconst}
+    constants = (
+        _constant_text(value, strange) if index in loaded else "unused" for index, value in enumerate(code.co_consts)
+    )
+    fields: list[bytes] = [code.co_code, getattr(code, "co_exceptiontable", b"")]
+    fields += [repr(numbers).encode(), repr(names).encode()]
+    fields += [text.encode() for text in constants]
+    return digest_fields(fields)
+
+
+def _constant_text(value: object, strange: dict[str, None]) -> str:
+    if (text := scalar_text(value)) is not None:
+        return text
+    if type(value) is CodeType:
+        return f"code {_digest(value, strange)}"
+    if type(value) is tuple:
+        return "(" + "".join(_constant_text(item, strange) + "," for item in value) + ")"
+    if type(value) is frozenset:
+        return "frozenset{" + ",".join(sorted(_constant_text(item, strange) for item in value)) + "}"
+    if type(value) is slice:
+        return "slice" + _constant_text((value.start, value.stop, value.step), strange)
+    strange[type(value).__qualname__] = None
+    return f"strange {type(value).__qualname__}"

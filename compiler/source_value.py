@@ -1,0 +1,318 @@
+"""Texts of the values that kernels refer to: equal texts mean that a compiler sees the same value.
+
+No library is imported to look at a value: whoever made the value has imported its library already. Values that hide
+what they are raise OpaqueValue.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import sys
+import types
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from gridjit.compiler.source_code import digest_fields
+from gridjit.compiler.source_file import file_digest
+from gridjit.compiler.source_library import is_library
+from gridjit.compiler.source_scalar import scalar_text
+
+# Called for each user function and user class found in a value; returns the label it goes by in this fingerprint.
+Visit = Callable[["types.FunctionType | type"], str]
+
+
+class OpaqueValue(Exception):
+    """A value that cannot be fingerprinted; the message completes the sentence "global 'x' of f ..."."""
+
+
+def value_text(value: object, visit: Visit) -> str:
+    """Return a text that is equal for values that a compiler cannot tell apart; raises OpaqueValue."""
+    if (text := scalar_text(value)) is not None:
+        return text
+    if (describe := _EXACT.get(type(value))) is not None:
+        return describe(value, visit)
+    if hasattr(type(value), "__gridjit_fingerprint__"):
+        return _own_text(value)
+    for kind, describe in _KINDS:
+        if isinstance(value, kind):
+            return describe(value, visit)
+    for cls in type(value).__mro__:
+        if (describe := _FOREIGN.get((cls.__module__, cls.__name__))) is not None:
+            return describe(value, visit)
+    if type(value).__name__ == "cython_function_or_method":
+        return _native_text(value, visit)
+    return _wrapper_text(value, visit)
+
+
+def type_name(cls: type) -> str:
+    """Return a class's name as people write it: stats.Model, int."""
+    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+
+
+def module_name(function: types.FunctionType) -> str:
+    """Return the module that function runs in; __module__ says something else below functools.wraps."""
+    name = function.__globals__.get("__name__")
+    return name if isinstance(name, str) else ""
+
+
+def _items_text(values: Iterable[object], visit: Visit) -> str:
+    return "".join(f"{value_text(value, visit)}, " for value in values)
+
+
+def _dict_text(value: Any, visit: Visit) -> str:
+    items = (f"{value_text(key, visit)}: {value_text(item, visit)}, " for key, item in value.items())
+    return f"{type(value).__name__}{{{''.join(items)}}}"
+
+
+def _set_text(value: Any, visit: Visit) -> str:
+    return f"{type(value).__name__}{{{', '.join(sorted(value_text(item, visit) for item in value))}}}"
+
+
+def _function_text(value: types.FunctionType, visit: Visit) -> str:
+    if is_library(module_name(value)):
+        return f"library function {module_name(value)}.{value.__qualname__}"
+    return f"function {visit(value)}"
+
+
+def _class_text(value: type, visit: Visit) -> str:
+    if value.__module__ == "builtins" or is_library(value.__module__):
+        return f"library class {type_name(value)}"
+    return f"class {visit(value)}"
+
+
+def _module_text(value: types.ModuleType, _: Visit) -> str:
+    return f"{'library ' if is_library(value.__name__) else ''}module {value.__name__}"
+
+
+def _enum_text(value: Any, visit: Visit) -> str:
+    return f"{type_name(type(value))}.{value.name} = {value_text(value.value, visit)}"
+
+
+def _tuple_text(value: Any, visit: Visit) -> str:
+    if not isinstance(getattr(value, "_fields", None), tuple):
+        raise _unseen(value)
+    fields = (f"{n}={value_text(item, visit)}, " for n, item in zip(value._fields, value, strict=True))
+    return f"{type_name(type(value))}({''.join(fields)})"
+
+
+def _partial_text(value: Any, visit: Visit) -> str:
+    return (
+        f"partial({value_text(value.func, visit)}, {_items_text(value.args, visit)}{_dict_text(value.keywords, visit)})"
+    )
+
+
+def _method_text(value: types.MethodType, visit: Visit) -> str:
+    return f"method {value_text(value.__func__, visit)} of {value_text(value.__self__, visit)}"
+
+
+def _builtin_text(value: types.BuiltinFunctionType, visit: Visit) -> str:
+    owner = value.__self__
+    if owner is not None and not isinstance(owner, types.ModuleType):
+        return f"builtin {value.__name__} of {value_text(owner, visit)}"
+    return _native_text(value, visit)
+
+
+def _native_text(value: Any, _: Visit) -> str:
+    module = value.__module__ or "builtins"
+    text = f"builtin {module}.{value.__qualname__}"
+    return text if is_library(module) else f"{text}, {_module_version(module)}"
+
+
+def _module_version(module: str) -> str:
+    """Return what tells one build of an extension module from another: its bytes."""
+    loaded = sys.modules.get(module)
+    digest = file_digest(getattr(loaded, "__file__", None) or "")
+    if digest is None:
+        raise OpaqueValue(f"comes from module {module!r}, which has no file to tell its builds apart")
+    return f"file {digest}"
+
+
+def _descriptor_text(value: Any, visit: Visit) -> str:
+    return f"{value.__name__} of {value_text(value.__objclass__, visit)}"
+
+
+def _own_text(value: Any) -> str:
+    try:
+        text = value.__gridjit_fingerprint__()
+    except Exception as error:
+        # Whatever the user's method raises, the launch goes on without the disk cache and explain() says why.
+        reason = f"{type(error).__name__}: {error}"
+        raise OpaqueValue(f"is {_article(value)} object, whose __gridjit_fingerprint__ raised {reason}") from error
+    if not isinstance(text, str):
+        found = type(text).__qualname__
+        raise OpaqueValue(f"is {_article(value)} object, whose __gridjit_fingerprint__ returned {found}, not str")
+    return f"{type_name(type(value))} {text!r}"
+
+
+def _dtype_text(value: Any, _: Visit) -> str:
+    return repr(value)
+
+
+def _numpy_scalar_text(value: Any, _: Visit) -> str:
+    if value.dtype.hasobject:
+        raise _unseen(value)
+    return f"numpy {value.dtype!r} {value} 0x{value.tobytes().hex()}"
+
+
+# Digests of arrays that nobody may write to, by identity.
+_frozen_arrays: dict[int, tuple[weakref.ref[Any], str]] = {}
+
+
+def _array_text(value: Any, _: Visit) -> str:
+    if value.dtype.hasobject or type(value).__name__ not in ("ndarray", "memmap", "recarray"):
+        raise _unseen(value)
+    flags = value.flags
+    order = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
+    both = order == "C" and flags.f_contiguous
+    access = "" if flags.writeable else " readonly"
+    layout = f"{'CF' if both else order}{'' if flags.aligned else ' unaligned'}{access}"
+    return f"{type(value).__name__} {value.dtype!r} {value.shape} {layout} {_array_digest(value)}"
+
+
+def _array_digest(value: Any) -> str:
+    known = _frozen_arrays.get(id(value))
+    if known is not None and known[0]() is value and _is_frozen(value):
+        return known[1]
+    numpy: Any = sys.modules["numpy"]
+    # In the order of memory where that copies nothing; the layout is part of the text beside the digest.
+    flat = value.view(numpy.ndarray).ravel("F" if value.flags.fnc else "C")
+    digest = digest_fields([memoryview(flat.view("u1")) if flat.nbytes else b""])
+    if _is_frozen(value):
+        identity = id(value)
+        _frozen_arrays[identity] = (weakref.ref(value, lambda _: _frozen_arrays.pop(identity, None)), digest)
+    return digest
+
+
+def _is_frozen(value: Any) -> bool:
+    # A read-only view of memory that its base may write to is not frozen.
+    while value is not None:
+        flags = getattr(value, "flags", None)
+        if flags is None or flags.writeable:
+            return isinstance(value, bytes)
+        value = value.base
+    return True
+
+
+def _ufunc_text(value: Any, _: Visit) -> str:
+    numpy: Any = sys.modules["numpy"]
+    if getattr(numpy, value.__name__, None) is not value:
+        raise OpaqueValue(f"is the ufunc {value.__name__!r} from outside NumPy, whose code gridjit cannot see")
+    return f"ufunc {value.__name__}"
+
+
+def _numba_type_text(value: Any, visit: Visit) -> str:
+    if (dispatcher := getattr(value, "dispatcher", None)) is not None:
+        return f"type of {value_text(dispatcher, visit)}"
+    return f"numba type {type_name(type(value))} {_stable_repr(value)}"
+
+
+def _stable_repr(value: object) -> str:
+    text = repr(value)
+    if " at 0x" in text:
+        raise OpaqueValue(f"is {_article(value)} object known only by its address")
+    return text
+
+
+def _signature_text(value: object, _: Visit) -> str:
+    return f"signature {_stable_repr(value)}"
+
+
+def _extern_text(value: Any, visit: Visit) -> str:
+    return f"external function {value.name} {value_text(value.sig, visit)}"
+
+
+def _linkable_text(value: Any, visit: Visit) -> str:
+    data = value.data
+    data = data.encode() if isinstance(data, str) else bytes(data)
+    callbacks = (getattr(value, "setup_callback", None), getattr(value, "teardown_callback", None))
+    return f"{type_name(type(value))} {value.name} {digest_fields([data])} {_items_text(callbacks, visit)}"
+
+
+def _wrapper_text(value: object, visit: Visit) -> str:
+    """Describe an object that stands for a function: a dispatcher with py_func, or anything with __wrapped__."""
+    inner = _attribute(value, "py_func")
+    if inner is None:
+        inner = _attribute(value, "__wrapped__")
+    if not callable(inner):
+        raise _unseen(value)
+    if is_library(type(value).__module__):
+        state = _attribute(value, "targetoptions") or {}
+    else:
+        state = {k: v for k, v in getattr(value, "__dict__", {}).items() if k not in _WRAPPER_NAMES}
+    return f"{type(value).__name__} of {value_text(inner, visit)} {_options_text(state, visit)}"
+
+
+def _options_text(options: Any, visit: Visit) -> str:
+    files = options.get("link") or ()
+    digests = [file_digest(path) for path in ([files] if isinstance(files, str) else files) if isinstance(path, str)]
+    return f"{_dict_text(options, visit)}{_items_text(digests, visit) if digests else ''}"
+
+
+_WRAPPER_NAMES = {*functools.WRAPPER_ASSIGNMENTS, "py_func", "__wrapped__"}
+
+
+def _attribute(value: object, name: str) -> Any:
+    try:
+        return getattr(value, name, None)
+    except Exception:
+        # A user's property may raise anything; then the value does not stand for a function.
+        return None
+
+
+def _unseen(value: object) -> OpaqueValue:
+    return OpaqueValue(f"is {_article(value)} object, whose contents gridjit cannot see")
+
+
+def _article(value: object) -> str:
+    name = type(value).__qualname__
+    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+
+
+_Describe = Callable[[Any, Visit], str]
+
+_EXACT: dict[type, _Describe] = {
+    types.FunctionType: _function_text,
+    types.ModuleType: _module_text,
+    tuple: lambda value, visit: f"({_items_text(value, visit)})",
+    list: lambda value, visit: f"[{_items_text(value, visit)}]",
+    dict: _dict_text,
+    types.MappingProxyType: _dict_text,
+    set: _set_text,
+    frozenset: _set_text,
+    range: lambda value, visit: repr(value),
+    slice: lambda value, visit: f"slice({_items_text((value.start, value.stop, value.step), visit)})",
+    bytearray: lambda value, visit: repr(value),
+    functools.partial: _partial_text,
+    types.MethodType: _method_text,
+    types.BuiltinFunctionType: _builtin_text,
+    types.MethodDescriptorType: _descriptor_text,
+    types.WrapperDescriptorType: _descriptor_text,
+    types.ClassMethodDescriptorType: _descriptor_text,
+    types.GetSetDescriptorType: _descriptor_text,
+    staticmethod: lambda value, visit: f"staticmethod {value_text(value.__func__, visit)}",
+    classmethod: lambda value, visit: f"classmethod {value_text(value.__func__, visit)}",
+    property: lambda value, visit: f"property {_items_text((value.fget, value.fset, value.fdel), visit)}",
+}
+
+_KINDS: tuple[tuple[type, _Describe], ...] = (
+    (type, _class_text),
+    (types.ModuleType, _module_text),
+    (enum.Enum, _enum_text),
+    (tuple, _tuple_text),
+)
+
+# Classes of libraries that must not be imported here, by where they are defined.
+_FOREIGN: dict[tuple[str, str], _Describe] = {
+    ("numpy", "ndarray"): _array_text,
+    ("numpy", "generic"): _numpy_scalar_text,
+    ("numpy", "dtype"): _dtype_text,
+    ("numpy", "ufunc"): _ufunc_text,
+    ("numba.core.types.abstract", "Type"): _numba_type_text,
+    ("numba.cuda.types.abstract", "Type"): _numba_type_text,
+    ("numba.core.typing.templates", "Signature"): _signature_text,
+    ("numba.cuda.typing.templates", "Signature"): _signature_text,
+    ("numba.cuda.compiler", "ExternFunction"): _extern_text,
+    ("numba.cuda.cudadrv.linkable_code", "LinkableCode"): _linkable_text,
+}
