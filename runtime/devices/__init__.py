@@ -1,0 +1,1 @@
+"""Devices: what loads artifacts and launches them."""

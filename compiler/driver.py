@@ -1,0 +1,63 @@
+"""The driver: a job in, an artifact out. Source -> front end -> target -> artifact with its footprint."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from typing import cast
+
+from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.dependencies import dependency_of
+from gridjit.compiler.errors import CompileError
+from gridjit.compiler.job import CompileJob, rewrite_fields
+from gridjit.compiler.targets.base import CodeGenerator
+from gridjit.compiler.view import ConfigView
+
+_GENERATORS = {"host": "gridjit.compiler.targets.host.generate", "ptx": "gridjit.compiler.targets.ptx"}
+
+
+def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
+    """Return the artifact of job under the launch that view shows; what was read of it is the artifact's footprint.
+
+    Raises CompileError in the user's terms: kernel, argument types, source line.
+    """
+    from gridjit.compiler.frontend.lower import lower
+
+    started = time.perf_counter()
+    if job.marks:
+        view.mark_kernel_as_launch_config_sensitive(*job.marks)
+    lowered, discovered = lower(job.function, job.signature, job.options, job.target, job.linked, view)
+    code = _generator(job.target.kind).generate(lowered, job.target, job.options)
+    return Artifact(
+        target=job.target,
+        image=code.image,
+        suffix=code.suffix,
+        entry=code.entry,
+        kernel=job.kernel,
+        signature=str(job.signature),
+        parameters=job.signature.codes,
+        resources=code.resources,
+        exceptions=lowered.exceptions,
+        footprint=view.footprint,
+        effects=view.effects,
+        dependencies=tuple(dependency_of(function) for function in discovered),
+        cooperative=lowered.cooperative,
+        metadata={
+            "launch_config_sensitive": view.footprint.sensitive,
+            "compile_ms": round((time.perf_counter() - started) * 1e3, 1),
+        },
+        assembly=code.assembly,
+        private=(*job.private, *view.reasons_to_keep_private, *_late_rewrites(job)),
+    )
+
+
+def _generator(kind: str) -> CodeGenerator:
+    if kind not in _GENERATORS:
+        raise CompileError(f"no target {kind!r}; targets are {', '.join(_GENERATORS)}")
+    return cast(CodeGenerator, importlib.import_module(_GENERATORS[kind]))
+
+
+def _late_rewrites(job: CompileJob) -> tuple[str, ...]:
+    """Return why the job's key is out of date, if an extension registered a rewrite after it was made."""
+    late = set(rewrite_fields()) - set(job.rewrites)
+    return tuple(f"{label} was registered while the kernel was compiled" for label, _ in sorted(late))
