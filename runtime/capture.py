@@ -1,0 +1,72 @@
+"""The launch configuration during compilation: gridjit.launchconfig's functions."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.compiler.view import ConfigView, visible_config
+
+if TYPE_CHECKING:
+    from gridjit.runtime.kernel import Kernel
+
+_captures = threading.local()
+
+
+def current_launch_config() -> ConfigView | None:
+    """Return the configuration of the launch that this thread is compiling a kernel for, or None.
+
+    What is read of it becomes part of the compiled kernel's dependence.
+    """
+    return visible_config()
+
+
+def ensure_current_launch_config() -> ConfigView:
+    """Return the configuration of the launch that this thread is compiling for; raises RuntimeError outside one."""
+    view = visible_config()
+    if view is None:
+        raise RuntimeError("No launch config set for this thread")
+    return view
+
+
+@contextlib.contextmanager
+def capture_compile_config(kernel: Kernel) -> Iterator[dict[str, LaunchConfig | None]]:
+    """Record the launch configuration that a compilation of kernel saw, in this thread, inside the `with` block.
+
+    Yields a dictionary: capture["config"] has griddim, blockdim and sharedmem of the last compilation that a launch
+    triggered, or stays None if nothing was compiled.
+
+        with gridjit.launchconfig.capture_compile_config(kernel) as capture:
+            kernel[grid, block](x)
+        print(capture["config"])
+    """
+    from gridjit.runtime.kernel import Kernel
+
+    if not isinstance(kernel, Kernel):
+        raise ConfigError(f"capture_compile_config takes a kernel made by gridjit.jit, not {kernel!r}")
+    capture: dict[str, LaunchConfig | None] = {"config": None}
+    entry = (kernel, capture)
+    active = _active()
+    active.append(entry)
+    try:
+        yield capture
+    finally:
+        active[:] = [other for other in active if other is not entry]
+
+
+def note_compile(kernel: Kernel, config: LaunchConfig | None) -> None:
+    """Tell the captures of this thread that kernel is compiled for config."""
+    for captured, capture in _active():
+        if captured is kernel and config is not None:
+            capture["config"] = config
+
+
+def _active() -> list[tuple[Kernel, dict[str, LaunchConfig | None]]]:
+    if not hasattr(_captures, "active"):
+        _captures.active = []
+    active: list[tuple[Kernel, dict[str, LaunchConfig | None]]] = _captures.active
+    return active

@@ -1,0 +1,28 @@
+"""Pre-launch hooks that an artifact carries: found again by name in the process that loads it."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+from gridjit.compiler.footprint import Hook
+
+
+def resolve(hooks: tuple[Hook, ...]) -> tuple[Callable[..., Any], ...] | None:
+    """Return the functions that hooks name, or None if one cannot be imported: the artifact is then of no use."""
+    found = tuple(_function(hook) for hook in hooks)
+    return None if None in found else tuple(function for function in found if function is not None)
+
+
+def _function(hook: Hook) -> Callable[..., Any] | None:
+    try:
+        value: Any = importlib.import_module(hook.module)
+        for name in hook.qualname.split("."):
+            value = getattr(value, name)
+    except (ImportError, AttributeError):
+        return None
+    if not callable(value):
+        return None
+    return functools.partial(value, *hook.arguments) if hook.arguments else value
