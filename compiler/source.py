@@ -56,11 +56,8 @@ def fingerprint(function: Callable[..., object], *, lines: bool = False) -> Sour
     lines: count the file and the line numbers too, for compiles that put them into the code.
     Raises CompileError if there is no Python function in it.
     """
-    root = function_of(function)
-    if root is None:
-        raise CompileError(f"{function!r} is no Python function and wraps none; decorate a function defined with def")
     walk = _Walk(lines)
-    walk.run(root)
+    walk.run(require_function(function))
     first, *others = walk.parts.items()
     return SourceFingerprint(
         parts=(first, *sorted(others)), opaque=tuple(walk.opaque), modules=tuple(sorted(walk.modules))
@@ -74,6 +71,13 @@ def function_of(value: object) -> FunctionType | None:
             return value
         value = getattr(value, "py_func", None) or getattr(value, "__wrapped__", None)
     return None
+
+
+def require_function(value: object) -> FunctionType:
+    """Return the Python function that value is or stands for; raises CompileError if there is none."""
+    if (function := function_of(value)) is None:
+        raise CompileError(f"{value!r} is no Python function and wraps none; decorate a function defined with def")
+    return function
 
 
 class _Walk:
@@ -159,7 +163,7 @@ class _Walk:
         scope = function.__globals__
         value = scope.get(name, _MISSING)
         if value is _MISSING:
-            value = function.__builtins__.get(name, _MISSING)
+            value = getattr(function, "__builtins__", {}).get(name, _MISSING)
             if _is_builtin(value):
                 return
         self._named(scope, module_name(function), name, label, value)

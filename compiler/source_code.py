@@ -71,6 +71,14 @@ def digest_fields(fields: Iterable[bytes | memoryview]) -> str:
     return state.hexdigest()
 
 
+def with_nested(code: CodeType) -> Iterator[CodeType]:
+    """Yield code and the code of everything defined in it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from with_nested(constant)
+
+
 def _forget(identity: int) -> None:
     known = _plans.get(identity)
     if known is not None and known[0]() is None:
@@ -81,7 +89,7 @@ def _make_plan(code: CodeType) -> CodePlan:
     strange: dict[str, None] = {}
     references: dict[Reference, None] = {}
     attributes: dict[str, None] = {}
-    for nested in _with_nested(code):
+    for nested in with_nested(code):
         instructions = [i for i in dis.get_instructions(nested) if i.opname not in _FILLERS]
         references.update(dict.fromkeys(_references(instructions, set(code.co_freevars))))
         attributes.update((i.argval, None) for i in instructions if i.opname in _ATTRIBUTE_LOADS)
@@ -91,13 +99,6 @@ def _make_plan(code: CodeType) -> CodePlan:
         attributes=tuple(attributes),
         strange=tuple(strange),
     )
-
-
-def _with_nested(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _with_nested(constant)
 
 
 def _references(instructions: list[dis.Instruction], freevars: set[str]) -> Iterator[Reference]:

@@ -197,9 +197,10 @@ def _is_frozen(value: Any) -> bool:
 
 def _ufunc_text(value: Any, _: Visit) -> str:
     numpy: Any = sys.modules["numpy"]
-    if getattr(numpy, value.__name__, None) is not value:
-        raise OpaqueValue(f"is the ufunc {value.__name__!r} from outside NumPy, whose code gridjit cannot see")
-    return f"ufunc {value.__name__}"
+    name = value.__name__
+    if getattr(numpy, name, None) is not value:
+        raise OpaqueValue(f"is the ufunc {name!r} from outside NumPy, whose code gridjit cannot see")
+    return f"ufunc {name}"
 
 
 def _numba_type_text(value: Any, visit: Visit) -> str:

@@ -1,0 +1,152 @@
+"""The toolchain: everything besides the source that turns a kernel into code, as labelled versions.
+
+Read from what is installed, without importing any of it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.source_code import digest_fields
+from gridjit.compiler.source_file import file_digest
+from gridjit.compiler.toolchain_environment import environment as environment
+
+# Raise it whenever an artifact's meaning or layout changes, so that older entries are misses.
+ARTIFACT_SCHEMA = 1
+
+Fields = tuple[tuple[str, str], ...]
+
+NOT_INSTALLED = "not installed"
+
+# Label, and the distributions that can provide it: wheels for CUDA 12 and 13 have different names.
+_COMMON: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("gridjit", ("gridjit",)),
+    ("numba-cuda", ("numba-cuda",)),
+    ("numba", ("numba",)),
+    ("llvmlite", ("llvmlite",)),
+    ("numpy", ("numpy",)),
+)
+_PTX: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("nvvm", ("nvidia-nvvm", "nvidia-cuda-nvcc", "nvidia-cuda-nvcc-cu12")),
+    ("nvjitlink", ("nvidia-nvjitlink", "nvidia-nvjitlink-cu12")),
+    ("nvrtc", ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12")),
+    ("cuda-bindings", ("cuda-bindings",)),
+    ("cuda-core", ("cuda-core",)),
+)
+_DISTRIBUTIONS: Mapping[str, tuple[tuple[str, tuple[str, ...]], ...]] = {"host": _COMMON, "ptx": _COMMON + _PTX}
+_TOOLKIT_COMPONENTS = ("nvvm", "nvjitlink", "nvrtc")
+
+
+@cache
+def toolchain(kind: str) -> Fields:
+    """Return the labelled versions of everything that makes code for target kind "host" or "ptx".
+
+    Looked up once per process: what is loaded does not change when an installation does.
+    """
+    if kind not in _DISTRIBUTIONS:
+        raise ConfigError(f"target kind {kind!r}: one of {', '.join(_DISTRIBUTIONS)}")
+    versions = installed_versions(sys.path)
+    components = component_versions(_DISTRIBUTIONS[kind], versions)
+    toolkit = toolkit_text(os.environ) if any(components.get(n) == NOT_INSTALLED for n in _TOOLKIT_COMPONENTS) else ""
+    return (
+        ("artifact schema", str(ARTIFACT_SCHEMA)),
+        ("python", _python_text()),
+        *components.items(),
+        *((("gridjit sources", sources),) if (sources := _development_sources()) else ()),
+        *((("cuda toolkit", toolkit),) if toolkit else ()),
+    )
+
+
+def installed_versions(paths: Iterable[str]) -> dict[str, str]:
+    """Return the version of each distribution found in the folders of paths, by normalized name; the first one wins."""
+    versions: dict[str, str] = {}
+    for path in paths:
+        for name, version in _folder_versions(path or "."):
+            versions.setdefault(name, version)
+    return versions
+
+
+def component_versions(wanted: Iterable[tuple[str, tuple[str, ...]]], versions: Mapping[str, str]) -> dict[str, str]:
+    """Return the version of each wanted component, given as its label and the distributions that can provide it."""
+    return {label: _component_version(names, versions) for label, names in wanted}
+
+
+def toolkit_text(environ: Mapping[str, str], roots: Iterable[str] = ("/usr/local/cuda",)) -> str:
+    """Return what tells the CUDA toolkit outside pip apart from others, or "not installed"."""
+    named = (environ.get(name, "") for name in ("CONDA_PREFIX", "CUDA_HOME", "CUDA_PATH"))
+    found = [_toolkit_root_text(Path(root)) for root in dict.fromkeys((*named, *roots)) if root]
+    return "; ".join(text for text in found if text) or NOT_INSTALLED
+
+
+def _component_version(names: tuple[str, ...], versions: Mapping[str, str]) -> str:
+    found = [name for name in names if name in versions]
+    if len(found) > 1:
+        return ", ".join(f"{name} {versions[name]}" for name in found)
+    return versions[found[0]] if found else _metadata_version(names[0])
+
+
+def _metadata_version(name: str) -> str:
+    # importlib.metadata costs ten times what the rest does, and only zip files on sys.path need it.
+    if not any(os.path.isfile(path) for path in sys.path):
+        return NOT_INSTALLED
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return NOT_INSTALLED
+
+
+_DISTRIBUTION = re.compile(r"(?P<name>.+?)-(?P<version>[^-]+)(-py[0-9.]+)?\.(dist|egg)-info")
+
+
+def _folder_versions(path: str) -> Iterator[tuple[str, str]]:
+    try:
+        with os.scandir(path) as entries:
+            names = [entry.name for entry in entries if entry.name.endswith("-info")]
+    except OSError:
+        return
+    for name in sorted(names):
+        if match := _DISTRIBUTION.fullmatch(name):
+            yield re.sub(r"[-_.]+", "-", match["name"]).lower(), match["version"]
+
+
+def _python_text() -> str:
+    version = f"{sys.implementation.name} {sys.version_info.major}.{sys.version_info.minor}"
+    return f"{version}, bytecode {importlib.util.MAGIC_NUMBER.hex()}"
+
+
+def _development_sources() -> str:
+    """Return a digest of the compiler's own files where they are being worked on, "" where they were installed."""
+    folder = os.path.dirname(__file__)
+    if {"site-packages", "dist-packages"} & set(folder.split(os.sep)):
+        return ""
+    return digest_fields(stamp.encode() for stamp in sorted(_stamps(folder, folder)))
+
+
+def _stamps(folder: str, root: str) -> Iterator[str]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir() and entry.name != "__pycache__":
+                yield from _stamps(entry.path, root)
+            elif entry.name.endswith(".py"):
+                status = entry.stat()
+                yield f"{os.path.relpath(entry.path, root)} {status.st_mtime_ns} {status.st_size}"
+
+
+def _toolkit_root_text(root: Path) -> str:
+    """Return the toolkit's version file if it has one, else its place and the age of its compiler; "" for none."""
+    if not root.is_dir():
+        return ""
+    if (digest := file_digest(str(root / "version.json"))) is not None:
+        return f"{root} version.json {digest}"
+    libraries = sorted((*root.glob("nvvm/lib*/libnvvm.so*"), *root.glob("lib*/libnv[Jr]*.so*")))
+    stamps = [f"{path.resolve()} {path.stat().st_mtime_ns}" for path in libraries]
+    return f"{root.resolve()} {digest_fields(stamp.encode() for stamp in stamps)}" if stamps else ""

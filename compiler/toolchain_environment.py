@@ -1,0 +1,112 @@
+"""The settings of numba-cuda that alter the code it makes, as labelled values: only those that are not the default.
+
+They come from the environment, from a `.numba_config.yaml` in the working directory, and from assignments to
+`numba.config`; the result is the same before numba is imported as after it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from gridjit.compiler.source_file import file_digest
+
+CONFIG_FILE = ".numba_config.yaml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One setting: its environment variable, its name in numba.config ("": it cannot be assigned) and its default."""
+
+    variable: str
+    attribute: str
+    parse: Callable[[str], object]
+    default: object
+
+
+def _flag(text: str) -> bool:
+    return text.lower() in {"1", "true"}
+
+
+def _level(text: str) -> int:
+    return 3 if text == "max" else int(text)
+
+
+def _capability(text: str) -> tuple[int, int]:
+    match = re.match(r"(\d+)\.(\d+)", text)
+    if match is None:
+        raise ValueError(text)
+    return int(match[1]), int(match[2])
+
+
+SETTINGS = (
+    Setting(variable="NUMBA_OPT", attribute="OPT", parse=_level, default=3),
+    Setting(variable="NUMBA_BOUNDSCHECK", attribute="BOUNDSCHECK", parse=int, default=None),
+    Setting(variable="NUMBA_CUDA_DEBUGINFO", attribute="CUDA_DEBUGINFO_DEFAULT", parse=int, default=0),
+    Setting(variable="NUMBA_CUDA_ENABLE_NRT", attribute="CUDA_ENABLE_NRT", parse=_flag, default=False),
+    Setting(variable="NUMBA_CUDA_NRT_STATS", attribute="CUDA_NRT_STATS", parse=_flag, default=False),
+    Setting(variable="NUMBA_DEBUG_NRT", attribute="DEBUG_NRT", parse=int, default=0),
+    # Puts prints into the generated code.
+    Setting(variable="NUMBA_DEBUG_JIT", attribute="DEBUG_JIT", parse=int, default=0),
+    Setting(variable="NUMBA_ENABLE_CUDASIM", attribute="ENABLE_CUDASIM", parse=int, default=0),
+    Setting(variable="NUMBA_FORCE_CUDA_CC", attribute="FORCE_CUDA_CC", parse=_capability, default=None),
+    # Where CUDA C++ files that are linked into a kernel find their headers.
+    Setting(variable="NUMBA_CUDA_INCLUDE_PATH", attribute="", parse=str, default=None),
+    Setting(
+        variable="NUMBA_CUDA_NVRTC_EXTRA_SEARCH_PATHS",
+        attribute="CUDA_NVRTC_EXTRA_SEARCH_PATHS",
+        parse=str,
+        default="",
+    ),
+)
+
+
+def environment(environ: Mapping[str, str] = os.environ) -> tuple[tuple[str, str], ...]:
+    """Return (variable, value) of each setting that is not at its default, read anew at each call."""
+    texts = {**_config_file(), **environ}
+    config = sys.modules.get("numba.core.config")
+    fields = []
+    for setting in SETTINGS:
+        declared = _declared(setting, texts)
+        # Attributes that numba-cuda adds to the configuration are missing until it is imported.
+        assigned = getattr(config, setting.attribute, declared) if setting.attribute else declared
+        if assigned != declared:
+            fields.append((setting.variable, f"{declared!r}, numba.config says {assigned!r}"))
+        elif declared != setting.default:
+            fields.append((setting.variable, repr(declared)))
+    return tuple(fields)
+
+
+def _declared(setting: Setting, texts: Mapping[str, str]) -> object:
+    if (text := texts.get(setting.variable)) is None:
+        return setting.default
+    try:
+        return setting.parse(text)
+    except ValueError:
+        # numba warns about it and uses the default.
+        return setting.default
+
+
+def _config_file() -> Mapping[str, str]:
+    digest = file_digest(CONFIG_FILE)
+    return {} if digest is None else _parsed_config(os.path.abspath(CONFIG_FILE), digest)
+
+
+@lru_cache(maxsize=8)
+def _parsed_config(path: str, digest: str) -> Mapping[str, str]:
+    if importlib.util.find_spec("yaml") is None:
+        # Then numba does not read the file either.
+        return {}
+    yaml: Any = importlib.import_module("yaml")
+    try:
+        values = yaml.safe_load(Path(path).read_text())
+    except (OSError, yaml.YAMLError):
+        return {}
+    return {f"NUMBA_{name.upper()}": str(value) for name, value in values.items()} if isinstance(values, dict) else {}
