@@ -7,7 +7,6 @@ drop the oldest when there are too many; it is imported and opened on the first 
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
 import warnings
@@ -64,7 +63,7 @@ class DiskStore:
         self.folder = os.fspath(folder)
         self.read_only = read_only
         self._max_bytes = max_bytes
-        self._max_entries = max_entries
+        self._bounds = {"max_bytes": max_bytes, "max_entries": max_entries}
         self._timeout = timeout
         self._patience = timeout
         self._allow_shared = allow_shared
@@ -134,10 +133,11 @@ class DiskStore:
         """Read every entry; remove the bad ones if asked to, and sort into the index what is missing there."""
         good, bad = 0, []
         for info in self.entries():
-            if self._is_good(info):
-                good += 1
-            else:
-                bad.append(info)
+            match self._is_good(info):
+                case True:
+                    good += 1
+                case False:
+                    bad.append(info)
         if remove and not self.read_only:
             for info in bad:
                 files.remove_file(self.folder, files.file_name(info.key, info.suffix))
@@ -149,9 +149,8 @@ class DiskStore:
         if self.read_only or not self._readable():
             return
         files.sweep_temporaries(self.folder)
-        bounds = {"max_bytes": self._max_bytes, "max_entries": self._max_entries}
         try:
-            self._use_index(lambda index: index.reconcile(files.list_files(self.folder), **bounds))
+            self._use_index(lambda index: index.reconcile(files.list_files(self.folder), **self._bounds))
         except OSError as error:
             self._warn(f"cannot be written: {error}")
 
@@ -160,15 +159,17 @@ class DiskStore:
         with self._guard():
             self._index = None
 
-    def _is_good(self, info: EntryInfo) -> bool:
-        with contextlib.suppress(OSError):
+    def _is_good(self, info: EntryInfo) -> bool | None:
+        """Return whether an entry opens, or None if it went meanwhile."""
+        try:
             data = files.read_file(self.folder, info.key, info.suffix)
-            return data is not None and open_entry(info.key, data, secret=self._secret) is not None
-        return False
+        except OSError:
+            return False
+        return None if data is None else open_entry(info.key, data, secret=self._secret) is not None
 
     def _record(self, info: EntryInfo) -> None:
         try:
-            self._use_index(lambda index: index.record(info, max_bytes=self._max_bytes, max_entries=self._max_entries))
+            self._use_index(lambda index: index.record(info, **self._bounds))
         except OSError:
             # A file that the index does not know would never make room for another.
             files.remove_files(self.folder, info.key)
@@ -204,6 +205,9 @@ class DiskStore:
                 else:
                     self._patience = self._timeout
                     break
+        self._remove_files(names)
+
+    def _remove_files(self, names: list[str]) -> None:
         for name in names:
             files.remove_file(self.folder, name)
 
@@ -215,7 +219,8 @@ class DiskStore:
             if index.is_empty():
                 # New, or made anew beside files that are still good; writers that died left temporaries.
                 files.sweep_temporaries(self.folder)
-                index.reconcile(files.list_files(self.folder), max_bytes=self._max_bytes, max_entries=self._max_entries)
+                names = index.reconcile(files.list_files(self.folder), **self._bounds)
+                self._remove_files(names)
             self._index = index
         return self._index
 

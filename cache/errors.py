@@ -1,4 +1,4 @@
-"""What the cache says when it cannot do as asked: a warning for faults of the disk, an error for the caller's mistakes."""
+"""When the cache cannot do as asked: a warning for the disk's faults, an error for the caller's mistakes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Single flight: of all threads and processes that want one job compiled, one does it while the others wait a while.
 
-Within a process one lock per job; between processes an flock on <folder>/<job>.lock, which the system releases when its
-holder dies. A lock that cannot be had in time, or in that folder, is done without: that costs a duplicate compile.
+Within a process one lock per job; between processes an flock on <folder>/locks/<job>.lock, which the system releases
+when its holder dies. A lock that cannot be had in time, or in that folder, is done without: that costs a duplicate
+compile.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ import time
 import weakref
 from collections.abc import Iterator
 
-from gridjit.cache.files import FOLDER_MODE
+from gridjit.cache import files
 from gridjit.cache.store import check_key
 
 DEFAULT_TIMEOUT_S = 60.0
-LOCK_SUFFIX = ".lock"
+LOCK_FOLDER, LOCK_SUFFIX = "locks", ".lock"
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.001, 0.05
 
 
@@ -35,13 +36,15 @@ class _Job:
 
 
 class Locks:
-    """The locks of jobs; with a folder, shared with every process that uses it.
+    """The locks of jobs; with a cache folder, shared with every process that uses it.
 
     A thread that holds a job's lock gets it again at once. The table holds only what is wanted at the moment.
+    allow_shared: lock in a folder that other users may write, where they can make this process wait.
     """
 
-    def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
+    def __init__(self, folder: str | os.PathLike[str] | None = None, *, allow_shared: bool = False) -> None:
         self._folder = None if folder is None else os.fspath(folder)
+        self._allow_shared = allow_shared
         self._forget_parent()
         _every_locks.add(self)
 
@@ -50,7 +53,6 @@ class Locks:
         """Hold the lock of job's key for the block, waiting at most timeout seconds; yield whether it was had."""
         check_key(job)
         deadline = time.monotonic() + timeout
-        table_of_entry = self._table
         entry = self._enter(job)
         try:
             if not entry.lock.acquire(timeout=max(0.0, min(timeout, threading.TIMEOUT_MAX))):
@@ -58,11 +60,11 @@ class Locks:
                 return
             entry.depth += 1
             try:
-                yield self._lock_file(job, entry, deadline)
+                # A block inside one that had to do without the lock does not wait for it once more.
+                yield self._lock_file(job, entry, deadline if entry.depth == 1 else 0.0)
             finally:
                 entry.depth -= 1
-                # A child forked inside the block has no part in its parent's lock.
-                if entry.depth == 0 and self._table is table_of_entry:
+                if entry.depth == 0:
                     self._unlock_file(job, entry)
                 entry.lock.release()
         finally:
@@ -71,9 +73,10 @@ class Locks:
     def sweep(self) -> int:
         """Remove the lock files that holders which were killed left behind, and return how many there were."""
         removed = 0
-        for name in _names(self._folder):
-            path = f"{self._folder}/{name}"
-            if name.endswith(LOCK_SUFFIX) and (descriptor := _try_lock(path, create=False)) is not None:
+        folder = f"{self._folder}/{LOCK_FOLDER}"
+        for name in _names(folder):
+            path = f"{folder}/{name}"
+            if name.endswith(LOCK_SUFFIX) and (descriptor := _try_lock(path)) is not None:
                 _unlink_and_close(path, descriptor)
                 removed += 1
         return removed
@@ -94,8 +97,12 @@ class Locks:
         if self._folder is None or entry.descriptor is not None:
             return True
         try:
-            os.makedirs(self._folder, FOLDER_MODE, exist_ok=True)
-            entry.descriptor = _lock_before(f"{self._folder}/{job}{LOCK_SUFFIX}", deadline)
+            files.make_folder(self._folder)
+            if not self._allow_shared and files.distrust(self._folder):
+                return False
+            mode = os.stat(self._folder).st_mode
+            files.make_inner_folder(self._folder, LOCK_FOLDER, mode)
+            entry.descriptor = _lock_before(self._path(job), mode & 0o666, deadline)
         except OSError:
             return False
         return entry.descriptor is not None
@@ -103,7 +110,10 @@ class Locks:
     def _unlock_file(self, job: str, entry: _Job) -> None:
         if entry.descriptor is not None:
             descriptor, entry.descriptor = entry.descriptor, None
-            _unlink_and_close(f"{self._folder}/{job}{LOCK_SUFFIX}", descriptor)
+            _unlink_and_close(self._path(job), descriptor)
+
+    def _path(self, job: str) -> str:
+        return f"{self._folder}/{LOCK_FOLDER}/{job}{LOCK_SUFFIX}"
 
     def _forget_parent(self) -> None:
         """Start with no locks, as a forked child must: the threads that held its copies are not in it."""
@@ -128,9 +138,9 @@ def _after_fork_in_child() -> None:
 os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
-def _lock_before(path: str, deadline: float) -> int | None:
+def _lock_before(path: str, mode: int, deadline: float) -> int | None:
     pause = _FIRST_PAUSE_S
-    while (descriptor := _try_lock(path, create=True)) is None:
+    while (descriptor := _try_lock(path, mode)) is None:
         rest = deadline - time.monotonic()
         if rest <= 0:
             return None
@@ -139,12 +149,15 @@ def _lock_before(path: str, deadline: float) -> int | None:
     return descriptor
 
 
-def _try_lock(path: str, *, create: bool) -> int | None:
-    """Return a descriptor that holds the lock on the file at path, or None if another holds it or just removed it."""
+def _try_lock(path: str, mode: int | None = None) -> int | None:
+    """Return a descriptor that holds the lock on the file at path, or None if another holds it or just removed it.
+
+    With a mode, a file that is missing is made.
+    """
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0), 0o600)
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | (0 if mode is None else os.O_CREAT), mode or 0)
     except FileNotFoundError:
-        if create:
+        if mode is not None:
             raise
         return None
     try:
@@ -170,8 +183,8 @@ def _unlink_and_close(path: str, descriptor: int) -> None:
     os.close(descriptor)
 
 
-def _names(folder: str | None) -> list[str]:
+def _names(folder: str) -> list[str]:
     try:
-        return [] if folder is None else os.listdir(folder)
+        return os.listdir(folder)
     except OSError:
         return []

@@ -1,8 +1,8 @@
 """Manifest: under a job's key, the records of what its compiles read and of the artifact that each made.
 
-Stored as canonical JSON in <job>.lcs if some record has facts, else in <job>.json, so that a file ending in .lcs marks a
-launch-config-sensitive job. A record names its artifact by a key that embeds the facts: a record lost to another writer
-costs a compile, and no record can name a wrong artifact.
+Stored as canonical JSON in <job>.lcs if some record has facts, else in <job>.json, so that a file ending in .lcs marks
+a launch-config-sensitive job. A record names its artifact by a key that embeds the facts: a record lost to another
+writer costs a compile, and no record can name a wrong artifact.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from gridjit.cache.errors import CacheError
-from gridjit.cache.lock import DEFAULT_TIMEOUT_S, Locks
+from gridjit.cache.lock import Locks
 from gridjit.cache.store import Store
 
-Value: TypeAlias = "None | bool | int | float | str | tuple[Value, ...]"
+Value: TypeAlias = "bool | int | float | str | tuple[Value, ...] | None"
 
 SCHEMA = 1
 MAX_RECORDS = 256
@@ -114,7 +114,7 @@ def read_manifest(store: Store, job: str) -> Manifest:
     return Manifest.from_bytes(store.get(job))
 
 
-def add_record(store: Store, job: str, record: Record, locks: Locks, *, timeout: float = DEFAULT_TIMEOUT_S) -> Manifest:
+def add_record(store: Store, job: str, record: Record, locks: Locks, *, timeout: float = 1.0) -> Manifest:
     """Add record to what is stored under the job's key, and return the whole.
 
     Reads, merges and writes under the job's lock, which the calling thread may hold already. If the lock cannot be had

@@ -1,0 +1,34 @@
+"""Keys and stores that the cache's tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from gridjit.cache.chain import ChainStore
+from gridjit.cache.disk import DiskStore
+from gridjit.cache.key import digest
+from gridjit.cache.memory import MemoryStore
+from gridjit.cache.store import Store
+
+_MAKERS: dict[str, Callable[[Path], Store]] = {
+    "memory": lambda path: MemoryStore(),
+    "disk": lambda path: DiskStore(path / "cache"),
+    "signed disk": lambda path: DiskStore(path / "cache", secret=b"a secret"),
+    "chain": lambda path: ChainStore(MemoryStore(), DiskStore(path / "base", read_only=True)),
+}
+
+
+@pytest.fixture(params=sorted(_MAKERS))
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """A store of every kind, empty."""
+    made = _MAKERS[request.param](tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def key_of() -> Callable[[object], str]:
+    """What gives a key for anything."""
+    return lambda thing: digest([("thing", repr(thing))])

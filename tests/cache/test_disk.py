@@ -1,0 +1,201 @@
+"""DiskStore: names, permissions, bounds, and what it costs to import."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import diskcache
+import pytest
+from gridjit.cache.disk import DiskStore
+from gridjit.cache.entry import open_entry
+from gridjit.cache.errors import CacheWarning
+from gridjit.cache.index import BytesDisk, RefusedRow, StoredFile
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where a cache may be made."""
+    return tmp_path / "cache"
+
+
+def kept_bytes(store: DiskStore) -> int:
+    """The size of all entries."""
+    return sum(info.size for info in store.entries())
+
+
+def test_an_entry_is_one_file_named_by_its_key_in_a_shard_folder(folder, key_of):
+    DiskStore(folder).put(key_of(1), b"data", suffix=".cubin")
+    file = folder / key_of(1)[:2] / f"{key_of(1)}.cubin"
+    assert open_entry(key_of(1), file.read_bytes()) == b"data"
+
+
+def test_plain_diskcache_reads_the_index_and_the_files(folder, key_of):
+    DiskStore(folder).put(key_of(1), b"data", suffix=".cubin")
+    with diskcache.Cache(str(folder)) as cache:
+        assert list(cache) == [key_of(1)]
+        assert open_entry(key_of(1), cache[key_of(1)]) == b"data"
+
+
+def test_another_store_on_the_same_folder_sees_every_entry(folder, key_of):
+    one, other = DiskStore(folder), DiskStore(folder)
+    assert other.get(key_of(1)) is None
+    one.put(key_of(1), b"data", suffix=".o")
+    assert other.get(key_of(1)) == b"data"
+
+
+def test_the_folder_and_all_in_it_are_the_users_alone(folder, key_of):
+    DiskStore(folder).put(key_of(1), b"data", suffix=".o")
+    made = [folder, *folder.rglob("*")]
+    open_to_others = [path for path in made if path.stat().st_mode & 0o077 and path.name != "cache.db"]
+    assert [path.name for path in open_to_others if path.suffix != ".db-journal"] == []
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_folder_that_its_owner_opened_for_reading_gets_readable_entries(folder, key_of):
+    folder.mkdir(mode=0o755)
+    DiskStore(folder).put(key_of(1), b"data", suffix=".o")
+    assert (folder / key_of(1)[:2]).stat().st_mode & 0o777 == 0o755
+    assert (folder / key_of(1)[:2] / f"{key_of(1)}.o").stat().st_mode & 0o777 == 0o644
+
+
+def test_reading_imports_neither_diskcache_nor_sqlite(folder, key_of):
+    DiskStore(folder).put(key_of(1), b"data", suffix=".o")
+    script = (
+        "import sys; from gridjit.cache.disk import DiskStore\n"
+        f"assert DiskStore({str(folder)!r}).get({key_of(1)!r}) == b'data'\n"
+        "print([name for name in ('diskcache', 'sqlite3', 'numba', 'llvmlite', 'numpy') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("bound", [{"max_entries": 10}, {"max_bytes": 10 * (1000 + 64 + 56)}])
+def test_the_entries_stored_least_recently_make_room(folder, key_of, bound):
+    store = DiskStore(folder, **bound)
+    for number in range(30):
+        store.put(key_of(number), bytes(1000), suffix=".o")
+        assert len(list(store.entries())) <= 10
+    assert {info.key for info in store.entries()} == {key_of(number) for number in range(20, 30)}
+
+
+def test_one_large_entry_takes_the_room_of_many_small_ones(folder, key_of):
+    store = DiskStore(folder, max_bytes=200_000)
+    for number in range(100):
+        store.put(key_of(number), bytes(1000), suffix=".o")
+    store.put(key_of("large"), bytes(190_000), suffix=".o")
+    assert store.get(key_of("large")) == bytes(190_000)
+    assert kept_bytes(store) <= 200_000
+
+
+def test_storing_an_entry_again_makes_it_the_most_recent(folder, key_of):
+    store = DiskStore(folder, max_entries=2)
+    for number in (1, 2, 1, 3):
+        store.put(key_of(number), b"data", suffix=".o")
+    assert {info.key for info in store.entries()} == {key_of(1), key_of(3)}
+
+
+def test_an_entry_larger_than_the_bound_is_dropped_with_a_warning_and_nothing_else_is(folder, key_of):
+    store = DiskStore(folder, max_bytes=2000)
+    store.put(key_of(1), b"data", suffix=".o")
+    with pytest.warns(CacheWarning, match="bounded to 2000 bytes"):
+        store.put(key_of(2), bytes(3000), suffix=".o")
+    assert (store.get(key_of(1)), store.get(key_of(2))) == (b"data", None)
+
+
+def test_a_smaller_bound_is_kept_from_the_next_write_on(folder, key_of):
+    store = DiskStore(folder)
+    for number in range(50):
+        store.put(key_of(number), b"data", suffix=".o")
+    DiskStore(folder, max_entries=5).put(key_of(50), b"data", suffix=".o")
+    assert len(list(store.entries())) == 5
+
+
+def test_making_room_reads_the_oldest_rows_from_an_index(folder, key_of):
+    DiskStore(folder).put(key_of(1), b"data", suffix=".o")
+    with diskcache.Cache(str(folder)) as cache:
+        statement = "EXPLAIN QUERY PLAN SELECT rowid, filename, size FROM Cache ORDER BY store_time LIMIT 32"
+        plan = [row[-1] for row in cache._sql(statement).fetchall()]
+    assert plan == ["SCAN Cache USING INDEX Cache_store_time"]
+
+
+def test_verify_reports_and_removes_what_does_not_open(folder, key_of):
+    store = DiskStore(folder)
+    for number in range(4):
+        store.put(key_of(number), b"data", suffix=".o")
+    damaged = folder / key_of(2)[:2] / f"{key_of(2)}.o"
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    looked = store.verify(remove=False)
+    assert (looked.good, [info.key for info in looked.bad]) == (3, [key_of(2)])
+    assert damaged.exists()
+    assert store.verify() == looked
+    assert not damaged.exists()
+    assert store.verify().bad == ()
+
+
+def test_collect_removes_what_dead_writers_left_and_keeps_what_live_ones_write(folder, key_of):
+    store = DiskStore(folder)
+    store.put(key_of(1), b"data", suffix=".o")
+    dead, live = folder / "tmp" / "dead", folder / "tmp" / "live"
+    dead.write_bytes(b"half an ent")
+    live.write_bytes(b"half an ent")
+    long_ago = time.time() - 7200
+    os.utime(dead, (long_ago, long_ago))
+    store.collect()
+    assert (dead.exists(), live.exists()) == (False, True)
+
+
+def test_collect_counts_files_that_a_writer_did_not_live_to_index(folder, key_of):
+    store = DiskStore(folder, max_entries=3)
+    store.put(key_of(1), b"data", suffix=".o")
+    donor = DiskStore(folder.parent / "donor")
+    for number in range(2, 8):
+        donor.put(key_of(number), b"data", suffix=".o")
+        source = folder.parent / "donor" / key_of(number)[:2] / f"{key_of(number)}.o"
+        (folder / key_of(number)[:2]).mkdir(exist_ok=True)
+        source.rename(folder / key_of(number)[:2] / f"{key_of(number)}.o")
+    store.collect()
+    assert len(list(store.entries())) == 3
+
+
+def test_clear_removes_every_entry(folder, key_of):
+    store = DiskStore(folder)
+    for number in range(5):
+        store.put(key_of(number), b"data", suffix=".o")
+    assert store.clear() == 5
+    assert list(store.entries()) == []
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o775, 0o702])
+def test_a_folder_that_others_may_write_is_refused_with_one_warning(folder, key_of, mode):
+    DiskStore(folder).put(key_of(1), b"data", suffix=".o")
+    folder.chmod(mode)
+    store = DiskStore(folder)
+    with pytest.warns(CacheWarning, match=f"{folder} is not used: it can be written by other users.*GRIDJIT_CACHE_DIR"):
+        assert store.get(key_of(1)) is None
+    store.put(key_of(2), b"data", suffix=".o")
+    assert list(store.entries()) == []
+    assert DiskStore(folder, allow_shared=True).get(key_of(1)) == b"data"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
+def test_a_folder_of_another_user_is_refused_with_one_warning(folder, key_of):
+    DiskStore(folder).put(key_of(1), b"data", suffix=".o")
+    os.chown(folder, 12345, 12345)
+    store = DiskStore(folder)
+    with pytest.warns(CacheWarning, match="belongs to user id 12345, and this process runs as 0"):
+        assert store.get(key_of(1)) is None
+    assert store.get(key_of(1)) is None
+    assert DiskStore(folder, allow_shared=True).get(key_of(1)) == b"data"
+
+
+def test_the_disk_takes_only_text_for_keys_and_files_for_values(folder, key_of):
+    folder.mkdir()
+    with diskcache.Cache(str(folder), disk=BytesDisk) as cache:
+        for key, value in [(key_of(1), {"a": 1}), (key_of(1), b"bytes"), (("a", 1), StoredFile(".o", 1)), (1, b"x")]:
+            with pytest.raises(RefusedRow):
+                cache.set(key, value)
+        assert len(cache) == 0

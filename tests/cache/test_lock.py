@@ -1,0 +1,238 @@
+"""Single flight: one holder per job, bounded waits, nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from gridjit.cache.lock import Locks
+
+HOLD = """
+import sys
+from gridjit.cache.lock import Locks
+with Locks(sys.argv[1]).single_flight(sys.argv[2]) as got:
+    print(got, flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def job(key_of) -> str:
+    """A job's key."""
+    return key_of("job")
+
+
+def holder(folder: object, job: str) -> subprocess.Popen[str]:
+    """A process that holds job's lock until its standard input is closed."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(folder), job], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "True\n"
+    return process
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    """Let a holder finish."""
+    process.communicate()
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_of_threads_that_arrive_together_one_computes(tmp_path, job, on_disk):
+    locks, together, made, computed = Locks(tmp_path if on_disk else None), threading.Barrier(8), {}, []
+
+    def work() -> None:
+        together.wait()
+        with locks.single_flight(job) as got:
+            assert got
+            if job not in made:
+                computed.append(threading.get_ident())
+                made[job] = "artifact"
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(computed) == 1
+
+
+def test_a_lock_held_by_a_thread_is_waited_for_no_longer_than_the_timeout(job):
+    locks, held, done = Locks(), threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with locks.single_flight(job):
+            held.set()
+            done.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    start = time.monotonic()
+    with locks.single_flight(job, timeout=0.1) as got:
+        assert not got
+    assert 0.05 < time.monotonic() - start < 5
+    done.set()
+    thread.join()
+    with locks.single_flight(job, timeout=5) as got:
+        assert got
+
+
+def test_a_lock_held_by_a_process_is_waited_for_no_longer_than_the_timeout(tmp_path, job):
+    process = holder(tmp_path, job)
+    with Locks(tmp_path).single_flight(job, timeout=0.1) as got:
+        assert not got
+    end(process)
+    with Locks(tmp_path).single_flight(job, timeout=5) as got:
+        assert got
+
+
+def test_a_killed_holder_leaves_no_lock(tmp_path, job):
+    process = holder(tmp_path, job)
+    process.send_signal(signal.SIGKILL)
+    end(process)
+    with Locks(tmp_path).single_flight(job, timeout=0) as got:
+        assert got
+
+
+def test_jobs_do_not_wait_for_each_other(tmp_path, job, key_of):
+    locks = Locks(tmp_path)
+    with locks.single_flight(job, timeout=0) as one, locks.single_flight(key_of("other"), timeout=0) as other:
+        assert (one, other) == (True, True)
+
+
+def test_a_thread_that_holds_a_lock_gets_it_again(tmp_path, job):
+    locks = Locks(tmp_path)
+    with locks.single_flight(job), locks.single_flight(job, timeout=0) as again:
+        assert again
+    process = holder(tmp_path, job)  # both blocks are over, so another gets it
+    end(process)
+
+
+def test_a_block_inside_one_that_did_without_does_not_wait_again(tmp_path, job):
+    process, locks = holder(tmp_path, job), Locks(tmp_path)
+    with locks.single_flight(job, timeout=0) as outer:
+        start = time.monotonic()
+        with locks.single_flight(job, timeout=60) as inner:
+            assert (outer, inner) == (False, False)
+        assert time.monotonic() - start < 30
+    end(process)
+
+
+def test_no_lock_file_and_no_table_entry_outlives_its_block(tmp_path, key_of):
+    locks = Locks(tmp_path)
+    for number in range(50):
+        with locks.single_flight(key_of(number)):
+            assert len(os.listdir(tmp_path / "locks")) == 1
+    assert os.listdir(tmp_path / "locks") == []
+    assert locks._table == {}
+
+
+def test_an_exception_in_the_block_lets_go_of_the_lock(tmp_path, job):
+    locks = Locks(tmp_path)
+    with pytest.raises(ZeroDivisionError), locks.single_flight(job):
+        _ = 1 / 0
+    with Locks(tmp_path).single_flight(job, timeout=0) as got:
+        assert got
+
+
+def test_sweep_removes_the_files_of_killed_holders_and_spares_the_living(tmp_path, job, key_of):
+    killed, living = holder(tmp_path, job), holder(tmp_path, key_of("living"))
+    killed.send_signal(signal.SIGKILL)
+    end(killed)
+    assert Locks(tmp_path).sweep() == 1
+    assert os.listdir(tmp_path / "locks") == [f"{key_of('living')}.lock"]
+    end(living)
+
+
+def test_a_folder_that_cannot_be_made_costs_the_lock_and_nothing_else(tmp_path, job):
+    (tmp_path / "file").write_text("")
+    with Locks(tmp_path / "file" / "cache").single_flight(job) as got:
+        assert not got
+
+
+def test_a_folder_that_others_may_write_is_not_locked_in(tmp_path, job):
+    tmp_path.chmod(0o777)
+    with Locks(tmp_path).single_flight(job) as got:
+        assert not got
+    with Locks(tmp_path, allow_shared=True).single_flight(job) as got:
+        assert got
+
+
+def test_a_lock_makes_the_cache_folder_for_the_user_alone(tmp_path, job):
+    with Locks(tmp_path / "cache").single_flight(job):
+        assert (tmp_path / "cache").stat().st_mode & 0o777 == 0o700
+
+
+def test_waiters_never_overlap_while_the_file_is_removed_and_made_again(tmp_path, job):
+    script = """
+import os, sys
+from gridjit.cache.lock import Locks
+folder, job = sys.argv[1:]
+locks, inside = Locks(folder), folder + "/inside"
+print("ready", flush=True)
+sys.stdin.readline()
+for _ in range(300):
+    with locks.single_flight(job) as got:
+        assert got
+        os.close(os.open(inside, os.O_CREAT | os.O_EXCL))
+        os.unlink(inside)
+"""
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", script, str(tmp_path), job], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        for _ in range(4)
+    ]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write(b"go\n")
+        process.stdin.flush()
+    assert [process.wait(timeout=60) for process in processes] == [0, 0, 0, 0]
+    for process in processes:
+        process.communicate()
+
+
+def test_a_forked_child_has_none_of_its_parents_locks_and_takes_none_away(tmp_path, job):
+    locks = Locks(tmp_path)
+    with locks.single_flight(job) as got:
+        assert got
+        child = os.fork()
+        if child == 0:
+            with locks.single_flight(job, timeout=0) as got_in_child:
+                os._exit(1 if got_in_child else 0)
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) == 0
+        with Locks(tmp_path).single_flight(job, timeout=0) as got_elsewhere:
+            assert not got_elsewhere
+    with Locks(tmp_path).single_flight(job, timeout=0) as got_after:
+        assert got_after
+
+
+def test_a_child_forked_while_a_thread_waits_or_holds_can_lock(key_of):
+    locks, held, done = Locks(), threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with locks.single_flight(key_of("held")):
+            held.set()
+            done.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    child = os.fork()
+    if child == 0:
+        with locks.single_flight(key_of("held"), timeout=0) as got:
+            os._exit(0 if got else 1)
+    _, status = os.waitpid(child, 0)
+    done.set()
+    thread.join()
+    assert os.waitstatus_to_exitcode(status) == 0
