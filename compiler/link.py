@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +14,7 @@ from gridjit.compiler.errors import CompileError
 from gridjit.compiler.options import Options
 from gridjit.compiler.targets.base import LinkedFile
 from gridjit.compiler.targets.ptx_nvrtc import compile_cuda
+from gridjit.compiler.targets.ptx_symbols import check_definitions
 from gridjit.compiler.targets.ptx_toolkit import cudadevrt, library
 
 # File suffix -> kind of LinkedFile.
@@ -36,6 +39,10 @@ _INPUT_TYPES = {
 }
 
 
+# An include in quotes or brackets, or one through a macro.
+_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*(?:["<]([^">\n]+)[">]|(\w+))', re.MULTILINE)
+
+
 def linked_files(options: Options) -> tuple[LinkedFile, ...]:
     """Return the files that options.link names, read now; raises CompileError naming a file that cannot be used."""
     return tuple(_read(path) for path in options.link)
@@ -46,26 +53,69 @@ def _read(path: str) -> LinkedFile:
     if kind is None:
         raise CompileError(f"link={path!r}: the suffix says what a file is; accepted are {', '.join(KINDS)}")
     try:
-        return LinkedFile(name=path, kind=kind, data=Path(path).read_bytes())
+        return LinkedFile(name=os.path.abspath(path), kind=kind, data=Path(path).read_bytes())
     except OSError as error:
         raise CompileError(f"link={path!r}: {error.strerror or error}; give a file ({', '.join(KINDS)})") from error
 
 
 def link_fields(files: Sequence[LinkedFile]) -> tuple[tuple[str, str], ...]:
-    """Return the files' part of a key: for each, in order, a label with its name and the digest of its bytes."""
-    return tuple((f"link.{index}.{Path(file.name).name}", _digest(file)) for index, file in enumerate(files))
+    """Return the files' part of a key: for each, in order, a label with its name and the digest of its bytes.
+
+    A CUDA C++ file's headers beside it count too; those of the toolkit are the toolkit's. Raises CompileError for an
+    include that only the preprocessor could follow.
+    """
+    return tuple(field for index, file in enumerate(files) for field in _fields(f"link.{index}", file))
 
 
-def _digest(file: LinkedFile) -> str:
-    return f"{file.kind}:{hashlib.sha256(file.data).hexdigest()}"
+def _fields(label: str, file: LinkedFile) -> Iterator[tuple[str, str]]:
+    path = Path(file.name)
+    yield f"{label}.{path.name}", f"{file.kind}:{_digest(file.data)}"
+    if file.kind == "cu":
+        for header, data in sorted(_headers(file).items()):
+            yield f"{label}.{os.path.relpath(header, path.parent)}", _digest(data)
 
 
-def uses_lto(files: Sequence[LinkedFile], options: Options) -> bool:
+def _headers(file: LinkedFile) -> dict[Path, bytes]:
+    """Return the headers that file includes, directly or not, from its own folder or the including header's."""
+    root = Path(file.name)
+    found: dict[Path, bytes] = {}
+    waiting = [(root, file.data)]
+    while waiting:
+        path, data = waiting.pop()
+        for match in _INCLUDE.finditer(data):
+            if match[2]:
+                raise CompileError(f"{path}: '#include {match[2].decode()}' names no file; write the name in quotes")
+            for folder in {path.parent, root.parent}:
+                header = Path(os.path.normpath(folder / os.fsdecode(match[1])))
+                if header not in found and root.is_absolute() and header.is_file():
+                    found[header] = header.read_bytes()
+                    waiting.append((header, found[header]))
+    return found
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def uses_lto(files: Sequence[LinkedFile], arch: str, options: Options) -> bool:
     """Return whether the kernel itself goes to the linker as LTO-IR: when asked, and when it calls into LTO-IR.
 
-    Not with debug, whose information NVVM cannot carry through LTO-IR.
+    Not with debug: its information is per module, and LTO-IR has one.
     """
-    return not options.debug and (options.lto or any(file.kind == "ltoir" for file in files))
+    return not options.debug and (options.lto or any(_holds_ltoir(file, arch) for file in files))
+
+
+def _holds_ltoir(file: LinkedFile, arch: str) -> bool:
+    """Return whether file is or contains LTO-IR, which nvJitLink takes only with -lto."""
+    if file.kind not in ("o", "a", "fatbin"):
+        return file.kind == "ltoir"
+    nvjitlink = library("nvjitlink")
+    with _linker(nvjitlink, (f"-arch={arch}",)) as linker:
+        try:
+            _add(nvjitlink, linker, file)
+        except nvjitlink.nvJitLinkError as error:
+            return int(error.status) == int(nvjitlink.Result.ERROR_LTO_NOT_ENABLED)
+    return False
 
 
 def link(
@@ -80,10 +130,11 @@ def link(
 
     cooperative: also link cudadevrt, which grid-wide synchronization calls. Raises CompileError with the linker's log.
     """
-    lto = any(piece.kind == "ltoir" for piece in (*code, *files))
+    lto = any(_holds_ltoir(piece, arch) for piece in (*code, *files))
     inputs = [*code, *(_compiled(file, arch, options, lto=lto) for file in files)]
     if cooperative:
         inputs.append(LinkedFile(name="cudadevrt", kind="a", data=cudadevrt()))
+    check_definitions(inputs)
     return _link(inputs, link_flags(arch, options, lto=lto))
 
 
@@ -113,14 +164,18 @@ def _link(inputs: Sequence[LinkedFile], flags: Sequence[str]) -> bytes:
     with _linker(nvjitlink, flags) as linker:
         try:
             for piece in inputs:
-                kind = getattr(nvjitlink.InputType, _INPUT_TYPES[piece.kind])
-                nvjitlink.add_data(linker, kind, piece.data, len(piece.data), piece.name)
+                _add(nvjitlink, linker, piece)
             nvjitlink.complete(linker)
         except nvjitlink.nvJitLinkError as error:
-            raise CompileError(f"nvJitLink: {_log(nvjitlink, linker) or error}") from error
+            raise CompileError(f"nvJitLink: {_log(nvjitlink, linker) or f'{piece.name}: {error}'}") from error
         cubin = bytearray(nvjitlink.get_linked_cubin_size(linker))
         nvjitlink.get_linked_cubin(linker, cubin)
     return bytes(cubin)
+
+
+def _add(nvjitlink: Any, linker: int, piece: LinkedFile) -> None:
+    kind = getattr(nvjitlink.InputType, _INPUT_TYPES[piece.kind])
+    nvjitlink.add_data(linker, kind, piece.data, len(piece.data), piece.name)
 
 
 @contextmanager
@@ -128,11 +183,31 @@ def _linker(nvjitlink: Any, flags: Sequence[str]) -> Iterator[int]:
     try:
         linker: int = nvjitlink.create(len(flags), list(flags))
     except nvjitlink.nvJitLinkError as error:
-        raise CompileError(f"nvJitLink refused {' '.join(flags)}: {error}") from error
+        raise CompileError(_refusal(nvjitlink, flags, error)) from error
     try:
         yield linker
     finally:
         nvjitlink.destroy(linker)
+
+
+def _refusal(nvjitlink: Any, flags: Sequence[str], error: Any) -> str:
+    """Return why nvJitLink would not start; an architecture that it does not know comes with those it does."""
+    statuses = nvjitlink.Result
+    if int(error.status) not in (int(statuses.ERROR_UNRECOGNIZED_ARCH), int(statuses.ERROR_UNSUPPORTED_ARCH)):
+        return f"nvJitLink refused {' '.join(flags)}: {error}"
+    names = (f"sm_{number}{suffix}" for number in range(50, 150) for suffix in ("", "a", "f"))
+    known = ", ".join(name for name in names if _knows(nvjitlink, name))
+    return (
+        f"architecture {flags[0].removeprefix('-arch=')!r} is not known to the installed nvJitLink; known are {known}"
+    )
+
+
+def _knows(nvjitlink: Any, arch: str) -> bool:
+    try:
+        nvjitlink.destroy(nvjitlink.create(1, [f"-arch={arch}"]))
+    except nvjitlink.nvJitLinkError:
+        return False
+    return True
 
 
 def _log(nvjitlink: Any, linker: int) -> str:

@@ -19,19 +19,20 @@ def generate(lowered: Lowered, target: Target, options: Options) -> Code:
         check_arch(target.arch)
         pieces = _compile(lowered, target, options)
         cubin = link(pieces, lowered.linked, target.arch, options, cooperative=lowered.cooperative)
+        resources = read_resources(cubin, lowered.entry)
     except CompileError as error:
         raise CompileError(f"{_place(lowered)} for {target.arch}: {error}") from error
     return Code(
         image=cubin,
         suffix=".cubin",
         entry=lowered.entry,
-        resources=read_resources(cubin, lowered.entry),
+        resources=resources,
         assembly="\n".join(piece.data.decode().strip() for piece in pieces if piece.kind == "ptx"),
     )
 
 
 def _compile(lowered: Lowered, target: Target, options: Options) -> tuple[LinkedFile, ...]:
-    if uses_lto(lowered.linked, options):
+    if uses_lto(lowered.linked, target.arch, options):
         data = compile_ltoir(lowered.modules, target.arch, options)
         return (LinkedFile(name=lowered.entry, kind="ltoir", data=data),)
     texts = compile_ptx(lowered.modules, target.arch, options)

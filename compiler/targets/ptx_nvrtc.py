@@ -30,7 +30,9 @@ def compile_cuda(file: LinkedFile, arch: str, options: Options, *, lto: bool) ->
 def nvrtc_flags(file: LinkedFile, arch: str, options: Options, *, lto: bool) -> Sequence[str]:
     """Return NVRTC's command-line flags; relocatable code, or functions that only the kernel calls would be dropped."""
     flags = [f"--gpu-architecture={arch.replace('sm_', 'compute_')}", "--relocatable-device-code=true"]
-    folders = (str(Path(file.name).parent), *include_directories())
+    # A file known by a bare name has no folder: its includes must not depend on where the process runs.
+    own = (str(Path(file.name).parent),) if Path(file.name).is_absolute() else ()
+    folders = (*own, *include_directories())
     flags += [f"--include-path={folder}" for folder in folders]
     if lto:
         flags.append("--dlink-time-opt")

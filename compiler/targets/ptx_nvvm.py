@@ -11,7 +11,7 @@ from typing import Any
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.options import Options
 from gridjit.compiler.targets.ptx_atomics import define_atomics
-from gridjit.compiler.targets.ptx_toolkit import libdevice, library
+from gridjit.compiler.targets.ptx_toolkit import ARCH_NAMES, libdevice, library
 
 # Parameter attributes of newer LLVMs that NVVM's reader (LLVM 7) does not know.
 _UNKNOWN_ATTRIBUTES = re.compile(r" immarg\b")
@@ -43,8 +43,13 @@ def compile_ptx(modules: Sequence[str], arch: str, options: Options) -> tuple[by
     """Return PTX for modules: one text, or one for each module with debug on (NVVM merges no debug information)."""
     flags = nvvm_flags(arch, options)
     if options.debug:
-        return tuple(_compile([module], flags).rstrip(b"\0") for module in modules)
+        return tuple(_compile([_keep(module)], flags).rstrip(b"\0") for module in modules)
     return (_compile(modules, flags).rstrip(b"\0"),)
+
+
+def _keep(module: str) -> str:
+    """Return module with its functions kept for the linker: alone, a module does not show that others call them."""
+    return module.replace("define linkonce_odr ", "define weak_odr ")
 
 
 def compile_ltoir(modules: Sequence[str], arch: str, options: Options) -> bytes:
@@ -76,8 +81,7 @@ def known_archs() -> tuple[str, ...]:
     nvvm = library("nvvm")
     if not hasattr(nvvm, "llvm_version"):  # cuda-bindings 12 cannot ask NVVM; NVRTC of the same toolkit can answer
         return tuple(f"sm_{number}" for number in library("nvrtc").nvrtcGetSupportedArchs()[1])
-    names = (f"{number}{suffix}" for number in range(50, 150) for suffix in ("", "a", "f"))
-    return tuple(f"sm_{name}" for name in names if _knows(nvvm, f"compute_{name}"))
+    return tuple(name for name in ARCH_NAMES if _knows(nvvm, name.replace("sm_", "compute_")))
 
 
 def _knows(nvvm: Any, arch: str) -> bool:

@@ -15,6 +15,8 @@ from typing import Any
 
 from gridjit.compiler.errors import CompileError
 
+# Every name an architecture could have; each library is asked which of them it knows.
+ARCH_NAMES = tuple(f"sm_{number}{suffix}" for number in range(50, 150) for suffix in ("", "a", "f"))
 # What each binding module needs at run time, by the name people know.
 LIBRARIES = {"nvvm": "NVVM", "nvjitlink": "nvJitLink", "nvrtc": "NVRTC"}
 

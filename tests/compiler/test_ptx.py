@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -32,6 +33,7 @@ def missing_library() -> str | None:
 
 
 MISSING = missing_library()
+CUOBJDUMP = pathfinder.find_nvidia_binary_utility("cuobjdump") or shutil.which("cuobjdump")
 pytestmark = [
     pytest.mark.cuda_toolkit,
     pytest.mark.skipif(MISSING is not None, reason=f"a CUDA library cannot be found: {MISSING}"),
@@ -271,6 +273,21 @@ def test_resources_are_what_the_kernel_declares(lower, arch):
     assert generate(lower(constants), on(arch), Options()).resources["constant_bytes"] == 16 * 4
     assert generate(lower(local_memory), on(arch), Options()).resources["local_bytes"] == 100 * 4
     assert generate(lower(saxpy), on(arch), Options()).resources["local_bytes"] == 0
+
+
+@pytest.mark.skipif(CUOBJDUMP is None, reason="cuobjdump cannot be found")
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("function", [saxpy, shared_sum, maths, local_memory, atomics], ids=lambda f: f.__name__)
+def test_resources_agree_with_cuobjdump(lower, tmp_path, function, arch):
+    code = generate(lower(function), on(arch), Options())
+    path = tmp_path / "kernel.cubin"
+    path.write_bytes(code.image)
+    told = subprocess.run([CUOBJDUMP, "--dump-resource-usage", str(path)], capture_output=True, text=True, check=True)
+    told = {name: int(number) for name, number in re.findall(r"(REG|STACK|SHARED):(\d+)", told.stdout)}
+    reserved = 1024 if told["SHARED"] and arch != "sm_80" else 0  # the system's own share, which cuobjdump counts
+    assert told["REG"] == code.resources["registers"]
+    assert told["STACK"] == code.resources["local_bytes"]
+    assert told["SHARED"] - reserved == code.resources["shared_bytes"]
 
 
 def test_lto_makes_no_ptx_on_the_way(lower):
