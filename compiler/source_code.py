@@ -14,6 +14,8 @@ from gridjit.compiler.source_scalar import scalar_text
 _GLOBAL_LOADS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
 _FREE_LOADS = frozenset({"LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF"})
 _ATTRIBUTE_LOADS = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
+# Generator, coroutine, *args and the like; above them are __future__ imports and whether there is a docstring.
+_FLAGS = 0x3FF
 _FILLERS = frozenset({"EXTENDED_ARG", "CACHE", "PUSH_NULL", "NOP"})
 
 
@@ -119,7 +121,13 @@ def _attributes_after(instructions: list[dis.Instruction], position: int) -> tup
 
 
 def _digest(code: CodeType, strange: dict[str, None]) -> str:
-    numbers = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_nlocals, code.co_flags)
+    numbers = (
+        code.co_argcount,
+        code.co_posonlyargcount,
+        code.co_kwonlyargcount,
+        code.co_nlocals,
+        code.co_flags & _FLAGS,
+    )
     names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
     loaded = {i.arg for i in dis.get_instructions(code) if i.opcode in dis.hasconst}
     constants = (
