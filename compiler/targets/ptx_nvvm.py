@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -70,23 +69,25 @@ def nvvm_flags(arch: str, options: Options) -> tuple[str, ...]:
 
 def check_arch(arch: str) -> None:
     """Raise CompileError naming the architectures that NVVM knows if arch ("sm_90") is not one of them."""
-    known = known_archs()
-    if arch not in known:
-        raise CompileError(f"architecture {arch!r} is not known to the installed NVVM; known are {', '.join(known)}")
+    if arch not in ARCH_NAMES or not _knows(library("nvvm"), arch):
+        raise CompileError(
+            f"architecture {arch!r} is not known to the installed NVVM; known are {', '.join(known_archs())}"
+        )
 
 
-@functools.cache
 def known_archs() -> tuple[str, ...]:
     """Return the architectures that the installed NVVM compiles for, oldest first."""
     nvvm = library("nvvm")
-    if not hasattr(nvvm, "llvm_version"):  # cuda-bindings 12 cannot ask NVVM; NVRTC of the same toolkit can answer
-        return tuple(f"sm_{number}" for number in library("nvrtc").nvrtcGetSupportedArchs()[1])
-    return tuple(name for name in ARCH_NAMES if _knows(nvvm, name.replace("sm_", "compute_")))
+    return tuple(name for name in ARCH_NAMES if _knows(nvvm, name))
 
 
 def _knows(nvvm: Any, arch: str) -> bool:
+    if not hasattr(
+        nvvm, "llvm_version"
+    ):  # an older cuda-bindings cannot ask NVVM; NVRTC of the same toolkit can answer
+        return int(re.sub(r"\D", "", arch)) in library("nvrtc").nvrtcGetSupportedArchs()[1]
     try:
-        nvvm.llvm_version(arch)
+        nvvm.llvm_version(arch.replace("sm_", "compute_"))
     except nvvm.nvvmError:
         return False
     return True

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from cuda import pathfinder
+
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.link import link, link_fields, linked_files
 from gridjit.compiler.options import Options

@@ -13,12 +13,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from cuda import pathfinder
+from numba import cuda, types
+
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.options import Options
 from gridjit.compiler.targets.base import Lowered, Target
 from gridjit.compiler.targets.ptx import generate
 from gridjit.compiler.targets.ptx_nvvm import known_archs, prepare
-from numba import cuda, types
 
 
 def missing_library() -> str | None:
@@ -335,7 +336,6 @@ def test_ir_that_nvvm_refuses_is_reported_with_its_log():
 def test_missing_nvvm_is_named_with_the_way_on(lower, monkeypatch):
     lowered = lower(saxpy)
     monkeypatch.setitem(sys.modules, "cuda.bindings.nvvm", None)
-    known_archs.cache_clear()
     with pytest.raises(CompileError, match=r"saxpy .*NVVM .*pip install gridjit\[cu13\]"):
         generate(lowered, on("sm_90"), Options())
 

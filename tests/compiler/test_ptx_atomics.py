@@ -8,6 +8,7 @@ import re
 
 import llvmlite.binding as llvm
 import pytest
+
 from gridjit.compiler.targets.ptx_atomics import define_atomics
 
 NAN = math.nan
