@@ -11,6 +11,7 @@ import struct
 from dataclasses import dataclass, field
 from typing import Any
 
+from gridjit.compiler.dependencies import Dependency
 from gridjit.compiler.footprint import Effects, Fact, FactValue, Footprint, Hook
 from gridjit.compiler.targets.base import ExceptionEntry, Target
 
@@ -25,7 +26,8 @@ class Artifact:
     image: object or cubin bytes. suffix: ".o" or ".cubin". entry: the symbol to launch.
     parameters: struct-module codes of the launch parameters ("@PPqqPqq").
     resources: plain numbers (registers, static shared bytes...). exceptions: return code -> exception.
-    footprint, effects: what the compile read and asked for. metadata: more for people (compile milliseconds...).
+    footprint, effects: what the compile read and asked for. dependencies: extensions' functions it used.
+    metadata: more for people (compile milliseconds...).
     private: why it must stay in this process; such an artifact is never stored.
     """
 
@@ -40,6 +42,7 @@ class Artifact:
     exceptions: dict[int, ExceptionEntry]
     footprint: Footprint
     effects: Effects
+    dependencies: tuple[Dependency, ...] = ()
     cooperative: bool = False
     metadata: dict[str, Any] = field(default_factory=dict)
     assembly: str = field(default="", repr=False)
@@ -68,6 +71,7 @@ class Artifact:
             "facts": [[fact.field, fact.value, fact.where] for fact in self.footprint.facts],
             "sharedmem": self.effects.sharedmem,
             "hooks": [[hook.module, hook.qualname, list(hook.arguments)] for hook in self.effects.hooks],
+            "dependencies": [dependency.as_dict() for dependency in self.dependencies],
             "cooperative": self.cooperative,
             "metadata": self.metadata,
             "assembly": self.assembly,
@@ -108,6 +112,7 @@ def _described(image: bytes, text: dict[str, Any]) -> Artifact:
             sharedmem=text["sharedmem"],
             hooks=tuple(Hook(module=m, qualname=q, arguments=tuple(a)) for m, q, a in text["hooks"]),
         ),
+        dependencies=tuple(Dependency.from_dict(values) for values in text["dependencies"]),
         cooperative=text["cooperative"],
         metadata=text["metadata"],
         assembly=text["assembly"],

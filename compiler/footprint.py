@@ -5,8 +5,9 @@ A stored artifact is right for a launch exactly if every fact of its footprint e
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from gridjit.compiler.launch_config import Dim3, LaunchConfig
@@ -41,7 +42,12 @@ class Fact:
 
     field: str
     value: FactValue
-    where: str = field(default="", compare=False)
+    where: str = dataclasses.field(default="", compare=False)
+
+    @property
+    def about_argument(self) -> bool:
+        """Whether it is the value of a launch argument, which each launch has anew."""
+        return self.field.startswith(ARGUMENT)
 
     def holds(self, config: LaunchConfig | None, args: Sequence[Any] = ()) -> bool:
         """Return whether a launch of config (None: no launch) with args has this fact."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import Any
 
-from gridjit.compiler.dependencies import dependency_of
+from gridjit.compiler.dependencies import module_digest
 from gridjit.compiler.frontend.rewrites import foreign_rewrites
 from gridjit.compiler.link import link_fields, linked_files
 from gridjit.compiler.options import Options
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.source import SourceFingerprint, fingerprint
+from gridjit.compiler.source_code import digest_fields, plan_of
 from gridjit.compiler.targets.base import LinkedFile, Target
 from gridjit.compiler.toolchain import environment, toolchain
 
@@ -62,7 +64,7 @@ def make_job(
     marks: tuple[str, ...] = (),
 ) -> CompileJob:
     """Return the job of compiling function now: as it stands, with what it refers to at this moment."""
-    source = fingerprint(function)
+    source = fingerprint(function, lines=options.debug or options.lineinfo)
     return CompileJob(
         function=function,
         kernel=f"{function.__module__}.{function.__qualname__}",
@@ -80,6 +82,14 @@ def make_job(
 
 
 def rewrite_fields() -> tuple[tuple[str, str], ...]:
-    """Return a field for each rewrite that an extension registered: they may change any kernel."""
-    named = ((f"rewrite {r.__module__}.{r.__qualname__}", dependency_of(r).digest) for r in foreign_rewrites())
-    return tuple(sorted(named))
+    """Return a field for each rewrite that an extension registered: they may change any kernel.
+
+    A rewrite counts by its code and its module's file; what its globals hold is not seen.
+    """
+    return tuple(sorted((f"rewrite {r.__module__}.{r.__qualname__}", _class_digest(r)) for r in foreign_rewrites()))
+
+
+def _class_digest(rewrite: type[Any]) -> str:
+    functions = (value for _, value in sorted(vars(rewrite).items()) if isinstance(value, FunctionType))
+    digests = (plan_of(function.__code__).digest for function in functions)
+    return digest_fields(text.encode() for text in (*digests, module_digest(rewrite.__module__) or ""))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -51,3 +52,26 @@ class Options:
     def changed(self) -> dict[str, Any]:
         """Return the options that differ from their defaults."""
         return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
+
+
+def options_of(given: Mapping[str, Any]) -> Options:
+    """Return the options for jit's keyword arguments; raises ConfigError naming one that does not exist."""
+    known = {f.name for f in fields(Options)}
+    if unknown := sorted(set(given) - known):
+        raise ConfigError(f"jit({unknown[0]}=...): no such option; there are {', '.join(sorted(known))}")
+    values = {name: value for name, value in given.items() if value is not None}
+    for name in ("link", "specialize", "launch_bounds"):
+        if name in values:
+            values[name] = (values[name],) if isinstance(values[name], str | int) else tuple(values[name])
+    if isinstance(carveout := values.get("shared_memory_carveout"), str):
+        values["shared_memory_carveout"] = _carveout(carveout)
+    if isinstance(inline := values.get("inline"), bool):
+        values["inline"] = "always" if inline else "never"
+    return Options(**values)
+
+
+def _carveout(name: str) -> int:
+    percents = {"default": -1, "maxl1": 0, "maxshared": 100}
+    if name.lower() not in percents:
+        raise ConfigError(f"shared_memory_carveout={name!r}: a percentage, or one of {', '.join(percents)}")
+    return percents[name.lower()]

@@ -1,1 +1,58 @@
-def jit(f): return f
+"""jit: the decorator. A function and its options in, a Kernel (or a DeviceFunction for kernels to call) out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, overload
+
+from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.options import options_of
+from gridjit.runtime.device_function import DeviceFunction
+from gridjit.runtime.kernel import Kernel
+
+Decorated = Kernel | DeviceFunction
+
+
+@overload
+def jit(func_or_sig: Callable[..., Any], **options: Any) -> Decorated: ...
+@overload
+def jit(func_or_sig: Any = None, **options: Any) -> Callable[[Callable[..., Any]], Decorated]: ...
+def jit(func_or_sig: Any = None, *, target: str | None = None, cache: bool = True, **options: Any) -> Any:
+    """Make a kernel of a Python function.
+
+        @gridjit.jit
+        def scale(x, factor):
+            i = cuda.grid(1)
+            if i < x.size:
+                x[i] *= factor
+
+        scale[blocks, threads](x, 2.0)
+
+    func_or_sig: the function; or a signature, or a list of them, to compile for at once.
+    target: "host" or "cuda" (default: CUDA where there is a device). cache: keep results on disk.
+    options: numba.cuda.jit's (device, debug, opt, fastmath, lineinfo, max_registers, launch_bounds, lto, link, inline,
+        forceinline, shared_memory_carveout), and `specialize`.
+    Raises ConfigError for an option or value that does not exist.
+    """
+    chosen = options_of(options)
+    if target not in (None, "host", "cuda"):
+        raise ConfigError(f"jit(target={target!r}): 'host' or 'cuda'")
+
+    def decorate(function: Callable[..., Any], signatures: list[Any]) -> Decorated:
+        if isinstance(function, Kernel | DeviceFunction):
+            function = function.py_func
+        if not callable(function):
+            raise ConfigError(f"jit decorates functions, not {function!r}")
+        if chosen.device:
+            return DeviceFunction(function, chosen)
+        kernel = Kernel(function, chosen, target=target, cache=cache)
+        for signature in signatures:
+            kernel.compile(signature)
+        return kernel
+
+    if func_or_sig is None:
+        return lambda function: decorate(function, [])
+    if callable(func_or_sig) and not hasattr(func_or_sig, "return_type"):
+        return decorate(func_or_sig, [])
+    signatures = func_or_sig if isinstance(func_or_sig, list) else [func_or_sig]
+    return lambda function: decorate(function, signatures)

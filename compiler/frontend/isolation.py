@@ -131,24 +131,23 @@ def _watch_implementations(undo: contextlib.ExitStack, record: Isolation) -> Non
     """Record which @overload and @intrinsic implementations are used, and which are built now."""
     from numba.cuda.typing import templates
 
-    def watched(original: Callable[..., Any], function_of: Callable[[Any], Any]) -> Callable[..., Any]:
+    def watched(original: Callable[..., Any], function: str) -> Callable[..., Any]:
         def call(template: Any, args: Any, kws: Any) -> Any:
             cache = template._impl_cache
             known = set(cache)
             result = original(template, args, kws)
-            record.discovered[function_of(template)] = None
+            record.discovered[getattr(template, function)] = None
             record.implementations.extend((cache, key) for key in set(cache) - known)
             return result
 
         return call
 
-    for name, method, attribute in (
+    for name, method, function in (
         ("_OverloadFunctionTemplate", "_get_impl", "_overload_func"),
         ("_IntrinsicTemplate", "generic", "_definition_func"),
     ):
         owner = getattr(templates, name)
-        wrapped = watched(getattr(owner, method), lambda template, attribute=attribute: getattr(template, attribute))
-        _replace(undo, owner, method, wrapped)
+        _replace(undo, owner, method, watched(getattr(owner, method), function))
 
 
 def _internal_functions() -> dict[Any, Any]:

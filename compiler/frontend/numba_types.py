@@ -44,9 +44,7 @@ def _to_numba(argument: ArgType) -> Any:
     scalar = numpy_support.from_dtype(np.dtype(argument.dtype))
     if isinstance(argument, ScalarType):
         return scalar
-    return types.Array(
-        scalar, argument.ndim, argument.layout, readonly=argument.readonly, aligned=argument.aligned
-    )
+    return types.Array(scalar, argument.ndim, argument.layout, readonly=argument.readonly, aligned=argument.aligned)
 
 
 def _from_numba(argument: Any) -> ArgType:

@@ -24,10 +24,8 @@ def install() -> None:
 
     opaque = types.Dummy("gridjit.static")
 
-    @typeof_impl.register(StaticDim3)
-    @typeof_impl.register(StaticInt)
-    def _typeof_static(value: Any, context: Any) -> Any:
-        return opaque
+    for static_type in (StaticDim3, StaticInt):
+        typeof_impl.register(static_type)(lambda value, context: opaque)
 
     @register_rewrite("before-inference")
     class ReplaceStatic(Rewrite):  # type: ignore[misc]  # numba is untyped

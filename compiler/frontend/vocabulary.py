@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-import sys
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -18,8 +18,7 @@ def install() -> None:
     from numba.cuda import types
     from numba.cuda.descriptor import cuda_target
 
-    if (ours := sys.modules.get("gridjit.cuda")) is None:
-        import gridjit.cuda as ours  # type: ignore[no-redef]
+    ours = importlib.import_module("gridjit.cuda")
     cuda_target.typing_context.insert_global(ours, types.Module(cuda))
 
 

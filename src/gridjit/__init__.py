@@ -1,1 +1,85 @@
-"""gridjit: a launch-config-aware JIT compiler for GPU kernels, with a specialization cache."""
+"""gridjit: a launch-config-aware JIT compiler for GPU kernels in Python, with a specialization cache.
+
+Names are loaded on first use, so that a process pays only for what it uses.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gridjit import cuda, launchconfig, static
+    from gridjit.compiler.artifact import Artifact
+    from gridjit.compiler.errors import (
+        ArgumentError,
+        CompileDisabledError,
+        CompileError,
+        ConfigError,
+        DeviceError,
+        GridjitError,
+        LaunchError,
+        UnsupportedError,
+    )
+    from gridjit.compiler.launch_config import LaunchConfig
+    from gridjit.runtime.configured import ConfiguredKernel
+    from gridjit.runtime.device_function import DeviceFunction
+    from gridjit.runtime.jit import jit
+    from gridjit.runtime.kernel import Kernel
+    from gridjit.runtime.specializations import Specialization
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "ArgumentError": "gridjit.compiler.errors",
+    "Artifact": "gridjit.compiler.artifact",
+    "CompileDisabledError": "gridjit.compiler.errors",
+    "CompileError": "gridjit.compiler.errors",
+    "ConfigError": "gridjit.compiler.errors",
+    "ConfiguredKernel": "gridjit.runtime.configured",
+    "DeviceError": "gridjit.compiler.errors",
+    "DeviceFunction": "gridjit.runtime.device_function",
+    "GridjitError": "gridjit.compiler.errors",
+    "Kernel": "gridjit.runtime.kernel",
+    "LaunchConfig": "gridjit.compiler.launch_config",
+    "LaunchError": "gridjit.compiler.errors",
+    "Specialization": "gridjit.runtime.specializations",
+    "UnsupportedError": "gridjit.compiler.errors",
+    "jit": "gridjit.runtime.jit",
+}
+_MODULES = ("cuda", "launchconfig", "static")
+
+__all__ = [
+    "ArgumentError",
+    "Artifact",
+    "CompileDisabledError",
+    "CompileError",
+    "ConfigError",
+    "ConfiguredKernel",
+    "DeviceError",
+    "DeviceFunction",
+    "GridjitError",
+    "Kernel",
+    "LaunchConfig",
+    "LaunchError",
+    "Specialization",
+    "UnsupportedError",
+    "cuda",
+    "jit",
+    "launchconfig",
+    "static",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"gridjit.{name}")
+    if name not in _HOME:
+        raise AttributeError(f"module 'gridjit' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,33 @@
+"""DeviceFunction: a function that kernels call; what gridjit.jit(device=True) returns."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.options import Options
+
+
+class DeviceFunction:
+    """A function for kernels to call. It is compiled as part of each kernel that uses it."""
+
+    def __init__(self, function: Callable[..., Any], options: Options) -> None:
+        functools.update_wrapper(self, function)
+        self.py_func = function
+        self.options = options
+        self.targetoptions = options.changed()
+
+    def __call__(self, *args: Any) -> Any:
+        """Say where it can be called: in kernels."""
+        raise ConfigError(f"{self.py_func.__qualname__} is a device function; call it in a kernel")
+
+    @functools.cached_property
+    def _numba_type_(self) -> Any:
+        from gridjit.compiler.frontend.vocabulary import device_function_type
+
+        return device_function_type(self.py_func, self.options)
+
+    def __repr__(self) -> str:
+        return f"<gridjit device function {self.py_func.__module__}.{self.py_func.__qualname__}>"

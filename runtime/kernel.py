@@ -1,0 +1,247 @@
+"""Kernel: a Python function and its options; what gridjit.jit returns."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable
+from types import CodeType
+from typing import Any, SupportsIndex
+
+from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.errors import CompileDisabledError, ConfigError
+from gridjit.compiler.footprint import MARKABLE
+from gridjit.compiler.job import CompileJob, make_job
+from gridjit.compiler.launch_config import DimLike, LaunchConfig
+from gridjit.compiler.options import Options
+from gridjit.compiler.signature import Signature
+from gridjit.compiler.targets.base import Target
+from gridjit.compiler.view import ConfigView
+from gridjit.runtime import explain
+from gridjit.runtime.capture import note_compile
+from gridjit.runtime.configured import ConfiguredKernel
+from gridjit.runtime.devices.base import LoadedKernel
+from gridjit.runtime.dispatch import ReadyTables, signature_of
+from gridjit.runtime.session import Session, session
+from gridjit.runtime.specializations import Specialization, Specializations
+from gridjit.runtime.specialize import Cold, Launch, specialize
+from gridjit.runtime.statistics import Statistics
+
+FORALL_BLOCK = 256
+
+
+class Kernel:
+    """A kernel: configure it with `kernel[grid, block, stream, sharedmem]`, then call that with the arguments.
+
+    It is compiled on the first launch of each combination of argument types and of those facts of the launch
+    configuration that its compilation read; results are kept on disk for the next process.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], options: Options, *, target: str | None = None, cache: bool = True
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self.py_func = function
+        self.options = options
+        self.stats = Statistics()
+        self.marks: tuple[str, ...] = ()
+        self.parameter_names = _parameter_names(function)
+        self._target = target
+        self._cache = cache
+        self._known = Specializations()
+        self._loaded: dict[Specialization, LoadedKernel] = {}
+        self._loading = threading.Lock()
+        self._ready = ReadyTables()
+
+    # -- launching ---------------------------------------------------------------------------------------------------
+
+    def __getitem__(self, launch: Any) -> ConfiguredKernel:
+        """Return the kernel configured by [griddim, blockdim(, stream(, sharedmem))]."""
+        if not isinstance(launch, tuple) or not 2 <= len(launch) <= 4:
+            raise ConfigError(f"{self.name}[{launch!r}]: give [griddim, blockdim], then stream and sharedmem if needed")
+        return self.configure(*launch)
+
+    def configure(
+        self, griddim: DimLike, blockdim: DimLike, stream: Any = 0, sharedmem: SupportsIndex = 0
+    ) -> ConfiguredKernel:
+        """Return the kernel with the shape of its launch.
+
+        griddim, blockdim: an int or one to three ints. stream: where to launch (0: the default stream).
+        sharedmem: dynamic shared memory of a block, in bytes. Raises ConfigError naming what is out of range.
+        """
+        return self._configured(LaunchConfig.of(griddim, blockdim, sharedmem), stream)
+
+    def forall(self, ntasks: int, tpb: int = 0, stream: Any = 0, sharedmem: int = 0) -> Callable[..., None]:
+        """Return a callable that launches at least ntasks threads, tpb of them in a block (0: chosen by gridjit)."""
+        if ntasks < 0:
+            raise ConfigError(f"forall({ntasks}): the number of tasks cannot be negative")
+        block = tpb or FORALL_BLOCK
+        if ntasks == 0:
+            return _check_only(self)
+        return self._configured(LaunchConfig.of(-(-ntasks // block), block, sharedmem), stream)
+
+    def __call__(self, *args: Any) -> None:
+        """Say how to launch: a kernel needs a configuration first."""
+        raise ConfigError(f"{self.name} is a kernel: launch it with {self.name}[griddim, blockdim](...)")
+
+    def _configured(self, config: LaunchConfig, stream: Any) -> ConfiguredKernel:
+        return ConfiguredKernel(self, config, stream, self._ready.of(config))
+
+    # -- compiling ---------------------------------------------------------------------------------------------------
+
+    def specialization_for(
+        self, signature: Signature, config: LaunchConfig, args: tuple[Any, ...]
+    ) -> tuple[Specialization, LoadedKernel]:
+        """Return what a launch needs: the specialization that is right for it, loaded on the device."""
+        here = session()
+        found = self._specialized(here, signature, here.target(self._target), config, args)
+        with self._loading:
+            if (loaded := self._loaded.get(found)) is None:
+                loaded = self._loaded[found] = here.device(self._target).load(found.artifact)
+        return found, loaded
+
+    def compile(
+        self, signature: Any, config: LaunchConfig | tuple[Any, ...] | None = None, target: str | None = None
+    ) -> Artifact:
+        """Compile ahead of any launch and return the artifact; it goes through the same cache.
+
+        signature: argument types, as numba.cuda.jit takes them ("void(float32[::1], int64)").
+        config: the launch to compile for, (griddim, blockdim[, sharedmem]); None if the kernel reads none.
+        target: "host", an architecture like "sm_90", or None for this machine's own.
+        Raises ConfigError or CompileError.
+        """
+        from gridjit.compiler.frontend.numba_types import parse_signature
+
+        here = session()
+        wanted = config if config is None or isinstance(config, LaunchConfig) else LaunchConfig.of(*config)
+        target_ = here.target(target or self._target)
+        return self._specialized(here, parse_signature(signature), target_, wanted, ()).artifact
+
+    def recompile(self) -> None:
+        """Compile every specialization again, with globals and callees as they are now."""
+        forgotten = self._known.clear()
+        self._ready.clear()
+        for old in forgotten:
+            self._specialized(session(), old.signature, old.target, old.config, ())
+
+    def _specialized(
+        self, here: Session, signature: Signature, target: Target, config: LaunchConfig | None, args: tuple[Any, ...]
+    ) -> Specialization:
+        def in_memory() -> Specialization | None:
+            return self._known.match(signature, target, config, args)
+
+        if (found := in_memory()) is not None:
+            return found
+        job = make_job(self.py_func, signature, self.options, target, self.marks)
+        cold = Cold(
+            store=here.store(self._cache),
+            locks=here.locks(self._cache),
+            in_memory=in_memory,
+            add=self._add,
+            compile=lambda job, view: self._compile(here, job, view),
+            why=lambda: explain.reason(self._known, signature, target, config),
+        )
+        return specialize(job, Launch(config=config, args=args, dispatcher=self), cold)
+
+    def _compile(self, here: Session, job: CompileJob, view: ConfigView) -> Artifact:
+        from gridjit.compiler.driver import compile_job
+
+        if here.settings.assert_no_compile:
+            why = explain.reason(self._known, job.signature, job.target, view.config)
+            raise CompileDisabledError(
+                f"{job.kernel}{job.signature} for {job.target} is not in the cache ({why}), "
+                "and GRIDJIT_ASSERT_NO_COMPILE forbids compiling it"
+            )
+        note_compile(self, view.config)
+        artifact = compile_job(job, view)
+        self.stats.count("compiles")
+        return artifact
+
+    def _add(self, found: Specialization) -> Specialization:
+        if found.origin == "disk":
+            self.stats.count("disk_hits")
+        elif found.origin == "compiled":
+            self.stats.count("disk_misses")
+        self._known.add(found)
+        session().report(f"{found.origin} {self.name}{found} in {found.milliseconds} ms: {found.reason}")
+        return found
+
+    # -- sensitivity -------------------------------------------------------------------------------------------------
+
+    def mark_launch_config_sensitive(self, *fields: str) -> None:
+        """Declare that the kernel depends on the named launch fields; with none named, see below.
+
+        Called while the kernel is compiled, it means the fields read so far, or all if none was. Called at any other
+        time it means all, and what is compiled already is looked up anew.
+        """
+        from gridjit.compiler.view import current_view
+
+        view = current_view()
+        if view is not None and view.dispatcher is self:
+            view.mark_kernel_as_launch_config_sensitive(*fields)
+            return
+        if unknown := set(fields) - set(MARKABLE):
+            raise ConfigError(f"mark {sorted(unknown)}: fields are {', '.join(MARKABLE)}")
+        self.marks = tuple(sorted({*self.marks, *(fields or MARKABLE)}))
+        self._known.clear()
+        self._ready.clear()
+
+    # -- looking inside ----------------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """The function's qualified name."""
+        return self.py_func.__qualname__
+
+    @property
+    def func_code(self) -> CodeType:
+        """The Python function's code object."""
+        return self.py_func.__code__
+
+    @property
+    def specializations(self) -> tuple[Specialization, ...]:
+        """The specializations in use in this process, oldest first within a signature."""
+        return self._known.all()
+
+    @property
+    def overloads(self) -> dict[Signature, Specialization]:
+        """The newest specialization of each signature."""
+        return {found.signature: found for found in self._known.all()}
+
+    @property
+    def signatures(self) -> list[Signature]:
+        """The argument types the kernel was specialized for."""
+        return list(self.overloads)
+
+    def explain(self) -> str:
+        """Return, in words, what was compiled, why, and on what each specialization depends."""
+        return explain.story(f"{self.py_func.__module__}.{self.name}", self.stats, self._known.all())
+
+    def inspect_asm(self, signature: Signature | None = None) -> Any:
+        """Return the assembly text (PTX, or the host's) by signature, or of one."""
+        texts = {found.signature: found.artifact.assembly for found in self._known.all()}
+        return texts if signature is None else texts[signature]
+
+    @property
+    def _numba_type_(self) -> Any:
+        raise ConfigError(f"{self.name} is a kernel; decorate functions that kernels call with jit(device=True)")
+
+    def __repr__(self) -> str:
+        return f"<gridjit kernel {self.py_func.__module__}.{self.name}>"
+
+
+def _parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
+    parameters = inspect.signature(function).parameters.values()
+    if odd := [p.name for p in parameters if p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]:
+        raise ConfigError(f"{function.__qualname__}: a kernel takes positional parameters only, not {', '.join(odd)}")
+    return tuple(parameter.name for parameter in parameters)
+
+
+def _check_only(kernel: Kernel) -> Callable[..., None]:
+    """Return what forall(0) gives: it checks the arguments and launches nothing."""
+
+    def launch_nothing(*args: Any) -> None:
+        signature_of(kernel, args)
+
+    return launch_nothing

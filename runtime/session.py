@@ -1,0 +1,73 @@
+"""Session: what all kernels of a process share - settings, the device, the cache - each made on first use."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import TYPE_CHECKING
+
+from gridjit.cache.disk import DiskStore
+from gridjit.cache.lock import Locks
+from gridjit.cache.memory import MemoryStore
+from gridjit.cache.store import Store
+from gridjit.compiler.errors import DeviceError
+from gridjit.compiler.targets.base import Target
+from gridjit.runtime.settings import Settings, settings
+
+if TYPE_CHECKING:
+    from gridjit.runtime.devices.base import Device
+
+
+class Session:
+    """The process's settings, stores, locks and device."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._memory = MemoryStore()
+        self._memory_locks = Locks()
+
+    def store(self, cache: bool = True) -> Store:
+        """Return where artifacts are kept: on disk, or in memory for kernels (or a process) without a cache."""
+        return self._disk if cache and self.settings.cache else self._memory
+
+    def locks(self, cache: bool = True) -> Locks:
+        """Return the locks that go with that store."""
+        return self._disk_locks if cache and self.settings.cache else self._memory_locks
+
+    def device(self, target: str | None) -> Device:
+        """Return the device that kernels made with jit(target=...) run on; raises DeviceError if there is none."""
+        wanted = target or self.settings.target or "host"
+        if wanted != "host":
+            raise DeviceError(f"kernels cannot be launched on target {wanted!r} yet; compile() makes code for it")
+        return self._host
+
+    def target(self, name: str | None) -> Target:
+        """Return what "host", an architecture like "sm_90", or None for this process's device stand for."""
+        if name is not None and name.startswith("sm_"):
+            return Target(kind="ptx", arch=name)
+        return self.device(name).target
+
+    def report(self, message: str) -> None:
+        """Say what happened on standard error, if GRIDJIT_LOG asks for it."""
+        if "compiles" in self.settings.log:
+            print(f"gridjit: {message}", file=sys.stderr)
+
+    @functools.cached_property
+    def _disk(self) -> DiskStore:
+        return DiskStore(self.settings.cache_dir, max_bytes=self.settings.cache_bytes)
+
+    @functools.cached_property
+    def _disk_locks(self) -> Locks:
+        return Locks(self.settings.cache_dir)
+
+    @functools.cached_property
+    def _host(self) -> Device:
+        from gridjit.runtime.devices.host.device import HostDevice
+
+        return HostDevice(threads=self.settings.host_threads)
+
+
+@functools.cache
+def session() -> Session:
+    """Return this process's session, made on the first call."""
+    return Session(settings())

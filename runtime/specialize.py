@@ -1,0 +1,138 @@
+"""specialize: the cold path. From a job and a launch to the artifact that is right for it: found, or compiled once.
+
+The order guarantees that what is read was written whole: artifact before manifest, and a second look under the lock.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gridjit.cache.key import Key
+from gridjit.cache.lock import Locks
+from gridjit.cache.manifest import Record, add_record, read_manifest
+from gridjit.cache.store import Store
+from gridjit.compiler.artifact import Artifact, fact_value
+from gridjit.compiler.dependencies import Dependency, holds
+from gridjit.compiler.footprint import current_value
+from gridjit.compiler.job import CompileJob
+from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.compiler.view import ConfigView
+from gridjit.runtime import hooks
+from gridjit.runtime.specializations import Hook, Specialization
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Launch:
+    """The launch that wants a kernel: its configuration (None: compiling ahead of one) and its arguments."""
+
+    config: LaunchConfig | None
+    args: Sequence[Any] = ()
+    dispatcher: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Cold:
+    """What the cold path works with, passed in by its owner.
+
+    in_memory: looks for a specialization that another thread made meanwhile; add: puts one there and returns it.
+    compile: makes an artifact. why: says why a compile is needed.
+    lock_timeout: seconds to wait for another's compile before compiling too.
+    """
+
+    store: Store
+    locks: Locks
+    in_memory: Callable[[], Specialization | None]
+    add: Callable[[Specialization], Specialization]
+    compile: Callable[[CompileJob, ConfigView], Artifact]
+    why: Callable[[], str]
+    lock_timeout: float = 120.0
+
+
+def specialize(job: CompileJob, launch: Launch, cold: Cold) -> Specialization:
+    """Return the specialization of job for launch, compiling it on a miss."""
+    started = time.perf_counter()
+    key = Key.of(job.fields).digest
+    if (found := look_up(job, key, launch, cold, started)) is not None:
+        return cold.add(found)
+    with cold.locks.single_flight(key, cold.lock_timeout):
+        if (found := cold.in_memory()) is not None:
+            return found
+        if (found := look_up(job, key, launch, cold, started)) is not None:
+            return cold.add(found)
+        reason = cold.why()
+        view = ConfigView(launch.config, launch.args, launch.dispatcher)
+        artifact = cold.compile(job, view)
+        keep(job, key, artifact, cold)
+        callbacks = tuple(view.pre_launch_callbacks)
+        return cold.add(_specialization(job, launch, artifact, callbacks, "compiled", reason, started))
+
+
+def look_up(job: CompileJob, key: str, launch: Launch, cold: Cold, started: float) -> Specialization | None:
+    """Return the stored specialization whose facts all hold for launch, or None."""
+    if job.private:
+        return None
+    record = read_manifest(cold.store, key).match(lambda record: _holds(record, launch))
+    data = None if record is None else cold.store.get(record.artifact)
+    artifact = None if data is None else Artifact.from_bytes(data)
+    if artifact is None or artifact.target != job.target or not artifact.footprint.matches(launch.config, launch.args):
+        return None
+    callbacks = hooks.resolve(artifact.effects.hooks)
+    if callbacks is None:
+        return None
+    return _specialization(job, launch, artifact, callbacks, "disk", "in the cache", started)
+
+
+def keep(job: CompileJob, key: str, artifact: Artifact, cold: Cold) -> None:
+    """Store an artifact, then the manifest that names it; not if something keeps it in this process."""
+    if artifact.private:
+        return
+    facts = {fact.field: fact.value for fact in artifact.footprint.facts}
+    dependencies = {f"{d.module}.{d.qualname}": json.dumps(d.as_dict()) for d in artifact.dependencies}
+    name = artifact_key(job, facts, dependencies)
+    cold.store.put(name, artifact.to_bytes(), suffix=artifact.suffix)
+    where = {fact.field: fact.where for fact in artifact.footprint.facts}
+    add_record(cold.store, key, Record.of(name, facts, dependencies, where), cold.locks)
+
+
+def artifact_key(job: CompileJob, facts: dict[str, Any], dependencies: dict[str, str]) -> str:
+    """Return the key of job's artifact for what was read: an entry's only name."""
+    read = [(f"read {label}", repr(value)) for label, value in sorted(facts.items())]
+    found = [(f"used {label}", text) for label, text in sorted(dependencies.items())]
+    return Key.of((*job.fields, *read, *found)).digest
+
+
+def _holds(record: Record, launch: Launch) -> bool:
+    return all(
+        current_value(fact.label, launch.config, launch.args) == fact_value(fact.value) for fact in record.facts
+    ) and all(_dependency_holds(str(fact.value)) for fact in record.dependencies)
+
+
+def _dependency_holds(text: str) -> bool:
+    try:
+        return holds(Dependency.from_dict(json.loads(text)))
+    except ValueError:
+        return False
+
+
+def _specialization(
+    job: CompileJob,
+    launch: Launch,
+    artifact: Artifact,
+    callbacks: tuple[Hook, ...],
+    origin: str,
+    reason: str,
+    started: float,
+) -> Specialization:
+    return Specialization(
+        signature=job.signature,
+        config=launch.config,
+        artifact=artifact,
+        origin=origin,
+        milliseconds=round((time.perf_counter() - started) * 1e3, 2),
+        reason=reason,
+        hooks=callbacks,
+    )
