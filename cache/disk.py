@@ -119,14 +119,12 @@ class DiskStore:
     def remove(self, key: str) -> None:
         """Forget key, if it is there."""
         check_key(key)
-        if not self.read_only and self._readable():
-            self._forget([key])
+        self._forget([key])
 
     def clear(self) -> int:
         """Remove every entry, and return how many there were."""
         keys = [info.key for info in self.entries()]
-        if not self.read_only:
-            self._forget(keys)
+        self._forget(keys)
         return len(keys)
 
     def verify(self, *, remove: bool = True) -> Verification:
@@ -146,7 +144,7 @@ class DiskStore:
 
     def collect(self) -> None:
         """Remove what dead writers left, note files without a row, drop rows without a file, and keep the bounds."""
-        if self.read_only or not self._readable():
+        if not self._changeable():
             return
         files.sweep_temporaries(self.folder)
         try:
@@ -176,6 +174,8 @@ class DiskStore:
             raise
 
     def _forget(self, keys: list[str]) -> None:
+        if not self._changeable():
+            return
         for key in keys:
             files.remove_files(self.folder, key)
         try:
@@ -234,6 +234,9 @@ class DiskStore:
             files.make_folder(self.folder)
             self._trusted = None
         return self._readable()
+
+    def _changeable(self) -> bool:
+        return not self.read_only and os.path.isdir(self.folder) and self._readable()
 
     def _look(self) -> None:
         """Decide whether the folder can be trusted; one that is missing may appear later."""

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import diskcache
 from diskcache.core import DBNAME, MODE_BINARY
+
 from gridjit.cache.files import file_name, find_file, parse_file_name, read_file
 from gridjit.cache.store import EntryInfo
 
