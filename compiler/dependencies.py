@@ -80,7 +80,8 @@ def holds(dependency: Dependency) -> bool:
     if dependency.digest and dependency.module in sys.modules:
         function = function_of(_loaded(dependency.module, dependency.qualname))
         return function is not None and fingerprint(function).digest == dependency.digest
-    return all(digest and module_digest(module) == digest for module, digest in dependency.files)
+    files = dependency.files
+    return bool(files) and all(digest and module_digest(module) == digest for module, digest in files)
 
 
 def module_digest(module: str) -> str | None:
@@ -131,6 +132,8 @@ def _find(module: str) -> ModuleSpec | None:
     path: list[str] | None = None
     spec = None
     parts = module.split(".")
+    if not all(parts):
+        return None
     for end in range(1, len(parts) + 1):
         spec = _ask_finders(".".join(parts[:end]), path)
         if spec is None:
@@ -143,7 +146,11 @@ def _find(module: str) -> ModuleSpec | None:
 
 def _ask_finders(name: str, path: list[str] | None) -> ModuleSpec | None:
     for finder in sys.meta_path:
-        spec = finder.find_spec(name, path)
+        try:
+            spec = finder.find_spec(name, path)
+        except Exception:
+            # A broken finder of somebody else's must not stop a launch: what it hides is a miss.
+            continue
         if spec is not None:
             return spec
     return None

@@ -220,6 +220,9 @@ class _Walk:
             reason = str(error)
         except RecursionError:
             reason = f"is a {type(value).__qualname__} that holds itself or is nested too deeply"
+        except Exception as error:
+            # Looking at a value runs code of its class; what that raises costs the disk cache, never the launch.
+            reason = f"is a {type(value).__qualname__} that cannot be looked at ({type(error).__name__}: {error})"
         what = f"{kind} {name!r} of {owner}" if name else f"{kind} {owner}"
         self.opaque[f"{what} {reason}"] = None
         return f"opaque {type_name(type(value))}"

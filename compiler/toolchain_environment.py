@@ -23,12 +23,18 @@ CONFIG_FILE = ".numba_config.yaml"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One setting: its environment variable, its name in numba.config ("": it cannot be assigned) and its default."""
+    """One setting of numba-cuda.
+
+    variable: its environment variable; attribute: its name in numba.config, "" if assigning to that has no effect.
+    parse: what numba makes of its text; default: what it is when not set.
+    in_file: whether the configuration file can set it; some are read from the environment alone.
+    """
 
     variable: str
     attribute: str
-    parse: Callable[[str], object]
+    parse: Callable[[Any], object]
     default: object
+    in_file: bool = True
 
 
 def _flag(text: str) -> bool:
@@ -36,6 +42,8 @@ def _flag(text: str) -> bool:
 
 
 def _level(text: str) -> int:
+    if text not in ("0", "1", "2", "3", "max"):
+        raise ValueError(text)
     return 3 if text == "max" else int(text)
 
 
@@ -50,8 +58,6 @@ SETTINGS = (
     Setting(variable="NUMBA_OPT", attribute="OPT", parse=_level, default=3),
     Setting(variable="NUMBA_BOUNDSCHECK", attribute="BOUNDSCHECK", parse=int, default=None),
     Setting(variable="NUMBA_CUDA_DEBUGINFO", attribute="CUDA_DEBUGINFO_DEFAULT", parse=int, default=0),
-    Setting(variable="NUMBA_CUDA_ENABLE_NRT", attribute="CUDA_ENABLE_NRT", parse=_flag, default=False),
-    Setting(variable="NUMBA_CUDA_NRT_STATS", attribute="CUDA_NRT_STATS", parse=_flag, default=False),
     Setting(variable="NUMBA_DEBUG_NRT", attribute="DEBUG_NRT", parse=int, default=0),
     # Puts prints into the generated code.
     Setting(variable="NUMBA_DEBUG_JIT", attribute="DEBUG_JIT", parse=int, default=0),
@@ -64,17 +70,20 @@ SETTINGS = (
         attribute="CUDA_NVRTC_EXTRA_SEARCH_PATHS",
         parse=str,
         default="",
+        in_file=False,
     ),
+    Setting(variable="NUMBA_CUDA_ENABLE_NRT", attribute="CUDA_ENABLE_NRT", parse=_flag, default=False, in_file=False),
+    Setting(variable="NUMBA_CUDA_NRT_STATS", attribute="CUDA_NRT_STATS", parse=_flag, default=False, in_file=False),
 )
 
 
 def environment(environ: Mapping[str, str] = os.environ) -> tuple[tuple[str, str], ...]:
     """Return (variable, value) of each setting that is not at its default, read anew at each call."""
-    texts = {**_config_file(), **environ}
+    configured = _config_file()
     config = sys.modules.get("numba.core.config")
     fields = []
     for setting in SETTINGS:
-        declared = _declared(setting, texts)
+        declared = _declared(setting, environ, configured)
         # Attributes that numba-cuda adds to the configuration are missing until it is imported.
         assigned = getattr(config, setting.attribute, declared) if setting.attribute else declared
         if assigned != declared:
@@ -84,23 +93,24 @@ def environment(environ: Mapping[str, str] = os.environ) -> tuple[tuple[str, str
     return tuple(fields)
 
 
-def _declared(setting: Setting, texts: Mapping[str, str]) -> object:
-    if (text := texts.get(setting.variable)) is None:
-        return setting.default
+def _declared(setting: Setting, environ: Mapping[str, str], configured: Mapping[str, Any]) -> object:
+    text: Any = environ.get(setting.variable)
+    if text is None and setting.in_file:
+        text = configured.get(setting.variable)
     try:
-        return setting.parse(text)
-    except ValueError:
+        return setting.default if text is None else setting.parse(text)
+    except (ValueError, TypeError):
         # numba warns about it and uses the default.
         return setting.default
 
 
-def _config_file() -> Mapping[str, str]:
+def _config_file() -> Mapping[str, Any]:
     digest = file_digest(CONFIG_FILE)
     return {} if digest is None else _parsed_config(os.path.abspath(CONFIG_FILE), digest)
 
 
 @lru_cache(maxsize=8)
-def _parsed_config(path: str, digest: str) -> Mapping[str, str]:
+def _parsed_config(path: str, digest: str) -> Mapping[str, Any]:
     if importlib.util.find_spec("yaml") is None:
         # Then numba does not read the file either.
         return {}
@@ -109,4 +119,4 @@ def _parsed_config(path: str, digest: str) -> Mapping[str, str]:
         values = yaml.safe_load(Path(path).read_text())
     except (OSError, yaml.YAMLError):
         return {}
-    return {f"NUMBA_{name.upper()}": str(value) for name, value in values.items()} if isinstance(values, dict) else {}
+    return {f"NUMBA_{name.upper()}": value for name, value in values.items()} if isinstance(values, dict) else {}

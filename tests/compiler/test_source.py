@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.source import SourceFingerprint, fingerprint
 
@@ -417,6 +418,24 @@ def kernel(a):
 def test_a_value_that_holds_itself_is_opaque(sources: Sources) -> None:
     found = sources.fingerprint("loop = []\nloop.append(loop)\ndef kernel(a):\n    a[0] = len(loop)\n")
     assert found.opaque == ("global 'loop' of stats.kernel is a list that holds itself or is nested too deeply",)
+
+
+def test_a_value_that_raises_when_looked_at_is_opaque(sources: Sources) -> None:
+    text = """
+class Sly:
+    py_func = len
+
+    @property
+    def __dict__(self):
+        raise OSError("gone")
+
+sly = Sly()
+
+def kernel(a):
+    a[0] = sly(a)
+"""
+    (reason,) = sources.fingerprint(text).opaque
+    assert reason == "global 'sly' of stats.kernel is a Sly that cannot be looked at (OSError: gone)"
 
 
 def test_a_user_module_with_a_standard_name_is_no_library(sources: Sources) -> None:
