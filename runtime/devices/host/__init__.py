@@ -1,0 +1,1 @@
+"""The host device: loads object code made for this computer's processor and runs grids on its threads."""

@@ -1,0 +1,134 @@
+"""generate: LLVM IR of a kernel in numba-cuda's NVVM dialect in, an object file for this computer's processor out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from gridjit.compiler.errors import CompileError, UnsupportedError
+from gridjit.compiler.options import Options
+from gridjit.compiler.targets.base import Code, Lowered, Target
+from gridjit.compiler.targets.host import intrinsics, llvm, maths
+from gridjit.compiler.targets.host.barriers import Regions, count_barriers, cut
+from gridjit.compiler.targets.host.body import Body, Parameter, opcode, read_body
+from gridjit.compiler.targets.host.coordinates import place
+from gridjit.compiler.targets.host.driver import Plan, access_group, driver_text, supported_parameter
+from gridjit.compiler.targets.host.guard import guard
+from gridjit.compiler.targets.host.layout import SharedLayout, lay_out_shared, local_arrays, value_types
+from gridjit.compiler.targets.host.recursion import refuse_recursion, recursive
+from gridjit.compiler.targets.host.retarget import Retargeted, retarget
+from gridjit.compiler.targets.host.survey import refuse_unsupported
+
+_BODY = "gridjit.body"
+
+
+def generate(lowered: Lowered, target: Target, options: Options) -> Code:
+    """Return the object code of lowered for target, whose entry runs a range of a grid's blocks."""
+    refuse_unsupported(lowered)
+    modules = [retarget(text, kernel=_kernel(lowered), fastmath=options.fastmath) for text in lowered.modules]
+    module = _one_module(modules, lowered, target)
+    parameters = _parameters(module, lowered)
+    loops = recursive(module)
+    llvm.keep_only(module, _BODY, loops)
+    llvm.clean(module, target)
+    shared = lay_out_shared([array for part in modules for array in part.shared], target)
+    body = read_body(str(module), _BODY, parameters)
+    refuse_recursion(body, kernel=_kernel(lowered))
+    guarded = guard(place(body, shared.offsets))
+    regions = _regions(guarded.body, module, target)
+    plan = _plan(lowered, body, regions, shared, guarded=bool(guarded.text))
+    text = _assemble(body, [guarded.text, *regions.texts], plan, regions)
+    final = llvm.parse(text)
+    llvm.optimize(final, target, 3 if options.opt else 1)
+    image = llvm.emit(final, target)
+    return Code(image=image, suffix=".o", entry=plan.entry, resources=_resources(plan, image))
+
+
+def _kernel(lowered: Lowered) -> str:
+    return lowered.kernel or lowered.entry
+
+
+def _one_module(modules: Sequence[Retargeted], lowered: Lowered, target: Target) -> llvm.Module:
+    """Return the kernel's modules, what they call of intrinsics and maths, and the wrapper around the entry, linked."""
+    declared = set().union(*(part.declared for part in modules))
+    head = llvm.header(target)
+    parsed = [llvm.parse(head + part.text) for part in modules]
+    library = intrinsics.definitions(declared) + maths.definitions(declared, target)
+    entry = parsed[0].get_function(lowered.entry)
+    types = [str(argument.type) for argument in list(entry.arguments)[1:]]
+    return llvm.link([*parsed, llvm.parse(head + library), llvm.parse(head + _wrapper(lowered.entry, types))])
+
+
+def _wrapper(entry: str, types: Sequence[str]) -> str:
+    """Return a function that calls entry without its return-value pointer, which no kernel uses."""
+    parameters = ", ".join(f"{kind} %arg.{index}" for index, kind in enumerate(types))
+    declared = ", ".join(["ptr", *types])
+    passed = ", ".join(["ptr %unused", *(f"{kind} %arg.{index}" for index, kind in enumerate(types))])
+    return (
+        f'declare i32 @"{entry}"({declared})\n'
+        f"define i32 @{_BODY}({parameters}) {{\nentry:\n  %unused = alloca ptr\n"
+        f'  %code = call i32 @"{entry}"({passed})\n  ret i32 %code\n}}\n'
+    )
+
+
+def _parameters(module: llvm.Module, lowered: Lowered) -> tuple[Parameter, ...]:
+    arguments = list(module.get_function(_BODY).arguments)
+    parameters = tuple(
+        Parameter(type=str(argument.type), name=f"%arg.{index}") for index, argument in enumerate(arguments)
+    )
+    for parameter in parameters:
+        if not supported_parameter(parameter):
+            raise UnsupportedError(
+                f"kernel {_kernel(lowered)} takes a parameter of LLVM type {parameter.type}, which the host target does "
+                "not offer; pass numbers and arrays"
+            )
+    return parameters
+
+
+def _regions(body: Body, module: llvm.Module, target: Target) -> Regions:
+    arrays = local_arrays(body, target)
+    types = value_types(module.get_function(_BODY), target) if count_barriers(body) else {}
+    return cut(body, types, arrays)
+
+
+def _plan(lowered: Lowered, body: Body, regions: Regions, shared: SharedLayout, *, guarded: bool) -> Plan:
+    return Plan(
+        entry=_symbol(_kernel(lowered)),
+        parameters=body.parameters,
+        regions=len(regions.texts),
+        guarded=guarded,
+        fails=_fails(body),
+        parallel=regions.parallel,
+        shared=shared.size,
+        slab=regions.slab,
+        dynamic=shared.dynamic,
+    )
+
+
+def _symbol(name: str) -> str:
+    return "gridjit." + re.sub(r"[^A-Za-z0-9_.]", "_", name)
+
+
+def _fails(body: Body) -> bool:
+    """Return whether the kernel can return an exception code."""
+    ends = (block.lines[-1] for block in body.blocks)
+    return any(opcode(line) == "ret" and line != "ret i32 0" for line in ends)
+
+
+def _assemble(body: Body, functions: Sequence[str], plan: Plan, regions: Regions) -> str:
+    """Return the text of the final module: what the kernel still needs, its regions and their driver."""
+    rest = "\n".join(line for line in body.rest.splitlines() if not line.startswith("declare void @gridjit."))
+    tagged = [access_group(text) if regions.parallel else text for text in functions]
+    return "\n".join([rest, *tagged, driver_text(plan)])
+
+
+def _resources(plan: Plan, image: bytes) -> dict[str, int]:
+    return {
+        "shared_bytes": plan.shared,
+        "slab_bytes_per_thread": plan.slab,
+        "barriers": plan.regions - 1,
+        "object_bytes": len(image),
+    }
+
+
+__all__ = ["CompileError", "generate"]

@@ -1,0 +1,150 @@
+"""The device's intrinsics on the host: atomics and fences are defined here, thread coordinates only declared.
+
+Coordinates, shared memory and barriers stay calls without a body until a kernel is one function; then
+`coordinates` and `barriers` turn them into that function's own parameters and regions.
+"""
+
+from __future__ import annotations
+
+import re
+
+OURS = "gridjit.nvvm."
+THEIRS = "llvm.nvvm."
+BARRIER = "gridjit.nvvm.barrier0"
+
+# Coordinates with the range of their values (exclusive end): CUDA's limits. Knowing them lets LLVM drop the
+# handling of negative indices, without which loads do not vectorize.
+_BLOCK, _GRID = 1024, 2**31 - 1
+COORDINATES: dict[str, tuple[int, int]] = {
+    **{f"tid.{axis}": (0, limit) for axis, limit in zip("xyz", (_BLOCK, _BLOCK, 64), strict=True)},
+    **{f"ntid.{axis}": (1, limit + 1) for axis, limit in zip("xyz", (_BLOCK, _BLOCK, 64), strict=True)},
+    **{f"ctaid.{axis}": (0, limit) for axis, limit in zip("xyz", (_GRID, 65535, 65535), strict=True)},
+    **{f"nctaid.{axis}": (1, limit + 1) for axis, limit in zip("xyz", (_GRID, 65535, 65535), strict=True)},
+}
+SREG = "read.ptx.sreg."
+DYNAMIC_BYTES = "gridjit.dynamic_smem_size"
+SHARED_ARRAY = "gridjit.shared."
+LINEAR_THREAD = "gridjit.linear_thread"
+
+_PURE = "nounwind willreturn memory(none)"
+
+_LANE = f"""
+declare range(i32 0, 1024) i32 @{LINEAR_THREAD}() {_PURE}
+define i32 @{OURS}{SREG}laneid() alwaysinline {_PURE} {{
+  %t = call i32 @{LINEAR_THREAD}()
+  %lane = and i32 %t, 31
+  ret i32 %lane
+}}
+define i32 @gridjit.lanemask_lt() alwaysinline {_PURE} {{
+  %t = call i32 @{LINEAR_THREAD}()
+  %lane = and i32 %t, 31
+  %bit = shl i32 1, %lane
+  %mask = sub i32 %bit, 1
+  ret i32 %mask
+}}
+define i32 @{OURS}{SREG}warpsize() alwaysinline {_PURE} {{
+  ret i32 32
+}}
+"""
+
+
+def _atomic(name: str, operation: str, kind: str) -> str:
+    return f"""
+define {kind} @{name}(ptr %p, {kind} %v) alwaysinline nounwind {{
+  %old = atomicrmw {operation} ptr %p, {kind} %v monotonic
+  ret {kind} %old
+}}
+"""
+
+
+def _ordered(name: str, comparison: str, kind: str, bits: str) -> str:
+    """An atomic min or max that leaves a NaN where it is and never stores one (as numba-cuda defines them)."""
+    return f"""
+define {kind} @{name}(ptr %p, {kind} %v) alwaysinline nounwind {{
+entry:
+  %first = load atomic {bits}, ptr %p monotonic, align {int(bits[1:]) // 8}
+  br label %look
+look:
+  %seen = phi {bits} [ %first, %entry ], [ %now, %swap ]
+  %old = bitcast {bits} %seen to {kind}
+  %better = fcmp {comparison} {kind} %old, %v
+  br i1 %better, label %swap, label %done
+swap:
+  %new = bitcast {kind} %v to {bits}
+  %pair = cmpxchg ptr %p, {bits} %seen, {bits} %new monotonic monotonic
+  %now = extractvalue {{ {bits}, i1 }} %pair, 0
+  %won = extractvalue {{ {bits}, i1 }} %pair, 1
+  br i1 %won, label %done, label %look
+done:
+  ret {kind} %old
+}}
+"""
+
+
+def _fence(scope: str) -> str:
+    return f"\ndefine void @{OURS}membar.{scope}() alwaysinline nounwind {{\n  fence seq_cst\n  ret void\n}}\n"
+
+
+def _definitions() -> dict[str, str]:
+    table = {f"{OURS}membar.{scope}": _fence(scope) for scope in ("cta", "gl", "sys")}
+    for kind, bits, word in (("float", "i32", "f32"), ("double", "i64", "f64")):
+        table[f"{OURS}atomic.load.add.{word}.p0{word}"] = _atomic(
+            f"{OURS}atomic.load.add.{word}.p0{word}", "fadd", kind
+        )
+        for name, operation in (("add", "fadd"), ("sub", "fsub"), ("nanmax", "fmax"), ("nanmin", "fmin")):
+            full = f"___numba_atomic_{kind}_{name}"
+            table[full] = _atomic(full, operation, kind)
+        for name, comparison in (("max", "olt"), ("min", "ogt")):
+            full = f"___numba_atomic_{kind}_{name}"
+            table[full] = _ordered(full, comparison, kind, bits)
+    for name, operation in (("inc", "uinc_wrap"), ("dec", "udec_wrap")):
+        short, wide = f"{OURS}atomic.load.{name}.32.p0i32", f"___numba_atomic_u64_{name}"
+        table[short] = _atomic(short, operation, "i32")
+        table[wide] = _atomic(wide, operation, "i64")
+    for name in (f"{OURS}{SREG}laneid", f"{OURS}{SREG}warpsize", "gridjit.lanemask_lt"):
+        table[name] = _LANE
+    return table
+
+
+_DEFINITIONS = _definitions()
+# LLVM's own intrinsics that numba-cuda uses and every processor has.
+_PORTABLE = re.compile(
+    r"llvm\.(ctpop|ctlz|cttz|fma|bswap|bitreverse|memcpy|memset|memmove|[su](?:add|sub|mul)\.with\.overflow|assume"
+    r"|fabs|sqrt|floor|ceil|trunc|copysign|rint|minnum|maxnum|[su]?(?:min|max)|abs|dbg|lifetime|expect|pow|exp|log|sin"
+    r"|cos|fmuladd|experimental\.noalias\.scope\.decl)(\.|$)"
+)
+
+
+def is_intrinsic(name: str) -> bool:
+    """Return whether the host has code for a function the front end declared."""
+    ours = name.replace(THEIRS, OURS, 1)
+    coordinate = ours.removeprefix(OURS + SREG)
+    return (
+        ours == BARRIER
+        or coordinate in COORDINATES
+        or ours in _DEFINITIONS
+        or name == DYNAMIC_BYTES
+        or _PORTABLE.match(name) is not None
+    )
+
+
+def declaration(name: str) -> str | None:
+    """Return the declaration of a coordinate or barrier with what LLVM may assume of it, or None for other names."""
+    if name == BARRIER:
+        return f"declare void @{BARRIER}() convergent noduplicate nounwind"
+    coordinate = name.removeprefix(OURS + SREG)
+    if coordinate in COORDINATES:
+        low, high = COORDINATES[coordinate]
+        return f"declare range(i32 {low}, {_signed(high)}) i32 @{name}() {_PURE}"
+    if name == DYNAMIC_BYTES:
+        return f"declare range(i32 0, {2**31 - 1}) i32 @{DYNAMIC_BYTES}() {_PURE}"
+    return None
+
+
+def definitions(names: set[str]) -> str:
+    """Return LLVM IR text that defines those of names which have a body on the host."""
+    return "".join(sorted({_DEFINITIONS[name] for name in names if name in _DEFINITIONS}))
+
+
+def _signed(value: int) -> int:
+    return value if value < 2**31 else value - 2**32

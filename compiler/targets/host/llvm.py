@@ -1,0 +1,145 @@
+"""The host target's door to LLVM: parse, link, run passes, emit. llvmlite is untyped and walled off here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import llvmlite.binding as binding
+
+from gridjit.compiler.errors import CompileError
+from gridjit.compiler.targets.base import Target
+from gridjit.compiler.targets.host.target import llvm_features
+
+# An llvmlite module; the library has no types of its own.
+Module = Any
+
+# Enough cleaning to see a kernel's shape, and nothing that duplicates or moves a barrier: names are given last, so
+# that every value and block of the result can be spoken of.
+_CLEANING = (
+    "always_inliner",
+    "sroa",
+    "simplify_cfg",
+    "instruction_combine",
+    "sccp",
+    "new_gvn",
+    "dead_code_elimination",
+    "simplify_cfg",
+    "instruction_combine",
+    "simplify_cfg",
+    "global_dead_code_eliminate",
+    "strip_dead_prototype",
+    "instruction_namer",
+)
+
+
+def parse(text: str) -> Module:
+    """Return the module of LLVM IR text; raises CompileError with LLVM's own words."""
+    try:
+        return binding.parse_assembly(text)
+    except RuntimeError as error:
+        raise CompileError(f"LLVM does not accept the kernel's code for the host: {error}") from error
+
+
+def link(modules: Sequence[Module]) -> Module:
+    """Return the first module with the others linked into it (they are consumed)."""
+    first, *others = modules
+    for other in others:
+        try:
+            first.link_in(other)
+        except RuntimeError as error:
+            raise CompileError(f"the kernel's modules do not link for the host: {error}") from error
+    return first
+
+
+def keep_only(module: Module, entry: str, recursive: frozenset[str]) -> None:
+    """Make all of module but entry private to it, and inline every function that is not recursive."""
+    for function in module.functions:
+        if function.is_declaration:
+            continue
+        if function.name != entry:
+            function.linkage = "internal"
+            if function.name not in recursive:
+                function.add_function_attribute("alwaysinline")
+    for variable in module.global_variables:
+        if not variable.is_declaration and not variable.name.startswith("llvm."):
+            variable.linkage = "internal"
+
+
+def calls(module: Module) -> dict[str, set[str]]:
+    """Return, for each function that module defines, the functions it calls by name."""
+    return {
+        function.name: {
+            list(instruction.operands)[-1].name
+            for block in function.blocks
+            for instruction in block.instructions
+            if instruction.opcode == "call"
+        }
+        for function in module.functions
+        if not function.is_declaration
+    }
+
+
+def clean(module: Module, target: Target) -> None:
+    """Inline and simplify module without losing, copying or moving a barrier."""
+    machine = _machine(target)
+    passes = binding.create_new_module_pass_manager()
+    for name in _CLEANING:
+        getattr(passes, f"add_{name}_pass")()
+    passes.run(module, binding.create_pass_builder(machine, _tuning(1)))
+
+
+def optimize(module: Module, target: Target, level: int) -> None:
+    """Run LLVM's own pipeline for level (0 to 3) on module."""
+    builder = binding.create_pass_builder(_machine(target), _tuning(level))
+    builder.getModulePassManager().run(module, builder)
+
+
+def emit(module: Module, target: Target) -> bytes:
+    """Return the object file of module."""
+    return bytes(_machine(target).emit_object(module))
+
+
+def assembly(module: Module, target: Target) -> str:
+    """Return the assembly text of module."""
+    return str(_machine(target).emit_assembly(module))
+
+
+def header(target: Target) -> str:
+    """Return the lines that open every module made for target."""
+    machine = _machine(target)
+    return f'target datalayout = "{machine.target_data}"\ntarget triple = "{machine.triple}"\n'
+
+
+def global_type(module: Module, name: str) -> Any:
+    """Return the type of the memory that a global variable names."""
+    return module.get_global_variable(name).global_value_type
+
+
+def size_of(target: Target, value_type: Any) -> int:
+    """Return the bytes a value of an LLVM type takes in an array."""
+    return int(_machine(target).target_data.get_abi_size(value_type))
+
+
+def align_of(target: Target, value_type: Any) -> int:
+    """Return the alignment of a value of an LLVM type."""
+    return int(_machine(target).target_data.get_abi_alignment(value_type))
+
+
+_machines: dict[Target, Any] = {}
+
+
+def _machine(target: Target) -> Any:
+    if target not in _machines:
+        binding.initialize_native_target()
+        binding.initialize_native_asmprinter()
+        _machines[target] = binding.Target.from_default_triple().create_target_machine(
+            cpu=target.arch, features=llvm_features(target), opt=3, reloc="pic", codemodel="small"
+        )
+    return _machines[target]
+
+
+def _tuning(level: int) -> Any:
+    options = binding.create_pipeline_tuning_options(speed_level=level)
+    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = level > 1
+    return options

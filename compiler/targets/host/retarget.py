@@ -1,0 +1,99 @@
+"""retarget: one module of numba-cuda's NVVM dialect as LLVM IR text that any target's LLVM can read.
+
+Parsing rewrites NVVM intrinsics into forms only a GPU has, so they are renamed before LLVM sees them. Shared
+memory, coordinates and barriers become calls without a body, which later stages replace.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from gridjit.compiler.errors import UnsupportedError
+from gridjit.compiler.targets.host import intrinsics
+from gridjit.compiler.targets.host.inline_asm import replace_asm
+
+_DROPPED = re.compile(
+    r"^(?:target (?:triple|datalayout)|source_filename|!nvvm|!llvm\.dbg|!llvm\.module\.flags| *call void @\"?llvm\.dbg\.)"
+    r"[^\n]*\n?",
+    re.MULTILINE,
+)
+_DEBUG = re.compile(r",? !dbg !\d+")
+_DEBUG_DECLARE = re.compile(r'^declare void @"?llvm\.dbg\.[^\n]*\n', re.MULTILINE)
+_SHARED = re.compile(
+    r'^@"?(?P<name>[^"\s]+)"? = (?P<external>external )?addrspace\(3\) global (?P<type>\[.*\]) ?(?:undef)?'
+    r"(?:, align (?P<align>\d+))?[ \t]*$",
+    re.MULTILINE,
+)
+_SHARED_USE = re.compile(r'addrspacecast \[.*\] addrspace\(3\)\* @"?(?P<name>[^"\s]+)"? to (?P<type>\S+)')
+_ADDRESS_SPACE = re.compile(r" addrspace\((\d+)\)")
+_ARITHMETIC = re.compile(r"(= f(?:add|sub|mul)) (?=float|double|half|<)")
+_FAST_ARITHMETIC = re.compile(r"(= f(?:add|sub|mul|div|rem|neg)) (?=float|double|half|<)")
+_DECLARE = re.compile(r'^declare [^\n]*?@"?([^"(\s]+)"?\([^\n]*$', re.MULTILINE)
+
+# NVVM contracts multiply-adds by default; the host's results differ less if it does too.
+_CONTRACT = r"\1 contract "
+_FAST = r"\1 reassoc nsz arcp contract afn "
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedArray:
+    """A shared array of a kernel: the text of its LLVM type, its alignment, and whether its size comes at launch."""
+
+    name: str
+    type: str
+    align: int
+    dynamic: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retargeted:
+    """A module for the host: its text, the shared arrays it uses, and every function it only declares."""
+
+    text: str
+    shared: tuple[SharedArray, ...]
+    declared: frozenset[str]
+
+
+def retarget(text: str, *, kernel: str, fastmath: bool) -> Retargeted:
+    """Return one module's text for the host; raises UnsupportedError for memory spaces the host has no match for."""
+    text = _DEBUG.sub("", _DROPPED.sub("", text))
+    text = _DEBUG_DECLARE.sub("", text)
+    text = text.replace(f'@"{intrinsics.THEIRS}', f'@"{intrinsics.OURS}').replace(
+        f"@{intrinsics.THEIRS}", f"@{intrinsics.OURS}"
+    )
+    text, asm = replace_asm(text)
+    shared = tuple(_shared_array(found) for found in _SHARED.finditer(text))
+    text = _SHARED_USE.sub(rf'call ptr @"{intrinsics.SHARED_ARRAY}\g<name>"()', _SHARED.sub("", text))
+    text = _flatten(text, kernel)
+    text = (_FAST_ARITHMETIC if fastmath else _ARITHMETIC).sub(_FAST if fastmath else _CONTRACT, text)
+    text = _DECLARE.sub(_redeclare, text)
+    extra = [*asm, *(f'declare ptr @"{intrinsics.SHARED_ARRAY}{array.name}"() memory(none)' for array in shared)]
+    extra = [_DECLARE.sub(_redeclare, line) for line in extra]
+    have = set(_DECLARE.findall(text))
+    text += "\n" + "\n".join(line for line in extra if not (found := _DECLARE.match(line)) or found[1] not in have)
+    return Retargeted(text=text, shared=shared, declared=frozenset(_DECLARE.findall(text)))
+
+
+def _shared_array(found: re.Match[str]) -> SharedArray:
+    return SharedArray(
+        name=found["name"],
+        type=found["type"],
+        align=int(found["align"] or 16),
+        dynamic=found["external"] is not None,
+    )
+
+
+def _redeclare(found: re.Match[str]) -> str:
+    return intrinsics.declaration(found[1]) or found.group()
+
+
+def _flatten(text: str, kernel: str) -> str:
+    """Return text with constant memory as plain memory; the host has one address space."""
+    spaces = {int(number) for number in _ADDRESS_SPACE.findall(text)}
+    if spaces - {1, 4, 5}:
+        raise UnsupportedError(
+            f"kernel {kernel} uses shared memory in a way the host target does not offer (address spaces "
+            f"{', '.join(map(str, sorted(spaces)))}); declare it with cuda.shared.array"
+        )
+    return _ADDRESS_SPACE.sub("", text).replace("addrspacecast", "bitcast") if spaces else text

@@ -1,0 +1,86 @@
+"""What a kernel asks for that the host does not offer: found in its LLVM IR and said in the user's own words.
+
+This runs before any code is generated, for LLVM ends the process at an instruction it has no code for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from gridjit.compiler.errors import UnsupportedError
+from gridjit.compiler.targets.base import Lowered
+from gridjit.compiler.targets.host.inline_asm import asm_function
+from gridjit.compiler.targets.host.intrinsics import is_intrinsic
+from gridjit.compiler.targets.host.maths import is_maths
+
+_DEFINE = re.compile(r'^define [^\n]*?@"?([^"(\s]+)"?\(', re.MULTILINE)
+_DECLARE = re.compile(r'^declare [^\n]*?@"?([^"(\s]+)"?\(', re.MULTILINE)
+_ASM = re.compile(r'asm (?:sideeffect )?(?:alignstack )?"((?:[^"\\]|\\.)*)"')
+_DEBUG = re.compile(r"!dbg !(\d+)")
+
+# The operations a user knows, by the beginning of the name the front end gives their function.
+_VOCABULARY = (
+    ("llvm.nvvm.shfl.sync", "cuda.shfl_sync (and its up, down and xor forms)"),
+    ("llvm.nvvm.vote", "cuda.all_sync, any_sync, eq_sync or ballot_sync"),
+    ("llvm.nvvm.match.any", "cuda.match_any_sync"),
+    ("llvm.nvvm.match.all", "cuda.match_all_sync"),
+    ("llvm.nvvm.bar.warp.sync", "cuda.syncwarp"),
+    ("llvm.nvvm.barrier0.popc", "cuda.syncthreads_count"),
+    ("llvm.nvvm.barrier0.and", "cuda.syncthreads_and"),
+    ("llvm.nvvm.barrier0.or", "cuda.syncthreads_or"),
+    ("activemask", "cuda.activemask"),
+    ("nanosleep", "cuda.nanosleep"),
+    ("brkpt", "breakpoint()"),
+    ("vprintf", "print"),
+    ("cudaCG", "cuda.cg.this_grid().sync"),
+    ("__nv_", "the libdevice function {}"),
+    ("llvm.nvvm.", "the device intrinsic {}"),
+)
+
+
+def refuse_unsupported(lowered: Lowered) -> None:
+    """Raise UnsupportedError for the first operation of lowered that the host has no code for."""
+    if lowered.linked:
+        names = ", ".join(file.name for file in lowered.linked)
+        raise UnsupportedError(f"{_place(lowered, None)} links device code ({names}), which the host cannot run")
+    if lowered.cooperative:
+        raise UnsupportedError(f"{_place(lowered, None)} uses {_words('cudaCG')}, which the host target does not offer")
+    defined = {name for text in lowered.modules for name in _DEFINE.findall(text)}
+    for text in lowered.modules:
+        for name in _missing(text, defined):
+            raise UnsupportedError(_sentence(lowered, text, name, rf'@"?{re.escape(name)}"?\('))
+        for instruction in _ASM.findall(text):
+            if asm_function(instruction) is None:
+                raise UnsupportedError(_sentence(lowered, text, instruction, re.escape(f'"{instruction}"')))
+
+
+def _missing(text: str, defined: set[str]) -> Iterable[str]:
+    for name in _DECLARE.findall(text):
+        if name not in defined and not is_intrinsic(name) and not is_maths(name):
+            yield name
+
+
+def _sentence(lowered: Lowered, text: str, name: str, pattern: str) -> str:
+    return f"{_place(lowered, _line(text, pattern))} uses {_words(name)}, which the host target does not offer"
+
+
+def _words(name: str) -> str:
+    found = next((words for start, words in _VOCABULARY if name.startswith(start)), "{}")
+    return found.format(name)
+
+
+def _place(lowered: Lowered, line: int | None) -> str:
+    file, first = lowered.source
+    where = f" ({file}:{line or first})" if file else ""
+    return f"kernel {lowered.kernel or lowered.entry}{where}"
+
+
+def _line(text: str, pattern: str) -> int | None:
+    """Return the source line of the first use of pattern, where the code carries debug locations."""
+    for use in re.finditer(rf"^.*call.*{pattern}.*$", text, re.MULTILINE):
+        if (debug := _DEBUG.search(use.group())) and (
+            found := re.search(rf"^!{debug.group(1)} = .*?DILocation\(.*?line: (\d+)", text, re.MULTILINE)
+        ):
+            return int(found.group(1))
+    return None

@@ -1,0 +1,58 @@
+"""pool: the threads that help the calling thread with a grid. They are daemons, made when first needed, and made again in a forked child."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections.abc import Callable
+
+Work = Callable[[], None]
+
+
+class Pool:
+    """Threads that wait for work; help() never waits for one and never fails."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._queue: queue.SimpleQueue[Work] = queue.SimpleQueue()
+        self._size = 0
+
+    def help(self, work: Work, count: int) -> None:
+        """Have up to count threads run work, as soon as they are free."""
+        with self._lock:
+            while self._size < count and self._start():
+                self._size += 1
+            for _ in range(min(count, self._size)):
+                self._queue.put(work)
+
+    def _start(self) -> bool:
+        thread = threading.Thread(target=_serve, args=(self._queue,), name="gridjit-host", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            # No more threads, or the interpreter is ending: the caller does the work alone.
+            return False
+        return True
+
+
+def _serve(work_queue: queue.SimpleQueue[Work]) -> None:
+    while True:
+        work_queue.get()()
+
+
+def pool() -> Pool:
+    """Return this process's pool."""
+    return _pools[0]
+
+
+_pools = [Pool()]
+
+
+def _renew() -> None:
+    _pools[0] = Pool()
+
+
+if hasattr(os, "register_at_fork"):
+    # The parent's threads do not exist in the child, and its locks may be held forever.
+    os.register_at_fork(after_in_child=_renew)
