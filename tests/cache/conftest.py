@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
 from gridjit.cache.chain import ChainStore
 from gridjit.cache.disk import DiskStore
 from gridjit.cache.key import digest

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import diskcache
 import pytest
+
 from gridjit.cache.disk import DiskStore
 from gridjit.cache.entry import open_entry
 from gridjit.cache.errors import CacheWarning

@@ -5,13 +5,14 @@ from __future__ import annotations
 import shutil
 import tempfile
 
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
 from gridjit.cache.disk import DiskStore
 from gridjit.cache.index import remove_database
 from gridjit.cache.key import digest
 from gridjit.cache.store import SUFFIXES
-from hypothesis import HealthCheck, settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 KEYS = st.sampled_from([digest([("n", number)]) for number in range(6)])
 

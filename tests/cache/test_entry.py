@@ -9,9 +9,10 @@ from hashlib import blake2b
 from pathlib import Path
 
 import pytest
-from gridjit.cache.entry import open_entry, seal
 from hypothesis import given
 from hypothesis import strategies as st
+
+from gridjit.cache.entry import open_entry, seal
 
 KEY, OTHER = "ab" * 32, "cd" * 32
 GOLDEN = Path(__file__).parent / "golden" / "entry.json"

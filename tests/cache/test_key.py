@@ -5,10 +5,11 @@ from __future__ import annotations
 from hashlib import blake2b
 
 import pytest
-from gridjit.cache.errors import CacheError
-from gridjit.cache.key import Key, digest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from gridjit.cache.errors import CacheError
+from gridjit.cache.key import Key, digest
 
 FIELDS = st.lists(
     st.tuples(st.text(max_size=4), st.one_of(st.text(max_size=4), st.binary(max_size=4), st.integers())), max_size=4

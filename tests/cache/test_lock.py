@@ -10,6 +10,7 @@ import threading
 import time
 
 import pytest
+
 from gridjit.cache.lock import Locks
 
 HOLD = """

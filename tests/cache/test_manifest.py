@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
+
 from gridjit.cache.disk import DiskStore
 from gridjit.cache.errors import CacheError
 from gridjit.cache.lock import Locks

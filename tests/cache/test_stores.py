@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+
 from gridjit.cache.errors import CacheError
 from gridjit.cache.store import SUFFIXES
 
