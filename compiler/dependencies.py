@@ -26,8 +26,8 @@ from gridjit.compiler.source_value import module_name
 class Dependency:
     """A function outside the kernel's own call graph that shaped its code.
 
-    module, qualname: where it is defined.
-    digest: of its source fingerprint; "" if it cannot be found again by its name, or hides what it refers to.
+    module, qualname: where it is defined; for a local function, the outermost function around it.
+    digest: of that function's source fingerprint; "" if it cannot be found again by its name.
     files: (module, digest of the module's file) of its own module and of every user module it reaches.
     """
 
@@ -59,16 +59,16 @@ def dependency_of(function: Callable[..., object]) -> Dependency:
 
     Raises CompileError if it is no Python function and wraps none.
     """
-    found = fingerprint(function)
-    code = require_function(function)
-    module, qualname = module_name(code), code.__qualname__
-    named = found.cacheable and function_of(_loaded(module, qualname)) is code
+    inner = require_function(function)
+    module = module_name(inner)
+    outer = _outermost(inner, module)
+    found = fingerprint(outer or inner)
     others = tuple(name for name in found.modules if name != module and not is_library(name))
     return Dependency(
         module=module,
-        qualname=qualname,
-        digest=found.digest if named else "",
-        files=((module, _digest_of_origin(code, module)), *((name, module_digest(name) or "") for name in others)),
+        qualname=(outer or inner).__qualname__,
+        digest=found.digest if outer else "",
+        files=((module, _digest_of_origin(inner, module)), *((name, module_digest(name) or "") for name in others)),
     )
 
 
@@ -77,11 +77,13 @@ def holds(dependency: Dependency) -> bool:
 
     Of a module that is not imported only the file is compared: what a program assigned to its globals is not seen.
     """
-    if dependency.digest and dependency.module in sys.modules:
-        function = function_of(_loaded(dependency.module, dependency.qualname))
-        return function is not None and fingerprint(function).digest == dependency.digest
-    files = dependency.files
-    return bool(files) and all(digest and module_digest(module) == digest for module, digest in files)
+    if not dependency.digest or dependency.module not in sys.modules:
+        return _files_hold(dependency)
+    function = function_of(_loaded(dependency.module, dependency.qualname))
+    if function is None:
+        return False
+    found = fingerprint(function)
+    return found.digest == dependency.digest and (found.cacheable or _files_hold(dependency))
 
 
 def module_digest(module: str) -> str | None:
@@ -96,6 +98,22 @@ def module_digest(module: str) -> str | None:
         return None
     digest = file_digest(path)
     return _archived_digest(path, loader) if digest is None else digest
+
+
+def _files_hold(dependency: Dependency) -> bool:
+    files = dependency.files
+    return bool(files) and all(digest and module_digest(module) == digest for module, digest in files)
+
+
+def _outermost(function: FunctionType, module: str) -> FunctionType | None:
+    """Return the function of the module's own that function is, or was defined in; None if no name leads to it.
+
+    An overload's implementation is a local function: what defines it has its code, its globals and a lasting name.
+    """
+    outer = function_of(_loaded(module, function.__qualname__.partition(".<locals>.")[0]))
+    if outer is None or not any(code is function.__code__ for code in with_nested(outer.__code__)):
+        return None
+    return outer
 
 
 def _digest_of_origin(function: FunctionType, module: str) -> str:

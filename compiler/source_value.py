@@ -71,9 +71,23 @@ def _set_text(value: Any, visit: Visit) -> str:
 
 
 def _function_text(value: types.FunctionType, visit: Visit) -> str:
-    if is_library(module_name(value)):
-        return f"library function {module_name(value)}.{value.__qualname__}"
-    return f"function {visit(value)}"
+    if not is_library(module_name(value)):
+        return f"function {visit(value)}"
+    text = f"library function {module_name(value)}.{value.__qualname__}"
+    # A library's decorator made it around somebody's function: contextlib.contextmanager(f), say.
+    held = [_held_text(cell.cell_contents, visit) for cell in value.__closure__ or () if cell != types.CellType()]
+    held.append(_held_text(value.__dict__.get("__wrapped__"), visit))
+    return text + "".join(f" of {one}" for one in held if one)
+
+
+def _held_text(value: object, visit: Visit) -> str:
+    """Describe a value inside a library's function; what is the library's own needs no description."""
+    try:
+        return "" if value is None else value_text(value, visit)
+    except OpaqueValue:
+        if is_library(type(value).__module__):
+            return ""
+        raise
 
 
 def _class_text(value: type, visit: Visit) -> str:

@@ -132,14 +132,35 @@ def test_a_missing_file_breaks_it(folder: Path) -> None:
     assert not holds(dependency)
 
 
-@pytest.mark.parametrize("name", ["overload", "hidden"])
-def test_what_cannot_be_compared_as_loaded_is_compared_by_file(folder: Path, name: str) -> None:
-    dependency = load(name)
-    if name == "overload":
-        dependency = dependency_of(sys.modules["extension"].overload(1))
+def test_a_local_function_counts_with_the_function_around_it(folder: Path) -> None:
+    implementation = importlib.import_module("extension").overload(1)
+    dependency = dependency_of(implementation)
+    assert dependency.qualname == "overload" and dependency.digest
+    assert holds(dependency)
+    sys.modules["extension"].FACTOR = 3  # type: ignore[attr-defined]
+    assert not holds(dependency)
+
+
+def test_a_function_that_no_name_leads_to_is_compared_by_file(folder: Path) -> None:
+    module = importlib.import_module("extension")
+    implementation = module.overload(1)
+    del module.overload
+    dependency = dependency_of(implementation)
     assert not dependency.digest
     assert holds(dependency)
     (folder / "extension.py").write_text(EXTENSION + "# comment\n")
+    assert not holds(dependency)
+
+
+def test_what_refers_to_hidden_things_is_compared_by_value_and_by_file(folder: Path) -> None:
+    dependency = load("hidden")
+    assert holds(dependency)
+    source = (folder / "extension.py").read_text()
+    (folder / "extension.py").write_text(source + "# comment\n")
+    assert not holds(dependency)
+    (folder / "extension.py").write_text(source)
+    assert holds(dependency)
+    sys.modules["extension"].opaque = 3  # type: ignore[attr-defined]
     assert not holds(dependency)
 
 

@@ -338,6 +338,27 @@ def kernel(a):
     assert original.digest != sources.fingerprint(text.replace("0.25", "0.75")).digest
 
 
+def test_a_function_that_a_library_made_around_the_users_counts_with_it(sources: Sources) -> None:
+    text = """
+import contextlib, functools
+
+@contextlib.contextmanager
+def scope(x):
+    yield x * 2
+
+@functools.singledispatch
+def area(x):
+    return x + 5
+
+def kernel(a):
+    with scope(a) as b:
+        b[0] = area(1)
+"""
+    original = sources.fingerprint(text)
+    assert original.digest != sources.fingerprint(text.replace("x * 2", "x * 3")).digest
+    assert original.digest != sources.fingerprint(text.replace("x + 5", "x + 6")).digest
+
+
 def test_methods_count_with_the_class_they_are_bound_to(sources: Sources) -> None:
     text = """
 class Ops:
