@@ -7,6 +7,7 @@ drop the oldest when there are too many; it is imported and opened on the first 
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 import warnings
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _WAY_ON = "Set GRIDJIT_CACHE_DIR to a folder of your own, or GRIDJIT_CACHE=0 to do without a cache."
 # How long the index is waited for once a wait was in vain, until it answers again.
 _SHORT_WAIT_S = 0.05
+_DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,8 +103,7 @@ class DiskStore:
             return
         try:
             if self._writable():
-                files.write_file(self.folder, key, suffix, sealed)
-                self._record(EntryInfo(key=key, suffix=suffix, size=len(sealed), stored=0.0))
+                self._write(key, suffix, sealed)
         except OSError as error:
             self._warn(f"cannot be written: {error}")
 
@@ -165,13 +166,39 @@ class DiskStore:
             return False
         return None if data is None else open_entry(info.key, data, secret=self._secret) is not None
 
-    def _record(self, info: EntryInfo) -> None:
+    def _write(self, key: str, suffix: str, sealed: bytes) -> None:
+        """Write an entry; on a disk that is full, once more when the oldest entries have made room."""
+        try:
+            self._write_and_record(key, suffix, sealed)
+        except OSError as error:
+            if error.errno not in _DISK_IS_FULL or not self._free(len(sealed)):
+                raise
+            self._write_and_record(key, suffix, sealed)
+
+    def _write_and_record(self, key: str, suffix: str, sealed: bytes) -> None:
+        files.write_file(self.folder, key, suffix, sealed)
+        info = EntryInfo(key=key, suffix=suffix, size=len(sealed), stored=0.0)
         try:
             self._use_index(lambda index: index.record(info, **self._bounds))
         except OSError:
             # A file that the index does not know would never make room for another.
-            files.remove_files(self.folder, info.key)
+            files.remove_files(self.folder, key)
             raise
+
+    def _free(self, size: int) -> bool:
+        """Remove the oldest entries to free size bytes with room to spare; return whether there were enough."""
+        infos = sorted(files.list_files(self.folder), key=lambda info: info.stored)
+        total = sum(info.size for info in infos)
+        if total < 2 * size:
+            return False
+        rest = max(2 * size, total // 16)
+        for info in infos:
+            if rest <= 0:
+                break
+            files.remove_files(self.folder, info.key)
+            rest -= info.size
+        self._use_index(lambda index: index.reconcile(files.list_files(self.folder), **self._bounds))
+        return True
 
     def _forget(self, keys: list[str]) -> None:
         if not self._changeable():

@@ -8,6 +8,7 @@ refused. Any use of the database waits at most `timeout` seconds for others.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sqlite3
 import time
@@ -21,6 +22,19 @@ from gridjit.cache.files import file_name, find_file, parse_file_name, read_file
 from gridjit.cache.store import EntryInfo
 
 _COMPANIONS = ("", "-journal", "-wal", "-shm")
+_SETTINGS = {
+    "eviction_policy": "least-recently-stored",
+    "cull_limit": 0,  # room is made by Index.record, which also counts entries
+    "statistics": 0,
+    "tag_index": 0,
+    "disk_min_file_size": 0,
+    # A rollback journal and no mapping: a file cut short under a mapping kills the process that reads it.
+    "sqlite_journal_mode": "truncate",
+    "sqlite_mmap_size": 0,
+    "sqlite_auto_vacuum": 0,
+    # Not synced: after a power loss a damaged database is made anew from the files.
+    "sqlite_synchronous": 0,
+}
 # How many of the oldest rows are looked at in one step of making room.
 _STEP = 32
 
@@ -91,22 +105,10 @@ class _Database(diskcache.Cache):  # type: ignore[misc]  # diskcache has no type
 
     def __init__(self, directory: str, timeout: float) -> None:
         self.deadline = time.monotonic() + timeout
-        super().__init__(
-            directory,
-            timeout=timeout,
-            disk=BytesDisk,
-            eviction_policy="least-recently-stored",
-            cull_limit=0,  # room is made by Index.record, which also counts entries
-            statistics=0,
-            tag_index=0,
-            disk_min_file_size=0,
-            # A rollback journal and no mapping: a file cut short under a mapping kills the process that reads it.
-            sqlite_journal_mode="truncate",
-            sqlite_mmap_size=0,
-            sqlite_auto_vacuum=0,
-            # Not synced: after a power loss a damaged database is made anew from the files.
-            sqlite_synchronous=0,
-        )
+        try:
+            super().__init__(directory, timeout=timeout, disk=BytesDisk, **_SETTINGS)
+        finally:
+            self.close()
 
     @property
     def _sql(self) -> Callable[..., Any]:
@@ -146,7 +148,6 @@ class Index:
         self._timeout = timeout
         with _failures_named():
             self._database = _Database(folder, timeout)
-            self._database.close()
 
     def record(self, info: EntryInfo, *, max_bytes: int, max_entries: int) -> list[str]:
         """Note that info's file is in place, and return the names of the files that must go to keep the bounds."""
@@ -238,9 +239,12 @@ def _failures_named() -> Iterator[None]:
     except diskcache.Timeout as error:
         raise IndexFailed("its database is locked by another process") from error
     except sqlite3.OperationalError as error:
-        kind = IndexBroken if "no such" in str(error) or "has no column" in str(error) else IndexFailed
-        raise kind(f"its database says: {error}") from error
+        text = str(error)
+        if "no such" in text or "has no column" in text:
+            raise IndexBroken(f"its database says: {text}") from error
+        code = errno.ENOSPC if "full" in text else errno.EIO
+        raise IndexFailed(code, f"its database says: {text}") from error
     except OSError as error:
-        raise IndexFailed(str(error)) from error
+        raise IndexFailed(error.errno, str(error)) from error
     except Exception as error:  # diskcache trips over settings and rows that are not its own in many ways
         raise IndexBroken(f"its database is damaged: {error!r}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 import warnings
@@ -111,22 +112,41 @@ def test_a_store_opened_read_only_says_nothing_and_writes_nothing(tmp_path, key_
     assert not (tmp_path / "cache").exists()
 
 
-def test_a_full_disk_drops_entries_with_one_warning_and_keeps_what_it_has(tmp_path, mounted, key_of):
+def test_on_a_full_disk_the_oldest_entries_make_room(tmp_path, mounted, key_of):
     folder = tmp_path / "cache"
     folder.mkdir(mode=0o700)
     mounted(folder, "-t", "tmpfs", "-o", "size=256k,mode=0700", "tmpfs")
     store = DiskStore(folder)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        for number in range(40):
-            store.put(key_of(number), bytes([number]) * 16_000, suffix=".o")
+    for number in range(40):
+        store.put(key_of(number), bytes([number]) * 16_000, suffix=".o")
+        assert store.get(key_of(number)) == bytes([number]) * 16_000
     kept = [number for number in range(40) if store.get(key_of(number)) is not None]
     assert 3 < len(kept) < 16
-    assert all(store.get(key_of(number)) == bytes([number]) * 16_000 for number in kept)
-    assert [warning.category for warning in caught] == [CacheWarning]
+    assert kept == list(range(40 - len(kept), 40))
     assert store.verify(remove=False).bad == ()
     assert list((folder / "tmp").iterdir()) == []
-    store.clear()
+
+
+def test_a_disk_filled_by_others_drops_entries_with_one_warning_until_there_is_room(tmp_path, mounted, key_of):
+    folder = tmp_path / "disk" / "cache"
+    folder.parent.mkdir()
+    mounted(folder.parent, "-t", "tmpfs", "-o", "size=256k", "tmpfs")
+    store = DiskStore(folder)
+    store.put(key_of("before"), b"before", suffix=".o")
+    others = folder.parent / "others"
+    with others.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while file.write(bytes(4096)):
+            pass
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for number in range(10):
+            store.put(key_of(number), bytes(16_000), suffix=".o")
+            assert store.get(key_of(number)) is None
+    assert [warning.category for warning in caught] == [CacheWarning]
+    assert "No space left on device" in str(caught[0].message)
+    assert store.get(key_of("before")) == b"before"
+    assert list((folder / "tmp").iterdir()) == []
+    others.unlink()
     store.put(key_of("after"), bytes(16_000), suffix=".o")
     assert store.get(key_of("after")) == bytes(16_000)
 
