@@ -24,10 +24,14 @@ class DeviceFunction:
         raise ConfigError(f"{self.py_func.__qualname__} is a device function; call it in a kernel")
 
     @functools.cached_property
-    def _numba_type_(self) -> Any:
-        from gridjit.compiler.frontend.vocabulary import device_function_type
+    def _dispatcher(self) -> Any:
+        from gridjit.compiler.frontend.vocabulary import device_dispatcher
 
-        return device_function_type(self.py_func, self.options)
+        return device_dispatcher(self.py_func, self.options)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return self._dispatcher._numba_type_
 
     def __repr__(self) -> str:
         return f"<gridjit device function {self.py_func.__module__}.{self.py_func.__qualname__}>"

@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.rewrites import foreign_rewrites
 from gridjit.compiler.view import ConfigView
 
 # NVVM's data layout and IR version (IR 2.0, debug metadata 3.2) are the same from CUDA 12 on; they are stated here so
@@ -47,7 +48,7 @@ def isolated(view: ConfigView, compute_capability: tuple[Any, ...], boundscheck:
     numba_cuda()
     from numba.cuda.core.compiler_lock import global_compiler_lock
 
-    record = Isolation(view=view, conditions=(compute_capability, boundscheck))
+    record = Isolation(view=view, conditions=(compute_capability, boundscheck, foreign_rewrites()))
     with global_compiler_lock, contextlib.ExitStack() as undo:
         _answer_device(undo, compute_capability)
         _set_boundscheck(undo, boundscheck)

@@ -167,11 +167,17 @@ def _discovered(record: Isolation) -> tuple[Callable[..., Any], ...]:
 
 
 def _message(function: Callable[..., Any], signature: Signature, target: Target, error: Exception) -> str:
-    """Return the error as: which kernel, with which types, for what; numba's own words; where."""
-    code = function.__code__
-    location = getattr(error, "loc", None)
-    line = getattr(location, "line", None) or code.co_firstlineno
-    file = getattr(location, "filename", None) or code.co_filename
-    text = str(getattr(error, "msg", None) or error).strip()
+    """Return the error as: which kernel, with which types, for what; where; numba's own words, less its candidates."""
+    text = str(getattr(error, "msg", None) or error)
+    words = re.split(r"\n\s*There are \d+ candidate", text)[0].strip()
     head = f"{function.__module__}.{function.__qualname__}{signature} for {target} does not compile"
-    return f"{head}, at {file}:{line}\n{text}"
+    return f"{head}, at {_place(function, error)}\n{words}"
+
+
+def _place(function: Callable[..., Any], error: Exception) -> str:
+    """Return file:line of the innermost place that numba names: the last in its text, which goes inwards."""
+    code = function.__code__
+    if named := re.findall(r'File "[^"]*?([^"/]+)", line (\d+)', str(error)):
+        return ":".join(named[-1])
+    line = getattr(getattr(error, "loc", None), "line", None) or code.co_firstlineno
+    return f"{code.co_filename}:{line}"

@@ -22,25 +22,22 @@ def install() -> None:
     cuda_target.typing_context.insert_global(ours, types.Module(cuda))
 
 
-def device_function_type(function: Callable[..., Any], options: Options) -> Any:
-    """Return the numba type of a device function, callable in kernels."""
+def device_dispatcher(function: Callable[..., Any], options: Options) -> Any:
+    """Return numba-cuda's dispatcher for a device function; its numba type lives only as long as it does."""
     numba_cuda()
-    from numba.cuda import types
     from numba.cuda.dispatcher import CUDADispatcher
 
-    return types.Dispatcher(
-        CUDADispatcher(
-            function,
-            targetoptions={
-                "device": True,
-                "debug": options.debug,
-                "lineinfo": options.lineinfo,
-                "opt": options.opt,
-                "fastmath": options.fastmath,
-                "inline": options.inline,
-                "forceinline": options.forceinline,
-                "extensions": [],
-                "link": (),
-            },
-        )
+    return CUDADispatcher(
+        function,
+        targetoptions={
+            "device": True,
+            "debug": options.debug,
+            "lineinfo": options.lineinfo,
+            "opt": options.opt,
+            "fastmath": options.fastmath,
+            "inline": options.inline,
+            "forceinline": options.forceinline,
+            "extensions": [],
+            "link": (),
+        },
     )

@@ -1,0 +1,36 @@
+"""Exceptions raised in kernels, raised again in Python with the kernel, the block and the thread named."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.errors import LaunchError
+from gridjit.compiler.launch_config import Dim3
+from gridjit.compiler.targets.base import ExceptionEntry
+
+
+def kernel_exception(artifact: Artifact, code: int, block: Dim3, thread: Dim3) -> BaseException:
+    """Return the exception that a kernel's return code stands for, with the place of the thread that raised it."""
+    place = f"{artifact.kernel}, block {block}, thread {thread}"
+    entry = artifact.exceptions.get(code)
+    if entry is None:
+        return LaunchError(f"{place}: the kernel failed with unknown code {code}")
+    where = f" at {entry.where}" if entry.where else ""
+    message = ", ".join(map(str, entry.arguments)) or entry.qualname
+    kind = _type(entry)
+    if kind is None:
+        return LaunchError(f"{place}{where}: {entry.module}.{entry.qualname}: {message}")
+    return kind(f"{place}{where}: {message}")
+
+
+def _type(entry: ExceptionEntry) -> type[BaseException] | None:
+    try:
+        found: Any = importlib.import_module(entry.module)
+        for name in entry.qualname.split("."):
+            found = getattr(found, name)
+        found("")
+    except Exception:  # importing and making a foreign exception can fail in any way
+        return None
+    return found if isinstance(found, type) and issubclass(found, BaseException) else None

@@ -1,0 +1,49 @@
+"""HostDevice: this computer's processor as a device; arguments are used where they are, launches return when done."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.errors import LaunchError
+from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.compiler.targets.base import Target
+from gridjit.compiler.targets.host.target import host_target
+from gridjit.runtime.devices.exceptions import kernel_exception
+from gridjit.runtime.devices.host.launch import launch
+from gridjit.runtime.devices.host.load import HostFunction, load
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class HostKernel:
+    """An artifact's object code in this process."""
+
+    artifact: Artifact
+    function: HostFunction
+    threads: int
+
+    def launch(self, config: LaunchConfig, stream: Any, sharedmem: int, parameters: bytes) -> None:
+        """Run the grid and return when all blocks have run; raises what the kernel raised, or LaunchError."""
+        if self.artifact.cooperative or config.cooperative or config.cluster is not None:
+            raise LaunchError(f"{self.artifact.kernel}: the host target has no cooperative or cluster launches yet")
+        failure = launch(self.function, config, parameters, sharedmem, self.threads)
+        if failure is not None:
+            raise kernel_exception(self.artifact, failure.code, failure.block, failure.thread)
+
+
+class HostDevice:
+    """The processor. threads: how many run blocks at once."""
+
+    def __init__(self, *, threads: int) -> None:
+        self._threads = threads
+
+    @functools.cached_property
+    def target(self) -> Target:
+        """This processor and its features."""
+        return host_target()
+
+    def load(self, artifact: Artifact) -> HostKernel:
+        """Return artifact's code, executable."""
+        return HostKernel(artifact=artifact, function=load(artifact.image, artifact.entry), threads=self._threads)

@@ -1,0 +1,246 @@
+"""The front end: typed LLVM IR with no GPU, driver or CUDA library, and a record of what it read of the launch."""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gridjit
+from gridjit import CompileError, LaunchConfig, cuda
+from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.lower import lower
+from gridjit.compiler.options import Options
+from gridjit.compiler.signature import ArgType, ArrayType, ScalarType, Signature
+from gridjit.compiler.targets.base import Lowered, Target
+from gridjit.compiler.view import ConfigView
+
+FLOATS = ArrayType(dtype="float32", ndim=1)
+HOST = Target(kind="host", arch="any")
+
+
+def lowered(
+    function: Any, *types: ArgType, config: LaunchConfig | None = None, options: Options | None = None
+) -> tuple[Lowered, ConfigView]:
+    view = ConfigView(config)
+    result, _ = lower(function, Signature(arguments=types), options or Options(), HOST, (), view)
+    return result, view
+
+
+def read_by(view: ConfigView) -> dict[str, object]:
+    return {fact.field: fact.value for fact in view.footprint.facts}
+
+
+@gridjit.jit(device=True)
+def half_block(value):  # type: ignore[no-untyped-def]
+    return value * (gridjit.static.blockDim.x // 2)
+
+
+@gridjit.jit(device=True)
+def square(value):  # type: ignore[no-untyped-def]
+    return value * value
+
+
+def static_tile(x):  # type: ignore[no-untyped-def]
+    tile = cuda.shared.array((gridjit.static.blockDim.y, gridjit.static.blockDim.x), np.float32)
+    tile[cuda.threadIdx.y, cuda.threadIdx.x] = x[cuda.grid(1)]
+
+
+def calls_half_block(x):  # type: ignore[no-untyped-def]
+    x[cuda.grid(1)] = half_block(x[0])
+
+
+def calls_square(x):  # type: ignore[no-untyped-def]
+    x[cuda.grid(1)] = square(x[0])
+
+
+def reads_grid_and_shared(x):  # type: ignore[no-untyped-def]
+    dims = gridjit.static.gridDim
+    for i in range(dims.z):
+        x[i] = gridjit.static.sharedmem
+
+
+def reads_nothing(x):  # type: ignore[no-untyped-def]
+    x[cuda.grid(1)] = cuda.blockDim.x
+
+
+@pytest.mark.parametrize("block", [(32, 8), (64, 2)])
+def test_static_dimensions_size_shared_arrays(block: tuple[int, int]) -> None:
+    result, view = lowered(static_tile, FLOATS, config=LaunchConfig.of(7, block))
+    assert f"[{block[0] * block[1]} x float]" in result.modules[0]
+    assert read_by(view) == {"blockdim.x": block[0], "blockdim.y": block[1]}
+
+
+def test_a_static_read_names_its_source_line() -> None:
+    _, view = lowered(static_tile, FLOATS, config=LaunchConfig.of(1, 32))
+    line = static_tile.__code__.co_firstlineno + 1
+    assert {fact.where for fact in view.footprint.facts} == {f"test_lower.py:{line}"}
+
+
+def test_static_names_work_through_variables_and_as_loop_bounds() -> None:
+    _, view = lowered(reads_grid_and_shared, FLOATS, config=LaunchConfig.of((1, 1, 5), 32, 48))
+    assert read_by(view) == {"griddim.z": 5, "sharedmem": 48}
+
+
+def test_run_time_dimensions_are_no_dependence() -> None:
+    _, view = lowered(reads_nothing, FLOATS, config=LaunchConfig.of(7, 32))
+    assert view.footprint.facts == ()
+
+
+@pytest.mark.parametrize("block", [64, 128, 64])
+def test_a_device_functions_reads_count_for_every_kernel_that_calls_it(block: int) -> None:
+    result, view = lowered(calls_half_block, FLOATS, config=LaunchConfig.of(1, block))
+    assert read_by(view) == {"blockdim.x": block}
+    assert len(result.modules) == 2
+
+
+def test_a_device_function_that_read_nothing_is_compiled_once() -> None:
+    dispatcher = square._dispatcher
+    lowered(calls_square, FLOATS)
+    (first,) = dispatcher.overloads.values()
+    lowered(calls_square, FLOATS, config=LaunchConfig.of(1, 32))
+    assert list(dispatcher.overloads.values()) == [first]
+
+
+def test_a_static_name_without_a_launch_says_how_to_give_one() -> None:
+    with pytest.raises(CompileError, match=r"blockDim\.[xy] needs a launch configuration: launch the") as e:
+        lowered(static_tile, FLOATS)
+    assert "test_lower.py" in str(e.value)
+
+
+def test_an_unknown_axis_is_named() -> None:
+    def wrong(x):  # type: ignore[no-untyped-def]
+        x[0] = gridjit.static.blockDim.w
+
+    with pytest.raises(CompileError, match="has x, y and z, not 'w'"):
+        lowered(wrong, FLOATS, config=LaunchConfig.of(1, 1))
+
+
+def test_a_typing_error_names_kernel_types_and_line() -> None:
+    def adds_text(x, n):  # type: ignore[no-untyped-def]
+        x[0] = n + "text"
+
+    with pytest.raises(CompileError) as caught:
+        lowered(adds_text, FLOATS, ScalarType(dtype="int64"))
+    message = str(caught.value)
+    assert "adds_text(float32[1d C], int64) for host does not compile" in message
+    assert f"test_lower.py:{adds_text.__code__.co_firstlineno + 1}" in message
+
+
+def test_exception_codes_differ_between_a_kernel_and_its_device_functions() -> None:
+    @gridjit.jit(device=True)
+    def checked(value):  # type: ignore[no-untyped-def]
+        if value < 0:
+            raise ValueError("negative")
+        return math.sqrt(value)
+
+    def kernel(x):  # type: ignore[no-untyped-def]
+        if x[0] > 9:
+            raise IndexError("too large")
+        x[0] = checked(x[0])
+
+    result, _ = lowered(kernel, FLOATS)
+    raised = {(entry.qualname, entry.arguments) for entry in result.exceptions.values()}
+    assert raised == {("ValueError", ("negative",)), ("IndexError", ("too large",))}
+
+
+def test_debug_adds_bounds_checks_and_leaves_none_behind() -> None:
+    checked, _ = lowered(calls_square, FLOATS, options=Options(debug=True, opt=False))
+    plain, _ = lowered(calls_square, FLOATS)
+    assert "IndexError" in {entry.qualname for entry in checked.exceptions.values()}
+    assert plain.exceptions == {}
+
+
+def test_a_foreign_rewrite_sees_the_view_through_functions_it_imported_early(foreign_rewrites: None) -> None:
+    numba_cuda()
+    from numba.cuda.core.rewrites import Rewrite, register_rewrite
+    from numba.cuda.launchconfig import current_launch_config, ensure_current_launch_config
+
+    seen: list[Any] = []
+
+    @register_rewrite("after-inference")
+    class ReadsBlock(Rewrite):  # type: ignore[misc]
+        def match(self, func_ir: Any, block: Any, typemap: Any, calltypes: Any) -> bool:
+            seen.append(ensure_current_launch_config().blockdim)
+            return False
+
+    _, view = lowered(reads_nothing, FLOATS, config=LaunchConfig.of(5, 96))
+    assert set(seen) == {(96, 1, 1)}
+    (fact,) = view.footprint.facts
+    assert (fact.field, fact.value, fact.where[:14]) == ("blockdim", (96, 1, 1), "test_lower.py:")
+    assert current_launch_config() is None
+
+
+def test_a_foreign_read_in_a_device_function_is_repeated_for_each_launch(foreign_rewrites: None) -> None:
+    numba_cuda()
+    from numba.cuda.core.rewrites import Rewrite, register_rewrite
+    from numba.cuda.launchconfig import ensure_current_launch_config
+
+    @register_rewrite("before-inference")
+    class ReadsBlockInSquare(Rewrite):  # type: ignore[misc]
+        def match(self, func_ir: Any, block: Any, typemap: Any, calltypes: Any) -> bool:
+            if func_ir.func_id.func_name == "square":
+                assert ensure_current_launch_config().blockdim
+            return False
+
+    for block in (32, 64, 32):
+        _, view = lowered(calls_square, FLOATS, config=LaunchConfig.of(1, block))
+        assert read_by(view) == {"blockdim": (block, 1, 1)}
+
+
+def test_a_mark_in_the_metadata_counts_as_a_mark(foreign_rewrites: None) -> None:
+    numba_cuda()
+    from numba.cuda.core.rewrites import Rewrite, register_rewrite
+
+    @register_rewrite("after-inference")
+    class Marks(Rewrite):  # type: ignore[misc]
+        def __init__(self, state: Any) -> None:
+            super().__init__(state)
+            state.metadata["launch_config_sensitive"] = True
+
+    _, view = lowered(reads_nothing, FLOATS, config=LaunchConfig.of(1, 32))
+    assert set(read_by(view)) == {"griddim", "blockdim", "sharedmem", "cluster", "cooperative"}
+
+
+def test_other_threads_see_no_configuration_while_one_compiles(foreign_rewrites: None) -> None:
+    numba_cuda()
+    from numba.cuda.core.rewrites import Rewrite, register_rewrite
+    from numba.cuda.launchconfig import current_launch_config
+
+    elsewhere: list[Any] = []
+
+    @register_rewrite("after-inference")
+    class LooksFromAnotherThread(Rewrite):  # type: ignore[misc]
+        def match(self, func_ir: Any, block: Any, typemap: Any, calltypes: Any) -> bool:
+            other = threading.Thread(
+                target=lambda: elsewhere.extend((current_launch_config(), gridjit.launchconfig.current_launch_config()))
+            )
+            other.start()
+            other.join()
+            return False
+
+    lowered(reads_nothing, FLOATS, config=LaunchConfig.of(1, 32))
+    assert elsewhere
+    assert set(elsewhere) == {None}
+
+
+def test_overloads_of_extensions_are_discovered() -> None:
+    numba_cuda()
+    from numba.cuda.extending import overload
+
+    def extended(value: float) -> float:
+        return value
+
+    @overload(extended, target="cuda")
+    def extended_overload(value):  # type: ignore[no-untyped-def]
+        return lambda value: value + 1
+
+    def kernel(x):  # type: ignore[no-untyped-def]
+        x[0] = extended(x[0])
+
+    view = ConfigView(None)
+    _, discovered = lower(kernel, Signature(arguments=(FLOATS,)), Options(), HOST, (), view)
+    assert [function.__name__ for function in discovered] == ["extended_overload"]

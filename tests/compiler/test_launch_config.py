@@ -1,0 +1,49 @@
+"""LaunchConfig: dimensions are normalized, checked against CUDA's limits, and refused with the limit named."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gridjit import ConfigError, LaunchConfig
+
+
+@pytest.mark.parametrize(
+    ("given", "normal"),
+    [(4, (4, 1, 1)), ((4,), (4, 1, 1)), ([4, 2], (4, 2, 1)), ((4, 2, 3), (4, 2, 3)), (np.int64(4), (4, 1, 1))],
+)
+def test_dimensions_are_three_tuples_however_they_are_given(given: object, normal: tuple[int, int, int]) -> None:
+    config = LaunchConfig.of(given, given)  # type: ignore[arg-type]
+    assert (config.griddim, config.blockdim) == (normal, normal)
+
+
+def test_equal_shapes_are_equal_and_hash_alike() -> None:
+    assert LaunchConfig.of(8, (32,)) == LaunchConfig.of((8, 1), 32)
+    assert hash(LaunchConfig.of(8, 32)) == hash(LaunchConfig.of((8,), (32, 1, 1)))
+
+
+@pytest.mark.parametrize(
+    ("grid", "block", "sharedmem", "words"),
+    [
+        (0, 32, 0, r"griddim\.x is 0; it must be from 1 to 2147483647"),
+        ((1, 65536), 32, 0, r"griddim\.y is 65536"),
+        (1, 1025, 0, r"blockdim\.x is 1025; it must be from 1 to 1024"),
+        (1, (32, 64), 0, r"blockdim \(32, 64, 1\) has 2048 threads; a block holds at most 1024"),
+        (1, (1, 1, 65), 0, r"blockdim\.z is 65"),
+        ((1, 2, 3, 4), 32, 0, "one to three integers"),
+        (1.5, 32, 0, "dimensions are integers"),
+        ("12", 32, 0, "dimensions are integers"),
+        (1, 32, -1, "sharedmem is -1"),
+        (1, 32, "x", "give a number of bytes"),
+    ],
+)
+def test_what_cuda_cannot_launch_is_refused_with_the_limit(
+    grid: object, block: object, sharedmem: object, words: str
+) -> None:
+    with pytest.raises(ConfigError, match=words):
+        LaunchConfig.of(grid, block, sharedmem)  # type: ignore[arg-type]
+
+
+def test_text_is_what_people_write() -> None:
+    assert str(LaunchConfig.of((8, 4), 128, 64)) == "grid 8x4, block 128, 64 bytes shared"
+    assert str(LaunchConfig.of((1, 1, 4), (1, 2))) == "grid 1x1x4, block 1x2"

@@ -1,0 +1,113 @@
+"""ConfigView: every read is recorded, marks mean what they say, effects survive, and nothing leaks out of a compile."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from gridjit import ConfigError, LaunchConfig, launchconfig
+from gridjit.compiler.footprint import Hook
+from gridjit.compiler.view import ConfigView, current_view, visible
+
+CONFIG = LaunchConfig.of(10, (64, 2), 128)
+
+
+def hook(kernel: object, config: object) -> None:
+    """A hook that another process can import by name."""
+
+
+@pytest.mark.parametrize("field", ["griddim", "blockdim", "sharedmem", "cluster", "cooperative"])
+def test_reading_a_field_records_it_with_the_reading_line(field: str) -> None:
+    view = ConfigView(CONFIG)
+    assert getattr(view, field) == getattr(CONFIG, field)
+    (fact,) = view.footprint.facts
+    assert (fact.field, fact.value) == (field, getattr(CONFIG, field))
+    assert fact.where.startswith("test_view.py:")
+
+
+def test_a_mark_without_names_means_what_was_read_so_far() -> None:
+    view = ConfigView(CONFIG)
+    assert view.blockdim == (64, 2, 1)
+    view.mark_kernel_as_launch_config_sensitive()
+    assert [fact.field for fact in view.footprint.facts] == ["blockdim"]
+
+
+def test_a_mark_without_names_before_any_read_means_everything() -> None:
+    view = ConfigView(CONFIG)
+    assert view.get_kernel_launch_config_sensitive() is None
+    view.mark_kernel_as_launch_config_sensitive()
+    assert view.get_kernel_launch_config_sensitive() is True
+    assert {f.field for f in view.footprint.facts} == {"griddim", "blockdim", "sharedmem", "cluster", "cooperative"}
+
+
+def test_a_mark_with_names_means_those() -> None:
+    view = ConfigView(CONFIG)
+    view.mark_kernel_as_launch_config_sensitive("sharedmem")
+    assert [(f.field, f.value) for f in view.footprint.facts] == [("sharedmem", 128)]
+
+
+def test_a_mark_with_an_unknown_name_lists_the_fields() -> None:
+    with pytest.raises(ConfigError, match="fields are griddim, blockdim"):
+        ConfigView(CONFIG).mark_kernel_as_launch_config_sensitive("warp")
+
+
+def test_writing_sharedmem_is_an_effect_and_only_ever_raises_it() -> None:
+    view = ConfigView(CONFIG)
+    view.sharedmem = 4096
+    view.sharedmem = 1024
+    assert view.effects.sharedmem == 4096
+    assert view.footprint.facts == ()
+    assert view.sharedmem == 4096
+
+
+def test_a_bad_sharedmem_is_refused() -> None:
+    with pytest.raises(ConfigError, match="give 0 or more bytes"):
+        ConfigView(CONFIG).sharedmem = -1
+
+
+def test_an_importable_hook_is_an_effect_any_other_keeps_the_artifact_private() -> None:
+    view = ConfigView(CONFIG)
+    view.pre_launch_callbacks.append(hook)
+    assert view.effects.hooks == (Hook(module=__name__, qualname="hook"),)
+    assert view.reasons_to_keep_private == ()
+    view.pre_launch_callbacks.append(lambda kernel, config: None)
+    assert "cannot be imported by name" in view.reasons_to_keep_private[0]
+
+
+def test_reading_arguments_depends_on_numbers_by_value_and_refuses_to_store_what_it_cannot_see() -> None:
+    view = ConfigView(CONFIG, (np.zeros(3), 7, object()))
+    assert view.args[1] == 7
+    assert [(f.field, f.value) for f in view.footprint.facts] == [("argument 1", "7")]
+    assert view.private == ["the compilation read argument 2, a object"]
+
+
+def test_a_view_is_visible_in_its_own_thread_and_only_inside_the_block() -> None:
+    view, seen = ConfigView(CONFIG), []
+    with visible(view):
+        assert launchconfig.current_launch_config() is view
+        other = threading.Thread(target=lambda: seen.append(launchconfig.current_launch_config()))
+        other.start()
+        other.join()
+    assert seen == [None]
+    assert launchconfig.current_launch_config() is None
+    with pytest.raises(RuntimeError, match="No launch config set for this thread"):
+        launchconfig.ensure_current_launch_config()
+
+
+def test_nested_compiles_see_their_own_view_and_restore_the_outer_one() -> None:
+    outer, inner = ConfigView(CONFIG), ConfigView(LaunchConfig.of(1, 1))
+    with visible(outer):
+        with pytest.raises(ZeroDivisionError), visible(inner):
+            assert current_view() is inner
+            raise ZeroDivisionError
+        assert current_view() is outer
+
+
+def test_a_compile_without_a_launch_sees_none_and_depends_on_there_being_none() -> None:
+    view = ConfigView(None)
+    with visible(view):
+        assert launchconfig.current_launch_config() is None
+    assert not view.footprint.matches(CONFIG)
+    assert view.footprint.matches(None)

@@ -1,0 +1,48 @@
+"""What every test shares: a cache of its own, fresh settings, and numba-cuda's registries as they were."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gridjit.runtime.session import session
+from gridjit.runtime.settings import settings
+
+
+@pytest.fixture(autouse=True)
+def cache_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Give the test an empty cache of its own and a session that uses it; returns the folder."""
+    folder = tmp_path / "gridjit-cache"
+    monkeypatch.setenv("GRIDJIT_CACHE_DIR", str(folder))
+    fresh_session()
+    yield folder
+    fresh_session()
+
+
+@pytest.fixture
+def new_session(cache_dir: Path) -> Iterator[None]:
+    """Start over as a new process would: same disk, no settings, stores or devices in memory."""
+    yield
+    fresh_session()
+
+
+@pytest.fixture
+def foreign_rewrites() -> Iterator[None]:
+    """Let the test register rewrites with numba-cuda; they are gone after it."""
+    from gridjit.compiler.frontend.bootstrap import numba_cuda
+
+    numba_cuda()
+    registry = sys.modules["numba.cuda.core.rewrites.registry"].rewrite_registry
+    before = {kind: list(classes) for kind, classes in registry.rewrites.items()}
+    yield
+    registry.rewrites.clear()
+    registry.rewrites.update(before)
+
+
+def fresh_session() -> None:
+    """Forget the process's session and settings."""
+    session.cache_clear()
+    settings.cache_clear()
