@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gridjit.compiler.errors import CompileError
-from gridjit.compiler.targets.ptx_elf import Section, read_sections, read_symbols
+from gridjit.compiler.targets.ptx_elf import Section, Symbol, read_sections, read_symbols
 
 # A .nv.info record is a format, an attribute and a 16-bit value; in records of the format _SIZED that is a length.
 _SIZED = 4
 _MAX_THREADS = 0x05
 # Attributes that say something of one function: its symbol's index, and a number.
 _PER_FUNCTION = {0x2F: "registers", 0x11: "local_bytes", 0x12: "local_bytes"}
-# From sm_90 on, a kernel's shared section begins with memory that the system keeps for itself; this symbol's value is
-# how much. It is none of the kernel's own.
-_RESERVED_SHARED = ".nv.reservedSmem.cap"
+# From sm_90 on, a kernel's shared section begins with memory that the system keeps for itself. A symbol of this family
+# says that it does; one of them, which LTO leaves out, has the size for its value. The driver does not count it either.
+_RESERVED = ".nv.reservedSmem."
+_RESERVED_SIZE = ".nv.reservedSmem.cap"
+_RESERVED_DEFAULT = 1024
 
 
 def read_resources(cubin: bytes, entry: str) -> dict[str, int]:
@@ -29,10 +31,9 @@ def read_resources(cubin: bytes, entry: str) -> dict[str, int]:
     if f".text.{entry}" not in sections:
         raise CompileError(f"the linked cubin holds no kernel {entry!r}; is it marked as one and kept by llvm.used?")
     symbols = read_symbols(sections)
-    reserved = max((symbol.value for symbol in symbols if symbol.name == _RESERVED_SHARED), default=0)
     found = {
         "registers": 0,
-        "shared_bytes": max(0, _size(sections, f".nv.shared.{entry}") - reserved),
+        "shared_bytes": max(0, _size(sections, f".nv.shared.{entry}") - _reserved(symbols)),
         "local_bytes": 0,
         "constant_bytes": _size(sections, ".nv.constant3"),
     }
@@ -43,6 +44,12 @@ def read_resources(cubin: bytes, entry: str) -> dict[str, int]:
                 name = _PER_FUNCTION[attribute]
                 found[name] = max(found[name], number)
     return found | _thread_limit(sections, entry)
+
+
+def _reserved(symbols: Sequence[Symbol]) -> int:
+    """Return how much of a kernel's shared section is the system's, in bytes."""
+    sizes = {symbol.name: symbol.value for symbol in symbols if symbol.name.startswith(_RESERVED)}
+    return sizes.get(_RESERVED_SIZE, _RESERVED_DEFAULT) if sizes else 0
 
 
 def _thread_limit(sections: dict[str, Section], entry: str) -> dict[str, int]:

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 import shutil
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from cuda import pathfinder
-from numba import cuda, types
 
 from gridjit.compiler.errors import CompileError
+from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.options import Options
 from gridjit.compiler.targets.base import Lowered, Target
 from gridjit.compiler.targets.ptx import generate
 from gridjit.compiler.targets.ptx_nvvm import known_archs, prepare
+
+cuda = numba_cuda()
+types = cuda.types
 
 
 def missing_library() -> str | None:
@@ -41,7 +46,7 @@ pytestmark = [
 ]
 
 PLAIN = Options()
-ARCHS = ("sm_80", "sm_90", "sm_90a", "sm_100")
+ARCHS = ("sm_80", "sm_90a", "sm_100")
 F4, F8 = types.float32[::1], types.float64[::1]
 I8, U8 = types.int64[::1], types.uint64[::1]
 
@@ -65,6 +70,14 @@ def shared_sum(x, y):
         n //= 2
     if i == 0:
         y[cuda.blockIdx.x] = part[0]
+
+
+def dynamic_shared(x):
+    part = cuda.shared.array(0, types.float32)
+    i = cuda.threadIdx.x
+    part[i] = x[i]
+    cuda.syncthreads()
+    x[i] = part[cuda.blockDim.x - 1 - i]
 
 
 def atomics(f, d, u, i):
@@ -124,6 +137,7 @@ def grid_sync(x):
 KERNELS = {
     saxpy: (types.float32, F4, F4),
     shared_sum: (F4, F4),
+    dynamic_shared: (F4,),
     atomics: (F4, F8, U8, I8),
     maths: (F4, F4),
     calls: (F4, F4),
@@ -133,16 +147,17 @@ KERNELS = {
 }
 
 
-@pytest.fixture
-def lower(monkeypatch):
+@pytest.fixture(scope="module")
+def lower():
     """Return a function that lowers a Python kernel to a Lowered with numba-cuda, for these tests only."""
     from numba.cuda import dispatcher
     from numba.cuda.compiler import compile_cuda, kernel_fixup
     from numba.cuda.cudadrv import nvvm
 
     # numba-cuda asks the driver which device a device function is for; there may be none.
-    monkeypatch.setattr(dispatcher, "get_current_device", lambda: SimpleNamespace(compute_capability=(8, 0)))
+    device = SimpleNamespace(compute_capability=(8, 0))
 
+    @functools.cache
     def lower(function, options=PLAIN):
         flags = {"opt": 3 if options.opt else 0} | ({"g": None} if options.debug else {})
         compiled = compile_cuda(
@@ -167,7 +182,9 @@ def lower(monkeypatch):
             source=("kernels.py", 7),
         )
 
-    return lower
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dispatcher, "get_current_device", lambda: device)
+        yield lower
 
 
 def on(arch):
@@ -241,6 +258,14 @@ def test_debug_keeps_variables_and_the_error_code(lower):
     assert f"{lowered.entry}__errcode__".encode() in code.image
 
 
+def test_debug_finds_device_functions_that_only_another_module_calls(lower):
+    lowered = lower(calls, Options(debug=True))
+    modules = tuple(module.replace("define weak_odr", "define linkonce_odr") for module in lowered.modules)
+    assert modules != lowered.modules
+    code = generate(replace(lowered, modules=modules), on("sm_90"), Options(debug=True))
+    assert code.resources["registers"] > 0
+
+
 def test_debug_is_compiled_unoptimized_even_if_opt_is_left_on(lower):
     lowered = lower(saxpy, Options(debug=True))
     assert (
@@ -267,10 +292,18 @@ def test_launch_bounds_reach_the_ptx_and_the_resources(lower):
     assert "max_threads" not in generate(lower(saxpy), on("sm_90"), Options()).resources
 
 
+@pytest.mark.parametrize("options", [PLAIN, Options(lto=True), Options(debug=True)], ids=lambda o: str(o.changed()))
+@pytest.mark.parametrize("arch", ARCHS)
+def test_shared_bytes_are_the_kernels_own_static_ones(lower, arch, options):
+    used = {
+        function: generate(lower(function, options), on(arch), options).resources["shared_bytes"]
+        for function in (shared_sum, dynamic_shared, saxpy)
+    }
+    assert used == {shared_sum: 256 * 4, dynamic_shared: 0, saxpy: 0}
+
+
 @pytest.mark.parametrize("arch", ARCHS)
 def test_resources_are_what_the_kernel_declares(lower, arch):
-    assert generate(lower(shared_sum), on(arch), Options()).resources["shared_bytes"] == 256 * 4
-    assert generate(lower(saxpy), on(arch), Options()).resources["shared_bytes"] == 0
     assert generate(lower(constants), on(arch), Options()).resources["constant_bytes"] == 16 * 4
     assert generate(lower(local_memory), on(arch), Options()).resources["local_bytes"] == 100 * 4
     assert generate(lower(saxpy), on(arch), Options()).resources["local_bytes"] == 0
@@ -278,7 +311,7 @@ def test_resources_are_what_the_kernel_declares(lower, arch):
 
 @pytest.mark.skipif(CUOBJDUMP is None, reason="cuobjdump cannot be found")
 @pytest.mark.parametrize("arch", ARCHS)
-@pytest.mark.parametrize("function", [saxpy, shared_sum, maths, local_memory, atomics], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", [saxpy, shared_sum, dynamic_shared, maths, local_memory], ids=lambda f: f.__name__)
 def test_resources_agree_with_cuobjdump(lower, tmp_path, function, arch):
     code = generate(lower(function), on(arch), Options())
     path = tmp_path / "kernel.cubin"
