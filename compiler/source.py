@@ -18,8 +18,9 @@ from types import CellType, CodeType, FunctionType, ModuleType
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.source_code import CodePlan, Reference, digest_fields, plan_of
 from gridjit.compiler.source_library import is_library
+from gridjit.compiler.source_opaque import OpaqueValue
 from gridjit.compiler.source_scalar import scalar_text
-from gridjit.compiler.source_value import OpaqueValue, module_name, type_name, value_text
+from gridjit.compiler.source_value import module_name, type_name, value_text
 
 # Longer texts are shown by their beginning and a digest.
 _LONGEST = 160
@@ -170,21 +171,31 @@ class _Walk:
         if isinstance(value, ModuleType):
             self._attributes(value, reference.attributes, label, plan)
 
-    def _attributes(self, module: ModuleType, chain: tuple[str, ...], label: str, plan: CodePlan) -> None:
-        """Follow `module.a.b` as far as user modules go; a module used without an attribute may be any local name."""
+    def _attributes(
+        self,
+        module: ModuleType,
+        chain: tuple[str, ...],
+        label: str,
+        plan: CodePlan,
+        entered: frozenset[int] = frozenset(),
+    ) -> None:
+        """Follow `module.a.b` as far as user modules go.
+
+        Of a module used without an attribute (`m = helpers`, `getattr(helpers, "clip")`) every name that the code
+        might take is followed. entered: ids of the modules that this was done for on the way here.
+        """
         if is_library(module.__name__):
             return
         self.modules.add(module.__name__)
-        if not chain:
-            chains = [(name,) for name in plan.attributes if (id(vars(module)), name) not in self._seen]
-            for loaded in chains:
-                if loaded[0] in vars(module):
-                    self._attributes(module, loaded, label, plan)
-            return
-        value = _module_attribute(module, chain[0])
-        self._named(vars(module), module.__name__, chain[0], label, value)
-        if isinstance(value, ModuleType):
-            self._attributes(value, chain[1:], label, plan)
+        if chain:
+            value = _module_attribute(module, chain[0])
+            self._named(vars(module), module.__name__, chain[0], label, value)
+            if isinstance(value, ModuleType):
+                self._attributes(value, chain[1:], label, plan, entered)
+        elif id(module) not in entered:
+            for name in plan.attributes:
+                if _module_attribute(module, name) is not _MISSING:
+                    self._attributes(module, (name,), label, plan, entered | {id(module)})
 
     def _named(self, scope: Mapping[str, object], module: str, name: str, label: str, value: object) -> None:
         key = (id(scope), name)

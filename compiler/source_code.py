@@ -38,7 +38,7 @@ class CodePlan:
     digest: of bytecode, names, argument counts, flags, exception table and constants. Docstrings and other constants
         that no instruction loads do not count, though a first docstring moves the indices of the others.
     references: in the order of the bytecode, without duplicates.
-    attributes: every attribute name loaded, for modules that are first put into a local variable.
+    attributes: every name that may be an attribute, for modules that are put into a local variable or getattr.
     strange: types of constants that no Python compiler makes and that are not covered.
     """
 
@@ -95,6 +95,7 @@ def _make_plan(code: CodeType) -> CodePlan:
         instructions = [i for i in dis.get_instructions(nested) if i.opname not in _FILLERS]
         references.update(dict.fromkeys(_references(instructions, set(code.co_freevars))))
         attributes.update((i.argval, None) for i in instructions if i.opname in _ATTRIBUTE_LOADS)
+        attributes.update((c, None) for c in nested.co_consts if type(c) is str and c.isidentifier())
     return CodePlan(
         digest=_digest(code, strange),
         references=tuple(references),

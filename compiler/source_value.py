@@ -10,21 +10,18 @@ import enum
 import functools
 import sys
 import types
-import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from gridjit.compiler.source_array import array_text, numpy_scalar_text, ufunc_text
 from gridjit.compiler.source_code import digest_fields
 from gridjit.compiler.source_file import file_digest
 from gridjit.compiler.source_library import is_library
+from gridjit.compiler.source_opaque import OpaqueValue, article, unseen
 from gridjit.compiler.source_scalar import scalar_text
 
 # Called for each user function and user class found in a value; returns the label it goes by in this fingerprint.
 Visit = Callable[["types.FunctionType | type"], str]
-
-
-class OpaqueValue(Exception):
-    """A value that cannot be fingerprinted; the message completes the sentence "global 'x' of f ..."."""
 
 
 def value_text(value: object, visit: Visit) -> str:
@@ -106,7 +103,7 @@ def _enum_text(value: Any, visit: Visit) -> str:
 
 def _tuple_text(value: Any, visit: Visit) -> str:
     if not isinstance(getattr(value, "_fields", None), tuple):
-        raise _unseen(value)
+        raise unseen(value)
     fields = (f"{n}={value_text(item, visit)}, " for n, item in zip(value._fields, value, strict=True))
     return f"{type_name(type(value))}({''.join(fields)})"
 
@@ -153,68 +150,11 @@ def _own_text(value: Any) -> str:
     except Exception as error:
         # Whatever the user's method raises, the launch goes on without the disk cache and explain() says why.
         reason = f"{type(error).__name__}: {error}"
-        raise OpaqueValue(f"is {_article(value)} object, whose __gridjit_fingerprint__ raised {reason}") from error
+        raise OpaqueValue(f"is {article(value)} object, whose __gridjit_fingerprint__ raised {reason}") from error
     if not isinstance(text, str):
         found = type(text).__qualname__
-        raise OpaqueValue(f"is {_article(value)} object, whose __gridjit_fingerprint__ returned {found}, not str")
+        raise OpaqueValue(f"is {article(value)} object, whose __gridjit_fingerprint__ returned {found}, not str")
     return f"{type_name(type(value))} {text!r}"
-
-
-def _dtype_text(value: Any, _: Visit) -> str:
-    return repr(value)
-
-
-def _numpy_scalar_text(value: Any, _: Visit) -> str:
-    if value.dtype.hasobject:
-        raise _unseen(value)
-    return f"numpy {value.dtype!r} {value} 0x{value.tobytes().hex()}"
-
-
-# Digests of arrays that nobody may write to, by identity.
-_frozen_arrays: dict[int, tuple[weakref.ref[Any], str]] = {}
-
-
-def _array_text(value: Any, _: Visit) -> str:
-    if value.dtype.hasobject or type(value).__name__ not in ("ndarray", "memmap", "recarray"):
-        raise _unseen(value)
-    flags = value.flags
-    order = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
-    both = order == "C" and flags.f_contiguous
-    access = "" if flags.writeable else " readonly"
-    layout = f"{'CF' if both else order}{'' if flags.aligned else ' unaligned'}{access}"
-    return f"{type(value).__name__} {value.dtype!r} {value.shape} {layout} {_array_digest(value)}"
-
-
-def _array_digest(value: Any) -> str:
-    known = _frozen_arrays.get(id(value))
-    if known is not None and known[0]() is value and _is_frozen(value):
-        return known[1]
-    numpy: Any = sys.modules["numpy"]
-    # In the order of memory where that copies nothing; the layout is part of the text beside the digest.
-    flat = value.view(numpy.ndarray).ravel("F" if value.flags.fnc else "C")
-    digest = digest_fields([memoryview(flat.view("u1")) if flat.nbytes else b""])
-    if _is_frozen(value):
-        identity = id(value)
-        _frozen_arrays[identity] = (weakref.ref(value, lambda _: _frozen_arrays.pop(identity, None)), digest)
-    return digest
-
-
-def _is_frozen(value: Any) -> bool:
-    # A read-only view of memory that its base may write to is not frozen.
-    while value is not None:
-        flags = getattr(value, "flags", None)
-        if flags is None or flags.writeable:
-            return isinstance(value, bytes)
-        value = value.base
-    return True
-
-
-def _ufunc_text(value: Any, _: Visit) -> str:
-    numpy: Any = sys.modules["numpy"]
-    name = value.__name__
-    if getattr(numpy, name, None) is not value:
-        raise OpaqueValue(f"is the ufunc {name!r} from outside NumPy, whose code gridjit cannot see")
-    return f"ufunc {name}"
 
 
 def _numba_type_text(value: Any, visit: Visit) -> str:
@@ -226,7 +166,7 @@ def _numba_type_text(value: Any, visit: Visit) -> str:
 def _stable_repr(value: object) -> str:
     text = repr(value)
     if " at 0x" in text:
-        raise OpaqueValue(f"is {_article(value)} object known only by its address")
+        raise OpaqueValue(f"is {article(value)} object known only by its address")
     return text
 
 
@@ -251,7 +191,7 @@ def _wrapper_text(value: object, visit: Visit) -> str:
     if inner is None:
         inner = _attribute(value, "__wrapped__")
     if not callable(inner):
-        raise _unseen(value)
+        raise unseen(value)
     if is_library(type(value).__module__):
         state = _attribute(value, "targetoptions") or {}
     else:
@@ -274,15 +214,6 @@ def _attribute(value: object, name: str) -> Any:
     except Exception:
         # A user's property may raise anything; then the value does not stand for a function.
         return None
-
-
-def _unseen(value: object) -> OpaqueValue:
-    return OpaqueValue(f"is {_article(value)} object, whose contents gridjit cannot see")
-
-
-def _article(value: object) -> str:
-    name = type(value).__qualname__
-    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
 
 
 _Describe = Callable[[Any, Visit], str]
@@ -320,10 +251,10 @@ _KINDS: tuple[tuple[type, _Describe], ...] = (
 
 # Classes of libraries that must not be imported here, by where they are defined.
 _FOREIGN: dict[tuple[str, str], _Describe] = {
-    ("numpy", "ndarray"): _array_text,
-    ("numpy", "generic"): _numpy_scalar_text,
-    ("numpy", "dtype"): _dtype_text,
-    ("numpy", "ufunc"): _ufunc_text,
+    ("numpy", "ndarray"): lambda value, visit: array_text(value),
+    ("numpy", "generic"): lambda value, visit: numpy_scalar_text(value),
+    ("numpy", "dtype"): lambda value, visit: repr(value),
+    ("numpy", "ufunc"): lambda value, visit: ufunc_text(value),
     ("numba.core.types.abstract", "Type"): _numba_type_text,
     ("numba.cuda.types.abstract", "Type"): _numba_type_text,
     ("numba.core.typing.templates", "Signature"): _signature_text,

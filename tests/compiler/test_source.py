@@ -392,6 +392,22 @@ def test_a_submodule_is_followed_attribute_by_attribute(sources: Sources, monkey
     assert changed_parts(before, fingerprint(kernel)) == {"global pkg.inner.SCALE"}
 
 
+def test_names_taken_of_a_module_indirectly_are_followed_in_every_function(
+    sources: Sources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package, inner = ModuleType("pkg"), ModuleType("pkg.inner")
+    package.__dict__.update(inner=inner, package=package)
+    exec("ONE, TWO, THREE = 1, 2, 3", inner.__dict__)
+    monkeypatch.setitem(sys.modules, "pkg", package)
+    text = (
+        "import pkg\ndef f(a):\n    m = pkg\n    return m.inner.ONE\ndef g(a):\n    m = pkg\n    return m.inner.TWO\n"
+        "def h(a):\n    return getattr(pkg.inner, 'THREE') + pkg.package.x\n"
+        "def kernel(a):\n    a[0] = f(a) + g(a) + h(a)\n"
+    )
+    parts = dict(sources.fingerprint(text).parts)
+    assert [parts[f"global pkg.inner.{name}"] for name in ("ONE", "TWO", "THREE")] == ["1", "2", "3"]
+
+
 def test_a_module_in_a_closure_is_followed(sources: Sources) -> None:
     text = (
         "import stats_helpers\ndef make(m):\n    def kernel(a):\n        a[0] = m.clip(1)\n    return kernel\n"

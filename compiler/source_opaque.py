@@ -1,0 +1,18 @@
+"""OpaqueValue: a value that cannot be fingerprinted, and the words that say why."""
+
+from __future__ import annotations
+
+
+class OpaqueValue(Exception):
+    """A value that cannot be fingerprinted; the message completes the sentence "global 'x' of f ..."."""
+
+
+def unseen(value: object) -> OpaqueValue:
+    """Return the error for an object of a class that gridjit knows nothing about."""
+    return OpaqueValue(f"is {article(value)} object, whose contents gridjit cannot see")
+
+
+def article(value: object) -> str:
+    """Return an object's class with its article: a Model, an Object."""
+    name = type(value).__qualname__
+    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
