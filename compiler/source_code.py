@@ -91,13 +91,15 @@ def _make_plan(code: CodeType) -> CodePlan:
     strange: dict[str, None] = {}
     references: dict[Reference, None] = {}
     attributes: dict[str, None] = {}
+    loaded: dict[int, set[int | None]] = {}
     for nested in with_nested(code):
         instructions = [i for i in dis.get_instructions(nested) if i.opname not in _FILLERS]
+        loaded[id(nested)] = {i.arg for i in instructions if i.opcode in dis.hasconst}
         references.update(dict.fromkeys(_references(instructions, set(code.co_freevars))))
         attributes.update((i.argval, None) for i in instructions if i.opname in _ATTRIBUTE_LOADS)
         attributes.update((c, None) for c in nested.co_consts if type(c) is str and c.isidentifier())
     return CodePlan(
-        digest=_digest(code, strange),
+        digest=_digest(code, loaded, strange),
         references=tuple(references),
         attributes=tuple(attributes),
         strange=tuple(strange),
@@ -121,7 +123,7 @@ def _attributes_after(instructions: list[dis.Instruction], position: int) -> tup
     return tuple(names)
 
 
-def _digest(code: CodeType, strange: dict[str, None]) -> str:
+def _digest(code: CodeType, loaded: dict[int, set[int | None]], strange: dict[str, None]) -> str:
     numbers = (
         code.co_argcount,
         code.co_posonlyargcount,
@@ -130,9 +132,10 @@ def _digest(code: CodeType, strange: dict[str, None]) -> str:
         code.co_flags & _FLAGS,
     )
     names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
-    loaded = {i.arg for i in dis.get_instructions(code) if i.opcode in dis.hasconst}
+    indices = loaded.get(id(code), set(range(len(code.co_consts))))
     constants = (
-        _constant_text(value, strange) if index in loaded else "unused" for index, value in enumerate(code.co_consts)
+        _constant_text(value, loaded, strange) if index in indices else "unused"
+        for index, value in enumerate(code.co_consts)
     )
     fields: list[bytes] = [code.co_code, getattr(code, "co_exceptiontable", b"")]
     fields += [repr(numbers).encode(), repr(names).encode()]
@@ -140,16 +143,16 @@ def _digest(code: CodeType, strange: dict[str, None]) -> str:
     return digest_fields(fields)
 
 
-def _constant_text(value: object, strange: dict[str, None]) -> str:
+def _constant_text(value: object, loaded: dict[int, set[int | None]], strange: dict[str, None]) -> str:
     if (text := scalar_text(value)) is not None:
         return text
     if type(value) is CodeType:
-        return f"code {_digest(value, strange)}"
+        return f"code {_digest(value, loaded, strange)}"
     if type(value) is tuple:
-        return "(" + "".join(_constant_text(item, strange) + "," for item in value) + ")"
+        return "(" + "".join(_constant_text(item, loaded, strange) + "," for item in value) + ")"
     if type(value) is frozenset:
-        return "frozenset{" + ",".join(sorted(_constant_text(item, strange) for item in value)) + "}"
+        return "frozenset{" + ",".join(sorted(_constant_text(item, loaded, strange) for item in value)) + "}"
     if type(value) is slice:
-        return "slice" + _constant_text((value.start, value.stop, value.step), strange)
+        return "slice" + _constant_text((value.start, value.stop, value.step), loaded, strange)
     strange[type(value).__qualname__] = None
     return f"strange {type(value).__qualname__}"
