@@ -1,6 +1,5 @@
 """The host target: kernels compiled to machine code of this computer's processor. Imports llvmlite's binding, never numba."""
 
-from gridjit.compiler.targets.host.generate import generate
 from gridjit.compiler.targets.host.target import host_target
 
-__all__ = ["generate", "host_target"]
+__all__ = ["host_target"]

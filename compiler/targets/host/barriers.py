@@ -242,7 +242,7 @@ class _RegionWriter:
         written = {name for name in kept if self._defines(labels, name)}
         blocks = [self._block(self.whole.blocks[label], set(labels), kept, written) for label in labels]
         parameters = ", ".join(f"{p.type} {p.name}" for p in (*PLACE, *self.whole.body.parameters))
-        lines = [f"define internal i32 @{region_name(self.number)}({parameters}) alwaysinline nounwind {{", "gj.start:"]
+        lines = [f"define internal i32 @{region_name(self.number)}({parameters}) nounwind {{", "gj.start:"]
         lines += self._prologue(labels, kept)
         lines += [f"  br label {start}", *(line for block in blocks for line in block), "}"]
         return "\n".join(lines) + "\n"

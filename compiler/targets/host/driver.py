@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from gridjit.compiler.targets.host import guard
 from gridjit.compiler.targets.host.barriers import region_name
-from gridjit.compiler.targets.host.body import Parameter
+from gridjit.compiler.targets.host.body import Parameter, rename
 from gridjit.compiler.targets.host.coordinates import PLACE
 from gridjit.compiler.targets.host.intrinsics import COORDINATES
 
@@ -24,7 +24,7 @@ DIVERGENT = -1
 NO_MEMORY = -2
 
 # Metadata numbers far above those of any kernel.
-_GROUP, _RANGES, _LOOPS = 900000, 900010, 900100
+_GROUP, _RANGES, _UNROLLING, _LOOPS = 900000, 900010, 900090, 900100
 
 _SIZES = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "float": 4, "double": 8, "ptr": 8}
 
@@ -258,7 +258,7 @@ class _Loops:
             lines += ["  br i1 %every, label %full, label %part", "full:"]
             lines += self._loop("fast", [self._call(0, "true"), *self._note()], "full", "end")
             lines += ["  br label %over", "part:"]
-            lines += self._loop("slow", [self._call(0, "false"), *self._note()], "part", "rest")
+            lines += self._loop("slow", [self._call(0, "false", inline=False), *self._note()], "part", "rest")
             lines += ["  br label %over", "over:"]
         elif kind == "all":
             lines += self._loop("only", [self._call(number, "false"), *self._note()], "entry", "over")
@@ -269,7 +269,7 @@ class _Loops:
                 f"  %waits = icmp eq i32 %old, {number}",
                 "  br i1 %waits, label %go, label %noted",
                 "go:",
-                self._call(number, "false"),
+                self._call(number, "false", inline=False),
                 *self._note(),
                 "  br label %noted",
                 "noted:",
@@ -286,8 +286,10 @@ class _Loops:
         ]
         return "\n".join(lines)
 
-    def _call(self, number: int, every: str) -> str:
-        return f"  %state = call i32 @{region_name(number)}({_arguments(self.plan.parameters, every)})"
+    def _call(self, number: int, every: str, *, inline: bool = True) -> str:
+        """Return the call of a region; one that is not inlined keeps a rarely used loop small."""
+        how = "alwaysinline" if inline else "noinline"
+        return f"  %state = call i32 @{region_name(number)}({_arguments(self.plan.parameters, every)}) {how}"
 
     def _ask(self) -> list[str]:
         return [
@@ -363,9 +365,11 @@ class _Loops:
         lines.append(f"!{_RANGES + 6} = !{{i32 0, i32 2147483647}}")
         lines.append(f'!{_RANGES + 7} = !{{!"llvm.loop.parallel_accesses", !{_GROUP}}}')
         lines.append(f'!{_RANGES + 8} = !{{!"llvm.loop.vectorize.enable", i1 false}}')
+        # The vectorizer interleaves; copies beyond that only cost compile time.
+        lines.append(f'!{_UNROLLING} = !{{!"llvm.loop.unroll.disable"}}')
         for index in range(self.count):
             for number in range(_LOOPS + 10 * index, _LOOPS + 10 * index + 3):
-                hints = [f"!{_RANGES + 7}"] if self.plan.parallel else []
+                hints = [f"!{_UNROLLING}", *([f"!{_RANGES + 7}"] if self.plan.parallel else [])]
                 hints += [f"!{_RANGES + 8}"] if number in self.plain else []
                 lines.append(f"!{number} = distinct !{{{', '.join([f'!{number}', *hints])}}}")
         return "\n".join(lines) + "\n"
@@ -382,21 +386,13 @@ _SHARED_NAMES = (
 def _prefixed(lines: list[str], name: str) -> list[str]:
     """Return lines with every value and label that only this loop uses made its own."""
     own = {found for line in lines if (found := _result(line)) is not None} - set(_SHARED_NAMES)
-    labels = {line[:-1] for line in lines if line.endswith(":") and "." not in line}
-    del labels
-    ordered = sorted(own, key=len, reverse=True)
-    return [_rename_all(line, ordered, name) for line in lines]
+    names = {value: f"%{name}.{value[1:]}" for value in own}
+    return [rename(line, names) for line in lines]
 
 
 def _result(line: str) -> str | None:
     head, equals, _ = line.strip().partition(" = ")
     return head if equals and head.startswith("%") else None
-
-
-def _rename_all(line: str, names: list[str], prefix: str) -> str:
-    from gridjit.compiler.targets.host.body import rename
-
-    return rename(line, {name: f"%{prefix}.{name[1:]}" for name in names})
 
 
 def _watched_block(plan: Plan) -> str:

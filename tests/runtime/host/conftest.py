@@ -1,0 +1,89 @@
+"""run: compile a kernel for the host, load it and run it over a grid, with NumPy arrays and numbers as arguments."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gridjit.compiler.frontend.lower import lower
+from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.compiler.options import Options
+from gridjit.compiler.signature import ArgType, ArrayType, ScalarType, Signature
+from gridjit.compiler.targets.base import Code, Lowered
+from gridjit.compiler.targets.host.generate import generate
+from gridjit.compiler.targets.host.target import host_target
+from gridjit.compiler.view import ConfigView
+from gridjit.runtime.devices.host.launch import Status, launch
+from gridjit.runtime.devices.host.load import load
+
+Run = Callable[..., "Status | None"]
+
+
+def type_of(value: Any) -> ArgType:
+    if isinstance(value, np.ndarray):
+        layout = "C" if value.flags.c_contiguous else "F" if value.flags.f_contiguous else "A"
+        return ArrayType(dtype=value.dtype.name, ndim=value.ndim, layout=layout)
+    return ScalarType(dtype=np.asarray(value).dtype.name)
+
+
+def pack(signature: Signature, values: tuple[Any, ...]) -> bytes:
+    flat: list[Any] = []
+    for value in values:
+        if isinstance(value, np.ndarray):
+            flat += [0, 0, value.size, value.itemsize, value.ctypes.data, *value.shape, *value.strides]
+        elif isinstance(value, np.complexfloating):
+            flat += [value.real, value.imag]
+        else:
+            flat.append(value)
+    return struct.pack(signature.codes, *flat)
+
+
+def lower_for(function: Callable[..., Any], values: tuple[Any, ...], options: Options) -> tuple[Lowered, Signature]:
+    signature = Signature(arguments=tuple(type_of(value) for value in values))
+    return lower(function, signature, options, host_target(), (), ConfigView(None))[0], signature
+
+
+def code_for(function: Callable[..., Any], values: tuple[Any, ...], options: Options | None = None) -> Code:
+    lowered, _ = lower_for(function, values, options or Options())
+    return generate(lowered, host_target(), options or Options())
+
+
+@pytest.fixture
+def compiled() -> Callable[..., Code]:
+    """Return a function that compiles a kernel for the types of example arguments."""
+    return code_for
+
+
+@pytest.fixture
+def packed() -> Callable[..., bytes]:
+    """Return a function that packs arguments as a launch does."""
+
+    def of(*values: Any) -> bytes:
+        return pack(Signature(arguments=tuple(type_of(value) for value in values)), values)
+
+    return of
+
+
+@pytest.fixture
+def run() -> Run:
+    """Return run(function, griddim, blockdim, *arguments, sharedmem=0, threads=2, options=Options())."""
+
+    def go(
+        function: Callable[..., Any],
+        griddim: Any,
+        blockdim: Any,
+        *values: Any,
+        sharedmem: int = 0,
+        threads: int = 2,
+        options: Options | None = None,
+    ) -> Status | None:
+        lowered, signature = lower_for(function, values, options or Options())
+        code = generate(lowered, host_target(), options or Options())
+        config = LaunchConfig.of(griddim, blockdim, sharedmem)
+        return launch(load(code.image, code.entry), config, pack(signature, values), sharedmem, threads)
+
+    return go
