@@ -57,7 +57,7 @@ class DiskStore:
         *,
         max_bytes: int = 1 << 30,
         max_entries: int = 100_000,
-        timeout: float = 2.0,
+        timeout: float = 5.0,
         allow_shared: bool = False,
         read_only: bool = False,
         secret: bytes | None = None,
@@ -203,22 +203,21 @@ class DiskStore:
     def _forget(self, keys: list[str]) -> None:
         if not self._changeable():
             return
-        for key in keys:
-            files.remove_files(self.folder, key)
+        self._remove_files(keys)
         try:
             self._use_index(lambda index: index.forget(keys))
         except OSError as error:
             self._warn(f"cannot be written: {error}")
 
     def _use_index(self, action: Callable[[Index], list[str]]) -> None:
-        """Run action on the index and remove the files that it gives up; a damaged index is made anew, once."""
+        """Run action on the index and remove the files of the keys it gives up; a damaged index is made anew, once."""
         from gridjit.cache.index import IndexBroken, database_identity, remove_database
 
         with self._guard():
             for last_try in (False, True):
                 identity = database_identity(self.folder)
                 try:
-                    names = action(self._open_index())
+                    evicted = action(self._open_index())
                 except IndexBroken:
                     self._index = None
                     if last_try:
@@ -232,11 +231,11 @@ class DiskStore:
                 else:
                     self._patience = self._timeout
                     break
-        self._remove_files(names)
+        self._remove_files(evicted)
 
-    def _remove_files(self, names: list[str]) -> None:
-        for name in names:
-            files.remove_file(self.folder, name)
+    def _remove_files(self, keys: list[str]) -> None:
+        for key in keys:
+            files.remove_files(self.folder, key)
 
     def _open_index(self) -> Index:
         from gridjit.cache.index import Index
@@ -246,8 +245,7 @@ class DiskStore:
             if index.is_empty():
                 # New, or made anew beside files that are still good; writers that died left temporaries.
                 files.sweep_temporaries(self.folder)
-                names = index.reconcile(files.list_files(self.folder), **self._bounds)
-                self._remove_files(names)
+                self._remove_files(index.reconcile(files.list_files(self.folder), **self._bounds))
             self._index = index
         return self._index
 

@@ -35,6 +35,7 @@ _SETTINGS = {
     # Not synced: after a power loss a damaged database is made anew from the files.
     "sqlite_synchronous": 0,
 }
+_PAUSE_S = 0.001
 # How many of the oldest rows are looked at in one step of making room.
 _STEP = 32
 
@@ -101,7 +102,7 @@ class BytesDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
 
 
 class _Database(diskcache.Cache):  # type: ignore[misc]  # diskcache has no types
-    """diskcache's Cache, whose every wait ends: its own retries go on for 60 seconds per statement."""
+    """diskcache's Cache, waiting for every statement until a deadline: by itself it waits 60 seconds or not at all."""
 
     def __init__(self, directory: str, timeout: float) -> None:
         self.deadline = time.monotonic() + timeout
@@ -115,13 +116,16 @@ class _Database(diskcache.Cache):  # type: ignore[misc]  # diskcache has no type
         execute = self._con.execute
 
         def bounded(*args: Any) -> Any:
-            try:
-                return execute(*args)
-            except sqlite3.OperationalError as error:
-                if time.monotonic() > self.deadline:
-                    # Not the text that diskcache retries on.
-                    raise sqlite3.OperationalError(f"gave up waiting: {error}") from error
-                raise
+            while True:
+                try:
+                    return execute(*args)
+                except sqlite3.OperationalError as error:
+                    if str(error) != "database is locked":
+                        raise
+                    if time.monotonic() > self.deadline:
+                        # Not the text that diskcache retries on.
+                        raise sqlite3.OperationalError("it stayed locked by another process") from error
+                time.sleep(_PAUSE_S)
 
         return bounded
 
@@ -150,13 +154,13 @@ class Index:
             self._database = _Database(folder, timeout)
 
     def record(self, info: EntryInfo, *, max_bytes: int, max_entries: int) -> list[str]:
-        """Note that info's file is in place, and return the names of the files that must go to keep the bounds."""
+        """Note that info's file is in place, and return the keys whose files must go to keep the bounds."""
         with self._transaction() as database:
             database.set(info.key, StoredFile(info.suffix, info.size))
             return _make_room(database, max_bytes, max_entries)
 
     def reconcile(self, infos: Iterable[EntryInfo], *, max_bytes: int, max_entries: int) -> list[str]:
-        """Make the rows those of the files in place, the oldest first; return what must go to keep the bounds."""
+        """Make the rows those of the files, the oldest first; return the keys that must go to keep the bounds."""
         with self._transaction() as database:
             present = {info.key: info for info in infos}
             noted = database.names()
@@ -171,7 +175,7 @@ class Index:
             return _make_room(database, max_bytes, max_entries)
 
     def forget(self, keys: Iterable[str]) -> list[str]:
-        """Drop the rows of keys; returns the empty list, for no more files have to go."""
+        """Drop the rows of keys; returns the empty list, for no other has to go."""
         with self._transaction() as database:
             for key in keys:
                 database.delete(key)
@@ -221,8 +225,8 @@ def _make_room(database: _Database, max_bytes: int, max_entries: int) -> list[st
                 break
             database.drop_row(rowid)
             entries, size = entries - 1, size - row_size
-            if isinstance(name, str):
-                removed.append(name)
+            if isinstance(name, str) and (parsed := parse_file_name(name)) is not None:
+                removed.append(parsed[0])
         if not rows:
             # The totals are kept by triggers; totals without rows are a damaged database.
             raise IndexBroken(f"{entries} entries of {size} bytes are counted, and none is there")
@@ -237,7 +241,7 @@ def _failures_named() -> Iterator[None]:
     except IndexFailed:
         raise
     except diskcache.Timeout as error:
-        raise IndexFailed("its database is locked by another process") from error
+        raise IndexFailed("its database stayed locked by another process") from error
     except sqlite3.OperationalError as error:
         text = str(error)
         if "no such" in text or "has no column" in text:

@@ -162,6 +162,15 @@ def test_collect_counts_files_that_a_writer_did_not_live_to_index(folder, key_of
     assert len(list(store.entries())) == 3
 
 
+def test_an_entry_goes_whole_even_where_the_index_knows_another_suffix(folder, key_of):
+    # Two processes that put one key at the same time may rename in one order and index in the other.
+    DiskStore(folder).put(key_of(1), b"data", suffix=".json")
+    (folder / key_of(1)[:2] / f"{key_of(1)}.json").rename(folder / key_of(1)[:2] / f"{key_of(1)}.cubin")
+    store = DiskStore(folder, max_entries=1)
+    store.put(key_of(2), b"data", suffix=".o")
+    assert [info.key for info in store.entries()] == [key_of(2)]
+
+
 def test_clear_removes_every_entry(folder, key_of):
     store = DiskStore(folder)
     for number in range(5):
