@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from gridjit.compiler.errors import CompileError, GridjitError
@@ -23,6 +25,8 @@ from gridjit.compiler.view import ConfigView
 
 # The architecture whose view of the language the host target takes.
 _HOST_CAPABILITY = (9, 0)
+# The function of numba-cuda's reshape_funcs.cu that array reshaping calls.
+_RESHAPE = "@numba_attempt_nocopy_reshape"
 _ARCH = re.compile(r"sm_(\d+)(\d)([af]?)")
 
 
@@ -106,7 +110,7 @@ def _flags(options: Options, target: Target) -> Any:
     flags.compute_capability = capability(target)
     flags.max_registers = options.max_registers
     flags.lto = options.lto
-    flags.nvvm_options = {"opt": 3 if options.opt else 0, "fastmath": options.fastmath}
+    flags.nvvm_options = {"opt": 3 if options.opt else 0, "fastmath": options.fastmath, **_debug_option(options)}
     if options.forceinline:
         flags.forceinline = True
     if target.kind == "ptx" and (options.debug or options.lineinfo):
@@ -114,6 +118,10 @@ def _flags(options: Options, target: Target) -> Any:
         flags.dbg_directives_only = options.lineinfo
         flags.dbg_extend_lifetimes = options.debug
     return flags
+
+
+def _debug_option(options: Options) -> dict[str, None]:
+    return {"g": None} if options.debug else {}
 
 
 def _lowered(
@@ -128,7 +136,7 @@ def _lowered(
         modules=modules,
         entry=entry,
         exceptions=_exception_table(modules),
-        linked=linked,
+        linked=linked + _helpers(modules, target),
         cooperative=bool(library.use_cooperative),
         kernel=f"{function.__module__}.{function.__qualname__}",
         source=(function.__code__.co_filename, function.__code__.co_firstlineno),
@@ -148,6 +156,14 @@ def _ordered_modules(library: Any) -> tuple[str, ...]:
     """Return the kernel's module first, the others by text: numba-cuda keeps them in a set."""
     first = str(library._module)
     return (first, *sorted(text for text in map(str, library.modules) if text != first))
+
+
+def _helpers(modules: tuple[str, ...], target: Target) -> tuple[LinkedFile, ...]:
+    """Return numba-cuda's own CUDA C++ that the modules call: array reshaping."""
+    if target.kind != "ptx" or not any(_RESHAPE in module for module in modules):
+        return ()
+    path = Path(numba_cuda().__file__ or "").with_name("reshape_funcs.cu")
+    return (LinkedFile(name=str(path), kind="cu", data=path.read_bytes()),)
 
 
 def _exception_table(modules: tuple[str, ...]) -> dict[int, ExceptionEntry]:
@@ -179,5 +195,12 @@ def _place(function: Callable[..., Any], error: Exception) -> str:
     code = function.__code__
     if named := re.findall(r'File "[^"]*?([^"/]+)", line (\d+)', str(error)):
         return ":".join(named[-1])
-    line = getattr(getattr(error, "loc", None), "line", None) or code.co_firstlineno
-    return f"{code.co_filename}:{line}"
+    location = getattr(error, "loc", None) or _constraint_location(error)
+    return f"{code.co_filename}:{getattr(location, 'line', code.co_firstlineno)}"
+
+
+def _constraint_location(error: Exception) -> Any:
+    """Return the source location that type inference was at: errors of numba's own call resolution carry none."""
+    frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
+    constraints = [frame.f_locals["constraint"] for frame in frames if "constraint" in frame.f_locals]
+    return getattr(constraints[-1], "loc", None) if constraints else None
