@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _WAY_ON = "Set GRIDJIT_CACHE_DIR to a folder of your own, or GRIDJIT_CACHE=0 to do without a cache."
 # How long the index is waited for once a wait was in vain, until it answers again.
 _SHORT_WAIT_S = 0.05
+# Indexes of a parent process, kept for good: to free one that was in use at the fork would undo its parent's work.
+_inherited: list[Index | None] = []
 _DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -104,7 +106,7 @@ class DiskStore:
         try:
             if self._writable():
                 self._write(key, suffix, sealed)
-        except OSError as error:
+        except (OSError, ImportError) as error:  # a Python without SQLite has no index
             self._warn(f"cannot be written: {error}")
 
     def find(self, key: str) -> EntryInfo | None:
@@ -150,7 +152,7 @@ class DiskStore:
         files.sweep_temporaries(self.folder)
         try:
             self._use_index(lambda index: index.reconcile(files.list_files(self.folder), **self._bounds))
-        except OSError as error:
+        except (OSError, ImportError) as error:  # a Python without SQLite has no index
             self._warn(f"cannot be written: {error}")
 
     def close(self) -> None:
@@ -180,7 +182,7 @@ class DiskStore:
         info = EntryInfo(key=key, suffix=suffix, size=len(sealed), stored=0.0)
         try:
             self._use_index(lambda index: index.record(info, **self._bounds))
-        except OSError:
+        except (OSError, ImportError):
             # A file that the index does not know would never make room for another.
             files.remove_files(self.folder, key)
             raise
@@ -206,7 +208,7 @@ class DiskStore:
         self._remove_files(keys)
         try:
             self._use_index(lambda index: index.forget(keys))
-        except OSError as error:
+        except (OSError, ImportError) as error:  # a Python without SQLite has no index
             self._warn(f"cannot be written: {error}")
 
     def _use_index(self, action: Callable[[Index], list[str]]) -> None:
@@ -285,4 +287,6 @@ class DiskStore:
         # A fork may have copied the lock while another thread held it; that thread does not exist in the child.
         if self._pid != os.getpid():
             self._lock, self._pid = threading.Lock(), os.getpid()
+            _inherited.append(self._index)
+            self._index = None
         return self._lock

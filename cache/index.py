@@ -129,6 +129,11 @@ class _Database(diskcache.Cache):  # type: ignore[misc]  # diskcache has no type
 
         return bounded
 
+    @property
+    def connection(self) -> object:
+        """This thread's connection."""
+        return self._con
+
     def oldest(self, count: int) -> list[tuple[int, object, int]]:
         """Return (rowid, filename, size) of the oldest rows; the order comes from an index, not from a scan."""
         statement = "SELECT rowid, filename, size FROM Cache ORDER BY store_time LIMIT ?"
@@ -150,6 +155,7 @@ class Index:
     def __init__(self, folder: str, *, timeout: float) -> None:
         self._folder = folder
         self._timeout = timeout
+        self._connection: object = None
         with _failures_named():
             self._database = _Database(folder, timeout)
 
@@ -193,9 +199,12 @@ class Index:
         self._database.deadline = time.monotonic() + self._timeout
         with _failures_named():
             try:
+                # Held here too: a forked child drops what its parent's threads held, and would close it.
+                self._connection = self._database.connection
                 with self._database.transact():
                     yield self._database
             finally:
+                self._connection = None
                 self._database.close()
 
 

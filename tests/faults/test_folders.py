@@ -103,6 +103,16 @@ def test_a_read_only_file_system_answers_and_warns_once(tmp_path, mounted, key_o
     read_only_answers(done.stdout.splitlines(), folder)
 
 
+def test_a_python_without_sqlite_reads_and_drops_writes_with_one_warning(tmp_path, key_of):
+    DiskStore(tmp_path).put(key_of(1), b"known", suffix=".o")
+    no_sqlite = "import sys; sys.modules['_sqlite3'] = None\n"
+    command = [sys.executable, "-c", no_sqlite + USE, str(tmp_path), key_of(1), key_of(2)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    lines = done.stdout.splitlines()
+    assert lines[:-2] == ["b'known'", "None"] * 3
+    assert lines[-1].startswith(f"1 CacheWarning cache folder {tmp_path} cannot be written: ")
+
+
 def test_a_store_opened_read_only_says_nothing_and_writes_nothing(tmp_path, key_of):
     store = DiskStore(tmp_path / "cache", read_only=True)
     store.put(key_of(1), b"data", suffix=".o")
