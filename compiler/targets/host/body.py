@@ -12,6 +12,8 @@ _LABEL = re.compile(r'^("[^"]*"|[-a-zA-Z$._0-9]+):')
 _PREDECESSORS = re.compile(r"\s*; preds = .*$")
 _DEFINITION = re.compile(rf"^\s*({NAME}) = (.*)$", re.DOTALL)
 _SUCCESSOR = re.compile(rf"label ({NAME})")
+# Local arrays may move to the slab, and lifetimes are a stack's.
+_LIFETIME = re.compile(r"call void @llvm\.lifetime\.")
 _ARM = re.compile(rf"\[ (\S.*?), ({NAME}) \]")
 
 
@@ -66,7 +68,7 @@ def _blocks(text: str) -> Iterator[Block]:
             if lines:
                 yield Block(label=label, lines=tuple(lines))
             label, lines = "%" + found.group(1), []
-        elif line.strip() and not line.lstrip().startswith(";"):
+        elif line.strip() and not line.lstrip().startswith(";") and not _LIFETIME.search(line):
             lines.append(line.strip())
     yield Block(label=label, lines=tuple(lines))
 
@@ -78,10 +80,10 @@ def _statements(text: str) -> Iterator[str]:
         line = _PREDECESSORS.sub("", line)
         if pending:
             pending += " " + line.strip()
-            if line.strip() == "]":
+            if line.lstrip().startswith("]"):
                 yield pending
                 pending = ""
-        elif line.lstrip().startswith("switch ") and not line.rstrip().endswith("]"):
+        elif line.lstrip().startswith("switch ") and "]" not in line:
             pending = line
         else:
             yield line

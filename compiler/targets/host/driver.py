@@ -436,9 +436,11 @@ def _watched_block(plan: Plan) -> str:
             "  %split = icmp ne i32 %lowest, %high",
             "  br i1 %split, label %search, label %again",
             "again:",
-            # Threads that have ended count as arrived; from then on only the others run.
+            # Threads that have ended count as arrived; from then on only the others run, and only they are in low.
             "  %ended = icmp eq i32 %low, 0",
-            "  %bit = zext i1 %ended to i32",
+            "  %now = zext i1 %ended to i32",
+            "  %before = and i32 %next, 1",
+            "  %bit = or i32 %now, %before",
             "  %twice = shl nuw nsw i32 %high, 1",
             "  %choice = or disjoint i32 %twice, %bit",
             "  br label %step",

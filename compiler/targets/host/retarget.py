@@ -65,7 +65,8 @@ def retarget(text: str, *, kernel: str, fastmath: bool) -> Retargeted:
     text, asm = replace_asm(text)
     shared = tuple(_shared_array(found) for found in _SHARED.finditer(text))
     text = _SHARED_USE.sub(rf'call ptr @"{intrinsics.SHARED_ARRAY}\g<name>"()', _SHARED.sub("", text))
-    text = _flatten(text, kernel)
+    # A function that no earlier module mentions would otherwise be lost when modules are linked one by one.
+    text = _flatten(text, kernel).replace("define linkonce_odr ", "define weak_odr ")
     text = (_FAST_ARITHMETIC if fastmath else _ARITHMETIC).sub(_FAST if fastmath else _CONTRACT, text)
     text = _DECLARE.sub(_redeclare, text)
     extra = [*asm, *(f'declare ptr @"{intrinsics.SHARED_ARRAY}{array.name}"() memory(none)' for array in shared)]
