@@ -1,0 +1,28 @@
+"""The command line: one file a subcommand, each with a `register(subparsers)` that says how it is called."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from gridjit.commands import demo, info
+from gridjit.compiler.errors import GridjitError
+
+SUBCOMMANDS = (demo, info)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status: 0 success, 1 what was asked for failed, 2 wrong usage."""
+    parser = argparse.ArgumentParser(prog="gridjit", description="GPU kernels in Python, compiled once and kept.")
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for subcommand in SUBCOMMANDS:
+        subcommand.register(subparsers)
+    given = parser.parse_args(arguments)
+    try:
+        return int(given.run(given))
+    except GridjitError as error:
+        print(f"gridjit: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130

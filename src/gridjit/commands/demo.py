@@ -1,0 +1,112 @@
+"""`gridjit demo`: a block-wide sum in two processes. The first compiles, the second finds everything in the cache."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from gridjit.commands.demo_job import launches
+from gridjit.compiler.errors import GridjitError
+
+PROCESSES = ("first", "second")
+
+
+def register(subparsers: Any) -> None:
+    """Add the subcommand."""
+    parser = subparsers.add_parser(
+        "demo", help="sum a few million floats with a kernel whose shared array fits the launch"
+    )
+    parser.add_argument("--size", type=int, default=4_000_000, help="how many floats (default: %(default)s)")
+    parser.add_argument(
+        "--keep", action="store_true", help="use your own cache instead of an empty one made for the demo"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Run both processes and print the table; returns 0 if every sum was right and the second compiled nothing."""
+    if given.size < 1:
+        raise GridjitError(f"--size {given.size}: give at least 1 float")
+    console = Console()
+    console.print(
+        f"\nA block-wide sum of {given.size:,} floats. Its shared array has the size of the\n"
+        "launched block: the kernel depends on the block size, and on nothing else.\n"
+    )
+    with tempfile.TemporaryDirectory(prefix="gridjit-demo-") as folder:
+        environment = dict(os.environ) if given.keep else {**os.environ, "GRIDJIT_CACHE_DIR": folder}
+        reports = [_watch(console, name, given.size, environment) for name in PROCESSES]
+    console.print(_table(reports))
+    return _verdict(console, reports, expect_compiles=not given.keep)
+
+
+def _watch(console: Console, name: str, size: int, environment: dict[str, str]) -> list[dict[str, Any]]:
+    """Run one process of the demo under a progress display and return what it reported of each launch."""
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    reports: list[dict[str, Any]] = []
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(f"{name} process: starting", total=len(launches(size)))
+        for event in _events(size, environment):
+            if "begin" in event:
+                progress.update(task, description=f"{name} process: {event['begin']}")
+            else:
+                reports.append(event)
+                progress.advance(task)
+    return reports
+
+
+def _events(size: int, environment: dict[str, str]) -> Iterator[dict[str, Any]]:
+    command = [sys.executable, "-m", "gridjit.commands.demo_job", str(size)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        for line in process.stdout or ():
+            yield json.loads(line)
+    if process.returncode != 0:
+        raise GridjitError(f"the demo's process ended with status {process.returncode}; its error is above")
+
+
+def _table(reports: list[list[dict[str, Any]]]) -> Table:
+    table = Table(title="What was compiled, what was reused", title_justify="left")
+    for heading in ("process", "grid", "block", "code", "depends on"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("get, ms", "run, ms", "sum"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for name, launches_ in zip(PROCESSES, reports, strict=True):
+        for number, report in enumerate(launches_):
+            table.add_row(
+                name if number == 0 else "",
+                str(report["grid"]),
+                str(report["block"]),
+                report["code"],
+                report["depends_on"],
+                f"{report['get_ms']:.1f}",
+                f"{report['run_ms']:.1f}",
+                "right" if report["right"] else "[red]wrong[/red]",
+            )
+        table.add_section()
+    return table
+
+
+def _verdict(console: Console, reports: list[list[dict[str, Any]]], expect_compiles: bool) -> int:
+    compiled = [sum(report["code"] == "compiled" for report in launches_) for launches_ in reports]
+    wrong = sum(not report["right"] for launches_ in reports for report in launches_)
+    console.print(
+        f"The first process compiled {compiled[0]} times for {len(reports[0])} launches: once for each block\n"
+        f"size, whatever the grid. The second compiled {compiled[1]} times: all were on disk.\n"
+        "get: to find or compile the code; run: the launch itself; sum: checked against NumPy.\n"
+    )
+    return 1 if wrong or compiled[1] or (expect_compiles and not compiled[0]) else 0

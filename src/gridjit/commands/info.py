@@ -1,0 +1,43 @@
+"""`gridjit info`: what gridjit sees of this machine - versions, target, cache."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from gridjit.compiler.toolchain import toolchain
+from gridjit.runtime.session import session
+
+
+def register(subparsers: Any) -> None:
+    """Add the subcommand."""
+    parser = subparsers.add_parser("info", help="show versions, the target kernels run on, and the cache")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Print the facts; returns 0."""
+    facts = collect()
+    if given.json:
+        print(json.dumps(facts, indent=2))
+        return 0
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        print(f"{name:{width}}  {value}")
+    return 0
+
+
+def collect() -> dict[str, str]:
+    """Return the facts, in the order people want them."""
+    here = session()
+    target = here.target(None)
+    settings = here.settings
+    return {
+        "target": f"{target} ({target.arch})",
+        "host threads": str(settings.host_threads),
+        "cache": str(settings.cache_dir) if settings.cache else "off (GRIDJIT_CACHE=0)",
+        "cache bound": f"{settings.cache_bytes} bytes",
+        **dict(toolchain("ptx")),
+    }

@@ -1,0 +1,38 @@
+"""The command line: what it prints, and the exit statuses that scripts rely on."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from gridjit.commands import main
+
+
+def test_the_demo_compiles_once_per_block_size_and_nothing_in_the_second_process() -> None:
+    command = [sys.executable, "-m", "gridjit", "demo", "--size", "20000"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "compiled 3 times for 6 launches" in done.stdout
+    assert "The second compiled 0 times" in done.stdout
+    assert "wrong" not in done.stdout
+
+
+def test_info_names_target_cache_and_toolchain(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["target"].startswith("host (")
+    assert {"cache", "numba-cuda", "llvmlite"} <= facts.keys()
+
+
+def test_a_wrong_value_is_one_line_on_standard_error_and_status_1(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "--size", "0"]) == 1
+    assert capsys.readouterr().err == "gridjit: --size 0: give at least 1 float\n"
+
+
+def test_no_command_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main([])
+    assert caught.value.code == 2
+    assert "COMMAND" in capsys.readouterr().err
