@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -71,7 +72,7 @@ def _watch(console: Console, name: str, size: int, environment: dict[str, str]) 
 
 
 def _events(size: int, environment: dict[str, str]) -> Iterator[dict[str, Any]]:
-    command = [sys.executable, "-m", "gridjit.commands.demo_job", str(size)]
+    command = [sys.executable, "-c", "from gridjit.commands.demo_job import main; main()", str(size)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         for line in process.stdout or ():
             yield json.loads(line)
@@ -80,7 +81,7 @@ def _events(size: int, environment: dict[str, str]) -> Iterator[dict[str, Any]]:
 
 
 def _table(reports: list[list[dict[str, Any]]]) -> Table:
-    table = Table(title="What was compiled, what was reused", title_justify="left")
+    table = Table(title="What was compiled, what was reused", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     for heading in ("process", "grid", "block", "code", "depends on"):
         table.add_column(heading, no_wrap=True)
     for heading in ("get, ms", "run, ms", "sum"):
@@ -107,6 +108,6 @@ def _verdict(console: Console, reports: list[list[dict[str, Any]]], expect_compi
     console.print(
         f"The first process compiled {compiled[0]} times for {len(reports[0])} launches: once for each block\n"
         f"size, whatever the grid. The second compiled {compiled[1]} times: all were on disk.\n"
-        "get: to find or compile the code; run: the launch itself; sum: checked against NumPy.\n"
+        "get: to find or compile the code; run: the launch; sum: checked against NumPy.\n"
     )
     return 1 if wrong or compiled[1] or (expect_compiles and not compiled[0]) else 0
