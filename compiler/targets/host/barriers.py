@@ -26,7 +26,26 @@ _ARRIVAL = re.compile(rf"{re.escape(_ARRIVED)}(\d+), label (%\S+)")
 # What is cheaper to compute again than to keep: integers, addresses, comparisons. Divisions could trap, loads
 # could see another value.
 _CHEAP = frozenset(
-    "add sub mul and or xor shl lshr ashr icmp select sext zext trunc getelementptr bitcast ptrtoint inttoptr".split()
+    [
+        "add",
+        "sub",
+        "mul",
+        "and",
+        "or",
+        "xor",
+        "shl",
+        "lshr",
+        "ashr",
+        "icmp",
+        "select",
+        "sext",
+        "zext",
+        "trunc",
+        "getelementptr",
+        "bitcast",
+        "ptrtoint",
+        "inttoptr",
+    ]
 )
 _MOST_RECOMPUTED = 24
 
@@ -147,7 +166,7 @@ def _with_predecessors(block: Block, last: Mapping[str, str]) -> Block:
 _PHI_ARM = re.compile(r'\[ (\S.*?), (%(?:"[^"]*"|[-a-zA-Z$._0-9]+)) \]')
 
 
-def _live_in(blocks: Mapping[str, Block]) -> dict[str, frozenset[str]]:
+def _live_in(blocks: dict[str, Block]) -> dict[str, frozenset[str]]:
     """Return the values each block needs from before it (values that phis take count for their predecessor)."""
     reads = {label: _upward(block) for label, block in blocks.items()}
     writes = {label: {name for line in block.lines if (name := defined(line))} for label, block in blocks.items()}

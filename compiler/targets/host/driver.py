@@ -25,6 +25,7 @@ NO_MEMORY = -2
 
 # Metadata numbers far above those of any kernel.
 _GROUP, _RANGES, _UNROLLING, _LOOPS = 900000, 900010, 900090, 900100
+_INVARIANT = f"!invariant.load !{_RANGES + 9}"
 
 _SIZES = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "float": 4, "double": 8, "ptr": 8}
 
@@ -96,12 +97,12 @@ def _launch_loads() -> list[str]:
     for index, name in enumerate(_LAUNCH):
         lines += [
             f"  %launch.{name} = getelementptr inbounds i8, ptr %launch, i64 {4 * index}",
-            f"  %{name} = load i32, ptr %launch.{name}, align 4, !range !{_RANGES + index}, !invariant.load !{_RANGES + 9}",
+            f"  %{name} = load i32, ptr %launch.{name}, align 4, !range !{_RANGES + index}, {_INVARIANT}",
         ]
     return [
         *lines,
         "  %launch.dynamic = getelementptr inbounds i8, ptr %launch, i64 24",
-        f"  %dynamic = load i32, ptr %launch.dynamic, align 4, !range !{_RANGES + 6}, !invariant.load !{_RANGES + 9}",
+        f"  %dynamic = load i32, ptr %launch.dynamic, align 4, !range !{_RANGES + 6}, {_INVARIANT}",
         "  %plane = mul nuw nsw i32 %ntid.x, %ntid.y",
         "  %volume = mul nuw nsw i32 %plane, %ntid.z",
         "  %threads = zext nneg i32 %volume to i64",
@@ -116,9 +117,7 @@ def _parameter_loads(parameters: Sequence[Parameter]) -> list[str]:
         lines.append(f"  %at.{index} = getelementptr inbounds i8, ptr %params, i64 {offset}")
         # A bool is a byte.
         kind = "i8" if parameter.type == "i1" else parameter.type
-        lines.append(
-            f"  %in.{index} = load {kind}, ptr %at.{index}, align {size}, !invariant.load !{_RANGES + 9}"
-        )
+        lines.append(f"  %in.{index} = load {kind}, ptr %at.{index}, align {size}, {_INVARIANT}")
         if kind != parameter.type:
             lines.append(f"  %bit.{index} = icmp ne i8 %in.{index}, 0")
         offset += size

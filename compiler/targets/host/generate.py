@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gridjit.compiler.errors import CompileError, UnsupportedError
+from gridjit.compiler.errors import UnsupportedError
 from gridjit.compiler.options import Options
 from gridjit.compiler.targets.base import Code, Lowered, Target
 from gridjit.compiler.targets.host import intrinsics, llvm, maths
@@ -15,7 +15,7 @@ from gridjit.compiler.targets.host.coordinates import place
 from gridjit.compiler.targets.host.driver import Plan, access_group, driver_text, supported_parameter
 from gridjit.compiler.targets.host.guard import guard
 from gridjit.compiler.targets.host.layout import SharedLayout, lay_out_shared, local_arrays, value_types
-from gridjit.compiler.targets.host.recursion import refuse_recursion, recursive
+from gridjit.compiler.targets.host.recursion import recursive, refuse_recursion
 from gridjit.compiler.targets.host.retarget import Retargeted, retarget
 from gridjit.compiler.targets.host.survey import refuse_unsupported
 
@@ -79,8 +79,8 @@ def _parameters(module: llvm.Module, lowered: Lowered) -> tuple[Parameter, ...]:
     for parameter in parameters:
         if not supported_parameter(parameter):
             raise UnsupportedError(
-                f"kernel {_kernel(lowered)} takes a parameter of LLVM type {parameter.type}, which the host target does "
-                "not offer; pass numbers and arrays"
+                f"kernel {_kernel(lowered)} takes a parameter of LLVM type {parameter.type}, which the host target "
+                "does not offer; pass numbers and arrays"
             )
     return parameters
 
@@ -129,6 +129,3 @@ def _resources(plan: Plan, image: bytes) -> dict[str, int]:
         "barriers": plan.regions - 1,
         "object_bytes": len(image),
     }
-
-
-__all__ = ["CompileError", "generate"]

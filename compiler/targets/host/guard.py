@@ -15,14 +15,36 @@ from gridjit.compiler.targets.host.coordinates import PLACE
 NAME = "gridjit.guard"
 _BRANCH = re.compile(r"^br i1 (\S+), label (\S+), label ([^\s,]+)")
 _PURE = frozenset(
-    "add sub mul and or xor shl lshr ashr icmp fcmp select sext zext trunc sitofp uitofp fadd fsub fmul getelementptr "
-    "freeze".split()
+    [
+        "add",
+        "sub",
+        "mul",
+        "and",
+        "or",
+        "xor",
+        "shl",
+        "lshr",
+        "ashr",
+        "icmp",
+        "fcmp",
+        "select",
+        "sext",
+        "zext",
+        "trunc",
+        "sitofp",
+        "uitofp",
+        "fadd",
+        "fsub",
+        "fmul",
+        "getelementptr",
+        "freeze",
+    ]
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guarded:
-    """A body whose guard counts as passed when `%gj.all` is set, and the text of the guard alone ("" if it has none)."""
+    """A body whose guard counts as passed when `%gj.all` is set, and the guard alone as text ("" if it has none)."""
 
     body: Body
     text: str

@@ -16,7 +16,7 @@ _STORE = re.compile(r"st\.global\.(?:cg|cs|wb|wt)\.b(8|16|32|64) \[\$0\], \$1;")
 _FROM_HALF = re.compile(r"cvt\.(?:(f32|f64)|rni\.([su])(8|16|32|64))\.f16 \$0, \$1;")
 _TO_HALF = re.compile(r"cvt\.rn\.f16\.(?:(f32|f64)|([su])(8|16|32|64)) \$0, \$1;")
 _CALL = re.compile(
-    r'call (?P<type>[^\s(]+)(?: \([^()]*\))?\s+asm (?:sideeffect )?"(?P<asm>(?:[^"\\]|\\.)*)", "[^"]*"'
+    r'call (?P<type>[^\s(]+)(?: \([^()]*\))?\s+asm\s+(?:sideeffect\s+)?"(?P<asm>(?:[^"\\]|\\.)*)", "[^"]*"'
     r"\s*\((?P<arguments>[^()]*)\)"
 )
 

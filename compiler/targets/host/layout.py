@@ -79,9 +79,7 @@ def type_of(text: str, target: Target) -> ValueType:
 
 
 def _described(text: str, value_type: Any, target: Target) -> ValueType:
-    return ValueType(
-        text=text, size=llvm.size_of(target, value_type), align=max(1, llvm.align_of(target, value_type))
-    )
+    return ValueType(text=text, size=llvm.size_of(target, value_type), align=max(1, llvm.align_of(target, value_type)))
 
 
 def _written(name: str) -> str:

@@ -44,11 +44,11 @@ def parse(text: str) -> Module:
 def link(modules: Sequence[Module]) -> Module:
     """Return the first module with the others linked into it (they are consumed)."""
     first, *others = modules
-    for other in others:
-        try:
+    try:
+        for other in others:
             first.link_in(other)
-        except RuntimeError as error:
-            raise CompileError(f"the kernel's modules do not link for the host: {error}") from error
+    except RuntimeError as error:
+        raise CompileError(f"the kernel's modules do not link for the host: {error}") from error
     return first
 
 

@@ -15,22 +15,70 @@ _PURE = "nounwind willreturn memory(none)"
 _KINDS = (("", "double", "f64", "i64"), ("f", "float", "f32", "i32"))
 
 # libm functions of one and of two arguments; their float twins end in f, as CUDA's do.
-_LIBM_1 = (
-    "exp exp2 exp10 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc "
-    "tgamma lgamma cbrt logb j0 j1 y0 y1"
-).split()
-_LIBM_2 = "pow atan2 fmod hypot remainder nextafter fdim".split()
+_LIBM_1 = [
+    "exp",
+    "exp2",
+    "exp10",
+    "expm1",
+    "log",
+    "log2",
+    "log10",
+    "log1p",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "asinh",
+    "acosh",
+    "atanh",
+    "erf",
+    "erfc",
+    "tgamma",
+    "lgamma",
+    "cbrt",
+    "logb",
+    "j0",
+    "j1",
+    "y0",
+    "y1",
+]
+_LIBM_2 = ["pow", "atan2", "fmod", "hypot", "remainder", "nextafter", "fdim"]
 _INTRINSIC_1 = {"fabs": "fabs", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "rint", "sqrt": "sqrt"}
 _INTRINSIC_1 |= {"nearbyint": "nearbyint", "round": "round"}
 _INTRINSIC_2 = {"fmin": "minnum", "fmax": "maxnum", "copysign": "copysign"}
 # CUDA's fast functions trade accuracy for speed that the host does not need to trade.
-_FAST = "sin cos tan exp exp10 log log2 log10".split()
+_FAST = ["sin", "cos", "tan", "exp", "exp10", "log", "log2", "log10"]
 
 # libmvec's functions by the glibc level (see target) that brought them.
 _LIBMVEC = dict.fromkeys(("sin", "cos", "exp", "log", "pow"), 1) | dict.fromkeys(
-    (
-        "tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp2 exp10 expm1 log2 log10 log1p cbrt hypot erf erfc"
-    ).split(),
+    [
+        "tan",
+        "asin",
+        "acos",
+        "atan",
+        "atan2",
+        "sinh",
+        "cosh",
+        "tanh",
+        "asinh",
+        "acosh",
+        "atanh",
+        "exp2",
+        "exp10",
+        "expm1",
+        "log2",
+        "log10",
+        "log1p",
+        "cbrt",
+        "hypot",
+        "erf",
+        "erfc",
+    ],
     2,
 )
 # libm functions whose arguments are not all of one type.
@@ -53,7 +101,10 @@ def definitions(names: set[str], target: Target) -> str:
     """Return LLVM IR text that defines those of names which are `__nv_` functions."""
     wanted = sorted(_closure(names))
     calls = sorted({call for name in wanted for call in _CALLS.get(name, ())})
-    text = [f"declare {kind} @{function}({kind}{', ' + kind if count == 2 else ''}) {_PURE}" for function, kind, count in calls]
+    text = [
+        f"declare {kind} @{function}({kind}{', ' + kind if count == 2 else ''}) {_PURE}"
+        for function, kind, count in calls
+    ]
     text += [line for call, line in _ODD_DECLARATIONS.items() if any(f"@{call}(" in _DEFINITIONS[n] for n in wanted)]
     used = []
     for function, kind, count in calls:
@@ -274,7 +325,12 @@ def _integers() -> dict[str, str]:
         put(f"brev{a}", kind, f"{kind} x", f"%r = call {kind} @llvm.bitreverse.{kind}({kind} %x)\nret {kind} %r")
         shrink = f"%r = trunc {kind} %n to i32\n" if a else "%r = add i32 %n, 0\n"
         put(f"popc{a}", "i32", f"{kind} x", f"%n = call {kind} @llvm.ctpop.{kind}({kind} %x)\n{shrink}ret i32 %r")
-        put(f"clz{a}", "i32", f"{kind} x", f"%n = call {kind} @llvm.ctlz.{kind}({kind} %x, i1 false)\n{shrink}ret i32 %r")
+        put(
+            f"clz{a}",
+            "i32",
+            f"{kind} x",
+            f"%n = call {kind} @llvm.ctlz.{kind}({kind} %x, i1 false)\n{shrink}ret i32 %r",
+        )
         put(
             f"ffs{a}",
             "i32",
@@ -306,9 +362,7 @@ def _rounded() -> dict[str, str]:
     for letter, kind, word in (("f", "float", "f32"), ("d", "double", "f64")):
         for name in ("add", "mul", "div", "sub"):
             full = f"{letter}{name}_rn"
-            table[full] = _function(
-                full, kind, f"{kind} x, {kind} y", f"%r = f{name} {kind} %x, %y\nret {kind} %r"
-            )
+            table[full] = _function(full, kind, f"{kind} x, {kind} y", f"%r = f{name} {kind} %x, %y\nret {kind} %r")
         table[f"{letter}sqrt_rn"] = _function(
             f"{letter}sqrt_rn", kind, f"{kind} x", f"%r = call {kind} @llvm.sqrt.{word}({kind} %x)\nret {kind} %r"
         )
@@ -327,9 +381,7 @@ def _rounded() -> dict[str, str]:
                     f"%r = call {bits} @llvm.fpto{sign}i.sat.{bits}.{word}({kind} %n)\nret {bits} %r",
                 )
             name = f"{integer}2{floating}_rn"
-            table[name] = _function(
-                name, kind, f"{bits} x", f"%r = {sign}itofp {bits} %x to {kind}\nret {kind} %r"
-            )
+            table[name] = _function(name, kind, f"{bits} x", f"%r = {sign}itofp {bits} %x to {kind}\nret {kind} %r")
     table["double2float_rn"] = _function(
         "double2float_rn", "float", "double x", "%r = fptrunc double %x to float\nret float %r"
     )
@@ -340,3 +392,8 @@ _LIBM_DEFINITIONS, _CALLS = _libm()
 _DEFINITIONS = _LIBM_DEFINITIONS | {
     _PREFIX + name: text for part in (_intrinsics(), _shapes(), _integers(), _rounded()) for name, text in part.items()
 }
+
+
+def names() -> tuple[str, ...]:
+    """Return every `__nv_` function the host has code for."""
+    return tuple(sorted(_DEFINITIONS))

@@ -16,7 +16,7 @@ from gridjit.compiler.targets.host.maths import is_maths
 
 _DEFINE = re.compile(r'^define [^\n]*?@"?([^"(\s]+)"?\(', re.MULTILINE)
 _DECLARE = re.compile(r'^declare [^\n]*?@"?([^"(\s]+)"?\(', re.MULTILINE)
-_ASM = re.compile(r'asm (?:sideeffect )?(?:alignstack )?"((?:[^"\\]|\\.)*)"')
+_ASM = re.compile(r'^[^"\n]*(?:"[^"\n]*"[^"\n]*)?\bcall [^@"\n]*\basm\b[^"\n]*"((?:[^"\\\n]|\\.)*)"', re.MULTILINE)
 _DEBUG = re.compile(r"!dbg !(\d+)")
 
 # The operations a user knows, by the beginning of the name the front end gives their function.

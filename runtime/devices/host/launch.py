@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gridjit.compiler.errors import LaunchError
-from gridjit.compiler.launch_config import Dim3, LaunchConfig, dim_text
+from gridjit.compiler.launch_config import Dim3, LaunchConfig
 from gridjit.runtime.devices.host.load import HostFunction
 from gridjit.runtime.devices.host.pool import pool
 
@@ -40,9 +40,7 @@ class Status:
     thread: Dim3
 
 
-def launch(
-    function: HostFunction, config: LaunchConfig, params: Any, sharedmem: int, threads: int
-) -> Status | None:
+def launch(function: HostFunction, config: LaunchConfig, params: Any, sharedmem: int, threads: int) -> Status | None:
     """Run function over config's grid on up to threads threads; return None, or the first exception's status.
 
     params: the packed parameters (bytes, bytearray or a ctypes buffer). sharedmem: dynamic shared bytes of a block.
@@ -139,12 +137,13 @@ def _buffer(params: Any) -> Any:
 
 
 def _judge(failure: tuple[int, ...], function: HostFunction, config: LaunchConfig) -> Status:
+    name = function.name.removeprefix("gridjit.")
     code, block, thread = failure[0], failure[1:4], failure[4:7]
     if code == _NO_MEMORY:
-        raise LaunchError(f"{function.name} [{config}]: there is no memory for a block's shared arrays and threads")
+        raise LaunchError(f"{name} [{config}]: there is no memory for a block's shared arrays and threads")
     if code == _DIVERGENT:
         raise LaunchError(
-            f"{function.name} [{config}]: threads of block {dim_text(_dim3(block))} wait at different "
+            f"{name} [{config}]: threads of block {_dim3(block)} wait at different "
             f"cuda.syncthreads() calls (thread {_dim3(thread)} is one of them), so none can go on; call it where all "
             "threads of the block come by"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import itertools
 import threading
@@ -57,9 +58,7 @@ def _engine() -> Any:
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()
         for name in _LIBRARIES:
-            try:
+            with contextlib.suppress(RuntimeError):
                 binding.load_library_permanently(name)
-            except RuntimeError:
-                continue
         _engines.append(binding.create_lljit_compiler(suppress_errors=True))
     return _engines[0]

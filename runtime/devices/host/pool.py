@@ -1,4 +1,7 @@
-"""pool: the threads that help the calling thread with a grid. They are daemons, made when first needed, and made again in a forked child."""
+"""pool: the threads that help the calling thread with a grid.
+
+They are daemons, made when first needed and made again in a forked child.
+"""
 
 from __future__ import annotations
 

@@ -277,7 +277,7 @@ def divergent(out):
 
 def test_threads_at_different_barriers_are_an_error_that_names_the_block(run):
     out = np.zeros(16, np.int64)
-    with pytest.raises(LaunchError, match=r"grid 1, block 16.*block 0 wait at different cuda.syncthreads"):
+    with pytest.raises(LaunchError, match=r"grid 1, block 16.*block \(0, 0, 0\) wait at different cuda.syncthreads"):
         run(divergent, 1, 16, out)
 
 

@@ -158,6 +158,7 @@ def recursive(out):
     out[i] = fibonacci(i)
 
 
+@pytest.mark.filterwarnings("ignore:Context.call_conv is deprecated")
 def test_a_recursive_device_function_that_needs_no_position_stays_a_call(run):
     out = np.zeros(10, np.int64)
     run(recursive, 1, 10, out)
@@ -234,7 +235,9 @@ def test_a_mathematical_function_agrees_with_python_also_where_it_is_vectorized(
     out = np.zeros_like(x)
     run(unary_kernel(name), 2, 128, x, out)
     expected = [getattr(math, name)(float(value)) for value in x]
-    np.testing.assert_allclose(out, expected, rtol=3e-6 if dtype is np.float32 else 1e-13, atol=1e-6 if dtype is np.float32 else 1e-14)
+    np.testing.assert_allclose(
+        out, expected, rtol=3e-6 if dtype is np.float32 else 1e-13, atol=1e-6 if dtype is np.float32 else 1e-14
+    )
 
 
 def unit_interval(x, out):
@@ -279,7 +282,8 @@ def test_functions_of_two_arguments_and_results_agree_with_numpy(run):
     whole = np.trunc(x)
     mantissa, exponent = np.frexp(x)
     expected = [
-        x**y, np.arctan2(x, y), np.hypot(x, y), np.fmod(x, y), -x, [math.remainder(a, b) for a, b in zip(x, y, strict=True)],
+        x**y, np.arctan2(x, y), np.hypot(x, y), np.fmod(x, y), -x,
+        [math.remainder(a, b) for a, b in zip(x, y, strict=True)],
         x**3, np.ldexp(x, 3), x - whole + 10 * whole, mantissa + exponent, np.degrees(x) + np.radians(y), np.round(x),
     ]  # fmt: skip
     np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-14)
@@ -302,7 +306,12 @@ def test_bit_counts_and_number_classes(run):
     run(bits, 1, 8, x, y, out)
     words = [f"{int(value):032b}" for value in x]
     expected = [
-        [word.count("1"), len(word) - len(word.lstrip("0")), (word[::-1].index("1") + 1) if "1" in word else 0, int(word[::-1], 2)]
+        [
+            word.count("1"),
+            len(word) - len(word.lstrip("0")),
+            (word[::-1].index("1") + 1) if "1" in word else 0,
+            int(word[::-1], 2),
+        ]
         for word in words
     ]
     assert out[:, :4].tolist() == expected

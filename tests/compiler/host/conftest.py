@@ -1,0 +1,32 @@
+"""lowered: a kernel through the front end, ready for the host's code generator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from gridjit.compiler.frontend.lower import lower
+from gridjit.compiler.options import Options
+from gridjit.compiler.signature import ArgType, ArrayType, ScalarType, Signature
+from gridjit.compiler.targets.base import Lowered
+from gridjit.compiler.targets.host.target import host_target
+from gridjit.compiler.view import ConfigView
+
+
+def argument(text: str) -> ArgType:
+    """Return "float32[2]" as an array of two dimensions and "int64" as a number."""
+    dtype, bracket, ndim = text.partition("[")
+    return ArrayType(dtype=dtype, ndim=int(ndim[:-1])) if bracket else ScalarType(dtype=dtype)
+
+
+@pytest.fixture
+def lowered() -> Callable[..., Lowered]:
+    """Return lowered(function, *types, **options)."""
+
+    def of(function: Callable[..., Any], *types: str, **options: Any) -> Lowered:
+        signature = Signature(arguments=tuple(argument(text) for text in types))
+        return lower(function, signature, Options(**options), host_target(), (), ConfigView(None))[0]
+
+    return of

@@ -1,0 +1,111 @@
+"""The host's code: one exported symbol, the same bytes each time, vector code for plain kernels, facts as resources."""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.options import Options
+from gridjit.compiler.targets.base import Target
+from gridjit.compiler.targets.host import llvm, maths
+from gridjit.compiler.targets.host.generate import generate
+from gridjit.compiler.targets.host.target import host_target, libmvec_level, llvm_features
+
+cuda = numba_cuda()
+
+
+def saxpy(n, a, x, y):
+    i = cuda.grid(1)
+    if i < n:
+        y[i] = a * x[i] + y[i]
+
+
+def exponentials(x, out):
+    i = cuda.grid(1)
+    if i < x.size:
+        out[i] = math.exp(x[i])
+
+
+def shared_arrays(x):
+    a = cuda.shared.array(10, np.float32)
+    b = cuda.shared.array(7, np.float64)
+    t = cuda.threadIdx.x
+    a[t] = x[t]
+    b[t] = x[t]
+    value = x[t] * 3
+    cuda.syncthreads()
+    x[t] = a[6 - t] + b[6 - t] + value
+    cuda.syncthreads()
+
+
+def test_the_same_kernel_gives_the_same_bytes(lowered):
+    one = lowered(saxpy, "int64", "float32", "float32[1]", "float32[1]")
+    assert generate(one, host_target(), Options()) == generate(one, host_target(), Options())
+
+
+def test_resources_tell_shared_memory_barriers_and_what_a_thread_keeps(lowered):
+    code = generate(lowered(shared_arrays, "float64[1]"), host_target(), Options())
+    assert code.resources["shared_bytes"] == 96
+    assert code.resources["barriers"] == 2
+    assert code.resources["slab_bytes_per_thread"] == 16
+    assert code.resources["object_bytes"] == len(code.image)
+    assert code.suffix == ".o"
+
+
+def vector_lines(lowered_kernel, target):
+    """Return the lines of the final, optimized code that work on vectors."""
+    texts = []
+    original = llvm.emit
+
+    def keep(module, for_target):
+        texts.append(str(module))
+        return original(module, for_target)
+
+    llvm.emit = keep
+    try:
+        generate(lowered_kernel, target, Options())
+    finally:
+        llvm.emit = original
+    return [line for line in texts[0].splitlines() if " x float>" in line]
+
+
+@pytest.mark.skipif(not any(f in host_target().features for f in ("+avx2", "+sse2")), reason="needs vector registers")
+def test_a_guarded_kernel_becomes_plain_vector_loads_and_stores(lowered):
+    lines = vector_lines(lowered(saxpy, "int64", "float32", "float32[1]", "float32[1]"), host_target())
+    assert any("= load <" in line for line in lines)
+    assert any("store <" in line for line in lines)
+
+
+@pytest.mark.skipif(not libmvec_level(host_target()), reason="needs glibc's libmvec")
+def test_mathematical_functions_become_vector_functions(lowered):
+    lines = vector_lines(lowered(exponentials, "float32[1]", "float32[1]"), host_target())
+    assert any("call" in line and "_ZGV" in line for line in lines)
+
+
+def test_without_libmvec_the_target_calls_plain_functions(lowered):
+    host = host_target()
+    target = Target(kind="host", arch=host.arch, features=llvm_features(host))
+    image = generate(lowered(exponentials, "float32[1]", "float32[1]"), target, Options()).image
+    assert b"_ZGV" not in image
+    assert b"expf" in image
+
+
+def test_every_mathematical_function_is_valid_llvm():
+    module = llvm.parse(llvm.header(host_target()) + maths.definitions(set(maths.names()), host_target()))
+    defined = {function.name for function in module.functions if not function.is_declaration}
+    assert defined == set(maths.names())
+
+
+def test_the_target_is_the_same_in_another_process_which_imports_no_numba():
+    program = (
+        "import sys\nfrom gridjit.compiler.targets.host import host_target\nprint(host_target().fields)\n"
+        "from gridjit.compiler.targets.host.generate import generate\nassert 'numba' not in sys.modules\n"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (result.stdout, result.stderr) == (f"{host_target().fields}\n", "")

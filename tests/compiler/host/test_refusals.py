@@ -1,0 +1,152 @@
+"""What the host cannot run is refused before code generation, in the user's words and with the place."""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from gridjit.compiler.errors import CompileError, UnsupportedError
+from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.options import Options
+from gridjit.compiler.targets.base import LinkedFile
+from gridjit.compiler.targets.host.generate import generate
+from gridjit.compiler.targets.host.target import host_target
+
+cuda = numba_cuda()
+
+
+def shuffles(out):
+    out[0] = cuda.shfl_sync(0xFFFFFFFF, out[0], 1)
+
+
+def votes(out):
+    if cuda.all_sync(0xFFFFFFFF, out[0] > 0):
+        out[0] = 1
+
+
+def matches(out):
+    out[0] = cuda.match_any_sync(0xFFFFFFFF, 1)
+
+
+def syncs_a_warp(out):
+    cuda.syncwarp()
+    out[0] = 1
+
+
+def counts_threads(out):
+    out[0] = cuda.syncthreads_count(out[0])
+
+
+def asks_who_is_active(out):
+    out[0] = cuda.activemask()
+
+
+def sleeps(out):
+    cuda.nanosleep(100)
+    out[0] = 1
+
+
+def prints(out):
+    print(out[0])
+
+
+def syncs_the_grid(out):
+    cuda.cg.this_grid().sync()
+    out[0] = 1
+
+
+def rounds_up(out):
+    out[0] = cuda.libdevice.double2int_rn(cuda.libdevice.dadd_ru(1.0, 2.0))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "words"),
+    [
+        (shuffles, "cuda.shfl_sync"),
+        (votes, "cuda.all_sync"),
+        (matches, "cuda.match_any_sync"),
+        (syncs_a_warp, "cuda.syncwarp"),
+        (counts_threads, "cuda.syncthreads_count"),
+        (asks_who_is_active, "cuda.activemask"),
+        (sleeps, "cuda.nanosleep"),
+        (prints, "print"),
+        (syncs_the_grid, "grid().sync"),
+        (rounds_up, "__nv_dadd_ru"),
+    ],
+)
+def test_an_operation_the_host_lacks_is_named_with_kernel_and_file(lowered, kernel, words):
+    with pytest.raises(UnsupportedError) as caught:
+        generate(lowered(kernel, "int64[1]"), host_target(), Options())
+    message = str(caught.value)
+    assert kernel.__name__ in message
+    assert words in message
+    assert "test_refusals.py:" in message
+
+
+def fine(out):
+    out[0] = 1
+
+
+def test_the_line_comes_from_debug_locations_where_there_are_some(lowered):
+    base = lowered(fine, "int64[1]")
+    text = (
+        base.modules[0]
+        .replace("store i8* null", "call void @vprintf(), !dbg !77\n  store i8* null")
+        .replace("!nvvmir", "declare void @vprintf()\n!77 = !DILocation(column: 1, line: 4711, scope: !0)\n!nvvmir")
+    )
+    with pytest.raises(UnsupportedError, match=r"test_refusals\.py:4711\) uses print"):
+        generate(dataclasses.replace(base, modules=(text,)), host_target(), Options())
+
+
+@pytest.mark.parametrize("instruction", ['asm sideeffect "trap;", ""()', 'asm  "exit;", "~{memory}"()'])
+def test_unknown_inline_assembly_never_reaches_llvm(lowered, instruction):
+    base = lowered(fine, "int64[1]")
+    text = base.modules[0].replace("store i8* null", f"call void {instruction}\n  store i8* null", 1)
+    with pytest.raises(UnsupportedError, match=r"(trap|exit);"):
+        generate(dataclasses.replace(base, modules=(text,)), host_target(), Options())
+
+
+def test_an_unknown_function_is_refused(lowered):
+    base = lowered(fine, "int64[1]")
+    text = base.modules[0].replace("!nvvmir", "declare void @external_helper()\n!nvvmir", 1)
+    with pytest.raises(UnsupportedError, match="external_helper"):
+        generate(dataclasses.replace(base, modules=(text,)), host_target(), Options())
+
+
+def test_linked_device_code_is_refused(lowered):
+    base = lowered(fine, "int64[1]")
+    file = LinkedFile(name="helpers.ptx", kind="ptx", data=b"")
+    with pytest.raises(UnsupportedError, match=r"helpers\.ptx"):
+        generate(dataclasses.replace(base, linked=(file,)), host_target(), Options())
+
+
+@cuda.jit(device=True)
+def waits(n):
+    cuda.syncthreads()
+    if n == 0:
+        return 0
+    return waits(n - 1) + 1
+
+
+def recursion(out):
+    out[0] = waits(3)
+
+
+@cuda.jit(device=True)
+def looks(n):
+    if n == 0:
+        return cuda.threadIdx.x
+    return looks(n - 1) + 1
+
+
+def recursion_with_position(out):
+    out[0] = looks(3)
+
+
+@pytest.mark.filterwarnings("ignore:Context.call_conv is deprecated")
+@pytest.mark.parametrize("kernel", [recursion, recursion_with_position])
+def test_recursion_around_a_barrier_or_a_position_is_a_compile_error(lowered, kernel):
+    with pytest.raises(CompileError, match="recursive"):
+        generate(lowered(kernel, "int64[1]"), host_target(), Options())
