@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ctypes
 
-import llvmlite.binding as binding
-
 from gridjit.compiler.targets.base import Target
+from gridjit.compiler.targets.host.libllvm import cpu_features, cpu_name
 
 # A pseudo-feature beside LLVM's own: which of glibc's vector functions the code may call, so that code
 # made where they are is not loaded where they are not. 1: since glibc 2.22, 2: since glibc 2.35.
@@ -16,10 +15,10 @@ _LIBMVEC_SYMBOLS = {2: "_ZGVbN2v_tan", 1: "_ZGVbN2v_sin"}
 
 def host_target() -> Target:
     """Return the processor this process runs on, its name and features as LLVM knows them."""
-    features = [name for name in binding.get_host_cpu_features().flatten().split(",") if name]
+    features = [name for name in cpu_features().split(",") if name]
     if level := _libmvec_level():
         features.append(f"{_LIBMVEC}={level}")
-    return Target(kind="host", arch=binding.get_host_cpu_name(), features=",".join(sorted(features)))
+    return Target(kind="host", arch=cpu_name(), features=",".join(sorted(features)))
 
 
 def llvm_features(target: Target) -> str:

@@ -1,18 +1,14 @@
-"""load: object bytes made executable in this process. Imports llvmlite's binding and nothing heavier."""
+"""load: object bytes made executable in this process, without importing llvmlite."""
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
-import itertools
-import threading
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import llvmlite.binding as binding
-
-from gridjit.compiler.errors import LaunchError
+from gridjit.compiler.targets.host.libllvm import LoadedCode, load_library, load_object
 
 # i32 entry(ptr params, ptr launch, i64 first, i64 last, ptr status); ctypes drops the GIL around the call.
 Entry = Callable[[Any, Any, int, int, Any], int]
@@ -31,34 +27,17 @@ class HostFunction:
     address: int
     call: Entry = field(repr=False)
     # LLVM's claim on the code; dropping it unloads.
-    _code: Any = field(repr=False)
+    _code: LoadedCode = field(repr=False)
 
 
 def load(image: bytes, entry: str) -> HostFunction:
     """Return the function called entry of an object file; raises LaunchError if it does not link here."""
-    with _lock:
-        engine = _engine()
-        library = binding.JITLibraryBuilder().add_object_img(image).add_current_process().export_symbol(entry)
-        try:
-            code = library.link(engine, f"{entry}#{next(_numbers)}")
-            address = code[entry]
-        except (RuntimeError, KeyError) as error:
-            raise LaunchError(f"the object code of {entry} does not load on this computer: {error}") from error
-    return HostFunction(name=entry, address=address, call=_ENTRY(address), _code=code)
+    _know_mathematics()
+    code = load_object(image, entry)
+    return HostFunction(name=entry, address=code.address, call=_ENTRY(code.address), _code=code)
 
 
-_lock = threading.Lock()
-_numbers = itertools.count()
-_engines: list[Any] = []
-
-
-def _engine() -> Any:
-    """Return the process's one linker of objects, made on first use."""
-    if not _engines:
-        binding.initialize_native_target()
-        binding.initialize_native_asmprinter()
-        for name in _LIBRARIES:
-            with contextlib.suppress(RuntimeError):
-                binding.load_library_permanently(name)
-        _engines.append(binding.create_lljit_compiler(suppress_errors=True))
-    return _engines[0]
+@functools.cache
+def _know_mathematics() -> None:
+    for name in _LIBRARIES:
+        load_library(name)

@@ -1,0 +1,151 @@
+"""libllvm: the few calls that running stored code needs, bound straight to llvmlite's shared library.
+
+llvmlite.binding makes the same calls, but importing it costs 20 ms and imports llvmlite.ir, which is a compiler's
+tool: a process that finds its kernels in the cache needs neither. The functions are those of llvmlite 0.50.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib.util
+import itertools
+import sys
+import threading
+import weakref
+from ctypes import POINTER, byref, c_bool, c_char_p, c_size_t, c_uint8, c_uint64, c_void_p
+from pathlib import Path
+
+from gridjit.compiler.errors import DeviceError, LaunchError
+
+_OBJECT, _THIS_PROCESS = 2, 3
+_LIBRARY = {"darwin": "libllvmlite.dylib", "win32": "llvmlite.dll"}.get(sys.platform, "libllvmlite.so")
+
+
+class _Element(ctypes.Structure):
+    """A piece of a library to be linked: its kind, its bytes, their number."""
+
+    _fields_ = (("kind", c_uint8), ("value", c_char_p), ("length", c_size_t))
+
+
+class _Symbol(ctypes.Structure):
+    """A symbol's name and, once linked, its address."""
+
+    _fields_ = (("name", c_char_p), ("address", c_uint64))
+
+
+_TEXT = POINTER(c_char_p)
+_SIGNATURES = {
+    "LLVMPY_GetHostCPUName": (None, [_TEXT]),
+    "LLVMPY_GetHostCPUFeatures": (ctypes.c_int, [_TEXT]),
+    "LLVMPY_DisposeString": (None, [c_char_p]),
+    "LLVMPY_InitializeNativeTarget": (None, []),
+    "LLVMPY_InitializeNativeAsmPrinter": (None, []),
+    "LLVMPY_LoadLibraryPermanently": (ctypes.c_int, [c_char_p, POINTER(c_char_p)]),
+    "LLVMPY_CreateLLJITCompiler": (c_void_p, [c_void_p, c_bool, c_bool, _TEXT]),
+    "LLVMPY_LLJIT_Link": (
+        c_void_p,
+        [c_void_p, c_char_p, POINTER(_Element), c_size_t, c_void_p, c_size_t, POINTER(_Symbol), c_size_t, _TEXT],
+    ),
+    "LLVMPY_LLJIT_Dylib_Tracker_Dispose": (c_bool, [c_void_p, _TEXT]),
+}
+
+
+class _Text:
+    """A string that LLVM returns through a pointer, and that is given back to it."""
+
+    def __init__(self) -> None:
+        self.pointer = c_char_p()
+
+    def take(self) -> str:
+        """Return the string, and let LLVM free its own copy."""
+        if self.pointer.value is None:
+            return ""
+        text = self.pointer.value.decode(errors="replace")
+        _library().LLVMPY_DisposeString(self.pointer)
+        return text
+
+
+class LoadedCode:
+    """An object file linked into this process: the address of its entry. The code goes when this does."""
+
+    def __init__(self, tracker: int, address: int) -> None:
+        self.address = address
+        # At interpreter exit code may still be running on other threads: then it stays.
+        weakref.finalize(self, _unload, tracker).atexit = False
+
+
+def cpu_name() -> str:
+    """Return LLVM's name of this computer's processor ("znver4")."""
+    text = _Text()
+    _library().LLVMPY_GetHostCPUName(byref(text.pointer))
+    return text.take()
+
+
+def cpu_features() -> str:
+    """Return what the processor has and lacks, as LLVM writes it ("+avx2,-amx-tile")."""
+    text = _Text()
+    known = _library().LLVMPY_GetHostCPUFeatures(byref(text.pointer))
+    features = text.take()
+    return features if known else ""
+
+
+def load_library(name: str) -> bool:
+    """Make a shared library's symbols known to code loaded later; return whether it was found."""
+    text = _Text()
+    failed = _library().LLVMPY_LoadLibraryPermanently(name.encode(), byref(text.pointer))
+    text.take()
+    return not failed
+
+
+def load_object(image: bytes, entry: str) -> LoadedCode:
+    """Return an object file's code, executable, with the address of entry; raises LaunchError if it does not link."""
+    elements = (_Element * 2)(_Element(_OBJECT, image, len(image)), _Element(_THIS_PROCESS, b"", 0))
+    exports = (_Symbol * 1)(_Symbol(entry.encode(), 0))
+    error = _Text()
+    with _linking:
+        name = f"{entry}#{next(_numbers)}".encode()
+        tracker = _library().LLVMPY_LLJIT_Link(
+            _linker(), name, elements, len(elements), None, 0, exports, len(exports), byref(error.pointer)
+        )
+    if not tracker:
+        raise LaunchError(f"the object code of {entry} does not load on this computer: {error.take()}")
+    return LoadedCode(tracker, exports[0].address)
+
+
+_linking = threading.Lock()
+_numbers = itertools.count()
+
+
+@functools.cache
+def _library() -> ctypes.CDLL:
+    package = importlib.util.find_spec("llvmlite")
+    places = () if package is None else package.submodule_search_locations or ()
+    for place in places:
+        path = Path(place) / "binding" / _LIBRARY
+        if path.exists():
+            library = ctypes.CDLL(str(path))
+            for name, (result, arguments) in _SIGNATURES.items():
+                function = getattr(library, name)
+                function.restype, function.argtypes = result, arguments
+            return library
+    raise DeviceError("llvmlite's shared library is missing; reinstall it with: pip install --force-reinstall llvmlite")
+
+
+@functools.cache
+def _linker() -> int:
+    """Return the process's one linker of objects."""
+    library = _library()
+    library.LLVMPY_InitializeNativeTarget()
+    library.LLVMPY_InitializeNativeAsmPrinter()
+    error = _Text()
+    linker = library.LLVMPY_CreateLLJITCompiler(None, True, False, byref(error.pointer))
+    if not linker:
+        raise DeviceError(f"LLVM's linker does not start: {error.take()}")
+    return int(linker)
+
+
+def _unload(tracker: int) -> None:
+    error = _Text()
+    _library().LLVMPY_LLJIT_Dylib_Tracker_Dispose(tracker, byref(error.pointer))
+    error.take()
