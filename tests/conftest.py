@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -23,10 +23,9 @@ def cache_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 
 
 @pytest.fixture
-def new_session(cache_dir: Path) -> Iterator[None]:
-    """Start over as a new process would: same disk, no settings, stores or devices in memory."""
-    yield
-    fresh_session()
+def restart(cache_dir: Path) -> Callable[[], None]:
+    """Return what starts over as a new process would: same disk, no settings, stores or devices in memory."""
+    return fresh_session
 
 
 @pytest.fixture

@@ -1,0 +1,120 @@
+"""Pre-launch callbacks and hooks: whose they are, when they run, and that they come back from the disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gridjit
+from gridjit import cuda
+
+hooked: list[tuple[Any, Any]] = []
+
+
+def hook(kernel: Any, config: Any) -> None:
+    hooked.append((kernel, config))
+
+
+def increment(x):  # type: ignore[no-untyped-def]
+    x[0] += 1
+
+
+def test_a_callback_runs_before_each_launch_through_its_object_with_kernel_and_config() -> None:
+    kernel = gridjit.jit(increment)
+    configured = kernel[2, 1]
+    x = np.zeros(1)
+    seen: list[Any] = []
+    configured.pre_launch_callbacks.append(lambda k, c: seen.append((k, c, x[0])))
+    for _ in range(2):
+        configured(x)
+    assert [(k, c) for k, c, _ in seen] == [(kernel, configured)] * 2
+    assert [value for *_, value in seen] == [0.0, x[0] / 2]
+    assert (configured.griddim, configured.blockdim, configured.sharedmem) == ((2, 1, 1), (1, 1, 1), 0)
+
+
+def test_two_equal_indexings_share_the_code_and_not_the_callbacks() -> None:
+    kernel = gridjit.jit(increment)
+    one, two = kernel[1, 32], kernel[(1,), (32,)]
+    calls: list[int] = []
+    one.pre_launch_callbacks.append(lambda k, c: calls.append(1))
+    x = np.zeros(1)
+    two(x)
+    kernel[1, 32](x)
+    assert calls == []
+    one(x)
+    assert calls == [1]
+    assert kernel.stats.compiles == 1
+
+
+def test_an_exception_in_a_callback_reaches_the_caller_and_nothing_is_launched() -> None:
+    configured = gridjit.jit(increment)[1, 1]
+    configured.pre_launch_callbacks.append(lambda k, c: 1 / 0)
+    x = np.zeros(1)
+    with pytest.raises(ZeroDivisionError):
+        configured(x)
+    assert x[0] == 0
+
+
+@pytest.fixture
+def registering_rewrite(foreign_rewrites: None) -> None:
+    from numba.cuda.core.rewrites import Rewrite, register_rewrite
+    from numba.cuda.launchconfig import current_launch_config
+
+    @register_rewrite("after-inference")
+    class RegistersHook(Rewrite):  # type: ignore[misc]
+        def match(self, func_ir: Any, block: Any, typemap: Any, calltypes: Any) -> bool:
+            callbacks = current_launch_config().pre_launch_callbacks
+            if hook not in callbacks:
+                callbacks.append(hook)
+            return False
+
+
+def test_a_hook_registered_while_compiling_runs_from_the_first_launch_and_again_from_disk(
+    registering_rewrite: None, restart: Callable[[], None]
+) -> None:
+    for compiles in (1, 0):
+        restart()
+        hooked.clear()
+        kernel = gridjit.jit(increment)
+        configured = kernel[1, 1]
+        for launches in (1, 2):
+            configured(np.zeros(1))
+            assert hooked == [(kernel, configured)] * launches
+        assert kernel.stats.compiles == compiles
+
+
+def test_a_hook_that_cannot_be_imported_keeps_the_artifact_in_memory_and_explain_says_so(
+    foreign_rewrites: None, restart: Callable[[], None]
+) -> None:
+    from numba.cuda.core.rewrites import Rewrite, register_rewrite
+    from numba.cuda.launchconfig import current_launch_config
+
+    calls: list[int] = []
+
+    @register_rewrite("after-inference")
+    class RegistersLambda(Rewrite):  # type: ignore[misc]
+        def match(self, func_ir: Any, block: Any, typemap: Any, calltypes: Any) -> bool:
+            if not current_launch_config().pre_launch_callbacks:
+                current_launch_config().pre_launch_callbacks.append(lambda k, c: calls.append(1))
+            return False
+
+    for _ in range(2):
+        restart()
+        kernel = gridjit.jit(increment)
+        kernel[1, 1](np.zeros(1))
+        assert kernel.stats.compiles == 1
+        assert "cannot be imported by name" in kernel.explain()
+    assert calls == [1, 1]
+
+
+def uses_cuda_names(x):  # type: ignore[no-untyped-def]
+    x[cuda.threadIdx.x] = cuda.blockDim.x
+
+
+def test_the_vocabulary_is_numba_cudas_own() -> None:
+    x = np.zeros(8)
+    cuda.jit(uses_cuda_names)[1, 8](x)
+    assert set(x) == {8}

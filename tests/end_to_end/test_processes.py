@@ -1,0 +1,155 @@
+"""Across processes: what one compiled the next one finds, without importing a compiler."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROGRAM = """
+    import json, sys
+    import numpy as np
+    import gridjit
+    from gridjit import cuda
+
+    FACTOR = 3
+
+    @gridjit.jit(device=True)
+    def scaled(value):
+        return value * FACTOR
+
+    @gridjit.jit
+    def scale(x, out):
+        tile = cuda.shared.array(gridjit.static.blockDim.x, np.float32)
+        i = cuda.grid(1)
+        tile[cuda.threadIdx.x] = x[i] if i < x.size else 0
+        cuda.syncthreads()
+        if i < x.size:
+            out[i] = scaled(tile[cuda.threadIdx.x])
+
+    x = np.arange(100, dtype=np.float32)
+    out = np.zeros_like(x)
+    for block in (32, 64):
+        scale[4, block](x, out)
+    print(json.dumps({
+        "right": bool((out == FACTOR * x).all()),
+        "compiles": scale.stats.compiles,
+        "disk_hits": scale.stats.disk_hits,
+        "disk_misses": scale.stats.disk_misses,
+        "modules": [name for name in ("numba", "numba_cuda", "llvmlite.ir", "diskcache") if name in sys.modules],
+    }))
+"""
+
+
+def run(folder: Path, program: str = PROGRAM, **environment: str) -> dict[str, Any]:
+    """Run the program as a file in folder and return what it printed."""
+    path = folder / "program.py"
+    path.write_text(textwrap.dedent(program))
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(path)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, **environment},
+    )
+    assert done.returncode == 0, done.stderr
+    report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    assert report["right"]
+    return report
+
+
+def test_a_second_process_compiles_nothing_and_imports_no_compiler(tmp_path: Path) -> None:
+    first, second = run(tmp_path), run(tmp_path)
+    assert (first["compiles"], first["disk_hits"], first["disk_misses"]) == (2, 0, 2)
+    assert (second["compiles"], second["disk_hits"], second["disk_misses"]) == (0, 2, 0)
+    assert second["modules"] == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "compiles"),
+    [
+        ("FACTOR = 3", "FACTOR = 4", 2),
+        ("return value * FACTOR", "return FACTOR * value + 0", 2),
+        ("dtype=np.float32", "dtype=np.float64", 2),
+        ("@gridjit.jit\n", "@gridjit.jit(fastmath=True)\n", 2),
+        ("FACTOR = 3", "FACTOR = 3  # three", 0),
+        ("    i = cuda.grid(1)", "    # the thread's item\n\n    i = cuda.grid(1)", 0),
+        ("scale[4, block]", "scale[5, block]", 0),
+    ],
+    ids=["global", "callee", "argument type", "option", "comment", "lines", "grid"],
+)
+def test_an_edit_is_a_miss_exactly_if_it_changes_the_code(tmp_path: Path, old: str, new: str, compiles: int) -> None:
+    run(tmp_path)
+    program = textwrap.dedent(PROGRAM)
+    assert old in program
+    assert run(tmp_path, program.replace(old, new))["compiles"] == compiles
+
+
+def test_a_moved_program_finds_what_it_compiled_before(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    run(tmp_path)
+    assert run(elsewhere)["compiles"] == 0
+
+
+@pytest.mark.parametrize("damage", ["truncate", "empty", "flip", "swap"])
+def test_damaged_entries_are_compiled_again_and_healed(tmp_path: Path, cache_dir: Path, damage: str) -> None:
+    run(tmp_path)
+    entries = sorted(path for path in cache_dir.rglob("*") if path.suffix in (".o", ".lcs"))
+    assert len(entries) == 3
+    contents = [entry.read_bytes() for entry in entries]
+    for number, entry in enumerate(entries):
+        data = contents[number]
+        damaged = {
+            "truncate": data[: len(data) // 2],
+            "empty": b"",
+            "flip": data[:100] + bytes([data[100] ^ 1]) + data[101:],
+            "swap": contents[number - 1],
+        }[damage]
+        entry.write_bytes(damaged)
+    assert run(tmp_path)["compiles"] == 2
+    assert run(tmp_path)["compiles"] == 0
+
+
+def test_a_sensitive_job_leaves_a_marker_and_an_insensitive_one_does_not(tmp_path: Path, cache_dir: Path) -> None:
+    run(tmp_path)
+    assert len(list(cache_dir.rglob("*.lcs"))) == 1
+    insensitive = textwrap.dedent(PROGRAM).replace("gridjit.static.blockDim.x", "64")
+    run(tmp_path, insensitive, GRIDJIT_CACHE_DIR=str(tmp_path / "other"))
+    assert not list((tmp_path / "other").rglob("*.lcs"))
+    assert len(list((tmp_path / "other").rglob("*.o"))) == 1
+
+
+def test_assert_no_compile_turns_a_compile_into_an_error_that_says_why(tmp_path: Path) -> None:
+    with pytest.raises(
+        AssertionError, match=r"CompileDisabledError: __main__\.scale\(float32\[1d C\].*not in the cache"
+    ):
+        run(tmp_path, GRIDJIT_ASSERT_NO_COMPILE="1")
+    run(tmp_path)
+    assert run(tmp_path, GRIDJIT_ASSERT_NO_COMPILE="1")["disk_hits"] == 2
+
+
+def test_without_a_cache_every_process_compiles_and_nothing_is_written(tmp_path: Path, cache_dir: Path) -> None:
+    for _ in range(2):
+        assert run(tmp_path, GRIDJIT_CACHE="0")["compiles"] == 2
+    assert not cache_dir.exists()
+
+
+def test_a_cache_folder_that_cannot_be_made_is_one_warning_and_right_results(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    program = textwrap.dedent(PROGRAM).replace(
+        "for block in (32, 64):\n    scale[4, block](x, out)",
+        "import warnings\n"
+        "with warnings.catch_warnings(record=True) as caught:\n"
+        "    warnings.simplefilter('always')\n"
+        "    for block in (32, 64):\n"
+        "        scale[4, block](x, out)\n"
+        "assert [w.category.__name__ for w in caught] == ['CacheWarning'], caught",
+    )
+    assert run(tmp_path, program, GRIDJIT_CACHE_DIR=str(tmp_path / "file" / "cache"))["compiles"] == 2
