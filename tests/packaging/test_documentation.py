@@ -1,0 +1,89 @@
+"""The documents' Python examples run, and print what the documents say they print.
+
+The ```python blocks of one document are one program, run on the host target with a cache of its own. An ```output
+block behind one is what it prints, "..." standing for anything. A block after `<!-- not run -->` is not run.
+"""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+_BLOCK = re.compile(
+    r"(?P<skip><!-- not run -->\n+)?^```python\n(?P<code>.*?)^```\n(?:\n*```output\n(?P<output>.*?)^```)?", re.M | re.S
+)
+_BETWEEN = "==== next block ===="
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """One block of a document: its program, the line it starts at, and what it is said to print (None: not said)."""
+
+    code: str
+    line: int
+    output: str | None
+
+
+def examples(text: str) -> list[Example]:
+    """Return the blocks of a document that are to be run."""
+    return [
+        Example(code=found["code"], line=text.count("\n", 0, found.start("code")) + 1, output=found["output"])
+        for found in _BLOCK.finditer(text)
+        if not found["skip"]
+    ]
+
+
+def program_of(blocks: list[Example]) -> str:
+    """Return the blocks as one program whose line numbers are the document's, so that errors name its lines."""
+    lines: list[str] = []
+    for block in blocks:
+        lines += [""] * (block.line - 1 - len(lines))
+        lines += block.code.splitlines()
+        lines.append(f"print({_BETWEEN!r})")  # where the fence was
+    return "\n".join(lines) + "\n"
+
+
+DOCUMENTS_WITH_EXAMPLES = [path for path in DOCUMENTS if examples(path.read_text())]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS_WITH_EXAMPLES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_examples_of_a_document_run_and_print_what_it_says(document: Path, tmp_path: Path) -> None:
+    blocks = examples(document.read_text())
+    script = tmp_path / f"{document.stem.replace('-', '_').lower()}.py"
+    script.write_text(program_of(blocks))
+    environment = os.environ | {"GRIDJIT_TARGET": "host", "GRIDJIT_CACHE_DIR": str(tmp_path / "cache")}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(script)], env=environment, cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    printed = done.stdout.split(_BETWEEN + "\n")
+    for block, text in zip(blocks, printed, strict=False):
+        if block.output is not None:
+            same = doctest.OutputChecker().check_output(block.output, text, doctest.ELLIPSIS)
+            assert same, f"{document.name}:{block.line} prints\n{text}"
+
+
+def test_a_documents_links_to_files_lead_somewhere() -> None:
+    dead = [
+        f"{document.relative_to(ROOT)}: {target}"
+        for document in [*DOCUMENTS, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+        for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", document.read_text())
+        if not (document.parent / target).exists()
+    ]
+    assert dead == []
+
+
+def test_an_example_that_raises_is_found_and_named_by_its_line(tmp_path: Path) -> None:
+    text = "# Title\n\n```python\nx = 1\n```\n\n<!-- not run -->\n```python\n1 / 0\n```\n```python\nraise KeyError(x)\n```\n"
+    blocks = examples(text)
+    assert [block.line for block in blocks] == [4, 12]
+    assert program_of(blocks).splitlines()[11] == "raise KeyError(x)"
