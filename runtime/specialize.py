@@ -99,10 +99,10 @@ def keep(job: CompileJob, key: str, artifact: Artifact, cold: Cold) -> None:
 
 
 def artifact_key(job: CompileJob, facts: dict[str, Any], dependencies: dict[str, str]) -> str:
-    """Return the key of job's artifact for what was read: an entry's only name."""
+    """Return the key of job's artifact for what was read: an entry's only name, and never the job's own."""
     read = [(f"read {label}", repr(value)) for label, value in sorted(facts.items())]
     found = [(f"used {label}", text) for label, text in sorted(dependencies.items())]
-    return Key.of((*job.fields, *read, *found)).digest
+    return Key.of((("entry", "artifact"), *job.fields, *read, *found)).digest
 
 
 def _holds(record: Record, launch: Launch) -> bool:
