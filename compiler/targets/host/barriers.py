@@ -1,20 +1,22 @@
 """Barriers: a kernel cut into regions, each of which every thread of a block can run to its end by itself.
 
 cuda.syncthreads ends one region and begins the next: the driver runs a region for all threads of a block in one
-loop, then the region they all wait for. What a thread still needs on the other side of a barrier is either computed
-again (coordinates, addresses) or kept in the block's slab, one array per value, so that the loop over the threads
-stays a plain, vectorizable loop. The kernel's own control flow decides which region comes next.
+loop, then the region they all wait for. What a thread still needs on the other side of a barrier is computed again
+(coordinates, addresses), or kept once in the block's bank if all threads share it, or kept in the block's slab, one
+array per value, so that the loop over the threads stays a plain, vectorizable loop. The kernel's own control flow
+decides which region comes next.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 from gridjit.compiler.targets.host.body import Block, Body, arms, defined, opcode, rename, used
 from gridjit.compiler.targets.host.coordinates import PLACE
 from gridjit.compiler.targets.host.intrinsics import BARRIER
+from gridjit.compiler.targets.host.uniform import uniform_values
 
 # A region returns 0 when its thread has ended, the number of the barrier it waits at, or an exception code with
 # this bit set.
@@ -61,23 +63,41 @@ class ValueType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:
-    """Where the slab keeps one value of every thread: offset is per thread, to be multiplied by their number."""
+    """Where a value is kept: in the slab at offset times the number of threads, or in the bank at offset itself.
+
+    A uniform value comes to a region as a parameter (number is its place among them) and goes into the bank.
+    """
 
     name: str
     type: ValueType
     offset: int
+    number: int = -1
+
+    @property
+    def uniform(self) -> bool:
+        """Whether all threads share the value."""
+        return self.number >= 0
+
+    @property
+    def stored(self) -> str:
+        """The type it has in memory and as a parameter: a bit is a byte there."""
+        return "i8" if self.type.text == "i1" else self.type.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regions:
     """A kernel cut at its barriers. regions[0] starts the kernel; regions[k] goes on after barrier k.
 
-    texts: one function definition per region. slab: bytes per thread. parallel: whether the threads' memory accesses
-    may be told to LLVM as independent.
+    texts: one function definition per region. slab: bytes per thread. uniforms: the values in the bank, in the order
+    of the regions' parameters. renewed: for each region, the uniforms it may leave changed in the bank. bank: its
+    bytes. parallel: whether the threads' memory accesses may be told to LLVM as independent.
     """
 
     texts: tuple[str, ...]
     slab: int
+    uniforms: tuple[Slot, ...]
+    renewed: tuple[tuple[Slot, ...], ...]
+    bank: int
     parallel: bool
 
 
@@ -91,7 +111,12 @@ class _Cut:
     live: tuple[frozenset[str], ...]
     again: Mapping[str, str]
     slots: Mapping[str, Slot]
-    arrays: Mapping[str, Slot] = field(default_factory=dict)
+    arrays: Mapping[str, Slot]
+
+    @property
+    def uniforms(self) -> list[Slot]:
+        """The values kept in the bank, in order."""
+        return sorted((slot for slot in self.slots.values() if slot.uniform), key=lambda slot: slot.number)
 
 
 def region_name(number: int) -> str:
@@ -112,7 +137,11 @@ def cut(body: Body, types: Mapping[str, ValueType], arrays: Mapping[str, ValueTy
     again = _recomputed(body, crossing, frozenset(arrays))
     kept = [name for name in crossing if name not in again and name not in arrays]
     in_slab = arrays if len(starts) > 1 else {}
-    slots, slab = _lay_out({**{name: types[name] for name in kept}, **in_slab})
+    same = uniform_values(body) if kept else frozenset()
+    apart = {name: types[name] for name in kept if name not in same}
+    slots, slab = _lay_out({**apart, **in_slab})
+    shared, bank = _lay_out({name: types[name] for name in kept if name in same})
+    slots |= {name: replace(slot, number=number) for number, (name, slot) in enumerate(shared.items())}
     whole = _Cut(
         body=body,
         blocks=blocks,
@@ -122,8 +151,16 @@ def cut(body: Body, types: Mapping[str, ValueType], arrays: Mapping[str, ValueTy
         slots={name: slots[name] for name in kept},
         arrays={name: slots[name] for name in in_slab},
     )
-    texts = tuple(_region(whole, number) for number in range(len(starts)))
-    return Regions(texts=texts, slab=slab, parallel=len(starts) > 1 or not arrays)
+    writers = [_RegionWriter(whole=whole, number=number) for number in range(len(starts))]
+    uniforms = tuple(whole.uniforms)
+    return Regions(
+        texts=tuple(writer.text() for writer in writers),
+        slab=slab,
+        uniforms=uniforms,
+        renewed=tuple(tuple(slot for slot in uniforms if writer.defines(slot.name)) for writer in writers),
+        bank=bank,
+        parallel=len(starts) > 1 or not arrays,
+    )
 
 
 def _given(body: Body) -> set[str]:
@@ -238,11 +275,6 @@ def _lay_out(types: Mapping[str, ValueType]) -> tuple[dict[str, Slot], int]:
     return slots, -(-offset // 16) * 16
 
 
-def _region(whole: _Cut, number: int) -> str:
-    """Return the text of one region's function."""
-    return _RegionWriter(whole=whole, number=number).text()
-
-
 @dataclass(slots=True)
 class _RegionWriter:
     """Writes one region: its blocks, with every value that crosses a barrier read and written through memory.
@@ -260,7 +292,8 @@ class _RegionWriter:
         kept = {name for name in self.whole.slots if self._mentions(labels, name)}
         written = {name for name in kept if self._defines(labels, name)}
         blocks = [self._block(self.whole.blocks[label], set(labels), kept, written) for label in labels]
-        parameters = ", ".join(f"{p.type} {p.name}" for p in (*PLACE, *self.whole.body.parameters))
+        own = [f"{slot.stored} {_parameter(slot)}" for slot in self.whole.uniforms]
+        parameters = ", ".join([*(f"{p.type} {p.name}" for p in (*PLACE, *self.whole.body.parameters)), *own])
         lines = [f"define internal i32 @{region_name(self.number)}({parameters}) nounwind {{", "gj.start:"]
         lines += self._prologue(labels, kept)
         lines += [f"  br label {start}", *(line for block in blocks for line in block), "}"]
@@ -282,6 +315,10 @@ class _RegionWriter:
             return True
         return any(name in used(line) or name == defined(line) for la in labels for line in self.whole.blocks[la].lines)
 
+    def defines(self, name: str) -> bool:
+        """Return whether the region gives name a new value."""
+        return self._defines(self._reachable(self.whole.starts[self.number]), name)
+
     def _defines(self, labels: Iterable[str], name: str) -> bool:
         return any(name == defined(line) for label in labels for line in self.whole.blocks[label].lines)
 
@@ -293,7 +330,10 @@ class _RegionWriter:
         for name in kept:
             slot = self.whole.slots[name]
             lines.append(f"  {_box(name)} = alloca {slot.type.text}")
-            lines += self._address(_cell(name), slot)
+            if slot.uniform:
+                lines.append(f"  {_cell(name)} = getelementptr inbounds i8, ptr %gj.bank, i64 {slot.offset}")
+            else:
+                lines += self._address(_cell(name), slot)
             if name in self.whole.live[self.number]:
                 lines += self._load_cell(slot)
         return lines
@@ -308,18 +348,15 @@ class _RegionWriter:
         ]
 
     def _load_cell(self, slot: Slot) -> list[str]:
-        value, kind = self._name("in"), slot.type.text
-        if kind != "i1":
-            return [
-                f"  {value} = load {kind}, ptr {_cell(slot.name)}",
-                f"  store {kind} {value}, ptr {_box(slot.name)}",
-            ]
-        narrow = self._name("in")
-        return [
-            f"  {value} = load i8, ptr {_cell(slot.name)}",
-            f"  {narrow} = trunc i8 {value} to i1",
-            f"  store i1 {narrow}, ptr {_box(slot.name)}",
-        ]
+        lines, value = list[str](), _parameter(slot)
+        if not slot.uniform:
+            value = self._name("in")
+            lines.append(f"  {value} = load {slot.stored}, ptr {_cell(slot.name)}")
+        if slot.stored != slot.type.text:
+            narrow = self._name("in")
+            lines.append(f"  {narrow} = trunc {slot.stored} {value} to {slot.type.text}")
+            value = narrow
+        return [*lines, f"  store {slot.type.text} {value}, ptr {_box(slot.name)}"]
 
     def _store_cell(self, slot: Slot) -> list[str]:
         value, kind = self._name("out"), slot.type.text
@@ -408,6 +445,10 @@ class _RegionWriter:
     def _name(self, stem: str) -> str:
         self.fresh += 1
         return f"%gj.{stem}.{self.fresh}"
+
+
+def _parameter(slot: Slot) -> str:
+    return f"%gj.uniform.{slot.number}"
 
 
 def _bare(name: str) -> str:

@@ -18,6 +18,7 @@ PLACE = (
     Parameter(type="i32", name="%gj.dynamic"),
     Parameter(type="ptr", name="%gj.shared"),
     Parameter(type="ptr", name="%gj.slab"),
+    Parameter(type="ptr", name="%gj.bank"),
     Parameter(type="i64", name="%gj.threads"),
     Parameter(type="i1", name="%gj.all"),
 )

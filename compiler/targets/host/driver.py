@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gridjit.compiler.targets.host import guard
-from gridjit.compiler.targets.host.barriers import region_name
+from gridjit.compiler.targets.host.barriers import Slot, region_name
 from gridjit.compiler.targets.host.body import Parameter, rename
 from gridjit.compiler.targets.host.coordinates import PLACE
 from gridjit.compiler.targets.host.intrinsics import COORDINATES
@@ -36,7 +36,8 @@ class Plan:
 
     regions: how many there are. guarded: whether it has a guard. fails: whether a thread can return an exception code.
     parallel: whether the threads' accesses are independent between barriers. shared, slab: static shared bytes of a
-    block and slab bytes of a thread. dynamic: whether dynamic shared memory is used.
+    block and slab bytes of a thread. bank: bytes of the values that all threads share, uniforms; renewed: those of
+    them that each region may change. dynamic: whether dynamic shared memory is used.
     """
 
     entry: str
@@ -47,6 +48,9 @@ class Plan:
     parallel: bool
     shared: int
     slab: int
+    bank: int
+    uniforms: tuple[Slot, ...]
+    renewed: tuple[tuple[Slot, ...], ...]
     dynamic: bool
 
     @property
@@ -82,11 +86,11 @@ def driver_text(plan: Plan) -> str:
 
 _CONTEXT = (
     "ptr noalias %params, ptr noalias %launch, i32 %ctaid.x, i32 %ctaid.y, i32 %ctaid.z, "
-    "ptr %shared, ptr %slab, ptr noalias %states, ptr noalias %status"
+    "ptr %shared, ptr %slab, ptr noalias %bank, ptr noalias %states, ptr noalias %status"
 )
 _CONTEXT_VALUES = (
     "ptr %params, ptr %launch, i32 %ctaid.x, i32 %ctaid.y, i32 %ctaid.z, "
-    "ptr %shared, ptr %slab, ptr %states, ptr %status"
+    "ptr %shared, ptr %slab, ptr %bank, ptr %states, ptr %status"
 )
 _LAUNCH = ("nctaid.x", "nctaid.y", "nctaid.z", "ntid.x", "ntid.y", "ntid.z")
 
@@ -127,6 +131,7 @@ def _parameter_loads(parameters: Sequence[Parameter]) -> list[str]:
 def _arguments(parameters: Sequence[Parameter], every: str) -> str:
     """Return the arguments of a call to a region or guard; every says whether the guard is known to hold."""
     given = {**{f"%gj.{name}": f"%{name}" for name in COORDINATES}, "%gj.thread": "%t", "%gj.all": every}
+    given["%gj.bank"] = "%bank.out"
     values = [f"{p.type} {given.get(p.name, '%' + p.name.removeprefix('%gj.'))}" for p in PLACE]
     own = [f"{p.type} %{'bit' if p.type == 'i1' else 'in'}.{index}" for index, p in enumerate(parameters)]
     return ", ".join(values + own)
@@ -135,6 +140,32 @@ def _arguments(parameters: Sequence[Parameter], every: str) -> str:
 def supported_parameter(parameter: Parameter) -> bool:
     """Return whether the driver can read a parameter of this type from the packed buffer."""
     return parameter.type in _SIZES
+
+
+def _bank_bytes(plan: Plan) -> int:
+    """Return the bytes of a bank. There are two: what a region's threads read, and what they leave for the next."""
+    return -(-plan.bank // 64) * 64
+
+
+def _bank_loads(plan: Plan) -> list[str]:
+    lines = [f"  %bank.out = getelementptr inbounds i8, ptr %bank, i64 {_bank_bytes(plan)}"]
+    for slot in plan.uniforms:
+        lines += [
+            f"  %uniform.at.{slot.number} = getelementptr inbounds i8, ptr %bank, i64 {slot.offset}",
+            f"  %uniform.{slot.number} = load {slot.stored}, ptr %uniform.at.{slot.number}",
+        ]
+    return lines
+
+
+def _bank_renewal(plan: Plan, number: int) -> list[str]:
+    lines = []
+    for slot in plan.renewed[number]:
+        lines += [
+            f"  %new.at.{slot.number} = getelementptr inbounds i8, ptr %bank.out, i64 {slot.offset}",
+            f"  %new.{slot.number} = load {slot.stored}, ptr %new.at.{slot.number}",
+            f"  store {slot.stored} %new.{slot.number}, ptr %uniform.at.{slot.number}",
+        ]
+    return lines
 
 
 def _entry(plan: Plan) -> str:
@@ -149,7 +180,7 @@ def _entry(plan: Plan) -> str:
         "  %slab.end = and i64 %slab.some, -64",
         "  %both = add nuw nsw i64 %shared.bytes, %slab.end",
         "  %sum = add nuw nsw i64 %both, %state.bytes",
-        "  %sum.some = add nuw nsw i64 %sum, 127",
+        f"  %sum.some = add nuw nsw i64 %sum, {127 + 2 * _bank_bytes(plan)}",
         "  %size = and i64 %sum.some, -64",
         "  %memory = call noalias ptr @aligned_alloc(i64 64, i64 %size)",
         "  %missing = icmp eq ptr %memory, null",
@@ -159,13 +190,14 @@ def _entry(plan: Plan) -> str:
         f"  ret i32 {NO_MEMORY}",
         "ready:",
         "  %slab = getelementptr inbounds i8, ptr %memory, i64 %shared.bytes",
-        "  %states = getelementptr inbounds i8, ptr %slab, i64 %slab.end",
+        "  %bank = getelementptr inbounds i8, ptr %slab, i64 %slab.end",
+        f"  %states = getelementptr inbounds i8, ptr %bank, i64 {2 * _bank_bytes(plan)}",
     ]
     none = ["  br label %ready", "ready:"]
     values = _CONTEXT_VALUES.replace("%shared", "%memory")
     if not plan.scratch:
         values = _CONTEXT_VALUES
-        for name in ("%shared", "%slab", "%states"):
+        for name in ("%shared", "%slab", "%bank", "%states"):
             values = values.replace(name, "null")
     return "\n".join(
         [
@@ -219,6 +251,7 @@ class _Loops:
             "entry:",
             *_launch_loads(),
             *_parameter_loads(self.plan.parameters),
+            *_bank_loads(self.plan),
         ]
         if self.plan.guarded:
             lines += ["  %holds = alloca i8", "  store i8 1, ptr %holds"]
@@ -245,6 +278,7 @@ class _Loops:
             "entry:",
             *_launch_loads(),
             *_parameter_loads(self.plan.parameters),
+            *_bank_loads(self.plan),
             *(f"  %{word} = alloca i32" for word in words),
             "  store i32 2147483647, ptr %low",
             "  store i32 -2147483648, ptr %high",
@@ -274,6 +308,7 @@ class _Loops:
                 "noted:",
             ]
             lines += self._loop("some", waiting, "entry", "over", vectorize=False)
+        lines += _bank_renewal(self.plan, number)
         lines += [f"  %last.{word} = load i32, ptr %{word}" for word in words]
         lines += [
             "  %r0 = insertvalue { i32, i32, i32 } poison, i32 %last.low, 0",
@@ -288,7 +323,8 @@ class _Loops:
     def _call(self, number: int, every: str, *, inline: bool = True) -> str:
         """Return the call of a region; one that is not inlined keeps a rarely used loop small."""
         how = "alwaysinline" if inline else "noinline"
-        return f"  %state = call i32 @{region_name(number)}({_arguments(self.plan.parameters, every)}) {how}"
+        own = "".join(f", {slot.stored} %uniform.{slot.number}" for slot in self.plan.uniforms)
+        return f"  %state = call i32 @{region_name(number)}({_arguments(self.plan.parameters, every)}{own}) {how}"
 
     def _ask(self) -> list[str]:
         return [

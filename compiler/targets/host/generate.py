@@ -101,6 +101,9 @@ def _plan(lowered: Lowered, body: Body, regions: Regions, shared: SharedLayout, 
         parallel=regions.parallel,
         shared=shared.size,
         slab=regions.slab,
+        bank=regions.bank,
+        uniforms=regions.uniforms,
+        renewed=regions.renewed,
         dynamic=shared.dynamic,
     )
 

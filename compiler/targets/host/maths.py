@@ -237,7 +237,8 @@ def _shapes() -> dict[str, str]:
             "powif" if suffix else "powi",
             kind,
             f"{kind} x, i32 n",
-            f"%y = sitofp i32 %n to {kind}\n%r = call {kind} @{_PREFIX}pow{suffix}({kind} %x, {kind} %y)\nret {kind} %r",
+            f"%y = sitofp i32 %n to {kind}\n"
+            f"%r = call {kind} @{_PREFIX}pow{suffix}({kind} %x, {kind} %y)\nret {kind} %r",
         )
         put(
             f"modf{suffix}",

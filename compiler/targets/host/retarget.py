@@ -14,8 +14,8 @@ from gridjit.compiler.targets.host import intrinsics
 from gridjit.compiler.targets.host.inline_asm import replace_asm
 
 _DROPPED = re.compile(
-    r"^(?:target (?:triple|datalayout)|source_filename|!nvvm|!llvm\.dbg|!llvm\.module\.flags| *call void @\"?llvm\.dbg\.)"
-    r"[^\n]*\n?",
+    r"^(?:target (?:triple|datalayout)|source_filename|!nvvm|!llvm\.dbg|!llvm\.module\.flags"
+    r"| *call void @\"?llvm\.dbg\.)[^\n]*\n?",
     re.MULTILINE,
 )
 _DEBUG = re.compile(r",? !dbg !\d+")

@@ -131,7 +131,7 @@ def waits(n):
 
 
 def recursion(out):
-    out[0] = waits(3)
+    out[0] = waits(out[0])
 
 
 @cuda.jit(device=True)
@@ -142,10 +142,9 @@ def looks(n):
 
 
 def recursion_with_position(out):
-    out[0] = looks(3)
+    out[0] = looks(out[0])
 
 
-@pytest.mark.filterwarnings("ignore:Context.call_conv is deprecated")
 @pytest.mark.parametrize("kernel", [recursion, recursion_with_position])
 def test_recursion_around_a_barrier_or_a_position_is_a_compile_error(lowered, kernel):
     with pytest.raises(CompileError, match="recursive"):

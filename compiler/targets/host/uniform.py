@@ -1,0 +1,96 @@
+"""uniform: the values of a kernel that are the same for every thread of a block.
+
+A value is uniform if it is made of uniform values only, and no thread can have taken another way to it. Loads and
+calls count as divergent. The answer errs on the side of divergent, which costs speed and nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+
+from gridjit.compiler.targets.host.body import Block, Body, arms, defined, opcode, used
+from gridjit.compiler.targets.host.coordinates import PLACE
+
+_DIVERGENT_OPERATIONS = frozenset(("load", "call", "alloca", "atomicrmw", "cmpxchg", "freeze"))
+_THREADS_OWN = frozenset(("%gj.tid.x", "%gj.tid.y", "%gj.tid.z", "%gj.thread", "%gj.slab"))
+_LABELS = re.compile(r'label %(?:"[^"]*"|[-a-zA-Z$._0-9]+)')
+
+
+def uniform_values(body: Body) -> frozenset[str]:
+    """Return the names of body's uniform values."""
+    blocks = {block.label: block for block in body.blocks}
+    regions = {label: _until_all_meet(blocks, label) for label, block in blocks.items() if len(block.successors) > 1}
+    divergent = {parameter.name for parameter in PLACE if parameter.name in _THREADS_OWN}
+    while True:
+        before = len(divergent)
+        apart: set[str] = set()
+        for label, region in regions.items():
+            if _reads(blocks[label].lines[-1]) & divergent:
+                apart |= region
+        for block in body.blocks:
+            for line in block.lines:
+                name = defined(line)
+                if name is not None and _diverges(line, block.label in apart, divergent):
+                    divergent.add(name)
+        # Threads leave a loop after different turns: whatever they take out of it differs.
+        for label, region in regions.items():
+            if label in region and _reads(blocks[label].lines[-1]) & divergent:
+                divergent |= {name for inner in region for line in blocks[inner].lines if (name := defined(line))}
+        if len(divergent) == before:
+            break
+    return frozenset(name for block in body.blocks for line in block.lines if (name := defined(line))) - divergent
+
+
+def _diverges(line: str, apart: bool, divergent: set[str]) -> bool:
+    operation = opcode(line)
+    if operation == "phi":
+        return apart or any(value in divergent for value, _ in arms(line))
+    return operation in _DIVERGENT_OPERATIONS or bool(_reads(line) & divergent)
+
+
+def _reads(line: str) -> set[str]:
+    return used(_LABELS.sub("", line))
+
+
+def _until_all_meet(blocks: dict[str, Block], branch: str) -> set[str]:
+    """Return the blocks that threads parted at branch can be in, up to and with the first they must all come to."""
+    meeting = _meeting(blocks, branch)
+    seen: set[str] = set()
+    waiting = list(blocks[branch].successors)
+    while waiting:
+        label = waiting.pop()
+        if label not in seen:
+            seen.add(label)
+            if label != meeting:
+                waiting += blocks[label].successors
+    return seen
+
+
+def _meeting(blocks: dict[str, Block], branch: str) -> str | None:
+    """Return the nearest block that every way from branch to the end goes through, or None."""
+    candidates = [label for label in _reachable(blocks, blocks[branch].successors, None) if label != branch]
+    must = [
+        label
+        for label in candidates
+        if not any(
+            opcode(blocks[end].lines[-1]) in ("ret", "unreachable")
+            for end in _reachable(blocks, blocks[branch].successors, label)
+        )
+    ]
+    # Of two such blocks, the nearer is the one that is reached without the other.
+    for label in must:
+        without = _reachable(blocks, blocks[branch].successors, label)
+        if not any(other in without for other in must if other != label):
+            return label
+    return None
+
+
+def _reachable(blocks: dict[str, Block], starts: tuple[str, ...], avoiding: str | None) -> set[str]:
+    seen: set[str] = set()
+    waiting = [label for label in starts if label != avoiding]
+    while waiting:
+        label = waiting.pop()
+        if label not in seen:
+            seen.add(label)
+            waiting += [after for after in blocks[label].successors if after != avoiding]
+    return seen
