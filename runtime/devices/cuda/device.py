@@ -1,0 +1,134 @@
+"""CudaDevice: one GPU and its primary context. The calling thread's current device decides where things happen."""
+
+from __future__ import annotations
+
+import functools
+import threading
+
+from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.errors import DeviceError
+from gridjit.compiler.targets.base import Target
+from gridjit.runtime.devices.cuda.current import Current
+from gridjit.runtime.devices.cuda.driver import Driver, driver
+from gridjit.runtime.devices.cuda.load import CudaKernel, load
+from gridjit.runtime.devices.cuda.memory import CudaSpace
+from gridjit.runtime.devices.cuda.streams import CudaTimeline
+
+
+class CudaDevice:
+    """A GPU. ordinal: its number among the devices that the process sees."""
+
+    def __init__(self, driver: Driver, ordinal: int) -> None:
+        if not 0 <= ordinal < (count := driver.device_count()):
+            raise DeviceError(f"there is no device {ordinal}; there are {count}, from 0")
+        self.driver = driver
+        self.ordinal = ordinal
+        self.handle = driver.device(ordinal)
+        self._context = 0
+        self._retaining = threading.Lock()
+
+    @functools.cached_property
+    def name(self) -> str:
+        """The name NVIDIA sells it under."""
+        return self.driver.device_name(self.handle)
+
+    @functools.cached_property
+    def compute_capability(self) -> tuple[int, int]:
+        """(9, 0) for sm_90."""
+        return (self.attribute("COMPUTE_CAPABILITY_MAJOR"), self.attribute("COMPUTE_CAPABILITY_MINOR"))
+
+    @functools.cached_property
+    def target(self) -> Target:
+        """What code must be made for to run here."""
+        major, minor = self.compute_capability
+        return Target(kind="ptx", arch=f"sm_{major}{minor}")
+
+    def attribute(self, name: str) -> int:
+        """Return an attribute by the driver's name for it, less CU_DEVICE_ATTRIBUTE_ ("MULTIPROCESSOR_COUNT")."""
+        return self.driver.device_attribute(name, self.handle)
+
+    @functools.cached_property
+    def max_shared_bytes(self) -> int:
+        """The most shared memory that a block can have, in bytes."""
+        return self.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
+
+    @property
+    def context(self) -> int:
+        """The handle of the primary context, which is made on first use."""
+        if not self._context:
+            with self._retaining:
+                self._context = self._context or self.driver.retain_primary_context(self.handle)
+        return self._context
+
+    @property
+    def context_id(self) -> int:
+        """A number that changes when the primary context is reset."""
+        return self.driver.context_id(self.context)
+
+    def make_current(self) -> None:
+        """Let the calling thread use this device from now on."""
+        self.driver.set_context(self.context)
+
+    @property
+    def current(self) -> Current:
+        """A context manager that makes the device the calling thread's, and gives the thread its own back."""
+        return Current(self)
+
+    def load(self, artifact: Artifact) -> CudaKernel:
+        """Return artifact, loaded; raises DeviceError if it is for another architecture."""
+        return load(self, artifact)
+
+    def synchronize(self) -> None:
+        """Wait for all work on the device; raises what a kernel did wrong."""
+        self.timeline.synchronize_all()
+
+    @functools.cached_property
+    def timeline(self) -> CudaTimeline:
+        """The device's streams and events."""
+        return CudaTimeline(self)
+
+    @functools.cached_property
+    def space(self) -> CudaSpace:
+        """The device's memory."""
+        return CudaSpace(self)
+
+    def __repr__(self) -> str:
+        return f"<CUDA device {self.ordinal}: {self.name}, {self.target}>"
+
+
+class Devices:
+    """The process's devices, each made once."""
+
+    def __init__(self, driver: Driver) -> None:
+        self.driver = driver
+        self._made: dict[int, CudaDevice] = {}
+        self._making = threading.Lock()
+
+    def __getitem__(self, ordinal: int) -> CudaDevice:
+        """Return a device by its number; raises DeviceError if there is none."""
+        with self._making:
+            if ordinal not in self._made:
+                self._made[ordinal] = CudaDevice(self.driver, ordinal)
+            return self._made[ordinal]
+
+    def __len__(self) -> int:
+        return self.driver.device_count()
+
+    def current(self) -> CudaDevice:
+        """Return the calling thread's device; a thread that has none gets device 0."""
+        if self.driver.current_context():
+            return self[self.driver.current_device()]
+        first = self[0]
+        first.make_current()
+        return first
+
+
+@functools.cache
+def devices() -> Devices:
+    """Return the process's devices; raises DeviceError if there is no driver or none of them."""
+    return Devices(driver())
+
+
+def current_device() -> CudaDevice:
+    """Return the calling thread's device; raises DeviceError if there is none."""
+    return devices().current()

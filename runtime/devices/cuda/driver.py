@@ -1,0 +1,335 @@
+"""Driver: the wall around cuda.bindings' driver module. Handles are ints on this side, and every error code is raised.
+
+cuda.bindings is untyped and takes 70 ms to import; it is imported here alone, when a device is first used.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib
+from typing import Any
+
+from gridjit.compiler.errors import DeviceError
+from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.runtime.devices.cuda import presence
+from gridjit.runtime.devices.cuda.errors import DriverError, driver_error
+
+# Handles that stand for streams which always exist.
+LEGACY_STREAM = 1
+_PARAMETERS, _SIZE, _END = 1, 2, 0  # CU_LAUNCH_PARAM_BUFFER_POINTER, _BUFFER_SIZE, _END
+_Extra = ctypes.c_void_p * 5
+
+
+class Driver:
+    """The driver's calls, as far as gridjit makes them. api: cuda.bindings.driver, or what stands in for it."""
+
+    def __init__(self, api: Any) -> None:
+        self.api = api
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        """Return what the driver's function of that name returns; raises DriverError or KernelError."""
+        code, *values = getattr(self.api, name)(*arguments)
+        if int(code):
+            raise self.error(name, code)
+        return values[0] if len(values) == 1 else tuple(values)
+
+    def error(self, call: str, code: Any) -> DriverError:
+        """Return the exception for a code that call returned."""
+        _, text = self.api.cuGetErrorString(code)
+        return driver_error(call, _error_name(code), text.decode() if isinstance(text, bytes) else "")
+
+    def _enum(self, family: str, name: str) -> Any:
+        return getattr(getattr(self.api, family), name)
+
+    # -- devices and contexts ----------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Initialize the driver; more than once does no harm."""
+        self.call("cuInit", 0)
+
+    def device_count(self) -> int:
+        """Return the number of devices."""
+        return int(self.call("cuDeviceGetCount"))
+
+    def device(self, ordinal: int) -> int:
+        """Return the handle of a device."""
+        return int(self.call("cuDeviceGet", ordinal))
+
+    def device_name(self, device: int) -> str:
+        """Return a device's name, as NVIDIA sells it."""
+        return str(self.call("cuDeviceGetName", 256, device).split(b"\0")[0].decode())
+
+    def device_attribute(self, name: str, device: int) -> int:
+        """Return an attribute of a device; name is the driver's, without CU_DEVICE_ATTRIBUTE_."""
+        attribute = self._enum("CUdevice_attribute", f"CU_DEVICE_ATTRIBUTE_{name}")
+        return int(self.call("cuDeviceGetAttribute", attribute, device))
+
+    def current_context(self) -> int:
+        """Return the calling thread's context; 0 if it has none."""
+        return int(self.call("cuCtxGetCurrent"))
+
+    def current_device(self) -> int:
+        """Return the device of the calling thread's context."""
+        return int(self.call("cuCtxGetDevice"))
+
+    def retain_primary_context(self, device: int) -> int:
+        """Return a device's primary context, making it if need be."""
+        return int(self.call("cuDevicePrimaryCtxRetain", device))
+
+    def set_context(self, context: int) -> None:
+        """Make context the calling thread's."""
+        self.call("cuCtxSetCurrent", context)
+
+    def context_id(self, context: int) -> int:
+        """Return a number that no other context of this process ever has."""
+        return int(self.call("cuCtxGetId", context))
+
+    def synchronize(self) -> None:
+        """Wait for all work in the calling thread's context."""
+        self.call("cuCtxSynchronize")
+
+    def memory_info(self) -> tuple[int, int]:
+        """Return the free and the total memory of the current device, in bytes."""
+        free, total = self.call("cuMemGetInfo")
+        return int(free), int(total)
+
+    # -- code --------------------------------------------------------------------------------------------------------
+
+    def load_library(self, image: bytes) -> int:
+        """Return the library that a cubin holds; it belongs to no context."""
+        return int(self.call("cuLibraryLoadData", image, [], [], 0, [], [], 0))
+
+    def unload_library(self, library: int) -> None:
+        """Unload a library; its kernels end with it."""
+        self.call("cuLibraryUnload", library)
+
+    def kernel(self, library: int, name: str) -> int:
+        """Return the kernel of a library, a CUkernel: it can be launched in any context."""
+        return int(self.call("cuLibraryGetKernel", library, name.encode()))
+
+    def global_variable(self, library: int, name: str) -> int:
+        """Return the address of a library's global variable in the current context; 0 if it has none of that name."""
+        code, address, _ = self.api.cuLibraryGetGlobal(library, name.encode())
+        if _error_name(code) == "CUDA_ERROR_NOT_FOUND":
+            return 0
+        if int(code):
+            raise self.error("cuLibraryGetGlobal", code)
+        return int(address)
+
+    def kernel_attribute(self, name: str, kernel: int, device: int) -> int:
+        """Return an attribute of a kernel on a device; name is the driver's, without CU_FUNC_ATTRIBUTE_."""
+        attribute = self._enum("CUfunction_attribute", f"CU_FUNC_ATTRIBUTE_{name}")
+        return int(self.call("cuKernelGetAttribute", attribute, kernel, device))
+
+    def set_kernel_attribute(self, name: str, value: int, kernel: int, device: int) -> None:
+        """Set an attribute of a kernel on a device."""
+        attribute = self._enum("CUfunction_attribute", f"CU_FUNC_ATTRIBUTE_{name}")
+        self.call("cuKernelSetAttribute", attribute, value, kernel, device)
+
+    def potential_block(self, kernel: int, sharedmem: int, limit: int) -> tuple[int, int]:
+        """Return the smallest grid and the block size that fill the current device best."""
+        grid, block = self.call("cuOccupancyMaxPotentialBlockSize", kernel, None, sharedmem, limit)
+        return int(grid), int(block)
+
+    def active_blocks(self, kernel: int, threads: int, sharedmem: int) -> int:
+        """Return how many blocks of a kernel a multiprocessor of the current device holds at once."""
+        return int(self.call("cuOccupancyMaxActiveBlocksPerMultiprocessor", kernel, threads, sharedmem))
+
+    def launch(self, kernel: int, config: LaunchConfig, stream: int, sharedmem: int, parameters: bytes) -> None:
+        """Launch a kernel; parameters are packed as it declares them."""
+        buffer = (ctypes.c_char * len(parameters)).from_buffer_copy(parameters)
+        size = ctypes.c_size_t(len(parameters))
+        extra = _Extra(_PARAMETERS, ctypes.addressof(buffer), _SIZE, ctypes.addressof(size), _END)
+        given = ctypes.addressof(extra) if parameters else 0
+        if config.cooperative or config.cluster is not None:
+            self.call("cuLaunchKernelEx", self._launch_config(config, stream, sharedmem), kernel, 0, given)
+        else:
+            self.call("cuLaunchKernel", kernel, *config.griddim, *config.blockdim, sharedmem, stream, 0, given)
+
+    def _launch_config(self, config: LaunchConfig, stream: int, sharedmem: int) -> Any:
+        made = self.api.CUlaunchConfig()
+        made.gridDimX, made.gridDimY, made.gridDimZ = config.griddim
+        made.blockDimX, made.blockDimY, made.blockDimZ = config.blockdim
+        made.sharedMemBytes = sharedmem
+        made.hStream = self.api.CUstream(stream)
+        made.attrs = self._launch_attributes(config)
+        made.numAttrs = len(made.attrs)
+        return made
+
+    def _launch_attributes(self, config: LaunchConfig) -> list[Any]:
+        attributes = []
+        if config.cooperative:
+            cooperative = self.api.CUlaunchAttribute()
+            cooperative.id = self._enum("CUlaunchAttributeID", "CU_LAUNCH_ATTRIBUTE_COOPERATIVE")
+            cooperative.value.cooperative = 1
+            attributes.append(cooperative)
+        if config.cluster is not None:
+            cluster = self.api.CUlaunchAttribute()
+            cluster.id = self._enum("CUlaunchAttributeID", "CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION")
+            dim = cluster.value.clusterDim
+            dim.x, dim.y, dim.z = config.cluster
+            attributes.append(cluster)
+        return attributes
+
+    def entry_point(self, name: str) -> int:
+        """Return the address of one of the driver's functions, for machine code that calls it."""
+        version = int(self.call("cuDriverGetVersion"))
+        flags = self._enum("CUdriverProcAddress_flags", "CU_GET_PROC_ADDRESS_DEFAULT")
+        address, _ = self.call("cuGetProcAddress", name.encode(), version, flags)
+        return int(address)
+
+    # -- streams and events ------------------------------------------------------------------------------------------
+
+    def create_stream(self, priority: int = 0, *, nonblocking: bool = False) -> int:
+        """Return a new stream in the current context."""
+        flags = self._enum("CUstream_flags", "CU_STREAM_NON_BLOCKING" if nonblocking else "CU_STREAM_DEFAULT")
+        return int(self.call("cuStreamCreateWithPriority", int(flags), priority))
+
+    def destroy_stream(self, stream: int) -> None:
+        """Destroy a stream once its work is done."""
+        self.call("cuStreamDestroy", stream)
+
+    def synchronize_stream(self, stream: int) -> None:
+        """Wait for all work in a stream."""
+        self.call("cuStreamSynchronize", stream)
+
+    def stream_done(self, stream: int) -> bool:
+        """Return whether a stream has no work left."""
+        return self._ready("cuStreamQuery", stream)
+
+    def wait_event(self, stream: int, event: int) -> None:
+        """Make what comes next in a stream wait for an event."""
+        self.call("cuStreamWaitEvent", stream, event, 0)
+
+    def stream_capturing(self, stream: int) -> bool:
+        """Return whether work in a stream is being captured, or would break a capture that is under way."""
+        code, status = self.api.cuStreamIsCapturing(stream)
+        if _error_name(code) == "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT":
+            return True
+        if int(code):
+            raise self.error("cuStreamIsCapturing", code)
+        return int(status) != 0
+
+    def create_event(self, *, timing: bool = True) -> int:
+        """Return a new event in the current context."""
+        flags = self._enum("CUevent_flags", "CU_EVENT_DEFAULT" if timing else "CU_EVENT_DISABLE_TIMING")
+        return int(self.call("cuEventCreate", int(flags)))
+
+    def destroy_event(self, event: int) -> None:
+        """Destroy an event."""
+        self.call("cuEventDestroy", event)
+
+    def record_event(self, event: int, stream: int) -> None:
+        """Note in an event what a stream has been given so far."""
+        self.call("cuEventRecord", event, stream)
+
+    def synchronize_event(self, event: int) -> None:
+        """Wait for the work noted in an event."""
+        self.call("cuEventSynchronize", event)
+
+    def event_done(self, event: int) -> bool:
+        """Return whether the work noted in an event is done."""
+        return self._ready("cuEventQuery", event)
+
+    def elapsed_ms(self, start: int, end: int) -> float:
+        """Return the milliseconds between two events that have happened."""
+        return float(self.call("cuEventElapsedTime", start, end))
+
+    def _ready(self, name: str, handle: int) -> bool:
+        (code,) = getattr(self.api, name)(handle)
+        if _error_name(code) == "CUDA_ERROR_NOT_READY":
+            return False
+        if int(code):
+            raise self.error(name, code)
+        return True
+
+    # -- memory ------------------------------------------------------------------------------------------------------
+
+    def create_pool(self, device: int, keep: int) -> int:
+        """Return a pool of a device's memory that keeps up to keep freed bytes for the next allocation."""
+        properties = self.api.CUmemPoolProps()
+        properties.allocType = self._enum("CUmemAllocationType", "CU_MEM_ALLOCATION_TYPE_PINNED")
+        properties.location.type = self._enum("CUmemLocationType", "CU_MEM_LOCATION_TYPE_DEVICE")
+        properties.location.id = device
+        pool = self.call("cuMemPoolCreate", properties)
+        threshold = self._enum("CUmemPool_attribute", "CU_MEMPOOL_ATTR_RELEASE_THRESHOLD")
+        self.call("cuMemPoolSetAttribute", pool, threshold, self.api.cuuint64_t(keep))
+        return int(pool)
+
+    def trim_pool(self, pool: int) -> None:
+        """Give a pool's freed memory back to the system."""
+        self.call("cuMemPoolTrimTo", pool, 0)
+
+    def allocate_from_pool(self, size: int, pool: int, stream: int) -> int:
+        """Return size bytes of device memory, usable by what comes later in stream."""
+        return int(self.call("cuMemAllocFromPoolAsync", size, pool, stream))
+
+    def free_in_stream(self, address: int, stream: int) -> None:
+        """Free pool memory once stream has got to here."""
+        self.call("cuMemFreeAsync", address, stream)
+
+    def allocate(self, size: int) -> int:
+        """Return size bytes of device memory."""
+        return int(self.call("cuMemAlloc", size))
+
+    def free(self, address: int) -> None:
+        """Free device memory, after all work in the context."""
+        self.call("cuMemFree", address)
+
+    def allocate_host(self, size: int, *, mapped: bool = False) -> int:
+        """Return size bytes of page-locked host memory, for every context; mapped: also addressable by the device."""
+        self_flags = 0x01 | (0x02 if mapped else 0)  # CU_MEMHOSTALLOC_PORTABLE, _DEVICEMAP
+        return int(self.call("cuMemHostAlloc", size, self_flags))
+
+    def free_host(self, address: int) -> None:
+        """Free page-locked host memory."""
+        self.call("cuMemFreeHost", address)
+
+    def mapped_address(self, address: int) -> int:
+        """Return the device's address of mapped host memory."""
+        return int(self.call("cuMemHostGetDevicePointer", address, 0))
+
+    def copy_rows(self, rows: Any, stream: int | None) -> None:
+        """Copy a pitched block of memory: a transfer.Rows. stream: where, or None to return when it is done."""
+        copy = self.api.CUDA_MEMCPY2D()
+        kind = self._enum("CUmemorytype", "CU_MEMORYTYPE_UNIFIED")
+        copy.srcMemoryType = copy.dstMemoryType = kind
+        copy.srcDevice, copy.srcPitch = self.api.CUdeviceptr(rows.source), rows.source_pitch
+        copy.dstDevice, copy.dstPitch = self.api.CUdeviceptr(rows.destination), rows.destination_pitch
+        copy.WidthInBytes, copy.Height = rows.width, rows.height
+        if stream is None:
+            self.call("cuMemcpy2DUnaligned", copy)
+        else:
+            self.call("cuMemcpy2DAsync", copy, stream)
+
+    def copy(self, destination: int, source: int, size: int, stream: int | None) -> None:
+        """Copy bytes between any two places. stream: where, or None to return when it is done."""
+        if stream is None:
+            self.call("cuMemcpy", destination, source, size)
+        else:
+            self.call("cuMemcpyAsync", destination, source, size, stream)
+
+    def fill_words(self, address: int, value: int, count: int, stream: int) -> None:
+        """Set count 32-bit words of device memory, in stream."""
+        self.call("cuMemsetD32Async", address, value, count, stream)
+
+    def pointer_device(self, address: int) -> int | None:
+        """Return the device that memory is on; None if the driver does not know it."""
+        attribute = self._enum("CUpointer_attribute", "CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL")
+        code, value = self.api.cuPointerGetAttribute(attribute, address)
+        return None if int(code) else int(value)
+
+
+@functools.cache
+def driver() -> Driver:
+    """Return this process's driver, initialized; raises DeviceError saying why there is none to use."""
+    if reason := presence.why_not():
+        raise DeviceError(f"{reason}; GRIDJIT_TARGET=host runs kernels on this computer's processor")
+    made = Driver(importlib.import_module("cuda.bindings.driver"))
+    made.start()
+    return made
+
+
+def _error_name(code: Any) -> str:
+    return str(getattr(code, "name", None) or f"CUDA error {int(code)}")

@@ -1,0 +1,83 @@
+"""errors: the driver's error codes as exceptions that name the code, say what it means, and what to do."""
+
+from __future__ import annotations
+
+from gridjit.compiler.errors import DeviceError, LaunchError
+
+# What to do, by the driver's name of the error.
+ADVICE = {
+    "CUDA_ERROR_OUT_OF_MEMORY": "drop device arrays that are not needed, or use smaller ones",
+    "CUDA_ERROR_NOT_INITIALIZED": "CUDA cannot be used in a forked child: start processes with multiprocessing's spawn",
+    "CUDA_ERROR_DEINITIALIZED": "the driver is shutting down; do not use the device from exit handlers",
+    "CUDA_ERROR_INVALID_CONTEXT": "no device is current in this thread, or its context was destroyed",
+    "CUDA_ERROR_CONTEXT_IS_DESTROYED": "the context was reset; make streams, events and arrays anew",
+    "CUDA_ERROR_INVALID_HANDLE": "a stream or event was destroyed, or belongs to another device",
+    "CUDA_ERROR_NO_BINARY_FOR_GPU": "the code is for another architecture; compile it for this device's",
+    "CUDA_ERROR_INVALID_IMAGE": "the code image is damaged; clear the cache",
+    "CUDA_ERROR_UNSUPPORTED_PTX_VERSION": "update the driver, or install the cu12 extra",
+    "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES": "use smaller blocks, or jit(max_registers=...)",
+    "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE": (
+        "all blocks of a cooperative launch must be resident at once: use fewer or smaller ones"
+    ),
+    "CUDA_ERROR_INVALID_CLUSTER_SIZE": (
+        "the grid must be a multiple of the cluster, and that have at most 8 blocks (16 on some devices)"
+    ),
+    "CUDA_ERROR_INVALID_PC": "the device's state is lost; start the process anew",
+    "CUDA_ERROR_ILLEGAL_ADDRESS": (
+        "a thread went outside its arrays: find it with compute-sanitizer; the context is lost, start the process anew"
+    ),
+    "CUDA_ERROR_MISALIGNED_ADDRESS": (
+        "an array is not aligned to its items; the context is lost, start the process anew"
+    ),
+    "CUDA_ERROR_LAUNCH_FAILED": (
+        "a kernel failed: find out where with compute-sanitizer; the context is lost, start the process anew"
+    ),
+    "CUDA_ERROR_LAUNCH_TIMEOUT": "a kernel ran longer than the display driver allows; split its work",
+    "CUDA_ERROR_ASSERT": "an assertion in a kernel failed; the context is lost, start the process anew",
+    "CUDA_ERROR_ILLEGAL_INSTRUCTION": "the context is lost, start the process anew",
+    "CUDA_ERROR_HARDWARE_STACK_ERROR": "recursion too deep in a kernel; the context is lost, start the process anew",
+    "CUDA_ERROR_ECC_UNCORRECTABLE": "the device's memory is faulty",
+    "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED": "do this before the capture begins",
+    "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT": "the default stream cannot be used during a capture; name a stream",
+    "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED": "an earlier call broke the capture; begin it anew",
+    "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH": "the driver and its kernel module differ in version; restart the machine",
+    "CUDA_ERROR_INSUFFICIENT_DRIVER": "update the driver",
+}
+
+# What a kernel did, told by whichever call comes next.
+ASYNCHRONOUS = frozenset(
+    {
+        "CUDA_ERROR_ILLEGAL_ADDRESS",
+        "CUDA_ERROR_MISALIGNED_ADDRESS",
+        "CUDA_ERROR_LAUNCH_FAILED",
+        "CUDA_ERROR_LAUNCH_TIMEOUT",
+        "CUDA_ERROR_ASSERT",
+        "CUDA_ERROR_ILLEGAL_INSTRUCTION",
+        "CUDA_ERROR_INVALID_ADDRESS_SPACE",
+        "CUDA_ERROR_INVALID_PC",
+        "CUDA_ERROR_HARDWARE_STACK_ERROR",
+    }
+)
+
+
+class DriverError(DeviceError):
+    """The driver refused a call. name: the driver's own name of the error, like "CUDA_ERROR_INVALID_VALUE"."""
+
+    def __init__(self, message: str, name: str) -> None:
+        super().__init__(message)
+        self.name = name
+
+
+class KernelError(LaunchError, DriverError):
+    """A kernel could not be launched, or failed while it ran, by the driver's account."""
+
+
+def driver_error(call: str, name: str, text: str, about: str = "") -> DriverError:
+    """Return the exception for an error of the driver's that call reported; about: what was being done."""
+    words = [f"{about}: " if about else "", f"{name} from {call}"]
+    if text:
+        words.append(f" ({text})")
+    if advice := ADVICE.get(name):
+        words.append(f"; {advice}")
+    kind = KernelError if name in ASYNCHRONOUS or call.startswith("cuLaunch") else DriverError
+    return kind("".join(words), name)

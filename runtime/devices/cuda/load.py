@@ -1,0 +1,206 @@
+"""load: an artifact's cubin in the driver, as a kernel that can be launched on every device of its architecture."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import weakref
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.errors import ConfigError, DeviceError
+from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.runtime.devices.cuda import faults
+from gridjit.runtime.devices.cuda.errors import DriverError
+from gridjit.runtime.devices.cuda.last import last_launches
+from gridjit.runtime.streams import stream_handle
+
+if TYPE_CHECKING:
+    from gridjit.runtime.devices.cuda.device import CudaDevice
+
+# Shared memory that a block may have without asking, and blocks a cluster may have without asking.
+PLAIN_SHARED_BYTES = 48 << 10
+PLAIN_CLUSTER_BLOCKS = 8
+# What a launch says in a thread that no device was made current in yet, or whose context was reset.
+_NO_CONTEXT = ("CUDA_ERROR_INVALID_CONTEXT", "CUDA_ERROR_CONTEXT_IS_DESTROYED")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelAttributes:
+    """What a loaded kernel uses on a device, by the driver's account."""
+
+    registers: int
+    shared_bytes: int
+    local_bytes: int
+    constant_bytes: int
+    max_threads: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CudaKernel:
+    """An artifact's code in the driver. handle: its CUkernel; unloaded when the last reference to it goes."""
+
+    artifact: Artifact
+    device: CudaDevice
+    library: int
+    handle: int
+    static_shared: int
+    checked: bool
+    _asked: dict[tuple[int, str], int] = field(default_factory=dict, repr=False)
+    _asking: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    __weakref__: Any = field(init=False, repr=False)
+
+    @property
+    def address(self) -> int:
+        """The driver's cuLaunchKernel, for machine code that launches this kernel by its handle."""
+        return self.device.driver.entry_point("cuLaunchKernel")
+
+    def launch(self, config: LaunchConfig, stream: Any, sharedmem: int, parameters: bytes) -> None:
+        """Launch the kernel in stream and return at once; debug kernels are waited for.
+
+        Raises KernelError if the driver refuses the launch, and a debug kernel's own exception.
+        """
+        handle = stream_handle(stream)
+        if sharedmem + self.static_shared > PLAIN_SHARED_BYTES or config.cluster is not None:
+            self.prepare(config, sharedmem)
+        if self.checked:
+            faults.clear(self, handle)
+        self._launch(config, handle, sharedmem, parameters)
+        last_launches.note(handle, self.artifact.kernel, config)
+        if self.checked:
+            faults.raise_fault(self, handle)
+
+    def _launch(self, config: LaunchConfig, stream: int, sharedmem: int, parameters: bytes) -> None:
+        launch = self.device.driver.launch
+        try:
+            launch(self.handle, self._whole(config), stream, sharedmem, parameters)
+        except DriverError as error:
+            if error.name not in _NO_CONTEXT or self.device.driver.current_context():
+                raise self._explained(error, config, sharedmem) from None
+            self.device.make_current()
+            launch(self.handle, self._whole(config), stream, sharedmem, parameters)
+
+    def _whole(self, config: LaunchConfig) -> LaunchConfig:
+        """Return config, cooperative if the code needs it."""
+        if not self.artifact.cooperative or config.cooperative:
+            return config
+        return LaunchConfig(
+            griddim=config.griddim,
+            blockdim=config.blockdim,
+            sharedmem=config.sharedmem,
+            cluster=config.cluster,
+            cooperative=True,
+        )
+
+    def prepare(self, config: LaunchConfig, sharedmem: int) -> None:
+        """Ask the current device for what a launch needs beyond the plain: much shared memory, a big cluster.
+
+        Machine code that launches by the handle calls this once for a configuration. Raises ConfigError naming the
+        limit.
+        """
+        device = self._here()
+        if sharedmem + self.static_shared > PLAIN_SHARED_BYTES:
+            limit = device.max_shared_bytes
+            if sharedmem + self.static_shared > limit:
+                raise ConfigError(
+                    f"{self.artifact.kernel} [{config}]: a block has {self.static_shared} bytes of static and "
+                    f"{sharedmem} of dynamic shared memory; {device.name} allows {limit} together"
+                )
+            self._ask(device, "MAX_DYNAMIC_SHARED_SIZE_BYTES", sharedmem)
+        if config.cluster is not None:
+            self._prepare_cluster(device, config)
+
+    def _prepare_cluster(self, device: CudaDevice, config: LaunchConfig) -> None:
+        cluster = config.cluster or (1, 1, 1)
+        if any(blocks % size for blocks, size in zip(config.griddim, cluster, strict=True)):
+            raise ConfigError(f"{self.artifact.kernel} [{config}]: the grid must be a multiple of the cluster")
+        if cluster[0] * cluster[1] * cluster[2] > PLAIN_CLUSTER_BLOCKS:
+            self._ask(device, "NON_PORTABLE_CLUSTER_SIZE_ALLOWED", 1)
+
+    def _ask(self, device: CudaDevice, attribute: str, value: int) -> None:
+        with self._asking:
+            if self._asked.get((device.ordinal, attribute), 0) < value:
+                device.driver.set_kernel_attribute(attribute, value, self.handle, device.handle)
+                self._asked[device.ordinal, attribute] = value
+
+    def _here(self) -> CudaDevice:
+        """Return the device that a launch goes to from this thread."""
+        from gridjit.runtime.devices.cuda.device import CudaDevice
+
+        driver = self.device.driver
+        if not driver.current_context():
+            self.device.make_current()
+        ordinal = driver.current_device()
+        return self.device if ordinal == self.device.ordinal else CudaDevice(driver, ordinal)
+
+    def attributes(self) -> KernelAttributes:
+        """Return what the kernel uses on the current device."""
+        here = self._here()
+
+        def of(name: str) -> int:
+            return here.driver.kernel_attribute(name, self.handle, here.handle)
+
+        return KernelAttributes(
+            registers=of("NUM_REGS"),
+            shared_bytes=of("SHARED_SIZE_BYTES"),
+            local_bytes=of("LOCAL_SIZE_BYTES"),
+            constant_bytes=of("CONST_SIZE_BYTES"),
+            max_threads=of("MAX_THREADS_PER_BLOCK"),
+        )
+
+    def potential_block(self, sharedmem: int = 0, limit: int = 0) -> int:
+        """Return the block size that fills the current device best; limit: at most this many threads, if not 0."""
+        self._here()
+        return self.device.driver.potential_block(self.handle, sharedmem, limit)[1]
+
+    def active_blocks(self, threads: int, sharedmem: int = 0) -> int:
+        """Return how many blocks of so many threads a multiprocessor of the current device holds at once."""
+        self._here()
+        return self.device.driver.active_blocks(self.handle, threads, sharedmem)
+
+    def _explained(self, error: DriverError, config: LaunchConfig, sharedmem: int) -> DriverError:
+        """Return error with the kernel and the configuration named, and what they need where that is the trouble."""
+        words = [f"{self.artifact.kernel} [{config}]: {error}"]
+        if error.name in ("CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "CUDA_ERROR_INVALID_VALUE"):
+            uses = self.attributes()
+            threads = config.blockdim[0] * config.blockdim[1] * config.blockdim[2]
+            words.append(
+                f"; a block has {threads} threads (at most {uses.max_threads}) of {uses.registers} registers and "
+                f"{uses.shared_bytes + sharedmem} bytes of shared memory"
+            )
+        if error.name == "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE":
+            threads = config.blockdim[0] * config.blockdim[1] * config.blockdim[2]
+            resident = self.active_blocks(threads, sharedmem) * self._here().attribute("MULTIPROCESSOR_COUNT")
+            words.append(f"; at most {resident} blocks of {threads} threads are resident")
+        return type(error)("".join(words), error.name)
+
+
+def load(device: CudaDevice, artifact: Artifact) -> CudaKernel:
+    """Return artifact loaded into the driver; raises DeviceError if device cannot run it."""
+    if artifact.target != device.target:
+        raise DeviceError(f"{artifact.kernel} was compiled for {artifact.target}, and {device!r} is another")
+    driver = device.driver
+    if not driver.current_context():
+        device.make_current()
+    library = driver.load_library(artifact.image)
+    handle = driver.kernel(library, artifact.entry)
+    kernel = CudaKernel(
+        artifact=artifact,
+        device=device,
+        library=library,
+        handle=handle,
+        static_shared=driver.kernel_attribute("SHARED_SIZE_BYTES", handle, device.handle),
+        checked=bool(driver.global_variable(library, faults.code_name(artifact))),
+    )
+    carveout = artifact.metadata.get("shared_memory_carveout")
+    if carveout is not None:
+        driver.set_kernel_attribute("PREFERRED_SHARED_MEMORY_CARVEOUT", int(carveout), handle, device.handle)
+    # At interpreter exit the process's end unloads it, when the driver may be gone already.
+    weakref.finalize(kernel, _unload, device, library).atexit = False
+    return kernel
+
+
+def _unload(device: CudaDevice, library: int) -> None:
+    with contextlib.suppress(DriverError):  # the context is lost, and the library with it
+        device.driver.unload_library(library)

@@ -1,0 +1,170 @@
+"""CudaSpace: a GPU's memory, taken from a pool in the order of a stream where the device has pools."""
+
+from __future__ import annotations
+
+import functools
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gridjit.compiler.errors import LaunchError
+from gridjit.runtime.devices.cuda.driver import Driver
+from gridjit.runtime.devices.cuda.errors import DriverError
+from gridjit.runtime.memory.space import Memory
+from gridjit.runtime.memory.transfer import Array, Rows, address_of, plan, straightening, without_repeats
+from gridjit.runtime.streams import Stream, stream_handle
+
+if TYPE_CHECKING:
+    from gridjit.runtime.devices.cuda.device import CudaDevice
+    from gridjit.runtime.devices.cuda.streams import CudaTimeline
+
+# Freed memory that a device's pool keeps for the next allocation.
+KEEP_BYTES = 64 << 20
+
+
+class CudaSpace:
+    """One GPU's memory.
+
+    What is allocated in a stream is freed in that stream's order; in the default stream, after all blocking streams.
+    """
+
+    def __init__(self, device: CudaDevice) -> None:
+        self._device = device
+        self.device = device.ordinal
+        # Frees that had to wait: they would have broken a capture that was under way.
+        self._waiting: deque[tuple[int, int]] = deque()
+
+    @property
+    def driver(self) -> Driver:
+        """The device's driver."""
+        return self._device.driver
+
+    @property
+    def timeline(self) -> CudaTimeline:
+        """The device's streams and events."""
+        return self._device.timeline
+
+    @functools.cached_property
+    def pool(self) -> int:
+        """The handle of the device's pool; 0 if it has none."""
+        if not self._device.attribute("MEMORY_POOLS_SUPPORTED"):
+            return 0
+        return self.driver.create_pool(self.device, KEEP_BYTES)
+
+    def allocate(self, size: int, stream: Any) -> Memory:
+        """Return size bytes; raises DriverError if there are not as many, LaunchError while stream is captured."""
+        if size == 0:
+            return Memory(self, 0, 0)
+        handle = stream_handle(stream)
+        with self._device.current:
+            if self.driver.stream_capturing(handle):
+                raise LaunchError("an array cannot be made while a stream is captured: make it before")
+            self._free_waiting()
+            address = self._allocate(size, handle)
+        # A stream that is only a number may be gone by the time the memory is freed.
+        lasting = handle if handle <= 2 or not isinstance(stream, int) else 0
+        return Memory(self, address, size, owner=stream, free=functools.partial(self._free, address, lasting, stream))
+
+    def _allocate(self, size: int, handle: int) -> int:
+        try:
+            return self._take(size, handle)
+        except DriverError as error:
+            if error.name != "CUDA_ERROR_OUT_OF_MEMORY" or not self.pool:
+                raise
+        self.timeline.synchronize_all()
+        self.driver.trim_pool(self.pool)
+        return self._take(size, handle)
+
+    def _take(self, size: int, handle: int) -> int:
+        return self.driver.allocate_from_pool(size, self.pool, handle) if self.pool else self.driver.allocate(size)
+
+    def _free(self, address: int, handle: int, stream: Any) -> None:
+        """Free memory; called by the garbage collector, at any time in any thread, so it takes no lock."""
+        if isinstance(stream, Stream) and not stream.alive:
+            handle = 0
+        try:
+            with self._device.current:
+                if self.driver.stream_capturing(handle):
+                    self._waiting.append((address, handle))
+                else:
+                    self._give(address, handle)
+        except DriverError:
+            pass  # the context is lost, and the memory with it
+
+    def _give(self, address: int, handle: int) -> None:
+        if self.pool:
+            self.driver.free_in_stream(address, handle)
+        else:
+            self.driver.free(address)
+
+    def _free_waiting(self) -> None:
+        for _ in range(len(self._waiting)):
+            try:
+                address, handle = self._waiting.popleft()
+            except IndexError:
+                return
+            self._free(address, handle, None)
+
+    def write(self, ghost: Array, values: Array, stream: Any) -> None:
+        """Copy host values into ghost; page-locked values must not change until stream has got there."""
+        turn = straightening(ghost)
+        turned = turn.of(values)
+        block = np.ascontiguousarray(turned)
+        if block is not turned:
+            self._refuse_capture(stream)
+        self._copy(plan(turn.of(ghost), address_of(block), outward=False), stream)
+
+    def read(self, ghost: Array, values: Array, stream: Any) -> None:
+        """Copy ghost into host values; page-locked values are there when stream has got there."""
+        # What is repeated by a stride of 0 is copied once.
+        once = without_repeats(ghost)
+        turn = straightening(once)
+        strided, turned = turn.of(once), turn.of(values)
+        if turned.shape == strided.shape and turned.flags.c_contiguous:
+            self._copy(plan(strided, address_of(turned), outward=True), stream)
+            return
+        self._refuse_capture(stream)
+        block = np.empty(strided.shape, strided.dtype)
+        self._copy(plan(strided, address_of(block), outward=True), stream)
+        self.timeline.synchronize(stream_handle(stream))
+        np.copyto(turned, block)
+
+    def _refuse_capture(self, stream: Any) -> None:
+        """A copy through a temporary cannot be repeated when a captured graph runs."""
+        if self.timeline.capturing(stream_handle(stream)):
+            raise LaunchError("this copy needs a temporary array, which a graph cannot have: copy contiguous arrays")
+
+    def copy(self, destination: Array, source: Array, stream: Any) -> None:
+        """Copy between two ghosts on the device; through the host if they are laid out differently."""
+        same = destination.strides == source.strides
+        turn = straightening(destination)
+        strided = turn.of(destination)
+        if same and strided.flags.c_contiguous:
+            self._copy(plan(strided, address_of(turn.of(source)), outward=False), stream)
+            return
+        values = np.empty(source.shape, source.dtype)
+        self.read(source, values, stream)
+        self.write(destination, values, stream)
+
+    def _copy(self, copies: list[Rows], stream: Any) -> None:
+        handle = stream_handle(stream)
+        with self._device.current:
+            for rows in copies:
+                if rows.height == 1:
+                    self.driver.copy(rows.destination, rows.source, rows.width, handle or None)
+                else:
+                    self.driver.copy_rows(rows, handle or None)
+
+    def pinned(self, size: int, *, mapped: bool = False) -> Memory:
+        """Return size bytes of page-locked host memory."""
+        with self._device.current:
+            address = self.driver.allocate_host(max(size, 1), mapped=mapped)
+        return Memory(self, address, size, free=functools.partial(self._free_pinned, address))
+
+    def _free_pinned(self, address: int) -> None:
+        try:
+            with self._device.current:
+                self.driver.free_host(address)
+        except DriverError:
+            pass  # the context is lost, and the memory with it

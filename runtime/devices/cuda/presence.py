@@ -1,0 +1,42 @@
+"""presence: whether a CUDA driver and a device answer, found out without importing any bindings."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+
+_LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+
+
+@functools.cache
+def device_count() -> int:
+    """Return how many CUDA devices this process can use; 0 without a driver."""
+    return not why_not() and _devices(_library())
+
+
+@functools.cache
+def why_not() -> str:
+    """Return why there is no CUDA device to use, in words; "" if there is one."""
+    try:
+        library = _library()
+    except OSError:
+        return f"there is no CUDA driver ({_LIBRARY} was not found)"
+    if code := library.cuInit(0):
+        return f"the CUDA driver does not start: {_name(library, code)}"
+    return "" if _devices(library) else "the CUDA driver sees no device (is CUDA_VISIBLE_DEVICES set?)"
+
+
+def _library() -> ctypes.CDLL:
+    return ctypes.CDLL(_LIBRARY)
+
+
+def _devices(library: ctypes.CDLL) -> int:
+    count = ctypes.c_int(0)
+    return 0 if library.cuDeviceGetCount(ctypes.byref(count)) else count.value
+
+
+def _name(library: ctypes.CDLL, code: int) -> str:
+    text = ctypes.c_char_p()
+    library.cuGetErrorName(code, ctypes.byref(text))
+    return text.value.decode() if text.value else f"error {code}"

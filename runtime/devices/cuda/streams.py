@@ -1,0 +1,110 @@
+"""CudaTimeline: a device's streams and events, as runtime/streams.py uses them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from gridjit.runtime.devices.cuda.driver import Driver
+from gridjit.runtime.devices.cuda.errors import DriverError, KernelError
+from gridjit.runtime.devices.cuda.last import last_launches
+
+if TYPE_CHECKING:
+    from gridjit.runtime.devices.cuda.device import CudaDevice
+
+
+class CudaTimeline:
+    """Streams and events of one device. Handles are the driver's, as ints."""
+
+    def __init__(self, device: CudaDevice) -> None:
+        self.device = device
+
+    @property
+    def driver(self) -> Driver:
+        """The device's driver."""
+        return self.device.driver
+
+    @property
+    def epoch(self) -> int:
+        """A number that changes when the context is reset, and with it all handles die."""
+        return self.device.context_id
+
+    def create_stream(self, priority: int = 0, *, nonblocking: bool = False) -> int:
+        """Return a new stream."""
+        with self.device.current:
+            return self.driver.create_stream(priority, nonblocking=nonblocking)
+
+    def create_event(self, *, timing: bool = True) -> int:
+        """Return a new event."""
+        with self.device.current:
+            return self.driver.create_event(timing=timing)
+
+    def destroy_stream(self, stream: int) -> None:
+        """Destroy a stream; one that the context took along is gone already."""
+        _quietly(self.driver.destroy_stream, stream)
+
+    def destroy_event(self, event: int) -> None:
+        """Destroy an event; one that the context took along is gone already."""
+        _quietly(self.driver.destroy_event, event)
+
+    def synchronize(self, stream: int) -> None:
+        """Wait for a stream; raises KernelError naming the kernel that was launched last in it."""
+        with self.device.current:
+            _attributed(self.driver.synchronize_stream, stream, stream)
+
+    def synchronize_all(self) -> None:
+        """Wait for the device; raises KernelError naming the kernels that were launched last."""
+        with self.device.current:
+            try:
+                self.driver.synchronize()
+            except KernelError as error:
+                raise _named(error, last_launches.of(None)) from None
+
+    def done(self, stream: int) -> bool:
+        """Return whether a stream has no work left."""
+        with self.device.current:
+            return _attributed(self.driver.stream_done, stream, stream)
+
+    def wait(self, stream: int, event: int) -> None:
+        """Make what comes next in stream wait for event."""
+        with self.device.current:
+            self.driver.wait_event(stream, event)
+
+    def capturing(self, stream: int) -> bool:
+        """Return whether work in stream is being captured."""
+        with self.device.current:
+            return self.driver.stream_capturing(stream)
+
+    def record(self, event: int, stream: int) -> None:
+        """Note in event what stream has been given so far."""
+        with self.device.current:
+            self.driver.record_event(event, stream)
+
+    def synchronize_event(self, event: int) -> None:
+        """Wait for the work noted in event."""
+        _attributed(self.driver.synchronize_event, event, None)
+
+    def event_done(self, event: int) -> bool:
+        """Return whether the work noted in event is done."""
+        return _attributed(self.driver.event_done, event, None)
+
+    def elapsed_ms(self, start: int, end: int) -> float:
+        """Return the milliseconds between two events."""
+        return self.driver.elapsed_ms(start, end)
+
+
+def _attributed(call: Callable[[int], bool | None], handle: int, stream: int | None) -> bool:
+    try:
+        return bool(call(handle))
+    except KernelError as error:
+        raise _named(error, last_launches.of(stream)) from None
+
+
+def _named(error: KernelError, launched: str) -> KernelError:
+    return KernelError(f"{error}; launched last: {launched}" if launched else str(error), error.name)
+
+
+def _quietly(call: Callable[[int], None], handle: int) -> None:
+    with contextlib.suppress(DriverError):
+        call(handle)

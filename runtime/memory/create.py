@@ -1,0 +1,154 @@
+"""create: new device arrays, and those of others as ours, in the current device's memory unless told another."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gridjit.compiler.errors import ArgumentError
+from gridjit.runtime.memory.device_array import DeviceArray, ghost_of
+from gridjit.runtime.memory.space import Memory, Space, current_space
+from gridjit.runtime.memory.transfer import Array
+
+Shape = int | Sequence[int]
+
+
+def to_device(
+    obj: Any, stream: Any = 0, copy: bool = True, to: DeviceArray | None = None, *, space: Space | None = None
+) -> DeviceArray:
+    """Return obj (a NumPy array, or anything NumPy makes one of) as an array on the device.
+
+    stream: the order to copy in. copy: whether to copy the items, or only take shape and dtype. to: the array to copy
+    into, instead of a new one. Raises ArgumentError for items that are Python objects.
+    """
+    if to is not None:
+        to.copy_to_device(obj, stream)
+        return to
+    if isinstance(obj, DeviceArray):
+        made = device_array_like(obj, stream, space=space)
+        if copy:
+            made.copy_to_device(obj, stream)
+        return made
+    values = np.asarray(obj)
+    made = device_array_like(values, stream, space=space)
+    if copy:
+        made.copy_to_device(values, stream)
+    return made
+
+
+def device_array(
+    shape: Shape,
+    dtype: Any = np.float64,
+    strides: Shape | None = None,
+    order: str = "C",
+    stream: Any = 0,
+    *,
+    space: Space | None = None,
+) -> DeviceArray:
+    """Return a new array on the device, its items not set.
+
+    strides: bytes between items, one for each axis, instead of order ("C" or "F"). stream: the order of the work that
+    it is for: it is usable by what comes later in stream, and freed after what came before.
+    """
+    dims, item = _dims(shape), _dtype(dtype)
+    steps = strides_of(dims, item.itemsize, order) if strides is None else _dims(strides)
+    if len(steps) != len(dims):
+        raise ArgumentError(f"device_array: strides {steps} do not go with shape {dims}")
+    low, high = extent(dims, steps, item.itemsize)
+    memory = (space or current_space()).allocate(high - low, stream)
+    return DeviceArray(memory, ghost_of(memory.address, memory.size, dims, item, steps, -low), stream)
+
+
+def device_array_like(ary: Any, stream: Any = 0, *, space: Space | None = None) -> DeviceArray:
+    """Return a new array on the device with the shape, dtype and order of axes of ary, its items not set and dense."""
+    steps = dense_strides(ary.shape, ary.strides, ary.dtype.itemsize)
+    return device_array(ary.shape, ary.dtype, steps, stream=stream, space=space)
+
+
+def pinned_array(
+    shape: Shape, dtype: Any = np.float64, strides: Shape | None = None, order: str = "C", *, space: Space | None = None
+) -> Array:
+    """Return a NumPy array in page-locked host memory, which the device copies from and to by itself."""
+    dims, item = _dims(shape), _dtype(dtype)
+    steps = strides_of(dims, item.itemsize, order) if strides is None else _dims(strides)
+    low, high = extent(dims, steps, item.itemsize)
+    memory = (space or current_space()).pinned(high - low)
+    return _numpy_over(memory, dims, item, steps, -low)
+
+
+def as_device_array(obj: Any, *, space: Space | None = None) -> DeviceArray:
+    """Return obj, which has __cuda_array_interface__, as a DeviceArray over the same memory; obj is kept alive.
+
+    What was in obj's stream is ordered before what comes next in the default stream.
+    """
+    if isinstance(obj, DeviceArray):
+        return obj
+    interface = getattr(obj, "__cuda_array_interface__", None)
+    if interface is None:
+        raise ArgumentError(f"a {type(obj).__module__}.{type(obj).__qualname__} has no __cuda_array_interface__")
+    if interface.get("mask") is not None:
+        raise ArgumentError("masked arrays cannot be used on the device")
+    here = space or current_space()
+    item = np.dtype(
+        interface["descr"] if interface["typestr"][1] == "V" and "descr" in interface else interface["typestr"]
+    )
+    dims = tuple(interface["shape"])
+    steps = interface.get("strides") or strides_of(dims, item.itemsize, "C")
+    low, high = extent(dims, steps, item.itemsize)
+    address, readonly = interface["data"]
+    memory = Memory(here, address + low, high - low, owner=obj)
+    ghost = ghost_of(memory.address, memory.size, dims, item, steps, -low)
+    ghost.flags.writeable = not readonly
+    if (stream := interface.get("stream")) is not None and interface.get("version", 0) >= 3:
+        here.timeline.synchronize(stream)
+    return DeviceArray(memory, ghost)
+
+
+def strides_of(shape: Sequence[int], itemsize: int, order: str) -> tuple[int, ...]:
+    """Return the strides, in bytes, of a dense array in "C" or "F" order."""
+    if order not in ("C", "F"):
+        raise ArgumentError(f"order={order!r}: 'C' or 'F'")
+    return dense_strides(shape, range(len(shape), 0, -1) if order == "C" else range(len(shape)), itemsize)
+
+
+def dense_strides(shape: Sequence[int], like: Sequence[int], itemsize: int) -> tuple[int, ...]:
+    """Return dense strides whose axes are in the order of the strides like, the largest outermost."""
+    strides, step = [0] * len(shape), itemsize
+    for axis in sorted(range(len(shape)), key=lambda axis: (abs(like[axis]), -axis)):
+        strides[axis] = step
+        step *= max(shape[axis], 1)
+    return tuple(strides)
+
+
+def extent(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple[int, int]:
+    """Return where an array's memory begins and ends, in bytes from its first item; (0, 0) if it has none."""
+    if 0 in shape:
+        return (0, 0)
+    reach = [(count - 1) * stride for count, stride in zip(shape, strides, strict=True)]
+    return (sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach) + itemsize)
+
+
+def _dims(shape: Shape) -> tuple[int, ...]:
+    return tuple(int(n) for n in shape) if isinstance(shape, Sequence) else (int(shape),)
+
+
+def _dtype(dtype: Any) -> np.dtype[Any]:
+    item: np.dtype[Any] = np.dtype(dtype)
+    if item.hasobject:
+        raise ArgumentError(f"items of {item} are Python objects, which a device cannot hold")
+    return item
+
+
+def _numpy_over(
+    memory: Memory, shape: tuple[int, ...], dtype: np.dtype[Any], strides: Sequence[int], offset: int
+) -> Array:
+    """Return a NumPy array over host memory that keeps it alive."""
+    if not memory.size:
+        return np.ndarray(shape, dtype)
+    kind: Any = type("PinnedMemory", (ctypes.c_char * memory.size,), {})
+    block = kind.from_address(memory.address)
+    block.memory = memory  # the array keeps the block, and the block the memory
+    return np.ndarray(shape, dtype, buffer=block, offset=offset, strides=strides)

@@ -1,0 +1,333 @@
+"""DeviceArray: an array in a device's memory, with NumPy's shape, strides (in bytes) and dtype.
+
+Its layout is a ghost: a NumPy array over the device's addresses, which does the arithmetic of slicing and reshaping
+and is never read here; only its Space knows how.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Iterator, Sequence
+from typing import Any, SupportsIndex
+
+import numpy as np
+
+from gridjit.compiler.errors import ArgumentError
+from gridjit.runtime.memory.space import Memory, Space
+from gridjit.runtime.memory.transfer import Array, address_of, overlaps_itself
+from gridjit.runtime.streams import LEGACY, stream_handle
+
+# (dtype, ndim, layout, writable, aligned, device): equal kinds are one object, so that identity tells them apart.
+Kind = tuple[np.dtype[Any], int, str, bool, bool, int | None]
+_kinds: dict[Kind, Kind] = {}
+_NUMPY_CAN_REFUSE = tuple(map(int, np.__version__.split(".")[:2])) >= (2, 1)
+
+
+class DeviceArray:
+    """An array on the device: pass it to kernels, copy it to and from the host, take views of it.
+
+    Made by to_device, device_array and device_array_like. Views share memory; it is freed with the last of them.
+    """
+
+    # _parameters: the packed launch parameters, read by machine code; _kind: tells it which code fits.
+    __slots__ = ("__weakref__", "_ghost", "_kind", "_memory", "_parameters", "stream")
+
+    def __init__(self, memory: Memory, ghost: Array, stream: Any = 0) -> None:
+        self._memory = memory
+        self._ghost = ghost
+        self._parameters = _descriptor(ghost)
+        self._kind = _kind(ghost, memory.device)
+        self.stream = stream
+
+    # -- layout ------------------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Items along each axis."""
+        shape: tuple[int, ...] = self._ghost.shape
+        return shape
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes from one item to the next along each axis."""
+        return self._ghost.strides
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of an item."""
+        dtype: np.dtype[Any] = self._ghost.dtype
+        return dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self._ghost.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of items."""
+        return self._ghost.size
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an item."""
+        return self._ghost.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all items."""
+        return self._ghost.nbytes
+
+    @property
+    def data(self) -> int:
+        """The address of the first item, on the device."""
+        return address_of(self._ghost)
+
+    @property
+    def device(self) -> int | None:
+        """The number of the GPU it is on; None on the host."""
+        return self._memory.device
+
+    @property
+    def space(self) -> Space:
+        """The memory that it is in."""
+        return self._memory.space
+
+    @property
+    def flags(self) -> dict[str, bool]:
+        """C_CONTIGUOUS, F_CONTIGUOUS and WRITEABLE, as NumPy means them."""
+        flags = self._ghost.flags
+        return {name: flags[name] for name in ("C_CONTIGUOUS", "F_CONTIGUOUS", "WRITEABLE")}
+
+    def is_c_contiguous(self) -> bool:
+        """Return whether the items lie in C order without gaps."""
+        return self._ghost.flags.c_contiguous
+
+    def is_f_contiguous(self) -> bool:
+        """Return whether the items lie in Fortran order without gaps."""
+        return self._ghost.flags.f_contiguous
+
+    def __len__(self) -> int:
+        return len(self._ghost)
+
+    def __repr__(self) -> str:
+        place = "host" if self.device is None else f"device {self.device}"
+        return f"<gridjit array {self.dtype}{list(self.shape)} on {place} at 0x{self.data:x}>"
+
+    # -- copies ------------------------------------------------------------------------------------------------------
+
+    def copy_to_host(self, ary: Array | None = None, stream: Any = None) -> Array:
+        """Return the items as a NumPy array: ary if it is given (same shape and dtype), else a new one.
+
+        stream: the order to copy in (default: the array's own). A copy into a page-locked ary in a stream is only
+        there after the stream was synchronized; any other is there on return.
+        """
+        out = self._empty() if ary is None else ary
+        self._check_fits(out, "copy_to_host")
+        if not out.flags.writeable:
+            raise ArgumentError("copy_to_host: the array to copy into is read-only")
+        self.space.read(self._ghost, out, self._in(stream))
+        return out
+
+    def _empty(self) -> Array:
+        flags = self._ghost.flags
+        return np.empty(self.shape, self.dtype, order="F" if flags.f_contiguous and not flags.c_contiguous else "C")
+
+    def copy_to_device(self, ary: Any, stream: Any = None) -> None:
+        """Copy ary (a NumPy array, anything NumPy makes one of, or a DeviceArray) into this array."""
+        self._check_writable("copy_to_device")
+        if isinstance(ary, DeviceArray):
+            self._copy_from(ary, self._in(stream))
+            return
+        values = np.asarray(ary)
+        self._check_fits(values, "copy_to_device")
+        self.space.write(self._ghost, values, self._in(stream))
+
+    def _copy_from(self, source: DeviceArray, stream: Any) -> None:
+        self._check_fits(source._ghost, "copy_to_device")
+        if source.space is self.space:
+            self.space.copy(self._ghost, source._ghost, stream)
+        else:
+            self.space.write(self._ghost, source.copy_to_host(), stream)
+
+    def _check_fits(self, other: Array, verb: str) -> None:
+        if other.shape != self.shape or other.dtype != self.dtype:
+            raise ArgumentError(
+                f"{verb}: the array here is {self.dtype}{list(self.shape)}, the other {other.dtype}{list(other.shape)}"
+            )
+
+    def _check_writable(self, verb: str) -> None:
+        if not self._ghost.flags.writeable:
+            raise ArgumentError(f"{verb}: the array on the device is read-only")
+        if overlaps_itself(self._ghost):
+            raise ArgumentError(f"{verb}: items of the array on the device share memory (strides {self.strides})")
+
+    def _in(self, stream: Any) -> Any:
+        return self.stream if stream is None else stream
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """Return the items as a NumPy array: always a copy."""
+        if copy is False:
+            raise ValueError("an array on the device cannot become a NumPy array without a copy")
+        values = self.copy_to_host()
+        return values if dtype is None else values.astype(dtype, copy=False)
+
+    # -- views -------------------------------------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return a view (ints, slices, None, ..., field names), or one item if there is an int for each axis."""
+        view = self._viewed(self._ghost[_view_key(key)])
+        if view.ndim == 0 and _is_full_index(key, self.ndim):
+            return view.copy_to_host()[()]
+        return view
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Copy value, a number, host array or DeviceArray, into the items that key names."""
+        view = self._viewed(self._ghost[_view_key(key)])
+        if isinstance(value, DeviceArray):
+            view.copy_to_device(value)
+        else:
+            view.copy_to_device(np.broadcast_to(np.asarray(value).astype(self.dtype, copy=False), view.shape))
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[index] for index in range(len(self)))
+
+    @property
+    def T(self) -> DeviceArray:  # noqa: N802
+        """The view with the axes reversed."""
+        return self._viewed(self._ghost.T)
+
+    def transpose(self, *axes: Any) -> DeviceArray:
+        """Return the view with its axes in another order."""
+        return self._viewed(self._ghost.transpose(*axes))
+
+    def squeeze(self, axis: int | tuple[int, ...] | None = None) -> DeviceArray:
+        """Return the view without axes of length 1."""
+        return self._viewed(self._ghost.squeeze(axis))
+
+    def view(self, dtype: Any) -> DeviceArray:
+        """Return the same bytes as items of another type."""
+        return self._viewed(self._ghost.view(dtype))
+
+    def reshape(self, *shape: Any, order: str = "C") -> DeviceArray:
+        """Return the view with another shape; raises ValueError if that would need a copy."""
+        wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
+        if order not in ("C", "F"):
+            raise ValueError(f"reshape(order={order!r}): 'C' or 'F'")
+        if order == "F":
+            return self._viewed(_reshaped(self._ghost.T, tuple(wanted)[::-1]).T)
+        return self._viewed(_reshaped(self._ghost, tuple(wanted)))
+
+    def ravel(self, order: str = "C") -> DeviceArray:
+        """Return the view with one axis; raises ValueError if that would need a copy."""
+        return self.reshape(-1, order=order)
+
+    def split(self, section: int, stream: Any = None) -> Iterator[DeviceArray]:
+        """Yield views of section items each (the last may be shorter) of a 1-D array."""
+        if self.ndim != 1:
+            raise ValueError(f"split: the array has {self.ndim} axes; it must have 1")
+        for start in range(0, self.size, section):
+            yield self[start : start + section].bind(self._in(stream))
+
+    def bind(self, stream: Any) -> DeviceArray:
+        """Return the array with another stream to copy in."""
+        return DeviceArray(self._memory, self._ghost, stream)
+
+    def _viewed(self, ghost: Array) -> DeviceArray:
+        return DeviceArray(self._memory, ghost, self.stream)
+
+    # -- protocols ---------------------------------------------------------------------------------------------------
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Version 3 of the CUDA array interface; AttributeError on the host."""
+        if self.device is None:
+            raise AttributeError("an array on the host has no __cuda_array_interface__; use copy_to_host()")
+        return {
+            "shape": self.shape,
+            "strides": None if self.is_c_contiguous() else self.strides,
+            "typestr": self.dtype.str,
+            "descr": self.dtype.descr,
+            "data": (self.data if self.size else 0, not self._ghost.flags.writeable),
+            "stream": stream_handle(self.stream) or LEGACY,
+            "version": 3,
+        }
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return DLPack's (device type, number): CUDA is 2, the host 1."""
+        return (1, 0) if self.device is None else (2, self.device)
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """Return a DLPack capsule over the same memory; work in the array's stream comes before stream's."""
+        from gridjit.runtime.memory.dlpack import export
+
+        return export(self, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+
+    def __reduce__(self) -> Any:
+        raise TypeError("an array on the device cannot be pickled; pickle copy_to_host()")
+
+
+def ghost_of(
+    address: int, size: int, shape: tuple[int, ...], dtype: np.dtype[Any], strides: Sequence[int], offset: int
+) -> Array:
+    """Return a NumPy array over size bytes at address, which need not be readable; offset: where its first item is."""
+    if not size:
+        return np.ndarray(shape, dtype)
+    kind: Any = ctypes.c_char * size
+    return np.ndarray(shape, dtype, buffer=kind.from_address(address), offset=offset, strides=strides)
+
+
+def _descriptor(ghost: Array) -> bytes:
+    """Return the launch parameters of an array, as numba lays it out."""
+    ndim = ghost.ndim
+    return struct.pack(
+        f"@PPqqP{2 * ndim}q", 0, 0, ghost.size, ghost.itemsize, address_of(ghost), *ghost.shape, *ghost.strides
+    )
+
+
+def _kind(ghost: Array, device: int | None) -> Kind:
+    flags = ghost.flags
+    layout = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
+    kind = (ghost.dtype, ghost.ndim, layout, flags.writeable, flags.aligned, device)
+    return _kinds.setdefault(kind, kind)
+
+
+def _view_key(key: Any) -> Any:
+    """Return key, made to always give a view; raises TypeError for what would need a copy."""
+    if isinstance(key, str):
+        return key
+    parts = key if isinstance(key, tuple) else (key,)
+    for part in parts:
+        if isinstance(part, bool | np.bool_) or not (
+            part is None or part is Ellipsis or isinstance(part, slice | SupportsIndex)
+        ):
+            raise TypeError(f"index {part!r}: arrays on the device take integers, slices, None and ...")
+        if isinstance(part, np.ndarray | DeviceArray):
+            raise TypeError("arrays on the device cannot be indexed with arrays; copy_to_host() first")
+    return parts if Ellipsis in parts else (*parts, ...)
+
+
+def _is_full_index(key: Any, ndim: int) -> bool:
+    parts = key if isinstance(key, tuple) else (key,)
+    return not isinstance(key, str) and len(parts) == ndim and all(isinstance(part, SupportsIndex) for part in parts)
+
+
+def _reshaped(ghost: Array, shape: tuple[int, ...]) -> Array:
+    try:
+        if _NUMPY_CAN_REFUSE:
+            return ghost.reshape(shape, copy=False)
+        view = ghost.view()
+        view.shape = shape
+        return view
+    except (ValueError, AttributeError) as error:
+        raise ValueError(
+            f"shape {ghost.shape} with strides {ghost.strides} does not become {shape} without a copy: {error}"
+        ) from None

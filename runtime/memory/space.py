@@ -1,0 +1,112 @@
+"""Space: a device's memory. The host's is defined here, so that the same program runs without a GPU."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from gridjit.runtime.memory.transfer import Array, address_of
+from gridjit.runtime.streams import HOST, Timeline
+
+
+class Memory:
+    """A piece of memory: freed when the last array over it goes, or owned by someone else who is kept alive.
+
+    device: the number of the GPU that it is on; None on the host.
+    """
+
+    __slots__ = ("__weakref__", "_free", "address", "owner", "size", "space")
+
+    def __init__(
+        self, space: Space, address: int, size: int, *, owner: Any = None, free: Callable[[], None] | None = None
+    ) -> None:
+        self.space = space
+        self.address = address
+        self.size = size
+        self.owner = owner
+        self._free = None if free is None else weakref.finalize(self, free)
+        if self._free is not None:
+            self._free.atexit = False  # at exit the process's end frees it, when the driver may be gone already
+
+    @property
+    def device(self) -> int | None:
+        """The number of the GPU that the memory is on; None on the host."""
+        return self.space.device
+
+
+class Space(Protocol):
+    """A device's memory. A ghost is a NumPy array with the device's addresses, which only the space can read."""
+
+    @property
+    def device(self) -> int | None:
+        """The number of the GPU; None for the host."""
+        ...
+
+    @property
+    def timeline(self) -> Timeline:
+        """The device's streams and events."""
+        ...
+
+    def allocate(self, size: int, stream: Any) -> Memory:
+        """Return size bytes, for use by what comes later in stream."""
+        ...
+
+    def write(self, ghost: Array, values: Array, stream: Any) -> None:
+        """Copy host values of the same shape and type into ghost."""
+        ...
+
+    def read(self, ghost: Array, values: Array, stream: Any) -> None:
+        """Copy ghost into a host array of the same shape and type."""
+        ...
+
+    def copy(self, destination: Array, source: Array, stream: Any) -> None:
+        """Copy one ghost into another of the same shape and type, both in this space."""
+        ...
+
+    def pinned(self, size: int, *, mapped: bool = False) -> Memory:
+        """Return size bytes of host memory that the device copies from and to by itself."""
+        ...
+
+
+class HostSpace:
+    """The host's own memory: a ghost here is an array that can be read."""
+
+    device = None
+    timeline: Timeline = HOST
+
+    def allocate(self, size: int, stream: Any) -> Memory:
+        """Return size bytes."""
+        # A little more, so that the address can be what CUDA's would be: a multiple of 256.
+        block = np.empty(size + 256, np.uint8)
+        return Memory(self, -(-address_of(block) // 256) * 256, size, owner=block)
+
+    def write(self, ghost: Array, values: Array, stream: Any) -> None:
+        """Copy values into ghost."""
+        np.copyto(ghost, values)
+
+    def read(self, ghost: Array, values: Array, stream: Any) -> None:
+        """Copy ghost into values."""
+        np.copyto(values, ghost)
+
+    def copy(self, destination: Array, source: Array, stream: Any) -> None:
+        """Copy source into destination."""
+        np.copyto(destination, source)
+
+    def pinned(self, size: int, *, mapped: bool = False) -> Memory:
+        """Return size bytes: all host memory is as near as the host can have it."""
+        return self.allocate(size, 0)
+
+
+HOST_SPACE = HostSpace()
+
+
+def current_space() -> Space:
+    """Return the memory of the device that kernels of this thread run on."""
+    from gridjit.runtime.session import session
+
+    device: Any = session().device(None)
+    space: Space = getattr(device, "space", HOST_SPACE)
+    return space

@@ -1,0 +1,216 @@
+"""A stand-in for the driver: it records every call, keeps "device" memory on the host, and fails when told to."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.footprint import Effects, Footprint
+from gridjit.compiler.targets.base import ExceptionEntry, Target
+from gridjit.runtime.devices.cuda.device import CudaDevice
+from gridjit.runtime.devices.cuda.driver import Driver
+
+CONTEXT = 0xC0
+ATTRIBUTES = {
+    "COMPUTE_CAPABILITY_MAJOR": 9,
+    "COMPUTE_CAPABILITY_MINOR": 0,
+    "MULTIPROCESSOR_COUNT": 132,
+    "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": 232448,
+    "MEMORY_POOLS_SUPPORTED": 1,
+}
+KERNEL_ATTRIBUTES = {
+    "NUM_REGS": 40,
+    "SHARED_SIZE_BYTES": 1024,
+    "LOCAL_SIZE_BYTES": 0,
+    "CONST_SIZE_BYTES": 0,
+    "MAX_THREADS_PER_BLOCK": 1024,
+}
+
+
+class StandIn:
+    """cuda.bindings.driver's functions, as far as gridjit calls them; its types are the real ones."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, tuple[Any, ...]]] = []
+        self.failures: dict[str, str] = {}
+        self.context = 0
+        self.epoch = 1
+        self.capturing: set[int] = set()
+        self.memory: dict[int, np.ndarray] = {}
+        self.globals: dict[bytes, ctypes.c_int32] = {}
+        self.packed: list[bytes] = []
+        self.attributes = dict(ATTRIBUTES)
+        self._next = 0x100
+
+    def __getattr__(self, name: str) -> Any:
+        from cuda.bindings import driver
+
+        if not name.startswith("cu") or not name[2].isupper():
+            return getattr(driver, name)
+        known = self._functions.get(name)
+        if known is None:
+            raise AttributeError(f"the stand-in has no {name}")
+
+        def recorded(*arguments: Any) -> tuple[Any, ...]:
+            self.calls.append((name, arguments))
+            if (failure := self.failures.get(name)) is not None:
+                return (self.code(failure), 0, 0)
+            values = known(self, *arguments)
+            return (self.code("CUDA_SUCCESS"), *(values if isinstance(values, tuple) else (values,)))
+
+        return recorded
+
+    def code(self, name: str) -> Any:
+        return getattr(self.CUresult, name)
+
+    def called(self, name: str) -> list[tuple[Any, ...]]:
+        """Return the arguments of each call of a function."""
+        return [arguments for called, arguments in self.calls if called == name]
+
+    def handle(self) -> int:
+        self._next += 16
+        return self._next
+
+    def allocate(self, size: int) -> int:
+        block = np.full(size + 256, 0xAA, np.uint8)
+        address = -(-block.__array_interface__["data"][0] // 256) * 256
+        self.memory[address] = block
+        return address
+
+    def free(self, address: int) -> tuple[()]:
+        del self.memory[int(address)]
+        return ()
+
+    def set_context(self, context: int) -> tuple[()]:
+        self.context = int(context)
+        return ()
+
+    def launch(self, *arguments: Any) -> tuple[()]:
+        extra = arguments[-1]
+        if extra:
+            at = (ctypes.c_size_t * 5).from_address(extra)
+            assert (at[0], at[2], at[4]) == (1, 2, 0)
+            self.packed.append(ctypes.string_at(at[1], ctypes.c_size_t.from_address(at[3]).value))
+        else:
+            self.packed.append(b"")
+        return ()
+
+    def copy(self, destination: Any, source: Any, size: int, stream: Any = None) -> tuple[()]:
+        ctypes.memmove(int(destination), int(source), size)
+        return ()
+
+    def copy_2d(self, copy: Any, stream: Any = None) -> tuple[()]:
+        assert copy.srcPitch >= copy.WidthInBytes and copy.dstPitch >= copy.WidthInBytes
+        for row in range(copy.Height):
+            source = int(copy.srcDevice) + row * copy.srcPitch
+            ctypes.memmove(int(copy.dstDevice) + row * copy.dstPitch, source, copy.WidthInBytes)
+        return ()
+
+    def global_variable(self, library: int, name: bytes) -> tuple[int, int]:
+        return (ctypes.addressof(self.globals[name]), 4)
+
+    def fill(self, address: int, value: int, count: int, stream: int) -> tuple[()]:
+        for index in range(count):
+            ctypes.c_uint32.from_address(address + 4 * index).value = value
+        return ()
+
+    _functions: dict[str, Callable[..., Any]] = {
+        "cuGetErrorString": lambda self, code: b"what the driver says",
+        "cuInit": lambda self, flags: (),
+        "cuDriverGetVersion": lambda self: 13000,
+        "cuGetProcAddress": lambda self, name, version, flags: (0xADD2E55, 0),
+        "cuDeviceGetCount": lambda self: 2,
+        "cuDeviceGet": lambda self, ordinal: ordinal,
+        "cuDeviceGetName": lambda self, length, device: b"Stand-in\0\0",
+        "cuDeviceGetAttribute": lambda self, name, device: self.attributes[
+            name.name.removeprefix("CU_DEVICE_ATTRIBUTE_")
+        ],
+        "cuCtxGetCurrent": lambda self: self.context,
+        "cuCtxGetDevice": lambda self: self.context - CONTEXT,
+        "cuCtxSetCurrent": set_context,
+        "cuCtxGetId": lambda self, context: self.epoch,
+        "cuCtxSynchronize": lambda self: (),
+        "cuDevicePrimaryCtxRetain": lambda self, device: CONTEXT + device,
+        "cuLibraryLoadData": lambda self, *_: self.handle(),
+        "cuLibraryUnload": lambda self, library: (),
+        "cuLibraryGetKernel": lambda self, library, name: self.handle(),
+        "cuLibraryGetGlobal": global_variable,
+        "cuKernelGetAttribute": lambda self, name, kernel, device: KERNEL_ATTRIBUTES[
+            name.name.removeprefix("CU_FUNC_ATTRIBUTE_")
+        ],
+        "cuKernelSetAttribute": lambda self, *_: (),
+        "cuOccupancyMaxPotentialBlockSize": lambda self, *_: (264, 768),
+        "cuOccupancyMaxActiveBlocksPerMultiprocessor": lambda self, *_: 2,
+        "cuLaunchKernel": launch,
+        "cuLaunchKernelEx": launch,
+        "cuStreamCreateWithPriority": lambda self, flags, priority: self.handle(),
+        "cuStreamDestroy": lambda self, stream: (),
+        "cuStreamSynchronize": lambda self, stream: (),
+        "cuStreamQuery": lambda self, stream: (),
+        "cuStreamWaitEvent": lambda self, *_: (),
+        "cuStreamIsCapturing": lambda self, stream: int(stream in self.capturing),
+        "cuEventCreate": lambda self, flags: self.handle(),
+        "cuEventDestroy": lambda self, event: (),
+        "cuEventRecord": lambda self, event, stream: (),
+        "cuEventSynchronize": lambda self, event: (),
+        "cuEventQuery": lambda self, event: (),
+        "cuEventElapsedTime": lambda self, start, end: 1.5,
+        "cuMemPoolCreate": lambda self, properties: self.handle(),
+        "cuMemPoolSetAttribute": lambda self, *_: (),
+        "cuMemPoolTrimTo": lambda self, *_: (),
+        "cuMemAllocFromPoolAsync": lambda self, size, pool, stream: self.allocate(size),
+        "cuMemFreeAsync": lambda self, address, stream: self.free(address),
+        "cuMemAlloc": lambda self, size: self.allocate(size),
+        "cuMemFree": free,
+        "cuMemHostAlloc": lambda self, size, flags: self.allocate(size),
+        "cuMemFreeHost": free,
+        "cuMemcpy": copy,
+        "cuMemcpyAsync": copy,
+        "cuMemcpy2DUnaligned": copy_2d,
+        "cuMemcpy2DAsync": copy_2d,
+        "cuMemsetD32Async": fill,
+    }
+
+
+@pytest.fixture
+def api() -> StandIn:
+    """Return the stand-in that the device below talks to."""
+    pytest.importorskip("cuda.bindings.driver", reason="the driver's types come from cuda.bindings")
+    api = StandIn()
+    api.failures["cuLibraryGetGlobal"] = "CUDA_ERROR_NOT_FOUND"
+    return api
+
+
+@pytest.fixture
+def device(api: StandIn) -> CudaDevice:
+    """Return device 0 of the stand-in."""
+    return CudaDevice(Driver(api), 0)
+
+
+def make_artifact(**changes: Any) -> Artifact:
+    """Return an artifact for the stand-in's architecture."""
+    values: dict[str, Any] = {
+        "target": Target(kind="ptx", arch="sm_90"),
+        "image": b"cubin",
+        "suffix": ".cubin",
+        "entry": "entry",
+        "kernel": "module.saxpy",
+        "signature": "(int64)",
+        "parameters": "@q",
+        "resources": {},
+        "exceptions": {5: ExceptionEntry(module="builtins", qualname="IndexError", arguments=("out of bounds",))},
+        "footprint": Footprint(facts=()),
+        "effects": Effects(),
+    }
+    return Artifact(**values | changes)
+
+
+@pytest.fixture
+def artifact() -> Callable[..., Artifact]:
+    """Return a function that makes artifacts."""
+    return make_artifact
