@@ -89,6 +89,8 @@ def address_of(array: Array) -> int:
 
 def overlaps_itself(ghost: Array) -> bool:
     """Return whether two of an array's items may share memory; exact for what slicing and transposing make."""
+    if not ghost.size:
+        return False
     straight = straightening(ghost).of(ghost)
     reach = straight.itemsize
     for count, stride in sorted(zip(straight.shape, straight.strides, strict=True), key=lambda dim: dim[1]):

@@ -237,7 +237,7 @@ class Driver:
         return float(self.call("cuEventElapsedTime", start, end))
 
     def _ready(self, name: str, handle: int) -> bool:
-        (code,) = getattr(self.api, name)(handle)
+        code, *_ = getattr(self.api, name)(handle)
         if _error_name(code) == "CUDA_ERROR_NOT_READY":
             return False
         if int(code):

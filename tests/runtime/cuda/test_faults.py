@@ -1,0 +1,42 @@
+"""Exceptions of debug kernels: cleared before a launch, raised after it with block and thread."""
+
+from __future__ import annotations
+
+import ctypes
+
+import pytest
+
+from gridjit.compiler.launch_config import LaunchConfig
+
+CONFIG = LaunchConfig.of(8, 128)
+PLACES = {b"tidx": 3, b"tidy": 0, b"tidz": 0, b"ctaidx": 7, b"ctaidy": 1, b"ctaidz": 0}
+
+
+@pytest.fixture
+def debug_kernel(api, device, artifact):
+    del api.failures["cuLibraryGetGlobal"]
+    api.globals = {b"entry__errcode__": ctypes.c_int32(9)}
+    api.globals |= {b"entry__" + name + b"__": ctypes.c_int32(value) for name, value in PLACES.items()}
+    return device.load(artifact())
+
+
+def test_an_exception_of_an_earlier_launch_is_forgotten(debug_kernel):
+    debug_kernel.launch(CONFIG, 0, 0, b"")
+
+
+def test_an_exception_is_raised_with_block_and_thread(api, debug_kernel, monkeypatch):
+    class Failing(type(api)):
+        def launch(self, *arguments):
+            self.globals[b"entry__errcode__"].value = 5
+            return ()
+
+    monkeypatch.setitem(api._functions, "cuLaunchKernel", Failing.launch)
+    with pytest.raises(IndexError, match=r"module.saxpy, block \(7, 1, 0\), thread \(3, 0, 0\): out of bounds"):
+        debug_kernel.launch(CONFIG, 0, 0, b"")
+    assert api.called("cuStreamSynchronize") == [(0,)]
+
+
+def test_kernels_without_such_variables_are_not_waited_for(api, device, artifact):
+    device.load(artifact()).launch(CONFIG, 0, 0, b"")
+    assert not api.called("cuStreamSynchronize")
+    assert not api.called("cuMemsetD32Async")

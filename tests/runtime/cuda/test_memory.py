@@ -1,0 +1,173 @@
+"""Device memory: where it is taken from, when it is given back, and how strided arrays are copied."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+
+import numpy as np
+import pytest
+
+from gridjit.compiler.errors import DeviceError, LaunchError
+from gridjit.runtime.memory.create import as_device_array, device_array, pinned_array, to_device
+from gridjit.runtime.streams import create_stream
+
+CUBE = np.arange(2 * 3 * 4, dtype=np.int32).reshape(2, 3, 4)
+SLICES = [np.s_[:], np.s_[::2], np.s_[::-1], np.s_[1:]]
+
+
+def test_arrays_come_from_a_pool_in_the_order_of_their_stream(api, device):
+    with create_stream(timeline=device.timeline) as stream:
+        made = device_array(5, np.float32, stream=stream, space=device.space)
+        [(size, _, handle)] = api.called("cuMemAllocFromPoolAsync")
+        assert (size, handle) == (20, stream.handle)
+        address = made.data
+        del made
+        gc.collect()
+        assert api.called("cuMemFreeAsync") == [(address, stream.handle)]
+
+
+def test_a_device_without_pools_gives_plain_memory(api, device):
+    api.attributes["MEMORY_POOLS_SUPPORTED"] = 0
+    device_array(5, space=device.space)
+    gc.collect()
+    assert len(api.called("cuMemAlloc")) == len(api.called("cuMemFree")) == 1
+
+
+def test_memory_is_freed_with_the_last_view(api, device):
+    whole = to_device(CUBE, space=device.space)
+    part = whole[0, 1:]
+    del whole
+    gc.collect()
+    assert not api.called("cuMemFreeAsync")
+    assert part.copy_to_host().tolist() == CUBE[0, 1:].tolist()
+    del part
+    gc.collect()
+    assert not api.memory
+
+
+def test_memory_of_a_destroyed_stream_is_freed_in_the_default_stream(api, device):
+    stream = create_stream(timeline=device.timeline)
+    made = device_array(5, stream=stream, space=device.space)
+    stream.close()
+    del made
+    gc.collect()
+    assert [handle for _, handle in api.called("cuMemFreeAsync")] == [0]
+
+
+def test_memory_of_a_numbered_stream_is_freed_in_the_default_stream(api, device):
+    device_array(5, stream=0x99, space=device.space)
+    gc.collect()
+    assert [handle for _, handle in api.called("cuMemFreeAsync")] == [0]
+
+
+def test_nothing_is_freed_during_a_capture_but_after_it(api, device):
+    made = device_array(5, space=device.space)
+    api.capturing.add(0)
+    del made
+    gc.collect()
+    assert not api.called("cuMemFreeAsync")
+    api.capturing.clear()
+    kept = device_array(5, space=device.space)
+    assert len(api.called("cuMemFreeAsync")) == 1
+    del kept
+
+
+def test_making_an_array_during_a_capture_is_refused(api, device):
+    api.capturing.add(0)
+    with pytest.raises(LaunchError, match="make it before"):
+        device_array(5, space=device.space)
+
+
+def test_a_full_device_is_trimmed_before_giving_up(api, device):
+    api.failures["cuMemAllocFromPoolAsync"] = "CUDA_ERROR_OUT_OF_MEMORY"
+    with pytest.raises(DeviceError, match="drop device arrays"):
+        device_array(5, space=device.space)
+    assert len(api.called("cuMemPoolTrimTo")) == 1
+    assert len(api.called("cuMemAllocFromPoolAsync")) == 2
+
+
+@pytest.mark.parametrize("axes", list(itertools.permutations(range(3))))
+@pytest.mark.parametrize("key", list(itertools.product(SLICES, repeat=3))[::3])
+def test_any_view_is_copied_right_both_ways(device, axes, key):
+    there, here = to_device(CUBE, space=device.space), CUBE.copy()
+    view, expected = there.transpose(axes)[key], here.transpose(axes)[key]
+    assert np.array_equal(view.copy_to_host(), expected)
+    view.copy_to_device(-expected)
+    expected[...] = -expected
+    assert np.array_equal(there.copy_to_host(), here)
+
+
+def test_a_repeated_axis_is_read_and_never_written(device):
+    once = to_device(np.arange(3), space=device.space)
+    repeated = type(once)(once._memory, np.lib.stride_tricks.as_strided(once._ghost, (4, 3), (0, 8)))
+    assert repeated.copy_to_host().tolist() == [[0, 1, 2]] * 4
+    with pytest.raises(TypeError, match="share memory"):
+        repeated.copy_to_device(np.zeros((4, 3), np.int64))
+
+
+def test_a_matrix_column_is_one_pitched_copy(api, device):
+    matrix = to_device(np.arange(12.0).reshape(3, 4), space=device.space)
+    assert matrix[:, 1].copy_to_host().tolist() == [1, 5, 9]
+    [(copy,)] = api.called("cuMemcpy2DUnaligned")
+    assert (copy.WidthInBytes, copy.Height, copy.srcPitch, copy.dstPitch) == (8, 3, 32, 8)
+
+
+def test_copies_in_a_stream_are_asynchronous(api, device):
+    stream = create_stream(timeline=device.timeline)
+    made = to_device(np.arange(4), stream, space=device.space)
+    made.copy_to_host()
+    assert [arguments[-1] for arguments in api.called("cuMemcpyAsync")] == [stream.handle] * 2
+    assert not api.called("cuMemcpy")
+
+
+def test_a_copy_that_needs_a_temporary_is_refused_during_a_capture(api, device):
+    made = to_device(CUBE, space=device.space)
+    api.capturing.add(0x50)
+    with pytest.raises(LaunchError, match="temporary"):
+        made.copy_to_host(np.empty((4, 3, 2), np.int32).T, 0x50)
+
+
+def test_page_locked_memory_is_freed_with_the_last_array_over_it(api, device):
+    pinned = pinned_array((3, 4), np.float32, space=device.space)
+    pinned[:] = 5
+    row = pinned[1]
+    del pinned
+    gc.collect()
+    assert row.tolist() == [5] * 4
+    del row
+    gc.collect()
+    assert len(api.called("cuMemFreeHost")) == 1
+
+
+def test_the_array_interface_is_complete_and_understood(device):
+    there = to_device(CUBE, space=device.space)
+    interface = there[:, ::2].__cuda_array_interface__
+    assert interface["shape"] == (2, 2, 4)
+    assert interface["strides"] == (48, 32, 4)
+    assert interface["typestr"] == "<i4"
+    assert (interface["version"], interface["stream"]) == (3, 1)
+    assert there.__cuda_array_interface__["strides"] is None
+    again = as_device_array(Foreign(there[:, ::-1]), space=device.space)
+    assert np.array_equal(again.copy_to_host(), CUBE[:, ::-1])
+
+
+class Foreign:
+    def __init__(self, array):
+        self.array = array
+        self.__cuda_array_interface__ = array.__cuda_array_interface__
+
+
+def test_a_dlpack_consumer_waits_for_the_arrays_stream(api, device):
+    stream = create_stream(timeline=device.timeline)
+    there = to_device(np.arange(4), stream, space=device.space)
+    assert there.__dlpack_device__() == (2, 0)
+    capsule = there.__dlpack__(stream=2)
+    assert [(where) for _, where in api.called("cuEventRecord")] == [stream.handle]
+    assert [where for where, *_ in api.called("cuStreamWaitEvent")] == [2]
+    del capsule
+    there.__dlpack__(stream=-1)
+    there.__dlpack__(stream=stream.handle)
+    assert len(api.called("cuEventRecord")) == 1
+    with pytest.raises(BufferError, match="ambiguous"):
+        there.__dlpack__(stream=0)
