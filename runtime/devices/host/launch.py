@@ -122,18 +122,22 @@ def _share(run: _Run, threads: int, start: int) -> None:
                 run.condition.notify_all()
 
     pool().help(assist, min(threads - 1, -(-(run.blocks - start) // run.chunk) - 1))
-    run.take_chunks(start)
-    with run.condition:
-        # A helper that only comes now finds nothing to do; those at work are waited for.
-        run.open = False
-        run.condition.wait_for(lambda: run.working == 0)
+    try:
+        run.take_chunks(start)
+    finally:
+        # Also after an interrupt: helpers at work still use the caller's memory. One that only comes now does nothing.
+        with run.condition:
+            run.open = False
+            run.condition.wait_for(lambda: run.working == 0)
 
 
 def _buffer(params: Any) -> Any:
     """Return params as something ctypes passes as a pointer."""
     if isinstance(params, (bytes, ctypes.Array)):
         return params
-    return (ctypes.c_char * len(params)).from_buffer(params)
+    view = memoryview(params)
+    buffer = ctypes.c_char * view.nbytes
+    return buffer.from_buffer_copy(view) if view.readonly else buffer.from_buffer(view)
 
 
 def _judge(failure: tuple[int, ...], function: HostFunction, config: LaunchConfig) -> Status:

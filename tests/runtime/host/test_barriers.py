@@ -8,6 +8,7 @@ import pytest
 
 from gridjit.compiler.errors import LaunchError
 from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.options import Options
 
 cuda = numba_cuda()
 
@@ -298,3 +299,68 @@ def test_values_of_every_size_cross_a_barrier(run):
     t = np.arange(50)
     first = x + 2.5 * x + (x > 0.5) + t + x.astype(np.float32)
     np.testing.assert_allclose(out, first + np.where(x > 0.5, 2.5 * x, t))
+
+
+@pytest.mark.parametrize("options", [Options(opt=False), Options(debug=True), Options(fastmath=True)])
+def test_options_do_not_change_what_a_reduction_sums(run, options):
+    x = np.random.default_rng(7).random(300, dtype=np.float32)
+    out = np.zeros(5, np.float32)
+    assert run(block_sum, 5, 64, x, out, options=options) is None
+    np.testing.assert_allclose(out, np.append(x, np.zeros(20)).reshape(5, 64).sum(axis=1), rtol=1e-5)
+
+
+def two_ways(x, out, rounds):
+    shared = cuda.shared.array(16, np.int64)
+    t = cuda.threadIdx.x
+    shared[t] = 0
+    cuda.syncthreads()
+    kept, turned = rounds * 2, rounds
+    for k in range(rounds):
+        if turned % 2 == 0:
+            shared[t] = x[t] + kept
+            cuda.syncthreads()
+            turned = turned // 2 + kept
+        else:
+            cuda.syncthreads()
+            shared[t] = shared[t] + turned
+            turned += 3
+            cuda.syncthreads()
+        kept += k
+    out[t] = shared[15 - t] * 1000 + kept * 10 + turned
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 2, 3, 8])
+def test_values_that_all_threads_share_are_right_on_every_way_through_the_barriers(run, rounds):
+    x, out, shared = np.arange(16), np.zeros(16, np.int64), np.zeros(16, np.int64)
+    run(two_ways, 1, 16, x, out, rounds)
+    kept, turned = rounds * 2, rounds
+    for k in range(rounds):
+        if turned % 2 == 0:
+            shared = x + kept
+            turned = turned // 2 + kept
+        else:
+            shared = shared + turned
+            turned += 3
+        kept += k
+    assert np.array_equal(out, shared[::-1] * 1000 + kept * 10 + turned)
+
+
+def one_counts_on(x, out):
+    shared = cuda.shared.array(1, np.int64)
+    t = cuda.threadIdx.x
+    if t == 0:
+        shared[0] = 0
+    cuda.syncthreads()
+    turn = 0
+    while turn < x[0]:
+        if t == turn:
+            shared[0] += turn * 10
+        cuda.syncthreads()
+        turn += 1
+    out[t] = turn + shared[0]
+
+
+def test_a_loop_bound_read_from_memory_is_followed(run):
+    x, out = np.array([5]), np.zeros(8, np.int64)
+    run(one_counts_on, 1, 8, x, out)
+    assert out.tolist() == [105] * 8

@@ -61,6 +61,21 @@ def test_a_launch_takes_bytes_bytearrays_and_ctypes_buffers(increment_code, pack
     assert x.tolist() == [3] * 100
 
 
+def nothing():
+    pass
+
+
+def test_a_kernel_without_arguments_runs(compiled):
+    code = compiled(nothing, ())
+    launch(load(code.image, code.entry), LaunchConfig.of(3, 32), b"", 0, 2)
+
+
+def test_a_read_only_view_of_parameters_is_accepted(increment_code, packed):
+    x = np.zeros(10, np.int64)
+    launch(load(increment_code.image, increment_code.entry), LaunchConfig.of(1, 32), memoryview(packed(x, 1)), 0, 1)
+    assert x.tolist() == [1] * 10
+
+
 def test_two_objects_with_one_entry_name_live_side_by_side(compiled, packed, increment_code):
     other = compiled(make_doubling(), (np.zeros(1, np.int64), 1))
     x = np.ones(10, np.int64)
