@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.launch_config import Dim3, LaunchConfig
-from gridjit.runtime.dispatch import ReadyTable, launch
+from gridjit.runtime.dispatch import Launcher, ReadyTable, launch
+from gridjit.runtime.native.function import KEYWORDS_GIVEN
 
 if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel
+
+Callback = Callable[["Kernel", "ConfiguredKernel"], Any]
 
 
 class ConfiguredKernel:
@@ -19,33 +23,69 @@ class ConfiguredKernel:
     every launch made through this object; another object, even of an equal configuration, has its own.
     """
 
-    __slots__ = ("config", "dispatcher", "pre_launch_callbacks", "ready", "stream")
+    # Calling an object calls what its type's __call__ gives for it. Here that is a slot, and in the slot is the
+    # builtin function that launches: no Python code runs in between.
+    __slots__ = ("__call__", "__weakref__", "_callbacks", "launcher")
+
+    __call__: Callable[..., None]
+    launcher: Launcher
 
     def __init__(self, kernel: Kernel, config: LaunchConfig, stream: Any, ready: ReadyTable) -> None:
-        self.dispatcher = kernel
-        self.config = config
-        self.stream = stream
-        self.pre_launch_callbacks: list[Callable[[Kernel, ConfiguredKernel], Any]] = []
-        self.ready = ready
+        self.launcher = ready.launcher(kernel, config, stream)
+        self.__call__ = self.launcher.call if self.launcher.direct else functools.partial(_call, self)
 
-    def __call__(self, *args: Any) -> None:
-        """Launch the kernel; what it wrote is there when the stream has got to it (on the host: at once)."""
-        launch(self, args)
+    @classmethod
+    def of(cls, launcher: Launcher) -> ConfiguredKernel:
+        """Return a new configured kernel over what equal ones share."""
+        made = _new(cls)
+        made.launcher = launcher
+        made.__call__ = launcher.call if launcher.direct else functools.partial(_call, made)
+        return made
+
+    @property
+    def pre_launch_callbacks(self) -> list[Callback]:
+        """The functions called with (kernel, config) before every launch made through this object."""
+        try:
+            return self._callbacks
+        except AttributeError:
+            self.pre_launch_callbacks = ()
+            return self._callbacks
+
+    @pre_launch_callbacks.setter
+    def pre_launch_callbacks(self, callbacks: Iterable[Callback]) -> None:
+        self._callbacks: list[Callback] = list(callbacks)
+        # From now on somebody may add one at any time, so calls come by here.
+        self.__call__ = functools.partial(_call, self)
+
+    @property
+    def dispatcher(self) -> Kernel:
+        """The kernel."""
+        return self.launcher.kernel
+
+    @property
+    def config(self) -> LaunchConfig:
+        """The shape of the launch."""
+        return self.launcher.config
+
+    @property
+    def stream(self) -> Any:
+        """Where it is launched."""
+        return self.launcher.stream
 
     @property
     def griddim(self) -> Dim3:
         """Blocks in the grid, (x, y, z)."""
-        return self.config.griddim
+        return self.launcher.config.griddim
 
     @property
     def blockdim(self) -> Dim3:
         """Threads in a block, (x, y, z)."""
-        return self.config.blockdim
+        return self.launcher.config.blockdim
 
     @property
     def sharedmem(self) -> int:
         """Dynamic shared memory of a block, in bytes."""
-        return self.config.sharedmem
+        return self.launcher.config.sharedmem
 
     def mark_kernel_as_launch_config_sensitive(self, *fields: str) -> None:
         """Declare that the kernel depends on the named launch fields; on all of them if none is named."""
@@ -64,3 +104,19 @@ class ConfiguredKernel:
 
     def __repr__(self) -> str:
         return f"<{self.dispatcher!r} configured for {self.config}>"
+
+
+_new = object.__new__
+
+
+def _call(configured: ConfiguredKernel, /, *args: Any, **keywords: Any) -> None:
+    """Launch from Python, for objects that may have callbacks, until the native function is known to do."""
+    launcher, watched = configured.launcher, hasattr(configured, "_callbacks")
+    if keywords:
+        launcher.failed(KEYWORDS_GIVEN)
+    if launcher.direct and watched and not configured._callbacks:
+        launcher.call(*args)
+        return
+    launch(launcher, args, configured)
+    if launcher.direct and not watched:
+        configured.__call__ = launcher.call

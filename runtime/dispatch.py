@@ -1,35 +1,137 @@
-"""dispatch: from a call to a launch. The first call of a kind finds or makes its specialization; the rest reuse it."""
+"""dispatch: from a call to a launch. The first call of a kind finds or makes its specialization; the rest reuse it.
+
+A Launcher's `call` is the native launch function where there is one. It knows the kinds of arguments it was told of;
+every other call comes here, is launched from Python, and is told to the native function for the next time.
+"""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Hashable
+import weakref
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import ArgType, Signature
-from gridjit.runtime.args.base import handler_of
+from gridjit.runtime.args.base import ArgumentHandler, Place, handler_of
+from gridjit.runtime.args.declared import Converter, converter, resolve
+from gridjit.runtime.args.transfer import Transfer
 from gridjit.runtime.devices.base import LoadedKernel
+from gridjit.runtime.native.function import KEYWORDS_GIVEN, MAX_TABLES, NativeFunction, native_function
+from gridjit.runtime.native.layout import slot_offset
+from gridjit.runtime.native.table import Guard, LaunchTable
+from gridjit.runtime.session import session
 from gridjit.runtime.specializations import Hook
+from gridjit.runtime.streams import Stream, stream_handle
 
 if TYPE_CHECKING:
     from gridjit.runtime.configured import ConfiguredKernel
     from gridjit.runtime.kernel import Kernel
 
+Kinds = tuple[Hashable, ...]
+# The slot of our own streams that holds another object once the stream is destroyed.
+LIVE = "_live"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Ready:
-    """What a launch needs, worked out once for a configuration and kinds of arguments."""
+    """What a launch needs, worked out once for a configuration and kinds of arguments.
+
+    declared: the types that the code takes, one an argument. converters: what makes them of the arguments' own.
+    launchable: whether the native function may launch it: it has an address, and no hooks.
+    """
 
     loaded: LoadedKernel
+    declared: tuple[ArgType, ...]
+    converters: tuple[Converter | None, ...]
     pack: Callable[..., bytes]
     sharedmem: int
     hooks: tuple[Hook, ...]
+    launchable: bool
 
 
-ReadyTable = dict[tuple[Hashable, ...], Ready]
+class Launcher:
+    """A kernel with its configuration and stream: what all equal indexings share.
+
+    call: launches with the arguments given to it; the native function where there is one.
+    direct: whether the native function knows a kind of arguments, so that it is worth calling first.
+    """
+
+    __slots__ = ("__weakref__", "_known", "call", "config", "direct", "kernel", "native", "ready", "stream")
+
+    # Tables made in a launcher's life; they are never freed, so a call that keeps needing new ones stays in Python.
+    LIMIT = 64
+
+    def __init__(self, kernel: Kernel, config: LaunchConfig, stream: Any, ready: ReadyTable) -> None:
+        self.kernel = kernel
+        self.config = config
+        self.stream = stream
+        self.ready = ready
+        self.native: NativeFunction | None = None
+        self.call: Callable[..., None] = self.slow
+        self.direct = False
+        self._known: list[Kinds] = []
+
+    def slow(self, *args: Any) -> None:
+        """Launch from Python, for the kinds of arguments that the native function was not told of."""
+        launch(self, args)
+
+    def failed(self, code: int, *args: Any) -> None:
+        """Launch from Python after the native function could not: it raises what is wrong, or mends it."""
+        if code == KEYWORDS_GIVEN:
+            raise ArgumentError(f"{self.kernel.name} takes its arguments by position, not by keyword")
+        launch(self, args)
+
+    def learn(self, ready: Ready, kinds: Kinds, args: tuple[Any, ...]) -> None:
+        """Have the native function launch such arguments from now on, if it can."""
+        if len(self._known) >= self.LIMIT or kinds in self._known[-MAX_TABLES:]:
+            return
+        self._known.append(kinds)
+        table = table_of(self, ready, args)
+        if table is None or (native := self._native()) is None:
+            return
+        native.add(table)
+        self.call = native.call
+        self.direct = True
+
+    def _native(self) -> NativeFunction | None:
+        """Return the native function, made when the first table is; None if launches go through Python."""
+        if self.native is None:
+            self.native = native_function(session().store(), self.slow, self.failed)
+        return self.native
+
+    def forget(self) -> None:
+        """Let the next launch look up its specialization anew."""
+        self.direct = False
+        if self.native is not None:
+            self.native.clear()
+        self._known.clear()
+
+
+class ReadyTable:
+    """What is ready for one configuration, by kinds of arguments; and its launchers, by stream."""
+
+    STREAMS = 64
+
+    def __init__(self, launchers: weakref.WeakSet[Launcher]) -> None:
+        self.by_kinds: dict[Kinds, Ready] = {}
+        self._launchers: dict[Hashable, Launcher] = {}
+        self._all = launchers
+
+    def launcher(self, kernel: Kernel, config: LaunchConfig, stream: Any) -> Launcher:
+        """Return what all indexings with this configuration and stream share."""
+        # A stream is known by its identity: what it compares equal to is its own affair. A launcher keeps its stream
+        # alive, so that the identity stays its own; the bound lets go of both.
+        key = (int, stream) if type(stream) is int else (object, id(stream))
+        found = self._launchers.get(key)
+        if found is None:
+            if len(self._launchers) >= self.STREAMS:
+                self._launchers = {}
+            found = self._launchers.setdefault(key, Launcher(kernel, config, stream, self))
+            self._all.add(found)
+        return found
 
 
 class ReadyTables:
@@ -39,6 +141,7 @@ class ReadyTables:
 
     def __init__(self) -> None:
         self._tables: dict[LaunchConfig, ReadyTable] = {}
+        self._launchers: weakref.WeakSet[Launcher] = weakref.WeakSet()
 
     def of(self, config: LaunchConfig) -> ReadyTable:
         """Return the table that all indexings of one configuration share."""
@@ -46,55 +149,154 @@ class ReadyTables:
         if table is None:
             if len(self._tables) >= self.LIMIT:
                 self._tables = {}
-            table = self._tables.setdefault(config, {})
+            table = self._tables.setdefault(config, ReadyTable(self._launchers))
         return table
 
     def clear(self) -> None:
         """Forget every table's content, also of configured kernels that exist already."""
-        for table in list(self._tables.values()):
-            table.clear()
         self._tables = {}
+        for launcher in list(self._launchers):
+            launcher.ready.by_kinds.clear()
+            launcher.forget()
 
 
-def launch(configured: ConfiguredKernel, args: tuple[Any, ...]) -> None:
-    """Launch a configured kernel: the hot path."""
-    handlers = [handler_of(arg) for arg in args]
+def launch(launcher: Launcher, args: tuple[Any, ...], configured: ConfiguredKernel | None = None) -> None:
+    """Launch from Python. configured: the object that was called, if it has callbacks of its own."""
+    kernel = launcher.kernel
+    handlers = _handlers(kernel, args)
     kinds = tuple([handler.kind(arg) for handler, arg in zip(handlers, args, strict=True)])
-    ready = configured.ready.get(kinds) or prepare(configured, args, kinds)
-    for callback in (*ready.hooks, *configured.pre_launch_callbacks):
-        callback(configured.dispatcher, configured)
-    parameters: list[int | float] = []
-    for handler, arg in zip(handlers, args, strict=True):
-        parameters += handler.parameters(arg)
-    ready.loaded.launch(configured.config, configured.stream, ready.sharedmem, ready.pack(*parameters))
+    ready = launcher.ready.by_kinds.get(kinds) or prepare(launcher, args, handlers, kinds)
+    if ready.hooks or configured is not None:
+        _call_back(launcher, ready, configured)
+    transfer = Transfer(_space_of(ready.loaded), launcher.stream, kernel)
+    parameters = _parameters(kernel, ready, handlers, args, transfer)
+    ready.loaded.launch(launcher.config, launcher.stream, ready.sharedmem, ready.pack(*parameters))
+    transfer.finish()
+    if ready.launchable and kinds in launcher.ready.by_kinds:
+        launcher.learn(ready, kinds, args)
 
 
-def prepare(configured: ConfiguredKernel, args: tuple[Any, ...], kinds: tuple[Hashable, ...]) -> Ready:
+def prepare(launcher: Launcher, args: tuple[Any, ...], handlers: Sequence[ArgumentHandler], kinds: Kinds) -> Ready:
     """Return what a launch with args needs, finding or making its specialization first."""
-    kernel = configured.dispatcher
-    found, loaded = kernel.specialization_for(signature_of(kernel, args), configured.config, args)
+    kernel = launcher.kernel
+    given = signature_of(kernel, args)
+    signature = _declared(kernel, given)
+    found, loaded = kernel.specialization_for(signature, launcher.config, args)
     ready = Ready(
         loaded=loaded,
+        declared=signature.arguments,
+        converters=tuple(
+            converter(one, other) for one, other in zip(given.arguments, signature.arguments, strict=True)
+        ),
         pack=struct.Struct(found.artifact.parameters).pack,
-        sharedmem=max(configured.config.sharedmem, found.artifact.effects.sharedmem),
+        sharedmem=max(launcher.config.sharedmem, found.artifact.effects.sharedmem),
         hooks=found.hooks,
+        launchable=hasattr(type(loaded), "address") and not found.hooks,
     )
     if not any(fact.about_argument for fact in found.footprint.facts):
-        configured.ready[kinds] = ready
+        launcher.ready.by_kinds[kinds] = ready
     return ready
+
+
+def table_of(launcher: Launcher, ready: Ready, args: tuple[Any, ...]) -> LaunchTable | None:
+    """Return the native function's table for such arguments, or None if only Python can launch them."""
+    loaded: Any = ready.loaded
+    config, stream = launcher.config, launcher.stream
+    plain = config.cluster is None and not config.cooperative and not getattr(loaded, "checked", False)
+    wanted = getattr(session().settings, "native_launch", True)
+    if not plain or not wanted or loaded.artifact.cooperative:
+        return None
+    place = place_of(launcher.kernel)
+    operations = tuple(
+        handler_of(arg).operation(arg, place, declared) for arg, declared in zip(args, ready.declared, strict=True)
+    )
+    if None in operations or not _can_watch(stream):
+        return None
+    table = LaunchTable(
+        launch=loaded.address,
+        handle=loaded.handle,
+        config=config,
+        sharedmem=ready.sharedmem,
+        stream=stream_handle(stream),
+        operations=tuple(operation for operation in operations if operation is not None),
+        hold_gil=bool(getattr(launcher.kernel, "hold_gil", False)),
+        guard=_guard(stream),
+        keep=(loaded, stream),
+    )
+    return table if table.fits and table.places[1] == struct.calcsize(loaded.artifact.parameters) else None
+
+
+def place_of(kernel: Kernel) -> Place:
+    """Return where a kernel runs."""
+    device: Any = session().device(kernel._target)
+    return Place(kind=device.target.kind, ordinal=getattr(device, "ordinal", None))
 
 
 def signature_of(kernel: Kernel, args: tuple[Any, ...]) -> Signature:
     """Return the types of args; raises ArgumentError naming the argument that does not fit."""
+    handlers = _handlers(kernel, args)
+    place = place_of(kernel)
+    typed = zip(kernel.parameter_names, handlers, args, strict=True)
+    return Signature(arguments=tuple(_named(kernel, name, handler.type_of, arg, place) for name, handler, arg in typed))
+
+
+def _handlers(kernel: Kernel, args: tuple[Any, ...]) -> list[ArgumentHandler]:
     names = kernel.parameter_names
     if len(args) != len(names):
         expected = f"{len(names)} ({', '.join(names)})" if names else "none"
         raise ArgumentError(f"{kernel.name} takes {expected} argument{'s' * (len(names) != 1)}; {len(args)} given")
-    return Signature(arguments=tuple(_type_of(kernel, name, arg) for name, arg in zip(names, args, strict=True)))
+    return [_named(kernel, name, handler_of, arg) for name, arg in zip(names, args, strict=True)]
 
 
-def _type_of(kernel: Kernel, name: str, arg: Any) -> ArgType:
+def _parameters(
+    kernel: Kernel, ready: Ready, handlers: Sequence[ArgumentHandler], args: tuple[Any, ...], transfer: Transfer
+) -> list[Any]:
+    parameters: list[Any] = []
+    for name, handler, arg, convert in zip(kernel.parameter_names, handlers, args, ready.converters, strict=True):
+        own = handler.parameters(arg, transfer)
+        parameters += own if convert is None else _named(kernel, name, convert, own)
+    return parameters
+
+
+def _named(kernel: Kernel, name: str, function: Callable[..., Any], *given: Any) -> Any:
+    """Return what function returns; an ArgumentError says which argument of which kernel it is about."""
     try:
-        return handler_of(arg).type_of(arg)
+        return function(*given)
     except ArgumentError as error:
         raise ArgumentError(f"argument '{name}' of {kernel.name}: {error}") from None
+
+
+def _declared(kernel: Kernel, given: Signature) -> Signature:
+    declared: Sequence[Signature] = getattr(kernel, "declared", ())
+    if not declared:
+        return given
+    try:
+        return resolve(given, declared, kernel.parameter_names)
+    except ArgumentError as error:
+        raise ArgumentError(f"{kernel.name}: {error}") from None
+
+
+def _call_back(launcher: Launcher, ready: Ready, configured: ConfiguredKernel | None) -> None:
+    from gridjit.runtime.configured import ConfiguredKernel
+
+    who = configured or ConfiguredKernel.of(launcher)
+    for callback in (*ready.hooks, *getattr(who, "_callbacks", ())):
+        callback(launcher.kernel, who)
+
+
+def _space_of(loaded: Any) -> Any:
+    """Return the memory that arguments must be in; None for the host's own."""
+    return getattr(getattr(loaded, "device", None), "space", None)
+
+
+def _can_watch(stream: Any) -> bool:
+    """Return whether the native function can see that a stream's handle is still good."""
+    return not isinstance(stream, Stream) or slot_offset(type(stream), LIVE) is not None
+
+
+def _guard(stream: Any) -> Guard | None:
+    """Return what must hold for a stream's handle to be good; None if it always is."""
+    if not isinstance(stream, Stream):
+        return None
+    place = slot_offset(type(stream), LIVE)
+    return None if place is None else Guard(address=id(stream) + place, holds=id(getattr(stream, LIVE)))

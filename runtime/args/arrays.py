@@ -1,14 +1,23 @@
-"""NumPy arrays as arguments: used in place, wherever their memory is and however they are strided."""
+"""NumPy arrays as arguments: used in place on the host; copied to a CUDA device and back, on the launch's stream."""
 
 from __future__ import annotations
 
+import functools
+import struct
 from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from gridjit.compiler.errors import ArgumentError
-from gridjit.compiler.signature import SCALAR_CODES, ArrayType
-from gridjit.runtime.args.base import register
+from gridjit.compiler.signature import SCALAR_CODES, ArgType, ArrayType
+from gridjit.runtime.args.base import Parameters, Place, register
+from gridjit.runtime.args.transfer import Transfer
+from gridjit.runtime.native.layout import layout, offsets_of, peek, word_at
+from gridjit.runtime.native.operation import Operation, Read
+
+_C, _F, _ALIGNED, _WRITEABLE = 0x1, 0x2, 0x100, 0x400
 
 
 class HostArray:
@@ -17,21 +26,101 @@ class HostArray:
     def kind(self, value: np.ndarray) -> Hashable:
         return (value.dtype, value.ndim, value.flags.num)
 
-    def type_of(self, value: np.ndarray) -> ArrayType:
+    def type_of(self, value: np.ndarray, place: Place) -> ArrayType:
         name = value.dtype.name
         if name not in SCALAR_CODES:
             raise ArgumentError(f"an array of {value.dtype} cannot be passed to a kernel; use numbers")
         if not value.dtype.isnative:
             raise ArgumentError(f"an array of {value.dtype} has foreign byte order; convert it with astype('{name}')")
         flags = value.flags
-        layout = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
+        layout_name = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
         return ArrayType(
-            dtype=name, ndim=value.ndim, layout=layout, readonly=not flags.writeable, aligned=flags.aligned
+            dtype=name, ndim=value.ndim, layout=layout_name, readonly=not flags.writeable, aligned=flags.aligned
         )
 
-    def parameters(self, value: np.ndarray) -> tuple[int, ...]:
+    def parameters(self, value: np.ndarray, transfer: Transfer) -> Parameters:
         address = value.__array_interface__["data"][0]
         return (0, 0, value.size, value.itemsize, address, *value.shape, *value.strides)
+
+    def operation(self, value: np.ndarray, place: Place, declared: ArgType) -> Operation | None:
+        fields = array_fields()
+        if fields is None or not place.is_host or type(value) is not np.ndarray or not isinstance(declared, ArrayType):
+            return None
+        mask, wanted = _flag_test(declared, value.flags.num)
+        return Operation(
+            read=Read.STRIDED,
+            type=id(np.ndarray),
+            size=struct.calcsize("@" + declared.codes),
+            tag=id(value.dtype),
+            mask=mask,
+            limit=wanted,
+            ndim=value.ndim,
+            itemsize=value.itemsize,
+            at=(fields.data, fields.flags, fields.dtype, fields.ndim, fields.shape, fields.strides, -1, -1),
+            keep=(value.dtype,),
+        )
+
+
+def _flag_test(declared: ArrayType, flags: int) -> tuple[int, int]:
+    """Return which flags of an array must be looked at for it to be of a type, and what they must be."""
+    mask = _ALIGNED | _WRITEABLE | {"C": _C, "F": _C | _F, "A": _C | _F}[declared.layout]
+    return mask, flags & mask
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrayFields:
+    """Where a NumPy array keeps its parts."""
+
+    data: int
+    ndim: int
+    shape: int
+    strides: int
+    dtype: int
+    flags: int
+
+
+@functools.cache
+def array_fields() -> ArrayFields | None:
+    """Return where this NumPy keeps an array's parts, found by looking at some; None if that is not plain to see."""
+    if layout() is None:
+        return None
+    samples: list[Any] = [
+        np.zeros((3, 5, 7), np.float32)[:, ::2],
+        np.zeros((2, 9), np.int16).T,
+        np.zeros(11, np.float64),
+    ]
+    size = np.ndarray.__basicsize__
+
+    def words(values: list[bytes]) -> list[int]:
+        found = offsets_of(size, list(zip(samples, values, strict=True)))
+        return [at for at in found if at >= object.__basicsize__]
+
+    try:
+        data = _one(words([struct.pack("q", a.__array_interface__["data"][0]) for a in samples]))
+        ndim = _one(words([struct.pack("i", a.ndim) for a in samples]))
+        dtype = _one(words([struct.pack("q", id(a.dtype)) for a in samples]))
+        flags = _one(words([struct.pack("i", a.flags.num) for a in samples]))
+        shape = _one(_pointers(samples, size, [a.shape for a in samples]))
+        strides = _one(_pointers(samples, size, [a.strides for a in samples]))
+    except LookupError:
+        return None
+    return ArrayFields(data=data, ndim=ndim, shape=shape, strides=strides, dtype=dtype, flags=flags)
+
+
+def _pointers(samples: list[Any], size: int, contents: list[tuple[int, ...]]) -> list[int]:
+    """Return the offsets of words in samples that point to contents."""
+    wanted = [struct.pack(f"{len(content)}q", *content) for content in contents]
+    return [
+        at
+        for at in range(object.__basicsize__, size - 7, 8)
+        if all(peek(word_at(id(s) + at), len(w)) == w for s, w in zip(samples, wanted, strict=True))
+    ]
+
+
+def _one(found: list[int]) -> int:
+    if len(found) != 1:
+        raise LookupError("not found in exactly one place")
+    return found[0]
 
 
 register(np.ndarray, HostArray())

@@ -2,11 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.signature import ArgType
+
+if TYPE_CHECKING:
+    from gridjit.runtime.args.transfer import Transfer
+    from gridjit.runtime.native.operation import Operation
+
+Parameters: TypeAlias = Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where kernels run: kind "host" or "ptx", and the device's number (None: not known)."""
+
+    kind: str = "host"
+    ordinal: int | None = None
+
+    @property
+    def is_host(self) -> bool:
+        """Whether kernels can use any memory of this process."""
+        return self.kind == "host"
+
+    def __str__(self) -> str:
+        return "the host" if self.is_host else f"CUDA device {self.ordinal if self.ordinal is not None else ''}".strip()
 
 
 class ArgumentHandler(Protocol):
@@ -16,16 +39,26 @@ class ArgumentHandler(Protocol):
         """Return what decides value's type, as cheaply as possible; equal kinds have equal types."""
         ...
 
-    def type_of(self, value: Any) -> ArgType:
+    def type_of(self, value: Any, place: Place) -> ArgType:
         """Return the type a kernel is compiled for; raises ArgumentError saying why value cannot be passed."""
         ...
 
-    def parameters(self, value: Any) -> Sequence[int | float | bool]:
-        """Return the launch parameters, in the order of the type's struct codes."""
+    def parameters(self, value: Any, transfer: Transfer) -> Parameters:
+        """Return the launch parameters, in the order of the type's struct codes; transfer moves memory if need be."""
+        ...
+
+    def operation(self, value: Any, place: Place, declared: ArgType) -> Operation | None:
+        """Return how the native function reads such values as the declared type, or None if only Python can."""
         ...
 
 
 _handlers: dict[type, ArgumentHandler] = {}
+_finders: list[Callable[[type], ArgumentHandler | None]] = []
+
+ACCEPTED = (
+    "pass NumPy arrays, device arrays, tensors and other objects with __cuda_array_interface__ or __dlpack__, "
+    "numbers, tuples, enums, dates and records"
+)
 
 
 def register(python_type: type, handler: ArgumentHandler) -> None:
@@ -33,15 +66,23 @@ def register(python_type: type, handler: ArgumentHandler) -> None:
     _handlers[python_type] = handler
 
 
+def register_finder(find: Callable[[type], ArgumentHandler | None]) -> None:
+    """Ask find for types that have no handler; the first that knows one is right."""
+    _finders.append(find)
+
+
 def handler_of(value: Any) -> ArgumentHandler:
     """Return the handler of value; raises ArgumentError for a kind that kernels cannot take."""
-    found = _handlers.get(type(value))
-    if found is None:
-        found = next((h for base in type(value).__mro__ if (h := _handlers.get(base)) is not None), None)
-        if found is None:
-            raise ArgumentError(
-                f"a {type(value).__module__}.{type(value).__qualname__} cannot be passed to a kernel; "
-                "pass NumPy arrays and Python or NumPy numbers"
-            )
-        _handlers[type(value)] = found
-    return found
+    return _handlers.get(type(value)) or _find_handler(type(value))
+
+
+def _find_handler(python_type: type) -> ArgumentHandler:
+    found = next((h for base in python_type.__mro__ if (h := _handlers.get(base)) is not None), None)
+    special = next((h for find in _finders if (h := find(python_type)) is not None), None)
+    chosen = special or found
+    if chosen is None:
+        raise ArgumentError(
+            f"a {python_type.__module__}.{python_type.__qualname__} cannot be passed to a kernel; {ACCEPTED}"
+        )
+    _handlers[python_type] = chosen
+    return chosen

@@ -2,30 +2,65 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 
 from gridjit.compiler.errors import ArgumentError
-from gridjit.compiler.signature import SCALAR_CODES, ScalarType
-from gridjit.runtime.args.base import register
+from gridjit.compiler.signature import SCALAR_CODES, ArgType, ScalarType
+from gridjit.runtime.args.base import Parameters, Place, register
+from gridjit.runtime.args.transfer import Transfer
+from gridjit.runtime.native.layout import layout, offsets_of
+from gridjit.runtime.native.operation import Operation, Read
+
+_INT_BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 
 
-class PlainNumber:
-    """A Python number whose type alone decides what it becomes: bool, float."""
+class Bool:
+    """A Python bool."""
 
-    def __init__(self, dtype: str) -> None:
-        self._type = ScalarType(dtype=dtype)
+    _type = ScalarType(dtype="bool")
 
-    def kind(self, value: Any) -> Hashable:
+    def kind(self, value: bool) -> Hashable:
         return self._type
 
-    def type_of(self, value: Any) -> ScalarType:
+    def type_of(self, value: bool, place: Place) -> ScalarType:
         return self._type
 
-    def parameters(self, value: Any) -> tuple[Any, ...]:
+    def parameters(self, value: bool, transfer: Transfer) -> Parameters:
         return (value,)
+
+    def operation(self, value: bool, place: Place, declared: ArgType) -> Operation | None:
+        if declared != self._type:
+            return None
+        return Operation(read=Read.BOOL, type=id(bool), size=1, alignment=1)
+
+
+class Float:
+    """A Python float: 64 bits."""
+
+    _type = ScalarType(dtype="float64")
+
+    def kind(self, value: float) -> Hashable:
+        return self._type
+
+    def type_of(self, value: float, place: Place) -> ScalarType:
+        return self._type
+
+    def parameters(self, value: float, transfer: Transfer) -> Parameters:
+        return (value,)
+
+    def operation(self, value: float, place: Place, declared: ArgType) -> Operation | None:
+        found = layout()
+        if found is None or not isinstance(declared, ScalarType) or type(value) is not float:
+            return None
+        if declared.dtype == "float64":
+            return Operation(read=Read.COPY, type=id(float), size=8, at=(found.float_value,))
+        if declared.dtype == "float32":
+            return Operation(read=Read.DOUBLES_TO_FLOATS, type=id(float), size=4, alignment=4, at=(found.float_value,))
+        return None
 
 
 class PythonInt:
@@ -34,33 +69,61 @@ class PythonInt:
     _signed, _unsigned = ScalarType(dtype="int64"), ScalarType(dtype="uint64")
 
     def kind(self, value: int) -> Hashable:
-        return self.type_of(value)
+        return self._signed if -(2**63) <= value < 2**63 else self._unsigned
 
-    def type_of(self, value: int) -> ScalarType:
+    def type_of(self, value: int, place: Place) -> ScalarType:
         if -(2**63) <= value < 2**63:
             return self._signed
         if 0 <= value < 2**64:
             return self._unsigned
         raise ArgumentError(f"the int {value} does not fit into 64 bits")
 
-    def parameters(self, value: int) -> tuple[int]:
+    def parameters(self, value: int, transfer: Transfer) -> Parameters:
         return (int(value),)
 
+    def operation(self, value: int, place: Place, declared: ArgType) -> Operation | None:
+        if type(value) is not int or not isinstance(declared, ScalarType):
+            return None
+        name = declared.dtype
+        if name == "float64":
+            return Operation(read=Read.INT_TO_DOUBLE, type=id(int), size=8)
+        if name == "float32":
+            return Operation(read=Read.INT_TO_FLOAT, type=id(int), size=4, alignment=4)
+        if name == "uint64":
+            return Operation(read=Read.UNSIGNED, type=id(int), size=8, limit=int(-(2**63) <= value < 2**63))
+        bits = _INT_BITS.get(name.removeprefix("u"))
+        if bits is None:
+            return None
+        low, high = (0, 2**bits - 1) if name.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+        size = bits // 8
+        return Operation(read=Read.INT, type=id(int), size=size, alignment=size, tag=low, limit=high)
 
-class ComplexNumber:
-    """A complex number: two floats."""
 
-    def __init__(self, dtype: str) -> None:
-        self._type = ScalarType(dtype=dtype)
+class Complex:
+    """A Python complex number: two floats of 64 bits."""
+
+    _type = ScalarType(dtype="complex128")
 
     def kind(self, value: complex) -> Hashable:
         return self._type
 
-    def type_of(self, value: complex) -> ScalarType:
+    def type_of(self, value: complex, place: Place) -> ScalarType:
         return self._type
 
-    def parameters(self, value: complex) -> tuple[float, float]:
+    def parameters(self, value: complex, transfer: Transfer) -> Parameters:
         return (value.real, value.imag)
+
+    def operation(self, value: complex, place: Place, declared: ArgType) -> Operation | None:
+        found = layout()
+        if found is None or not isinstance(declared, ScalarType) or type(value) is not complex:
+            return None
+        if declared.dtype == "complex128":
+            return Operation(read=Read.COPY, type=id(complex), size=16, at=(found.complex_value,))
+        if declared.dtype == "complex64":
+            return Operation(
+                read=Read.DOUBLES_TO_FLOATS, type=id(complex), size=8, alignment=4, at=(found.complex_value,)
+            )
+        return None
 
 
 class NumpyNumber:
@@ -69,20 +132,55 @@ class NumpyNumber:
     def kind(self, value: np.generic) -> Hashable:
         return value.dtype
 
-    def type_of(self, value: np.generic) -> ScalarType:
-        if value.dtype.name not in SCALAR_CODES:
-            raise ArgumentError(f"a NumPy {value.dtype.name} cannot be passed to a kernel by value")
+    def type_of(self, value: np.generic, place: Place) -> ScalarType:
+        if value.dtype.name not in _NUMPY_NAMES:
+            raise ArgumentError(
+                f"a NumPy {value.dtype.name} cannot be passed to a kernel by value; pass an array of it"
+            )
         return ScalarType(dtype=value.dtype.name)
 
-    def parameters(self, value: np.generic) -> tuple[Any, ...]:
+    def parameters(self, value: np.generic, transfer: Transfer) -> Parameters:
         item = value.item()
         return (item.real, item.imag) if isinstance(item, complex) else (item,)
 
+    def operation(self, value: np.generic, place: Place, declared: ArgType) -> Operation | None:
+        exact = type(value) is value.dtype.type
+        if not exact or not isinstance(declared, ScalarType) or declared.dtype != value.dtype.name:
+            return None
+        offset = _value_offset(value.dtype)
+        if offset is None:
+            return None
+        size, is_complex = value.dtype.itemsize, value.dtype.kind == "c"
+        return Operation(
+            read=Read.COPY,
+            type=id(type(value)),
+            size=size,
+            alignment=size // 2 if is_complex else size,
+            at=(offset,),
+            keep=(type(value),),
+        )
 
-register(bool, PlainNumber("bool"))
-register(float, PlainNumber("float64"))
+
+_NUMPY_NAMES = frozenset(SCALAR_CODES)
+
+
+@functools.cache
+def _value_offset(dtype: np.dtype[Any]) -> int | None:
+    """Return where scalars of a NumPy type keep their value, or None if that is not plain to see."""
+    if layout() is None:
+        return None
+    patterns = (b"\x01" if dtype.kind == "b" else bytes(range(0x21, 0x21 + dtype.itemsize)), b"\0" * dtype.itemsize)
+    samples = [(np.frombuffer(pattern, dtype)[0], pattern) for pattern in patterns]
+    if dtype.kind == "b":  # two objects in all, and many zero bytes: the one that holds True says where
+        samples = samples[:1]
+    found = [at for at in offsets_of(dtype.type.__basicsize__, samples) if at >= object.__basicsize__]
+    return found[0] if len(found) == 1 else None
+
+
+register(bool, Bool())
+register(float, Float())
 register(int, PythonInt())
-register(complex, ComplexNumber("complex128"))
+register(complex, Complex())
 register(np.generic, NumpyNumber())
 for _numpy_type in (np.float64, np.complex128):  # subclasses of Python's own, first in their method order otherwise
     register(_numpy_type, NumpyNumber())

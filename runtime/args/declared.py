@@ -1,0 +1,118 @@
+"""Declared signatures: which of them a call may use, and how its arguments become what the signature says."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.signature import ArgType, ArrayType, ScalarType, Signature
+
+Converter = Callable[[Sequence[Any]], Sequence[Any]]
+
+_KINDS = "biufc"  # NumPy's letters: each converts to itself and to the later ones, but for sign and size
+
+
+def resolve(given: Signature, declared: Sequence[Signature], names: Sequence[str]) -> Signature:
+    """Return the declared signature that a call of the given types uses: the one with the fewest conversions.
+
+    Raises ArgumentError naming the argument that fits none, and what is accepted.
+    """
+    if given in declared:
+        return given
+    ranked = [
+        (sum(cost for cost in costs if cost is not None), index)
+        for index, wanted in enumerate(declared)
+        if None not in (costs := costs_of(given, wanted))
+    ]
+    if ranked:
+        return declared[min(ranked)[1]]
+    raise ArgumentError(_mismatch(given, declared, names))
+
+
+def costs_of(given: Signature, wanted: Signature) -> list[int | None]:
+    """Return what it costs to convert each argument: 0 for none, None where it cannot be done."""
+    if len(given.arguments) != len(wanted.arguments):
+        return [None]
+    return [cost(one, other) for one, other in zip(given.arguments, wanted.arguments, strict=True)]
+
+
+def cost(given: ArgType, wanted: ArgType) -> int | None:
+    """Return 0 if the types are equal, more for a conversion, None if there is none."""
+    if given == wanted:
+        return 0
+    if isinstance(given, ScalarType) and isinstance(wanted, ScalarType):
+        return _scalar_cost(given, wanted)
+    if isinstance(given, ArrayType) and isinstance(wanted, ArrayType):
+        return _array_cost(given, wanted)
+    return None
+
+
+def converter(given: ArgType, wanted: ArgType) -> Converter | None:
+    """Return what makes parameters of the wanted type of a given type's; None if they are the same."""
+    if given == wanted or not isinstance(wanted, ScalarType):
+        return None
+    kind = np.dtype(wanted.dtype).kind
+    if kind in "iu":
+        return _to_integer(wanted.dtype)
+    if kind == "f":
+        return _to_float(wanted.dtype)
+    if kind == "c":
+        to_part = _to_float("float32" if wanted.dtype == "complex64" else "float64")
+        return lambda parts: (*to_part(parts[:1]), *to_part(parts[1:2] or (0.0,)))
+    return None
+
+
+def _scalar_cost(given: ScalarType, wanted: ScalarType) -> int | None:
+    one, other = np.dtype(given.dtype), np.dtype(wanted.dtype)
+    if _KINDS.find(one.kind) > _KINDS.find(other.kind) and not (one.kind == "u" and other.kind == "i"):
+        return None
+    widening = 1 if np.can_cast(one, other) else 3
+    return widening + (one.kind != other.kind) * 4 + abs(one.itemsize - other.itemsize)
+
+
+def _array_cost(given: ArrayType, wanted: ArrayType) -> int | None:
+    same = given.dtype == wanted.dtype and given.ndim == wanted.ndim
+    layout = given.layout == wanted.layout or wanted.layout == "A" or given.ndim == 0
+    if not same or not layout or (given.readonly and not wanted.readonly) or (wanted.aligned and not given.aligned):
+        return None
+    return 1
+
+
+def _to_integer(name: str) -> Converter:
+    info = np.iinfo(name)
+    low, high = int(info.min), int(info.max)
+
+    def convert(parts: Sequence[Any]) -> Sequence[Any]:
+        value = int(parts[0])
+        if not low <= value <= high:
+            raise ArgumentError(f"{value} does not fit into {name}, from {low} to {high}")
+        return (value,)
+
+    return convert
+
+
+def _to_float(name: str) -> Converter:
+    code = {"float16": "e", "float32": "f", "float64": "d"}[name]
+
+    def convert(parts: Sequence[Any]) -> Sequence[Any]:
+        value = float(parts[0])
+        try:
+            struct.pack(code, value)
+        except OverflowError:  # rounding takes it to infinity, as it does in C
+            value = float("inf") if value > 0 else float("-inf")
+        return (value,)
+
+    return convert
+
+
+def _mismatch(given: Signature, declared: Sequence[Signature], names: Sequence[str]) -> str:
+    accepted = "; ".join(map(str, declared))
+    nearest = min(declared, key=lambda wanted: sum(c is None for c in costs_of(given, wanted)))
+    for name, one, other in zip(names, given.arguments, nearest.arguments, strict=False):
+        if cost(one, other) is None:
+            return f"argument '{name}' is {one}, which is not taken for {other}; the kernel was declared for {accepted}"
+    return f"arguments {given} are not taken; the kernel was declared for {accepted}"

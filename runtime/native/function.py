@@ -1,0 +1,127 @@
+"""NativeFunction: a builtin function that launches by the first table that fits, and asks Python when none does."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from gridjit.cache.store import Store
+from gridjit.runtime.native import records
+from gridjit.runtime.native.layout import layout
+from gridjit.runtime.native.object_code import code_of, object_code, place
+from gridjit.runtime.native.program import program
+from gridjit.runtime.native.table import LaunchTable
+
+# Tables in a chain: an inline cache for a few kinds of arguments; more are launched by Python.
+MAX_TABLES = 4
+KEYWORDS_GIVEN = -1
+_FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002
+
+
+class NativeFunction:
+    """One launch function and its tables.
+
+    call: the builtin. It launches by the first table that fits its arguments; else it returns slow(*args).
+    When the driver returns a code that is not 0, it returns failed(code, *args); keywords are code KEYWORDS_GIVEN.
+    """
+
+    __slots__ = ("_adding", "_cell", "_count", "_keep", "call")
+
+    def __init__(self, address: int, slow: Callable[..., Any], failed: Callable[..., Any]) -> None:
+        self._cell = records.CellRecord(slow=id(slow), failed=id(failed), environment=_environment_address())
+        self._keep: list[object] = [self._cell, slow, failed]
+        self._count = 0
+        self._adding = threading.Lock()
+        holder = _Holder(ctypes.addressof(self._cell).to_bytes(8, "little"))
+        holder.keep = self._keep
+        self.call: Callable[..., None] = _builtin(_definition(address), holder)
+
+    def add(self, table: LaunchTable) -> None:
+        """Try table first from now on; if there are too many, drop the others."""
+        with self._adding:
+            full = self._count >= MAX_TABLES
+            memory = table.in_memory(0 if full else self._cell.table)
+            # A thread may be reading any older table: they all stay as long as the function does.
+            self._keep += [memory, table]
+            self._count = 1 if full else self._count + 1
+            self._cell.table = ctypes.addressof(memory)
+
+    def clear(self) -> None:
+        """Forget all tables: the next launch asks Python."""
+        with self._adding:
+            self._cell.table = 0
+            self._count = 0
+
+
+class _Holder(bytes):
+    """The address of a cell, for machine code; and a reference to what must live as long."""
+
+    keep: list[object]
+
+
+def native_function(store: Store, slow: Callable[..., Any], failed: Callable[..., Any]) -> NativeFunction | None:
+    """Return a new launch function, or None where launches go through Python."""
+    address = _address(store)
+    return None if address is None else NativeFunction(address, slow, failed)
+
+
+_placing = threading.Lock()
+_placed: list[int | None] = []
+
+
+def _address(store: Store) -> int | None:
+    """Return the address of the launch function's code, made and placed on the first call."""
+    if not _placed:
+        with _placing:
+            if not _placed:
+                _placed.append(_place(store))
+    return _placed[0]
+
+
+def _place(store: Store) -> int | None:
+    found = layout()
+    if found is None:
+        return None
+    code = code_of(object_code(program(found), store))
+    return None if code is None else place(code)
+
+
+class _MethodDefinition(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    ]
+
+
+@functools.cache
+def _definition(address: int) -> _MethodDefinition:
+    # CPython keeps a pointer to it in every function made from it, so it lives for ever.
+    doc = b"launch(*args)\n--\n\nLaunch the kernel with its arguments."
+    return _MethodDefinition(b"launch", address, _FASTCALL_WITH_KEYWORDS, doc)
+
+
+def _builtin(definition: _MethodDefinition, holder: _Holder) -> Callable[..., None]:
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    make.restype = ctypes.py_object
+    make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
+    made: Callable[..., None] = make(ctypes.addressof(definition), holder, "gridjit")
+    return made
+
+
+@functools.cache
+def _environment() -> records.EnvironmentRecord:
+    environment = records.EnvironmentRecord()
+    for name in records.API:
+        setattr(environment, name, ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value)
+    for name, value in zip(records.OBJECTS, (None, True, False, bytes), strict=True):
+        setattr(environment, name, id(value))
+    return environment
+
+
+def _environment_address() -> int:
+    return ctypes.addressof(_environment())

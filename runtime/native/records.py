@@ -1,0 +1,84 @@
+"""The records that the native launch function reads, as ctypes has them and as LLVM has them, from one description."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+
+from gridjit.runtime.native.operation import PLACES
+
+# C API functions and objects the native function uses, in the order of its environment record.
+API = (
+    "PyLong_AsLongLongAndOverflow",
+    "PyLong_AsUnsignedLongLong",
+    "PyLong_FromLong",
+    "PyErr_Occurred",
+    "PyErr_Clear",
+    "PyTuple_New",
+    "PyTuple_SetItem",
+    "PyObject_Call",
+    "Py_IncRef",
+    "Py_DecRef",
+    "PyEval_SaveThread",
+    "PyEval_RestoreThread",
+)
+OBJECTS = ("none", "true", "false", "bytes_type")
+
+HOLD_GIL = 1
+PADDED = 2
+MAX_BUFFER = 4096
+MAX_ARGUMENTS = 1024
+
+
+class OperationRecord(ctypes.Structure):
+    """An Operation in memory."""
+
+    _fields_ = [
+        ("read", ctypes.c_int32),
+        ("offset", ctypes.c_int32),
+        ("type", ctypes.c_int64),
+        ("size", ctypes.c_int64),
+        ("tag", ctypes.c_int64),
+        ("mask", ctypes.c_int64),
+        ("limit", ctypes.c_int64),
+        ("itemsize", ctypes.c_int64),
+        ("ndim", ctypes.c_int32),
+        ("layout", ctypes.c_int32),
+        ("call", ctypes.c_int64),
+        *((f"at{index}", ctypes.c_int64) for index in range(PLACES)),
+    ]
+
+
+class TableRecord(ctypes.Structure):
+    """What a launch needs; the operations follow it in memory. guard: a slot that must hold the object `guarded`."""
+
+    _fields_ = [
+        ("next", ctypes.c_int64),
+        ("nargs", ctypes.c_int32),
+        ("flags", ctypes.c_int32),
+        ("size", ctypes.c_int64),
+        ("launch", ctypes.c_int64),
+        ("handle", ctypes.c_int64),
+        ("stream", ctypes.c_int64),
+        ("guard", ctypes.c_int64),
+        ("guarded", ctypes.c_int64),
+        *((name, ctypes.c_int32) for name in ("gx", "gy", "gz", "bx", "by", "bz", "shared", "padding")),
+    ]
+
+
+class CellRecord(ctypes.Structure):
+    """The one mutable word of a native function, its first table, and what it calls when no table fits."""
+
+    _fields_ = [(name, ctypes.c_int64) for name in ("table", "slow", "failed", "environment")]
+
+
+class EnvironmentRecord(ctypes.Structure):
+    """Addresses of what CPython offers, so that the code needs no linking."""
+
+    _fields_ = [(name, ctypes.c_int64) for name in (*API, *OBJECTS)]
+
+
+def offsets(record: type[ctypes.Structure]) -> dict[str, int]:
+    """Return where each field of a record is."""
+    names: Sequence[str] = [field[0] for field in record._fields_]
+    return {name: getattr(record, name).offset for name in names}

@@ -1,0 +1,108 @@
+"""LaunchTable: what the native launch function reads for one shape of launch and one kind of arguments."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.runtime.native import records
+from gridjit.runtime.native.operation import Operation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guard:
+    """A slot (its address) that must still hold an object (its id), for a launch to go ahead."""
+
+    address: int
+    holds: int
+    keep: tuple[object, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchTable:
+    """One launch, but for the values of its arguments.
+
+    launch: address of a function like cuLaunchKernel. handle: of the kernel. stream: its handle.
+    sharedmem: dynamic shared memory in bytes. guard: what must hold for stream to be valid.
+    keep: what handles and addresses belong to.
+    """
+
+    launch: int
+    handle: int
+    config: LaunchConfig
+    sharedmem: int
+    stream: int
+    operations: tuple[Operation, ...]
+    hold_gil: bool = False
+    guard: Guard | None = None
+    keep: tuple[object, ...] = ()
+
+    @property
+    def places(self) -> tuple[tuple[int, ...], int]:
+        """Where each argument's parameters go, with natural alignment, and the bytes that all of them take."""
+        return layout_of(self.operations)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the native function can launch it: its parameters must have room on the stack."""
+        return self.places[1] <= records.MAX_BUFFER and len(self.operations) <= records.MAX_ARGUMENTS
+
+    def in_memory(self, following: int) -> ctypes.Array[ctypes.c_char]:
+        """Return the table as the native function reads it; following: address of the table to try next, or 0."""
+        offsets, size = self.places
+        head = records.TableRecord(
+            next=following,
+            nargs=len(self.operations),
+            flags=self._flags(size),
+            size=size,
+            launch=self.launch,
+            handle=self.handle,
+            stream=self.stream,
+            guard=self.guard.address if self.guard else 0,
+            guarded=self.guard.holds if self.guard else 0,
+            shared=self.sharedmem,
+        )
+        head.gx, head.gy, head.gz = self.config.griddim
+        head.bx, head.by, head.bz = self.config.blockdim
+        rows = (_record(op, offset) for op, offset in zip(self.operations, offsets, strict=True))
+        data = b"".join(map(bytes, (head, *rows)))
+        return ctypes.create_string_buffer(data, len(data))
+
+    def _flags(self, size: int) -> int:
+        padded = sum(op.size for op in self.operations) != size
+        return (records.HOLD_GIL if self.hold_gil else 0) | (records.PADDED if padded else 0)
+
+
+def layout_of(operations: Sequence[Operation]) -> tuple[tuple[int, ...], int]:
+    """Return the offsets of operations' parameters, each aligned by itself, and the size of all."""
+    offsets, end = [], 0
+    for op in operations:
+        end = -(-end // op.alignment) * op.alignment
+        offsets.append(end)
+        end += op.size
+    return tuple(offsets), end
+
+
+def _record(op: Operation, offset: int) -> records.OperationRecord:
+    record = records.OperationRecord(
+        read=int(op.read),
+        offset=offset,
+        type=op.type,
+        size=op.size,
+        tag=_signed(op.tag),
+        mask=_signed(op.mask),
+        limit=_signed(op.limit),
+        itemsize=op.itemsize,
+        ndim=op.ndim,
+        layout=op.layout,
+        call=op.call,
+    )
+    for index, value in enumerate(op.at):
+        setattr(record, f"at{index}", value)
+    return record
+
+
+def _signed(word: int) -> int:
+    return word - (1 << 64) if word >= 1 << 63 else word
