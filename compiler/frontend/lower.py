@@ -11,6 +11,7 @@ from typing import Any
 from gridjit.compiler.errors import CompileError, GridjitError
 from gridjit.compiler.footprint import PRESENCE
 from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.fold import folded, launch_bounds
 from gridjit.compiler.frontend.isolation import Isolation, exception_of, isolated
 from gridjit.compiler.frontend.launch_visibility import while_visible
 from gridjit.compiler.frontend.numba_types import numba_arguments
@@ -51,7 +52,7 @@ def lower(
         boundscheck = options.debug and target.kind == "host"
         with isolated(view, capability(target), boundscheck) as record:
             result = _run_pipeline(function, signature, options, target)
-            return _lowered(function, result, options, target, linked), _discovered(record)
+            return _lowered(function, result, options, target, linked, view), _discovered(record)
 
     try:
         return while_visible(view, compile_it)
@@ -125,13 +126,19 @@ def _debug_option(options: Options) -> dict[str, None]:
 
 
 def _lowered(
-    function: Callable[..., Any], result: Any, options: Options, target: Target, linked: tuple[LinkedFile, ...]
+    function: Callable[..., Any],
+    result: Any,
+    options: Options,
+    target: Target,
+    linked: tuple[LinkedFile, ...],
+    view: ConfigView,
 ) -> Lowered:
     library = result.library
     entry = result.fndesc.llvm_func_name
     if target.kind == "ptx":
-        _finish_kernel(library.get_function(entry), options)
-    modules = _ordered_modules(library)
+        bounds = launch_bounds(options.launch_bounds, options.specialize, view)
+        _finish_kernel(library.get_function(entry), options, bounds)
+    modules = folded(_ordered_modules(library), options.specialize, view)
     return Lowered(
         modules=modules,
         entry=entry,
@@ -143,13 +150,13 @@ def _lowered(
     )
 
 
-def _finish_kernel(kernel: Any, options: Options) -> None:
+def _finish_kernel(kernel: Any, options: Options, bounds: tuple[int, ...] | None) -> None:
     """Make the function a void kernel for NVVM; in debug mode its exceptions go to global variables."""
     from numba.cuda.compiler import kernel_fixup
     from numba.cuda.cudadrv import nvvm
 
     kernel_fixup(kernel, options.debug)
-    nvvm.set_launch_bounds(kernel, options.launch_bounds)
+    nvvm.set_launch_bounds(kernel, bounds)
 
 
 def _ordered_modules(library: Any) -> tuple[str, ...]:

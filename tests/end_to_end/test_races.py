@@ -14,8 +14,8 @@ from gridjit.cache.memory import MemoryStore
 from gridjit.runtime import kernel as kernel_module
 from gridjit.runtime.session import session
 
-# 200 rounds are the figure of record; the suite runs enough of them to catch a regression.
-ROUNDS = int(os.environ.get("GRIDJIT_RACE_ROUNDS", "20"))
+# The figure of record; fewer for a quick look.
+ROUNDS = int(os.environ.get("GRIDJIT_RACE_ROUNDS", "200"))
 BLOCKS = (32, 64)
 
 
