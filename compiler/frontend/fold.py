@@ -14,7 +14,7 @@ from gridjit.compiler.view import ConfigView
 
 _REGISTERS = {"blockdim": "ntid", "griddim": "nctaid"}
 _REGISTER_READ = r'call i32 @"?llvm\.nvvm\.read\.ptx\.sreg\.{register}\.{axis}"?\(\)'
-_SHARED_SIZE_READ = re.compile(r'call i32 asm "mov\.u32 \$0, %dynamic_smem_size;", "=r"\s*\(\s*\)')
+_SHARED_SIZE_READ = re.compile(r'call i32 asm (?:sideeffect )?"mov\.u32 \$0, %dynamic_smem_size;", "=r"\s*\(\s*\)')
 
 
 def folded(modules: tuple[str, ...], fields: tuple[str, ...], view: ConfigView) -> tuple[str, ...]:
