@@ -327,7 +327,7 @@ class _RegionWriter:
         for name, slot in self.whole.arrays.items():
             lines += self._address(name, slot)
         lines += [f"  {line}" for line in self.whole.again.values()]
-        for name in kept:
+        for name in sorted(kept):
             slot = self.whole.slots[name]
             lines.append(f"  {_box(name)} = alloca {slot.type.text}")
             if slot.uniform:

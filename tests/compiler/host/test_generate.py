@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import os
 import subprocess
 import sys
 
@@ -42,6 +43,13 @@ def shared_arrays(x):
     cuda.syncthreads()
     x[t] = a[6 - t] + b[6 - t] + value
     cuda.syncthreads()
+
+
+def keeps_many(x):
+    t = cuda.threadIdx.x
+    a, b, c, d, e = x[t], x[t + 1], x[t + 2], x[t + 3], x[t + 4]
+    cuda.syncthreads()
+    x[t] = a - b * c + d / (e + 1)
 
 
 def test_the_same_kernel_gives_the_same_bytes(lowered):
@@ -109,3 +117,30 @@ def test_the_target_is_the_same_in_another_process_which_imports_no_numba():
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert (result.stdout, result.stderr) == (f"{host_target().fields}\n", "")
+
+
+def test_the_bytes_do_not_depend_on_the_process(lowered, tmp_path):
+    base = lowered(keeps_many, "float64[1]")
+    (tmp_path / "kernel.ll").write_text(base.modules[0])
+    program = f"""
+import hashlib
+from gridjit.compiler.options import Options
+from gridjit.compiler.targets.base import Lowered
+from gridjit.compiler.targets.host import host_target
+from gridjit.compiler.targets.host.generate import generate
+text = open({str(tmp_path / "kernel.ll")!r}).read()
+one = Lowered(modules=(text,), entry={base.entry!r}, exceptions={{}}, kernel="k")
+print(hashlib.sha256(generate(one, host_target(), Options()).image).hexdigest())
+"""
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2", "3", "4")
+    }
+    assert len(digests) == 1
