@@ -36,10 +36,14 @@ class Session:
 
     def device(self, target: str | None) -> Device:
         """Return the device that kernels made with jit(target=...) run on; raises DeviceError if there is none."""
-        wanted = target or self.settings.target or "host"
-        if wanted != "host":
-            raise DeviceError(f"kernels cannot be launched on target {wanted!r} yet; compile() makes code for it")
-        return self._host
+        wanted = target or self.settings.target or self._default
+        if wanted == "host":
+            return self._host
+        if wanted != "cuda":
+            raise DeviceError(f"target {wanted!r} is no device: 'cuda' or 'host'; compile() makes code for 'sm_90'")
+        from gridjit.runtime.devices.cuda.device import current_device
+
+        return current_device()
 
     def target(self, name: str | None) -> Target:
         """Return what "host", an architecture like "sm_90", or None for this process's device stand for."""
@@ -59,6 +63,13 @@ class Session:
     @functools.cached_property
     def _disk_locks(self) -> Locks:
         return Locks(self.settings.cache_dir)
+
+    @functools.cached_property
+    def _default(self) -> str:
+        """The target of kernels that name none: CUDA where a driver and a device answer."""
+        from gridjit.runtime.devices.cuda import presence
+
+        return "cuda" if presence.device_count() else "host"
 
     @functools.cached_property
     def _host(self) -> Device:

@@ -25,6 +25,7 @@ class Settings:
     host_threads: threads that run blocks on the host target (GRIDJIT_HOST_THREADS; default: the usable cores).
     log: what to report on standard error ("compiles"; GRIDJIT_LOG).
     assert_no_compile: turn any compile into an error (GRIDJIT_ASSERT_NO_COMPILE=1).
+    native_launch: launch through machine code (GRIDJIT_NATIVE_LAUNCH=0: from Python, with equal results).
     """
 
     cache: bool
@@ -34,6 +35,7 @@ class Settings:
     host_threads: int
     log: str
     assert_no_compile: bool
+    native_launch: bool
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> Settings:
@@ -49,6 +51,7 @@ class Settings:
             host_threads=_threads(environ.get("GRIDJIT_HOST_THREADS")),
             log=environ.get("GRIDJIT_LOG", ""),
             assert_no_compile=environ.get("GRIDJIT_ASSERT_NO_COMPILE", "0") not in ("", "0"),
+            native_launch=environ.get("GRIDJIT_NATIVE_LAUNCH", "1") != "0",
         )
 
 
