@@ -107,13 +107,15 @@ HOST = HostTimeline()
 class _Handle:
     """A handle with an owner: destroyed once, and good only as long as its context."""
 
-    __slots__ = ("__weakref__", "_destroy", "_epoch", "_number", "timeline")
+    # _live: another object once the handle is destroyed; machine code that keeps a handle looks there before using it.
+    __slots__ = ("__weakref__", "_destroy", "_epoch", "_live", "_number", "timeline")
     kind = "handle"
 
     def __init__(self, timeline: Timeline, number: int, destroy: Callable[[int], None] | None) -> None:
         self.timeline = timeline
         self._number = number
         self._epoch = timeline.epoch
+        self._live = True
         self._destroy = None if destroy is None else weakref.finalize(self, destroy, number)
         if self._destroy is not None:
             self._destroy.atexit = False  # the driver may be gone by then, and its handles with it
@@ -130,12 +132,13 @@ class _Handle:
     @property
     def alive(self) -> bool:
         """Whether it was not destroyed."""
-        return self._destroy is None or self._destroy.alive
+        return self._live
 
     def close(self) -> None:
         """Destroy it, after the work it holds; more than once does no harm."""
-        if self._destroy is None or not self._destroy.alive:
+        if self._destroy is None or not self._live:
             return
+        self._live = False
         if self.timeline.epoch != self._epoch:
             self._destroy.detach()
         else:

@@ -52,6 +52,11 @@ class CudaDevice:
         """The most shared memory that a block can have, in bytes."""
         return self.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
 
+    @functools.cached_property
+    def launch_address(self) -> int:
+        """The address of the driver's cuLaunchKernel."""
+        return self.driver.entry_point("cuLaunchKernel")
+
     @property
     def context(self) -> int:
         """The handle of the primary context, which is made on first use."""

@@ -54,7 +54,7 @@ class CudaKernel:
     @property
     def address(self) -> int:
         """The driver's cuLaunchKernel, for machine code that launches this kernel by its handle."""
-        return self.device.driver.entry_point("cuLaunchKernel")
+        return self.device.launch_address
 
     def launch(self, config: LaunchConfig, stream: Any, sharedmem: int, parameters: bytes) -> None:
         """Launch the kernel in stream and return at once; debug kernels are waited for.

@@ -1,0 +1,245 @@
+"""Loading and launching on a real GPU."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import threading
+
+import numpy as np
+import pytest
+
+from gridjit import cuda
+from gridjit.compiler.errors import ConfigError, LaunchError
+from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.runtime.memory.create import device_array, to_device
+from gridjit.runtime.streams import create_stream
+
+pytestmark = pytest.mark.gpu
+VECTOR = "void(float32[::1], float32[::1], float32)"
+
+
+def saxpy(x, y, a):
+    i = cuda.grid(1)
+    if i < x.size:
+        y[i] += a * x[i]
+
+
+def last_of_shared(out):
+    tile = cuda.shared.array(0, np.int32)
+    tile[out[0] + cuda.threadIdx.x] = cuda.threadIdx.x
+    cuda.syncthreads()
+    out[1 + cuda.threadIdx.x] = tile[out[0] + cuda.threadIdx.x]
+
+
+def grid_sync(out):
+    i = cuda.grid(1)
+    out[i] = i
+    cuda.cg.this_grid().sync()
+    if i == 0:
+        total = 0
+        for k in range(out.size):
+            total += out[k]
+        out[0] = total
+
+
+def block_index(out):
+    out[cuda.blockIdx.x] = cuda.blockIdx.x
+
+
+def nothing():
+    pass
+
+
+def beyond(x):
+    x[cuda.grid(1) + 100] = 1
+
+
+def saxpy_case(device, n=1000):
+    x = np.linspace(0, 1, n, dtype=np.float32)
+    return x, to_device(x, space=device.space), to_device(np.ones(n, np.float32), space=device.space)
+
+
+def test_a_kernel_computes(device, compiled, packed):
+    kernel = compiled(saxpy, VECTOR)
+    x, on_x, on_y = saxpy_case(device)
+    kernel.launch(LaunchConfig.of(8, 128), 0, 0, packed(kernel, on_x, on_y, 3.0))
+    assert np.allclose(on_y.copy_to_host(), 1 + 3 * x)
+
+
+def test_a_kernel_without_parameters_runs(compiled):
+    compiled(nothing, "void()").launch(LaunchConfig.of(1, 1), 0, 0, b"")
+
+
+def test_the_launch_function_takes_the_kernel_and_a_packed_buffer_by_address(device, compiled, packed):
+    kernel = compiled(saxpy, VECTOR)
+    x, on_x, on_y = saxpy_case(device)
+    parameters = ctypes.create_string_buffer(packed(kernel, on_x, on_y, 3.0))
+    size = ctypes.c_size_t(len(parameters) - 1)
+    extra = (ctypes.c_void_p * 5)(1, ctypes.addressof(parameters), 2, ctypes.addressof(size), 0)
+    u32, pointer = ctypes.c_uint32, ctypes.c_void_p
+    launch = ctypes.CFUNCTYPE(ctypes.c_int, pointer, *[u32] * 7, pointer, pointer, pointer)(kernel.address)
+    assert launch(kernel.handle, 8, 1, 1, 128, 1, 1, 0, None, None, ctypes.addressof(extra)) == 0
+    assert np.allclose(on_y.copy_to_host(), 1 + 3 * x)
+
+
+def test_threads_that_never_saw_the_device_can_launch(device, compiled, packed):
+    kernel = compiled(saxpy, VECTOR)
+    x, on_x, on_y = saxpy_case(device)
+    failures = []
+
+    def work():
+        try:
+            kernel.launch(LaunchConfig.of(8, 128), 0, 0, packed(kernel, on_x, on_y, 1.0))
+        except Exception as error:
+            failures.append(error)
+
+    for _ in range(4):
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    assert not failures
+    assert np.allclose(on_y.copy_to_host(), 1 + 4 * x)
+
+
+@pytest.mark.parametrize("kilobytes", [16, 48, 64, 200])
+def test_dynamic_shared_memory_of_any_size_the_device_has(device, compiled, packed, kilobytes):
+    kernel = compiled(last_of_shared, "void(int32[::1])")
+    out = to_device(np.full(33, kilobytes * 256 - 32, np.int32), space=device.space)
+    kernel.launch(LaunchConfig.of(1, 32), 0, kilobytes << 10, packed(kernel, out))
+    assert out.copy_to_host()[1:].tolist() == list(range(32))
+
+
+def test_more_shared_memory_than_the_device_has_is_refused(compiled):
+    kernel = compiled(last_of_shared, "void(int32[::1])")
+    with pytest.raises(ConfigError, match="bytes of static and"):
+        kernel.launch(LaunchConfig.of(1, 32), 0, 1 << 20, b"")
+
+
+def test_a_grid_can_be_synchronized(device, compiled, packed):
+    kernel = compiled(grid_sync, "void(int64[::1])")
+    out = device_array(64 * 32, np.int64, space=device.space)
+    kernel.launch(LaunchConfig.of(64, 32), 0, 0, packed(kernel, out))
+    assert out.copy_to_host()[0] == sum(range(64 * 32))
+
+
+def test_a_cooperative_grid_that_does_not_fit_says_what_would(device, compiled, packed):
+    kernel = compiled(grid_sync, "void(int64[::1])")
+    out = device_array(1, np.int64, space=device.space)
+    with pytest.raises(LaunchError, match=r"CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE.*at most \d+ blocks of 1024"):
+        kernel.launch(LaunchConfig.of(1_000_000, 1024), 0, 0, packed(kernel, out))
+
+
+@pytest.mark.parametrize("cluster", [1, 2, 8, 16])
+def test_clusters(device, compiled, packed, cluster):
+    if device.compute_capability < (9, 0):
+        pytest.skip("clusters need sm_90 or newer")
+    kernel = compiled(block_index, "void(int64[::1])")
+    out = device_array(32, np.int64, space=device.space)
+    kernel.launch(LaunchConfig.of(32, 32, cluster=cluster), 0, 0, packed(kernel, out))
+    assert out.copy_to_host().tolist() == list(range(32))
+
+
+def test_a_block_with_too_many_threads_for_its_kernel_says_so(compiled):
+    kernel = compiled(nothing, "void()", launch_bounds=(64,))
+    with pytest.raises(LaunchError, match=r"nothing \[grid 1, block 128\]: CUDA_ERROR_\w+ .*at most 64"):
+        kernel.launch(LaunchConfig.of(1, 128), 0, 0, b"")
+
+
+def test_the_driver_and_the_artifact_agree_on_what_a_kernel_uses(compiled):
+    kernel = compiled(saxpy, VECTOR)
+    uses, known = kernel.attributes(), kernel.artifact.resources
+    assert (uses.registers, uses.shared_bytes, uses.local_bytes) == (
+        known["registers"],
+        known["shared_bytes"],
+        known["local_bytes"],
+    )
+
+
+def test_occupancy(device, compiled):
+    kernel = compiled(saxpy, VECTOR)
+    assert kernel.potential_block() % 32 == 0
+    assert kernel.potential_block(limit=96) <= 96
+    threads = device.attribute("MAX_THREADS_PER_MULTIPROCESSOR")
+    assert 0 < kernel.active_blocks(128) * 128 <= threads
+
+
+def test_loading_and_dropping_a_thousand_kernels_leaks_nothing(device, compiled):
+    artifact = compiled(nothing, "void()").artifact
+    for _ in range(1000):
+        device.load(artifact).launch(LaunchConfig.of(1, 1), 0, 0, b"")
+    device.synchronize()
+    gc.collect()
+    free, _ = device.driver.memory_info()
+    for _ in range(1000):
+        device.load(artifact).launch(LaunchConfig.of(1, 1), 0, 0, b"")
+    device.synchronize()
+    gc.collect()
+    assert free - device.driver.memory_info()[0] < 8 << 20
+
+
+def test_a_debug_kernel_raises_with_block_and_thread_and_can_go_on(device, compiled, packed):
+    kernel = compiled(beyond, "void(int64[::1])", debug=True, opt=False)
+    short, long = device_array(101, np.int64, space=device.space), device_array(200, np.int64, space=device.space)
+    with pytest.raises(IndexError, match=r"beyond, block \([01], 0, 0\), thread \([0-3], 0, 0\)"):
+        kernel.launch(LaunchConfig.of(2, 4), 0, 0, packed(kernel, short))
+    kernel.launch(LaunchConfig.of(2, 4), 0, 0, packed(kernel, long))
+    assert long.copy_to_host()[100:108].tolist() == [1] * 8
+
+
+SPOIL = """
+import numpy as np
+import struct
+import gridjit
+from gridjit import cuda
+from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.runtime.devices.cuda.device import current_device
+
+source = '''
+def spoil(x):
+    x[cuda.grid(1)] = 1
+'''
+import linecache
+linecache.cache['spoil.py'] = (len(source), None, source.splitlines(True), 'spoil.py')
+exec(compile(source, 'spoil.py', 'exec'))
+device = current_device()
+artifact = gridjit.jit(spoil, cache=False).compile('void(int64[::1])', target=device.target.arch)
+kernel = device.load(artifact)
+parameters = struct.pack(artifact.parameters, 0, 0, 1 << 40, 8, 0x10, 1 << 40, 8)
+kernel.launch(LaunchConfig.of(3, 32), 0, 0, parameters)
+try:
+    device.synchronize()
+except gridjit.LaunchError as error:
+    print(error)
+"""
+
+
+def test_what_a_kernel_did_is_told_with_its_name(run_program):
+    done = run_program(SPOIL)
+    assert done.returncode == 0, done.stderr
+    assert "CUDA_ERROR_ILLEGAL_ADDRESS" in done.stdout
+    assert "launched last: __main__.spoil [grid 3, block 32]" in done.stdout
+
+
+def test_launches_are_captured_into_a_graph(device, compiled, packed):
+    kernel = compiled(saxpy, VECTOR)
+    x, on_x, on_y = saxpy_case(device)
+    parameters = packed(kernel, on_x, on_y, 1.0)
+    doomed = device_array(10, space=device.space)
+    kernel.launch(LaunchConfig.of(8, 128), 0, 0, parameters)
+    api = device.driver.api
+    with create_stream(timeline=device.timeline) as stream:
+        device.driver.call("cuStreamBeginCapture", stream.handle, api.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_GLOBAL)
+        assert stream.is_capturing()
+        kernel.launch(LaunchConfig.of(8, 128), stream, 0, parameters)
+        del doomed
+        gc.collect()
+        with pytest.raises(LaunchError, match="make it before"):
+            device_array(10, space=device.space)
+        with pytest.raises(LaunchError, match="make it before"):
+            device_array(10, stream=stream, space=device.space)
+        graph = device.driver.call("cuStreamEndCapture", stream.handle)
+        runnable = device.driver.call("cuGraphInstantiate", graph, 0)
+        for _ in range(3):
+            device.driver.call("cuGraphLaunch", runnable, stream.handle)
+    assert np.allclose(on_y.copy_to_host(), 1 + 4 * x)

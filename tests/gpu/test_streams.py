@@ -1,0 +1,119 @@
+"""Streams, events, contexts and the end of the process on a real GPU."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gridjit.compiler.errors import DeviceError
+from gridjit.runtime.memory.create import to_device
+from gridjit.runtime.streams import (
+    create_event,
+    create_stream,
+    default_stream,
+    external_stream,
+    per_thread_default_stream,
+    stream_handle,
+)
+
+pytestmark = pytest.mark.gpu
+
+
+def test_events_measure_work_in_a_stream(device):
+    values = np.zeros(1 << 26, np.uint8)
+    with create_stream(timeline=device.timeline) as stream:
+        there = to_device(values, stream, space=device.space)
+        start = stream.record()
+        there.copy_to_device(values)
+        end = create_event(timeline=device.timeline).record(stream)
+        end.synchronize()
+        assert end.query()
+        assert 0.1 < start.elapsed_time(end) < 10_000
+
+
+def test_a_stream_waits_for_an_events_stream(device):
+    values = np.arange(1 << 22)
+    first, second = (create_stream(nonblocking=True, timeline=device.timeline) for _ in range(2))
+    there = to_device(values, first, space=device.space)
+    copy = to_device(np.zeros_like(values), second, space=device.space)
+    second.wait(first.record())
+    copy.bind(second).copy_to_device(there)
+    assert np.array_equal(copy.copy_to_host(stream=second), values)
+    second.synchronize()
+    assert second.query()
+
+
+def test_an_event_without_timing_says_so(device):
+    events = [create_event(timing=False, timeline=device.timeline).record() for _ in range(2)]
+    device.synchronize()
+    with pytest.raises(DeviceError, match="CUDA_ERROR_INVALID_HANDLE"):
+        events[0].elapsed_time(events[1])
+
+
+def test_default_streams_are_streams(device):
+    for stream in (default_stream(device.timeline), per_thread_default_stream(device.timeline)):
+        there = to_device(np.arange(5), stream, space=device.space)
+        assert there.copy_to_host().tolist() == [0, 1, 2, 3, 4]
+        stream.synchronize()
+        assert stream.query()
+
+
+@pytest.mark.parametrize("library", ["torch", "cupy", "numba.cuda"])
+def test_streams_of_other_libraries_are_used(device, library):
+    module = pytest.importorskip(library)
+    made = {
+        "torch": lambda: module.cuda.Stream(),
+        "cupy": lambda: module.cuda.Stream(),
+        "numba.cuda": lambda: module.stream(),
+    }[library]()
+    assert stream_handle(made) > 2
+    there = to_device(np.arange(5), made, space=device.space)
+    assert there.copy_to_host().tolist() == [0, 1, 2, 3, 4]
+    external_stream(stream_handle(made), device.timeline).synchronize()
+
+
+RESET = """
+import numpy as np
+from gridjit import DeviceError
+from gridjit.runtime.devices.cuda.device import current_device
+from gridjit.runtime.memory.create import to_device
+from gridjit.runtime.streams import create_event, create_stream
+device = current_device()
+stream, event = create_stream(timeline=device.timeline), create_event(timeline=device.timeline)
+array = to_device(np.arange(5), stream, space=device.space)
+device.driver.call('cuDevicePrimaryCtxReset', device.handle)
+for use in (stream.synchronize, event.query, stream.query):
+    try:
+        use()
+    except DeviceError as error:
+        print(error)
+stream.close(); event.close(); del array
+print('end')
+"""
+
+
+def test_handles_that_outlived_their_context_raise(run_program):
+    done = run_program(RESET)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("context was reset") == 3, done.stdout
+    assert done.stdout.endswith("end\n")
+
+
+EXIT = """
+import atexit
+import numpy as np
+from gridjit.runtime.devices.cuda.device import current_device
+from gridjit.runtime.memory.create import pinned_array, to_device
+from gridjit.runtime.streams import create_event, create_stream
+device = current_device()
+stream, event = create_stream(timeline=device.timeline), create_event(timeline=device.timeline)
+array, pinned = to_device(np.arange(5), stream, space=device.space), pinned_array(5, space=device.space)
+event.record(stream)
+cycle = [array, stream]; cycle.append(cycle)
+atexit.register(lambda: device.driver.call('cuDevicePrimaryCtxReset', device.handle))
+"""
+
+
+def test_the_process_ends_quietly_with_everything_alive(run_program):
+    done = run_program(EXIT)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
