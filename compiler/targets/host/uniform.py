@@ -19,7 +19,12 @@ _LABELS = re.compile(r'label %(?:"[^"]*"|[-a-zA-Z$._0-9]+)')
 def uniform_values(body: Body) -> frozenset[str]:
     """Return the names of body's uniform values."""
     blocks = {block.label: block for block in body.blocks}
-    regions = {label: _until_all_meet(blocks, label) for label, block in blocks.items() if len(block.successors) > 1}
+    meetings = _meetings(blocks)
+    regions = {
+        label: _until_all_meet(blocks, label, meetings[label])
+        for label, block in blocks.items()
+        if len(block.successors) > 1
+    }
     divergent = {parameter.name for parameter in PLACE if parameter.name in _THREADS_OWN}
     while True:
         before = len(divergent)
@@ -52,9 +57,8 @@ def _reads(line: str) -> set[str]:
     return used(_LABELS.sub("", line))
 
 
-def _until_all_meet(blocks: dict[str, Block], branch: str) -> set[str]:
-    """Return the blocks that threads parted at branch can be in, up to and with the first they must all come to."""
-    meeting = _meeting(blocks, branch)
+def _until_all_meet(blocks: dict[str, Block], branch: str, meeting: str | None) -> set[str]:
+    """Return the blocks that threads parted at branch can be in, up to and with the one where they all meet."""
     seen: set[str] = set()
     waiting = list(blocks[branch].successors)
     while waiting:
@@ -66,31 +70,23 @@ def _until_all_meet(blocks: dict[str, Block], branch: str) -> set[str]:
     return seen
 
 
-def _meeting(blocks: dict[str, Block], branch: str) -> str | None:
-    """Return the nearest block that every way from branch to the end goes through, or None."""
-    candidates = [label for label in _reachable(blocks, blocks[branch].successors, None) if label != branch]
-    must = [
-        label
-        for label in candidates
-        if not any(
-            opcode(blocks[end].lines[-1]) in ("ret", "unreachable")
-            for end in _reachable(blocks, blocks[branch].successors, label)
-        )
-    ]
-    # Of two such blocks, the nearer is the one that is reached without the other.
-    for label in must:
-        without = _reachable(blocks, blocks[branch].successors, label)
-        if not any(other in without for other in must if other != label):
-            return label
-    return None
-
-
-def _reachable(blocks: dict[str, Block], starts: tuple[str, ...], avoiding: str | None) -> set[str]:
-    seen: set[str] = set()
-    waiting = [label for label in starts if label != avoiding]
-    while waiting:
-        label = waiting.pop()
-        if label not in seen:
-            seen.add(label)
-            waiting += [after for after in blocks[label].successors if after != avoiding]
-    return seen
+def _meetings(blocks: dict[str, Block]) -> dict[str, str | None]:
+    """Return, for each block, the nearest other block that every way from it to the end goes through, or None."""
+    after = {label: frozenset(blocks) for label in blocks}
+    changed = True
+    while changed:
+        changed = False
+        for label in reversed(blocks):
+            ways = [after[successor] for successor in blocks[label].successors]
+            new = frozenset((label,)) | (frozenset.intersection(*ways) if ways else frozenset())
+            changed |= new != after[label]
+            after[label] = new
+    # What comes after a block on every way comes in one order; the nearest has the most still after it. A block
+    # that no way leads out of has everything after it, and thus no meeting.
+    endless = {label for label in blocks if len(after[label]) == len(blocks) > 1 and blocks[label].successors}
+    return {
+        label: None
+        if label in endless
+        else max(after[label] - {label}, key=lambda other: len(after[other]), default=None)
+        for label in blocks
+    }
