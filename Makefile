@@ -1,14 +1,16 @@
 # gridjit's commands. Each works on a fresh machine with Python 3.10+ and make: the first run creates .venv.
 PYTHON ?= python3
 BIN := .venv/bin
+SUPPORTED := $(PYTHON) -c 'import sys; sys.version_info < (3, 10) and sys.exit("gridjit needs Python 3.10 or newer: make PYTHON=...")'
 .DEFAULT_GOAL := help
 .PHONY: help demo test check format view bench gpu-test dist clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 24
 
+# pip is made last, so an environment that was interrupted in the making is made again.
 .venv/run: pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	test -x $(BIN)/pip || { $(SUPPORTED) && $(PYTHON) -m venv --clear .venv; }
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 
@@ -20,13 +22,15 @@ demo: .venv/run  ## compile a block-wide sum, run it, and reuse it in a second p
 	$(BIN)/gridjit demo
 
 test: .venv/test  ## run the tests (no GPU needed)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m 'not gpu'
+
+gpu-test: .venv/test  ## run the tests that need a CUDA device
+	$(BIN)/python -m pytest -m gpu
 
 # Type checkers and import-linter cannot see through an editable package-dir map, so link the folders as one package.
 view:
 	mkdir -p .view/gridjit
-	for file in src/gridjit/*; do ln -sfn "../../$$file" ".view/gridjit/$$(basename $$file)"; done
-	for folder in cache compiler runtime; do ln -sfn "../../$$folder" ".view/gridjit/$$folder"; done
+	for path in src/gridjit/* cache compiler runtime; do ln -sfn "../../$$path" ".view/gridjit/$${path##*/}"; done
 
 check: .venv/test view  ## lint, types and import contracts
 	$(BIN)/ruff check .
@@ -38,11 +42,13 @@ format: .venv/test  ## apply the formatter
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-gpu-test: .venv/test  ## run the tests that need a CUDA device
-	$(BIN)/python -m pytest -m gpu
+bench: .venv/test  ## measure the cache, starting up and the host target
+	$(BIN)/python scripts/bench-cache.py
+	$(BIN)/python scripts/bench-startup.py
+	$(BIN)/python scripts/bench-host.py
 
 dist: .venv/test  ## build the sdist and the wheel
 	$(BIN)/python -m build
 
 clean:  ## remove what the commands above made
-	rm -rf .venv .view build dist *.egg-info src/*.egg-info
+	rm -rf .venv .view build dist *.egg-info src/*.egg-info .*_cache .hypothesis .benchmarks

@@ -49,7 +49,7 @@ def sdist(built: Path) -> Path:
 def run_installed(
     wheel: Path, base_distributions: set[str], tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[..., str]:
-    """A function that runs Python in an environment of the wheel and its base dependencies, and returns what it printed.
+    """A function that runs Python where only the wheel and its base dependencies are, and returns what it printed.
 
     The dependencies are linked from this environment, so that nothing is downloaded; extras are left out.
     """

@@ -12,7 +12,12 @@ import pytest
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
-SOURCES = {"src/gridjit": "gridjit", "cache": "gridjit/cache", "compiler": "gridjit/compiler", "runtime": "gridjit/runtime"}
+SOURCES = {
+    "src/gridjit": "gridjit",
+    "cache": "gridjit/cache",
+    "compiler": "gridjit/compiler",
+    "runtime": "gridjit/runtime",
+}
 RunInstalled = Callable[..., str]
 
 DOUBLE = """
@@ -57,7 +62,7 @@ def test_wheel_and_sdist_hold_the_licence(wheel: Path, sdist: Path) -> None:
         assert member.read() == text
 
 
-@pytest.mark.parametrize("name", ["Makefile", "docs/cache-format.md", "tests/conftest.py", "tests/packaging/conftest.py"])
+@pytest.mark.parametrize("name", ["Makefile", "docs/cache-format.md", "tests/conftest.py", "scripts/bench-cache.py"])
 def test_the_sdist_is_the_whole_project(sdist: Path, name: str) -> None:
     with tarfile.open(sdist) as archive:
         names = archive.getnames()
@@ -84,7 +89,9 @@ def test_importing_gridjit_imports_no_library(run_installed: RunInstalled, tmp_p
     assert {"numba", "numba_cuda", "llvmlite", "numpy", "diskcache", "filelock", "rich", "cuda"}.isdisjoint(imported)
 
 
-def test_every_module_of_an_installed_gridjit_can_be_imported_alone(run_installed: RunInstalled, tmp_path: Path) -> None:
+def test_every_module_of_an_installed_gridjit_can_be_imported_alone(
+    run_installed: RunInstalled, tmp_path: Path
+) -> None:
     program = """
 import importlib, pkgutil
 import gridjit
