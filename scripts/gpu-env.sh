@@ -4,10 +4,7 @@ PYTHON="${PYTHON:-python3}"
 if ls .whl/*.whl >/dev/null 2>&1; then
     "$PYTHON" -m pip install --quiet --no-index --no-deps --upgrade --target .site .whl/*.whl
 fi
-# The root's folders as one package, as `make view` links them.
-mkdir -p .view/gridjit
-for file in src/gridjit/*; do ln -sfn "../../$file" ".view/gridjit/$(basename "$file")"; done
-for folder in cache compiler runtime; do ln -sfn "../../$folder" ".view/gridjit/$folder"; done
+make --silent view
 export PYTHONPATH="$PWD/.view:$PWD/.site${PYTHONPATH:+:$PYTHONPATH}"
 "$PYTHON" - <<'PROGRAM'
 import importlib.metadata as metadata

@@ -51,8 +51,11 @@ def nothing():
     pass
 
 
-def beyond(x):
-    x[cuda.grid(1) + 100] = 1
+def picky(x, refused):
+    i = cuda.grid(1)
+    if i == refused:
+        raise ValueError("not this one")
+    x[i] = 10 // (i - 100)
 
 
 def saxpy_case(device, n=1000):
@@ -179,12 +182,14 @@ def test_loading_and_dropping_a_thousand_kernels_leaks_nothing(device, compiled)
 
 
 def test_a_debug_kernel_raises_with_block_and_thread_and_can_go_on(device, compiled, packed):
-    kernel = compiled(beyond, "void(int64[::1])", debug=True, opt=False)
-    short, long = device_array(101, np.int64, space=device.space), device_array(200, np.int64, space=device.space)
-    with pytest.raises(IndexError, match=r"beyond, block \([01], 0, 0\), thread \([0-3], 0, 0\)"):
-        kernel.launch(LaunchConfig.of(2, 4), 0, 0, packed(kernel, short))
-    kernel.launch(LaunchConfig.of(2, 4), 0, 0, packed(kernel, long))
-    assert long.copy_to_host()[100:108].tolist() == [1] * 8
+    kernel = compiled(picky, "void(int64[::1], int64)", debug=True, opt=False)
+    out = device_array(128, np.int64, space=device.space)
+    with pytest.raises(ValueError, match=r"picky, block \(1, 0, 0\), thread \(3, 0, 0\) at .*: not this one"):
+        kernel.launch(LaunchConfig.of(2, 32), 0, 0, packed(kernel, out, 35))
+    with pytest.raises(ZeroDivisionError, match=r"block \(3, 0, 0\), thread \(4, 0, 0\)"):
+        kernel.launch(LaunchConfig.of(4, 32), 0, 0, packed(kernel, out, -1))
+    kernel.launch(LaunchConfig.of(2, 32), 0, 0, packed(kernel, out, -1))
+    assert out.copy_to_host()[99 - 64] == 10 // (99 - 64 - 100)
 
 
 SPOIL = """
