@@ -24,7 +24,9 @@ demo: .venv/run  ## compile a block-wide sum, run it, and reuse it in a second p
 test: .venv/test  ## run the tests (no GPU needed)
 	$(BIN)/python -m pytest -m 'not gpu'
 
+# Without a device these tests are skipped, which here would look like success.
 gpu-test: .venv/test  ## run the tests that need a CUDA device
+	$(BIN)/python -c 'from gridjit.runtime.devices.cuda import presence; raise SystemExit(presence.why_not() or None)'
 	$(BIN)/python -m pytest -m gpu
 
 # Type checkers and import-linter cannot see through an editable package-dir map, so link the folders as one package.

@@ -83,6 +83,12 @@ def test_a_documents_links_to_files_lead_somewhere() -> None:
     assert dead == []
 
 
+def test_every_setting_is_documented() -> None:
+    read = set(re.findall(r"GRIDJIT_[A-Z_]+", (ROOT / "runtime" / "settings.py").read_text()))
+    table = set(re.findall(r"^\| `(GRIDJIT_[A-Z_]+)`", (ROOT / "docs" / "caching.md").read_text(), re.M))
+    assert table == read
+
+
 def test_an_example_that_raises_is_found_and_named_by_its_line() -> None:
     text = "# Title\n\n```python\nx = 1\n```\n\n<!-- not run -->\n```python\n1 / 0\n```\n```python\nx.y\n```\n"
     blocks = examples(text)
