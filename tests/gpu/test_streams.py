@@ -88,6 +88,8 @@ for use in (stream.synchronize, event.query, stream.query):
     except DeviceError as error:
         print(error)
 stream.close(); event.close(); del array
+with create_stream(timeline=device.timeline) as stream:
+    print(to_device(np.arange(3), stream, space=device.space).copy_to_host())
 print('end')
 """
 
@@ -96,7 +98,7 @@ def test_handles_that_outlived_their_context_raise(run_program):
     done = run_program(RESET)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("context was reset") == 3, done.stdout
-    assert done.stdout.endswith("end\n")
+    assert done.stdout.endswith("[0 1 2]\nend\n")
 
 
 EXIT = """

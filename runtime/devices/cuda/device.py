@@ -10,6 +10,7 @@ from gridjit.compiler.errors import DeviceError
 from gridjit.compiler.targets.base import Target
 from gridjit.runtime.devices.cuda.current import Current
 from gridjit.runtime.devices.cuda.driver import Driver, driver
+from gridjit.runtime.devices.cuda.errors import LOST_CONTEXT, DriverError
 from gridjit.runtime.devices.cuda.load import CudaKernel, load
 from gridjit.runtime.devices.cuda.memory import CudaSpace
 from gridjit.runtime.devices.cuda.streams import CudaTimeline
@@ -67,12 +68,26 @@ class CudaDevice:
 
     @property
     def context_id(self) -> int:
-        """A number that changes when the primary context is reset."""
+        """A number that changes when the primary context is reset; asking for it makes the new context ours."""
+        try:
+            return self.driver.context_id(self.context)
+        except DriverError as error:
+            if error.name not in LOST_CONTEXT:
+                raise
+        self._context = 0
         return self.driver.context_id(self.context)
 
     def make_current(self) -> None:
         """Let the calling thread use this device from now on."""
         self.driver.set_context(self.context)
+
+    def renew(self) -> int:
+        """Return the context's number; a thread whose context was reset gets the new one."""
+        before = self._context
+        number = self.context_id
+        if self._context != before and self.driver.current_context() == before:
+            self.make_current()
+        return number
 
     @property
     def current(self) -> Current:

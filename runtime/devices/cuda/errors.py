@@ -59,6 +59,9 @@ ASYNCHRONOUS = frozenset(
     }
 )
 
+# What calls say in a thread that no device was made current in yet, or whose context was reset.
+LOST_CONTEXT = ("CUDA_ERROR_INVALID_CONTEXT", "CUDA_ERROR_CONTEXT_IS_DESTROYED")
+
 
 class DriverError(DeviceError):
     """The driver refused a call. name: the driver's own name of the error, like "CUDA_ERROR_INVALID_VALUE"."""

@@ -12,7 +12,7 @@ from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.errors import ConfigError, DeviceError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.runtime.devices.cuda import faults
-from gridjit.runtime.devices.cuda.errors import DriverError
+from gridjit.runtime.devices.cuda.errors import LOST_CONTEXT, DriverError
 from gridjit.runtime.devices.cuda.last import last_launches
 from gridjit.runtime.streams import stream_handle
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 # Shared memory that a block may have without asking, and blocks a cluster may have without asking.
 PLAIN_SHARED_BYTES = 48 << 10
 PLAIN_CLUSTER_BLOCKS = 8
-# What a launch says in a thread that no device was made current in yet, or whose context was reset.
-_NO_CONTEXT = ("CUDA_ERROR_INVALID_CONTEXT", "CUDA_ERROR_CONTEXT_IS_DESTROYED")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,8 +74,9 @@ class CudaKernel:
         try:
             launch(self.handle, self._whole(config), stream, sharedmem, parameters)
         except DriverError as error:
-            if error.name not in _NO_CONTEXT or self.device.driver.current_context():
+            if error.name not in LOST_CONTEXT:
                 raise self._explained(error, config, sharedmem) from None
+            self.device.renew()
             self.device.make_current()
             launch(self.handle, self._whole(config), stream, sharedmem, parameters)
 

@@ -32,8 +32,10 @@ class CudaSpace:
     def __init__(self, device: CudaDevice) -> None:
         self._device = device
         self.device = device.ordinal
+        # The pool, and the context that it belongs to.
+        self._pool = (0, 0)
         # Frees that had to wait: they would have broken a capture that was under way.
-        self._waiting: deque[tuple[int, int]] = deque()
+        self._waiting: deque[tuple[int, int, int]] = deque()
 
     @property
     def driver(self) -> Driver:
@@ -46,54 +48,60 @@ class CudaSpace:
         return self._device.timeline
 
     @functools.cached_property
-    def pool(self) -> int:
-        """The handle of the device's pool; 0 if it has none."""
-        if not self._device.attribute("MEMORY_POOLS_SUPPORTED"):
-            return 0
-        return self.driver.create_pool(self.device, KEEP_BYTES)
+    def _has_pools(self) -> bool:
+        return bool(self._device.attribute("MEMORY_POOLS_SUPPORTED"))
+
+    def _pool_of(self, epoch: int) -> int:
+        """Return the handle of the device's pool in the context of that number; 0 if the device has no pools."""
+        if self._pool[0] != epoch:
+            self._pool = (epoch, self.driver.create_pool(self.device, KEEP_BYTES) if self._has_pools else 0)
+        return self._pool[1]
 
     def allocate(self, size: int, stream: Any) -> Memory:
         """Return size bytes; raises DriverError if there are not as many, LaunchError while stream is captured."""
         if size == 0:
             return Memory(self, 0, 0)
         handle = stream_handle(stream)
+        epoch = self._device.renew()
         with self._device.current:
             if self.driver.stream_capturing(handle):
                 raise LaunchError("an array cannot be made while a stream is captured: make it before")
             self._free_waiting()
-            address = self._allocate(size, handle)
+            address = self._allocate(size, handle, self._pool_of(epoch))
         # A stream that is only a number may be gone by the time the memory is freed.
         lasting = handle if handle <= 2 or not isinstance(stream, int) else 0
-        return Memory(self, address, size, owner=stream, free=functools.partial(self._free, address, lasting, stream))
+        free = functools.partial(self._free, address, lasting, epoch, stream)
+        return Memory(self, address, size, owner=stream, free=free)
 
-    def _allocate(self, size: int, handle: int) -> int:
+    def _allocate(self, size: int, handle: int, pool: int) -> int:
+        if not pool:
+            return self.driver.allocate(size)
         try:
-            return self._take(size, handle)
+            return self.driver.allocate_from_pool(size, pool, handle)
         except DriverError as error:
-            if error.name != "CUDA_ERROR_OUT_OF_MEMORY" or not self.pool:
+            if error.name != "CUDA_ERROR_OUT_OF_MEMORY":
                 raise
         self.timeline.synchronize_all()
-        self.driver.trim_pool(self.pool)
-        return self._take(size, handle)
+        self.driver.trim_pool(pool)
+        return self.driver.allocate_from_pool(size, pool, handle)
 
-    def _take(self, size: int, handle: int) -> int:
-        return self.driver.allocate_from_pool(size, self.pool, handle) if self.pool else self.driver.allocate(size)
-
-    def _free(self, address: int, handle: int, stream: Any) -> None:
+    def _free(self, address: int, handle: int, epoch: int, stream: Any) -> None:
         """Free memory; called by the garbage collector, at any time in any thread, so it takes no lock."""
         if isinstance(stream, Stream) and not stream.alive:
             handle = 0
         try:
+            if self.driver.context_id(self._device.context) != epoch:
+                return  # the memory ended with its context, and its address may be another's by now
             with self._device.current:
                 if self.driver.stream_capturing(handle):
-                    self._waiting.append((address, handle))
+                    self._waiting.append((address, handle, epoch))
                 else:
                     self._give(address, handle)
         except DriverError:
             pass  # the context is lost, and the memory with it
 
     def _give(self, address: int, handle: int) -> None:
-        if self.pool:
+        if self._has_pools:
             self.driver.free_in_stream(address, handle)
         else:
             self.driver.free(address)
@@ -101,10 +109,10 @@ class CudaSpace:
     def _free_waiting(self) -> None:
         for _ in range(len(self._waiting)):
             try:
-                address, handle = self._waiting.popleft()
+                address, handle, epoch = self._waiting.popleft()
             except IndexError:
                 return
-            self._free(address, handle, None)
+            self._free(address, handle, epoch, None)
 
     def write(self, ghost: Array, values: Array, stream: Any) -> None:
         """Copy host values into ghost; page-locked values must not change until stream has got there."""
@@ -158,12 +166,15 @@ class CudaSpace:
 
     def pinned(self, size: int, *, mapped: bool = False) -> Memory:
         """Return size bytes of page-locked host memory."""
+        epoch = self._device.renew()
         with self._device.current:
             address = self.driver.allocate_host(max(size, 1), mapped=mapped)
-        return Memory(self, address, size, free=functools.partial(self._free_pinned, address))
+        return Memory(self, address, size, free=functools.partial(self._free_pinned, address, epoch))
 
-    def _free_pinned(self, address: int) -> None:
+    def _free_pinned(self, address: int, epoch: int) -> None:
         try:
+            if self.driver.context_id(self._device.context) != epoch:
+                return
             with self._device.current:
                 self.driver.free_host(address)
         except DriverError:

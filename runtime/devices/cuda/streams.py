@@ -32,11 +32,13 @@ class CudaTimeline:
 
     def create_stream(self, priority: int = 0, *, nonblocking: bool = False) -> int:
         """Return a new stream."""
+        self.device.renew()
         with self.device.current:
             return self.driver.create_stream(priority, nonblocking=nonblocking)
 
     def create_event(self, *, timing: bool = True) -> int:
         """Return a new event."""
+        self.device.renew()
         with self.device.current:
             return self.driver.create_event(timing=timing)
 

@@ -46,6 +46,17 @@ def test_a_context_is_made_once_however_many_threads_ask(api, device):
     assert len(api.called("cuDevicePrimaryCtxRetain")) == 1
 
 
+def test_a_thread_whose_context_was_reset_gets_the_new_one(api, device, monkeypatch):
+    device.make_current()
+    number = device.context_id
+
+    api.failures["cuCtxGetId"] = "CUDA_ERROR_CONTEXT_IS_DESTROYED"
+    monkeypatch.setitem(api._functions, "cuDevicePrimaryCtxRetain", lambda self, _: self.reset())
+    api.reset = lambda: (api.failures.pop("cuCtxGetId"), setattr(api, "epoch", 2), 0xD0)[-1]
+    assert device.renew() != number
+    assert api.context == 0xD0
+
+
 def test_another_device_is_given_back_after_use(api):
     devices = Devices(Driver(api))
     devices[1].make_current()

@@ -61,6 +61,19 @@ def test_memory_of_a_numbered_stream_is_freed_in_the_default_stream(api, device)
     assert [handle for _, handle in api.called("cuMemFreeAsync")] == [0]
 
 
+def test_memory_of_a_context_that_was_reset_is_not_freed_in_the_next(api, device):
+    made = device_array(5, space=device.space)
+    pinned = pinned_array(5, space=device.space)
+    api.epoch += 1
+    del made, pinned
+    gc.collect()
+    assert not api.called("cuMemFreeAsync")
+    assert not api.called("cuMemFreeHost")
+    kept = device_array(5, space=device.space)
+    assert len(api.called("cuMemPoolCreate")) == 2
+    del kept
+
+
 def test_nothing_is_freed_during_a_capture_but_after_it(api, device):
     made = device_array(5, space=device.space)
     api.capturing.add(0)
