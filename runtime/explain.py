@@ -1,30 +1,46 @@
-"""explain: why a kernel was compiled, in words that name the fact that changed."""
+"""explain: why a kernel was compiled, in words that name what differs from the nearest result there was.
+
+Reasons look at what is in memory and on disk: a process that starts today says what changed since yesterday's.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from gridjit.compiler.footprint import current_value, fact_text
+from gridjit.cache.history import Job, read_history
+from gridjit.cache.manifest import Record, read_manifest
+from gridjit.cache.store import Store
+from gridjit.compiler.artifact import fact_value
+from gridjit.compiler.footprint import PRESENCE, Fact, current_value, fact_text
+from gridjit.compiler.job import CompileJob
 from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.compiler.signature import Signature
-from gridjit.compiler.targets.base import Target
 from gridjit.runtime.specializations import Specialization, Specializations
+from gridjit.runtime.specialize import dependency_holds
 from gridjit.runtime.statistics import Statistics
 
+FIRST_USE = "first use in this process, nothing in the cache"
+# Longer digests are told apart by their beginnings.
+_DIGEST_SHOWN = 8
+_SHORTEST_DIGEST = 32
 
-def reason(known: Specializations, signature: Signature, target: Target, config: LaunchConfig | None) -> str:
-    """Return why no specialization in use serves a launch: the fact that differs, with both values."""
-    fact = known.nearest_difference(signature, target, config)
-    if fact is not None:
-        now = fact_text(current_value(fact.field, config))
-        place = f", read at {fact.where}" if fact.where else ""
-        return f"{fact.field} {fact_text(fact.value)} -> {now}{place}"
-    seen = known.all()
-    if not seen:
-        return "first use in this process, nothing in the cache"
-    if any(found.signature == signature for found in seen):
-        return f"first use for {target}"
-    return f"argument types {seen[-1].signature} -> {signature}"
+
+def reason(
+    known: Specializations,
+    store: Store,
+    job: CompileJob,
+    key: str,
+    config: LaunchConfig | None,
+    args: Sequence[Any] = (),
+) -> str:
+    """Return why nothing in memory or in store serves a launch of job: the first thing that differs, both values."""
+    return (
+        _fact_reason(read_manifest(store, key).records, config, args)
+        or _known_reason(known, job, config, args)
+        or _job_reason(store, job, key)
+        or _signature_reason(known, job)
+        or FIRST_USE
+    )
 
 
 def story(name: str, stats: Statistics, specializations: Iterable[Specialization]) -> str:
@@ -35,11 +51,90 @@ def story(name: str, stats: Statistics, specializations: Iterable[Specialization
     return "\n".join(lines)
 
 
+def difference_text(label: str, before: str | None, now: str | None) -> str:
+    """Return a changed key component as people read it: "global THRESHOLD 3 -> 4"."""
+    if before is None:
+        return f"{label} {_short(now)} is new"
+    if now is None:
+        return f"{label} {_short(before)} is gone"
+    return f"{label} {_short(before)} -> {_short(now)}"
+
+
+def change_text(before: Job, now: Job) -> str | None:
+    """Return the first field of one job that is not the same in another, and how many more there are."""
+    changes = before.differences(now.fields)
+    if not changes:
+        return None
+    more = f" (and {len(changes) - 1} more)" if len(changes) > 1 else ""
+    return difference_text(*changes[0]) + more
+
+
+def broken_dependency(record: Record) -> str | None:
+    """Return the name of a function used by a compile that is another now, or None if all are the same."""
+    return next((fact.label for fact in record.dependencies if not dependency_holds(str(fact.value))), None)
+
+
+def _fact_reason(records: Sequence[Record], config: LaunchConfig | None, args: Sequence[Any]) -> str | None:
+    """Return which fact of the nearest compile of this very job the launch does not share."""
+    nearest: tuple[int, str] | None = None
+    for record in reversed(records):
+        facts = [Fact(field=f.label, value=fact_value(f.value), where=f.where) for f in record.facts]
+        broken = [fact for fact in facts if not fact.holds(config, args)]
+        if broken:
+            text = _fact_text(broken[0], config, args)
+        elif (function := broken_dependency(record)) is not None:
+            text = f"{function} has changed, which the compile had used"
+        else:
+            text = "its code is not in the cache any more, or damaged"
+        if nearest is None or len(broken) < nearest[0]:
+            nearest = (len(broken), text)
+    return None if nearest is None else nearest[1]
+
+
+def _known_reason(
+    known: Specializations, job: CompileJob, config: LaunchConfig | None, args: Sequence[Any]
+) -> str | None:
+    fact = known.nearest_difference(job.signature, job.target, config, args)
+    return None if fact is None else _fact_text(fact, config, args)
+
+
+def _job_reason(store: Store, job: CompileJob, key: str) -> str | None:
+    now = Job.of(key, job.fields)
+    nearest = read_history(store, job.kernel).nearest(now)
+    return None if nearest is None else change_text(nearest, now)
+
+
+def _signature_reason(known: Specializations, job: CompileJob) -> str | None:
+    seen = known.all()
+    if not seen:
+        return None
+    if any(found.signature == job.signature for found in seen):
+        return f"first use for {job.target}"
+    return f"signature {seen[-1].signature} -> {job.signature}"
+
+
+def _fact_text(fact: Fact, config: LaunchConfig | None, args: Sequence[Any]) -> str:
+    place = f", read at {fact.where}" if fact.where else ""
+    if fact.field == PRESENCE:
+        before, now = ("within a launch", "without one") if fact.value else ("without a launch", "within one")
+        return f"compiled {before} -> {now}{place}"
+    return f"{fact.field} {fact_text(fact.value)} -> {fact_text(current_value(fact.field, config, args))}{place}"
+
+
+def _short(value: str | None) -> str:
+    """Return a value, cut if it is nothing but a digest."""
+    text = value or "''"
+    digest = len(text) >= _SHORTEST_DIGEST and not set(text) - set("0123456789abcdef")
+    return text[:_DIGEST_SHOWN] if digest else text
+
+
 def _paragraph(number: int, found: Specialization) -> list[str]:
     lines = [
         f"{number}. {found.signature} for {found.target}, {found.origin} in {found.milliseconds:.0f} ms",
         f"   why: {found.reason}",
     ]
+    if found.origin == "disk" and (why := found.metadata.get("why")):
+        lines.append(f"   compiled because: {why}")
     facts = [str(fact) for fact in found.footprint.facts if fact.field != "launch"]
     lines.append("   depends on: " + ("; ".join(facts) if facts else "nothing of the launch configuration"))
     if found.artifact.effects.sharedmem:

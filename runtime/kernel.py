@@ -139,16 +139,15 @@ class Kernel:
             locks=here.locks(self._cache),
             in_memory=in_memory,
             add=self._add,
-            compile=lambda job, view: self._compile(here, job, view),
-            why=lambda: explain.reason(self._known, signature, target, config),
+            why=lambda job, key: explain.reason(self._known, here.store(self._cache), job, key, config, args),
+            compile=lambda job, view, why: self._compile(here, job, view, why),
         )
         return specialize(job, Launch(config=config, args=args, dispatcher=self), cold)
 
-    def _compile(self, here: Session, job: CompileJob, view: ConfigView) -> Artifact:
+    def _compile(self, here: Session, job: CompileJob, view: ConfigView, why: str) -> Artifact:
         from gridjit.compiler.driver import compile_job
 
         if here.settings.assert_no_compile:
-            why = explain.reason(self._known, job.signature, job.target, view.config)
             raise CompileDisabledError(
                 f"{job.kernel}{job.signature} for {job.target} is not in the cache ({why}), "
                 "and GRIDJIT_ASSERT_NO_COMPILE forbids compiling it"

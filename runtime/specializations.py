@@ -94,7 +94,9 @@ class Specializations:
         """Return all, oldest first within a signature."""
         return tuple(found for group in list(self._by_signature.values()) for found in reversed(group))
 
-    def nearest_difference(self, signature: Signature, target: Target, config: LaunchConfig | None) -> Fact | None:
+    def nearest_difference(
+        self, signature: Signature, target: Target, config: LaunchConfig | None, args: Sequence[Any] = ()
+    ) -> Fact | None:
         """Return a fact of the newest specialization of this signature that a launch of config does not share."""
         same = (found for found in self._by_signature.get(signature, ()) if found.target == target)
-        return next((fact for found in same if (fact := found.footprint.first_difference(config))), None)
+        return next((fact for found in same if (fact := found.footprint.first_difference(config, args))), None)

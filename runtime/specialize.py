@@ -5,12 +5,14 @@ The order guarantees that what is read was written whole: artifact before manife
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gridjit.cache.history import Job, add_job
 from gridjit.cache.key import Key
 from gridjit.cache.lock import Locks
 from gridjit.cache.manifest import Record, add_record, read_manifest
@@ -39,7 +41,7 @@ class Cold:
     """What the cold path works with, passed in by its owner.
 
     in_memory: looks for a specialization that another thread made meanwhile; add: puts one there and returns it.
-    compile: makes an artifact. why: says why a compile is needed.
+    why: says why the job of a key has to be compiled; compile: makes its artifact, for that reason.
     lock_timeout: seconds to wait for another's compile before compiling too.
     """
 
@@ -47,8 +49,8 @@ class Cold:
     locks: Locks
     in_memory: Callable[[], Specialization | None]
     add: Callable[[Specialization], Specialization]
-    compile: Callable[[CompileJob, ConfigView], Artifact]
-    why: Callable[[], str]
+    why: Callable[[CompileJob, str], str]
+    compile: Callable[[CompileJob, ConfigView, str], Artifact]
     lock_timeout: float = 120.0
 
 
@@ -63,9 +65,9 @@ def specialize(job: CompileJob, launch: Launch, cold: Cold) -> Specialization:
             return found
         if (found := look_up(job, key, launch, cold, started)) is not None:
             return cold.add(found)
-        reason = cold.why()
+        reason = cold.why(job, key)
         view = ConfigView(launch.config, launch.args, launch.dispatcher)
-        artifact = cold.compile(job, view)
+        artifact = _with_reason(cold.compile(job, view, reason), reason)
         keep(job, key, artifact, cold)
         callbacks = tuple(view.pre_launch_callbacks)
         return cold.add(_specialization(job, launch, artifact, callbacks, "compiled", reason, started))
@@ -87,7 +89,7 @@ def look_up(job: CompileJob, key: str, launch: Launch, cold: Cold, started: floa
 
 
 def keep(job: CompileJob, key: str, artifact: Artifact, cold: Cold) -> None:
-    """Store an artifact, then the manifest that names it; not if something keeps it in this process."""
+    """Store an artifact, the manifest that names it, then the job's fields; not what has to stay in this process."""
     if artifact.private:
         return
     facts = {fact.field: fact.value for fact in artifact.footprint.facts}
@@ -96,6 +98,7 @@ def keep(job: CompileJob, key: str, artifact: Artifact, cold: Cold) -> None:
     cold.store.put(name, artifact.to_bytes(), suffix=artifact.suffix)
     where = {fact.field: fact.where for fact in artifact.footprint.facts}
     add_record(cold.store, key, Record.of(name, facts, dependencies, where), cold.locks)
+    add_job(cold.store, job.kernel, Job.of(key, job.fields), cold.locks)
 
 
 def artifact_key(job: CompileJob, facts: dict[str, Any], dependencies: dict[str, str]) -> str:
@@ -108,14 +111,20 @@ def artifact_key(job: CompileJob, facts: dict[str, Any], dependencies: dict[str,
 def _holds(record: Record, launch: Launch) -> bool:
     return all(
         current_value(fact.label, launch.config, launch.args) == fact_value(fact.value) for fact in record.facts
-    ) and all(_dependency_holds(str(fact.value)) for fact in record.dependencies)
+    ) and all(dependency_holds(str(fact.value)) for fact in record.dependencies)
 
 
-def _dependency_holds(text: str) -> bool:
+def dependency_holds(text: str) -> bool:
+    """Return whether the dependency that a record's text describes is the same today."""
     try:
         return holds(Dependency.from_dict(json.loads(text)))
     except ValueError:
         return False
+
+
+def _with_reason(artifact: Artifact, reason: str) -> Artifact:
+    """Return the artifact with the reason it was made for, so that other processes can tell it."""
+    return dataclasses.replace(artifact, metadata={**artifact.metadata, "why": reason})
 
 
 def _specialization(
