@@ -1,8 +1,13 @@
-"""ArgType and Signature: the types of one call's arguments, frozen, made without numba and convertible to it."""
+"""ArgType and Signature: the types of one call's arguments, frozen, made without numba and convertible to it.
+
+Every type has a text that names it whole: it is part of the key under which compiled code is kept.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 from gridjit.compiler.errors import ConfigError
 
@@ -23,32 +28,66 @@ SCALAR_CODES = {
     "complex64": "ff",
     "complex128": "dd",
 }
+# A date or a span of time with its unit: "datetime64[ns]", "timedelta64[25s]".
+_TIME = re.compile(r"(datetime64|timedelta64)\[\d*[A-Za-z]+\]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScalarType:
-    """A number passed by value. dtype is NumPy's name for it ("int64")."""
+    """A number or a date passed by value. dtype is NumPy's name for it ("int64", "datetime64[ns]")."""
 
     dtype: str
 
     def __post_init__(self) -> None:
-        if self.dtype not in SCALAR_CODES:
+        if self.dtype not in SCALAR_CODES and not _TIME.fullmatch(self.dtype):
             raise ConfigError(f"{self.dtype!r} is no scalar type; one of {', '.join(SCALAR_CODES)}")
 
     @property
     def codes(self) -> str:
         """The struct-module codes of its launch parameters."""
-        return SCALAR_CODES[self.dtype]
+        return SCALAR_CODES.get(self.dtype, "q")
 
     def __str__(self) -> str:
         return self.dtype
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """A field of a record: its item type (NumPy's name, "<U4" or "|S4" for text, or a record), shape and offset."""
+
+    name: str
+    type: str | RecordType
+    offset: int
+    shape: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        shape = "x".join(map(str, self.shape))
+        return f"{self.name!r}: {self.type}{f'({shape})' if shape else ''} at {self.offset}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordType:
+    """A structured value, as NumPy lays it out; passed by its address. size: in bytes."""
+
+    fields: tuple[Field, ...]
+    size: int
+    aligned: bool = False
+
+    @property
+    def codes(self) -> str:
+        """A pointer."""
+        return "P"
+
+    def __str__(self) -> str:
+        fields = ", ".join(map(str, self.fields))
+        return f"record({fields}; {self.size} bytes{', aligned' if self.aligned else ''})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ArrayType:
     """A strided array. layout is "C", "F" or "A" (any strides), as numba writes it."""
 
-    dtype: str
+    dtype: str | RecordType
     ndim: int
     layout: str = "C"
     readonly: bool = False
@@ -70,7 +109,78 @@ class ArrayType:
         return f"{self.dtype}[{self.ndim}d {self.layout}{flags}]"
 
 
-ArgType = ScalarType | ArrayType
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointerType:
+    """A bare pointer to items of a type."""
+
+    dtype: str
+
+    @property
+    def codes(self) -> str:
+        """A pointer."""
+        return "P"
+
+    def __str__(self) -> str:
+        return f"{self.dtype}*"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassName:
+    """A class by module and qualified name. python: the class itself; not part of equality."""
+
+    module: str
+    qualname: str
+    python: Any = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, python: type) -> ClassName:
+        """Return the name of a class."""
+        return cls(module=python.__module__, qualname=python.__qualname__, python=python)
+
+    def __str__(self) -> str:
+        return f"{self.module}.{self.qualname}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TupleType:
+    """A tuple; of a class with named fields if named is given. Its items are passed one after another."""
+
+    items: tuple[ArgType, ...]
+    named: ClassName | None = None
+    names: tuple[str, ...] = ()
+
+    @property
+    def codes(self) -> str:
+        """The items' codes."""
+        return "".join(item.codes for item in self.items)
+
+    def __str__(self) -> str:
+        if self.named is None:
+            return "(" + "".join(f"{item}," for item in self.items) + ")"
+        items = ", ".join(f"{name}: {item}" for name, item in zip(self.names, self.items, strict=True))
+        return f"{self.named}({items})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnumType:
+    """A member of an enum class, passed by its value. members: names and values, which kernels may compare with."""
+
+    enum: ClassName
+    dtype: ScalarType
+    members: tuple[tuple[str, str], ...]
+    integral: bool
+
+    @property
+    def codes(self) -> str:
+        """The value's code."""
+        return self.dtype.codes
+
+    def __str__(self) -> str:
+        members = ", ".join(f"{name}={value}" for name, value in self.members)
+        return f"{'int' * self.integral}enum {self.enum}({self.dtype}: {members})"
+
+
+ArgType: TypeAlias = ScalarType | ArrayType | TupleType | RecordType | EnumType | PointerType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -114,9 +114,9 @@ def _call(configured: ConfiguredKernel, /, *args: Any, **keywords: Any) -> None:
     launcher, watched = configured.launcher, hasattr(configured, "_callbacks")
     if keywords:
         launcher.failed(KEYWORDS_GIVEN)
-    if launcher.direct and watched and not configured._callbacks:
-        launcher.call(*args)
+    if not launcher.direct or (watched and configured._callbacks):
+        launch(launcher, args, configured)
         return
-    launch(launcher, args, configured)
-    if launcher.direct and not watched:
+    if not watched:
         configured.__call__ = launcher.call
+    launcher.call(*args)

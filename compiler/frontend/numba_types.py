@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import enum
 from typing import Any
 
-from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.errors import ArgumentError, ConfigError
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.signature import ArgType, ArrayType, ScalarType, Signature
+from gridjit.compiler.item_types import dtype_of, item_type
+from gridjit.compiler.signature import (
+    ArgType,
+    ArrayType,
+    ClassName,
+    EnumType,
+    PointerType,
+    RecordType,
+    ScalarType,
+    Signature,
+    TupleType,
+)
 
 
 def numba_arguments(signature: Signature) -> tuple[Any, ...]:
     """Return the numba types of a signature's arguments."""
+    numba_cuda()
     return tuple(_to_numba(argument) for argument in signature.arguments)
 
 
@@ -32,33 +45,90 @@ def parse_signature(signature: Any) -> Signature:
         raise ConfigError(f"signature {signature!r} is not understood: {error}") from error
     if result not in (None, types.void):
         raise ConfigError(f"signature {signature!r}: a kernel returns nothing, not {result}")
-    return Signature(arguments=tuple(_from_numba(argument) for argument in arguments))
+    return Signature(arguments=tuple(from_numba(argument) for argument in arguments))
 
 
 def _to_numba(argument: ArgType) -> Any:
-    numba_cuda()
-    import numpy as np
     from numba.cuda import types
+
+    match argument:
+        case ScalarType():
+            return _item_to_numba(argument.dtype)
+        case RecordType():
+            return _item_to_numba(argument)
+        case ArrayType():
+            item = _item_to_numba(argument.dtype)
+            return types.Array(item, argument.ndim, argument.layout, argument.readonly, aligned=argument.aligned)
+        case PointerType():
+            return types.CPointer(types.none if argument.dtype == "void" else _item_to_numba(argument.dtype))
+        case TupleType():
+            items = [_to_numba(item) for item in argument.items]
+            return types.BaseTuple.from_types(items, argument.named.python if argument.named else None)
+        case EnumType():
+            member = types.IntEnumMember if argument.integral else types.EnumMember
+            return member(argument.enum.python, _to_numba(argument.dtype))
+
+
+def _item_to_numba(item: str | RecordType) -> Any:
     from numba.cuda.np import numpy_support
 
-    scalar = numpy_support.from_dtype(np.dtype(argument.dtype))
-    if isinstance(argument, ScalarType):
-        return scalar
-    return types.Array(scalar, argument.ndim, argument.layout, readonly=argument.readonly, aligned=argument.aligned)
+    dtype = dtype_of(item)
+    return numpy_support.from_struct_dtype(dtype) if dtype.names is not None else numpy_support.from_dtype(dtype)
 
 
-def _from_numba(argument: Any) -> ArgType:
+def from_numba(argument: Any) -> ArgType:
+    """Return a numba type as ours; raises ConfigError for one that kernels cannot take."""
     from numba.cuda import types
-    from numba.cuda.np import numpy_support
 
     if isinstance(argument, types.Array):
         return ArrayType(
-            dtype=numpy_support.as_dtype(argument.dtype).name,
+            dtype=_item_from_numba(argument.dtype),
             ndim=argument.ndim,
             layout=argument.layout,
             readonly=not argument.mutable,
             aligned=argument.aligned,
         )
-    if isinstance(argument, types.Boolean | types.Integer | types.Float | types.Complex):
-        return ScalarType(dtype=numpy_support.as_dtype(argument).name)
-    raise ConfigError(f"argument type {argument} is not supported; use numbers and arrays of numbers")
+    if isinstance(argument, types.Record):
+        record = _item_from_numba(argument)
+        assert isinstance(record, RecordType)
+        return record
+    if isinstance(argument, types.CPointer | types.RawPointer):
+        inner = getattr(argument, "dtype", types.none)
+        return PointerType(dtype="void" if inner in (types.none, types.void) else str(_item_from_numba(inner)))
+    if isinstance(argument, types.BaseTuple):
+        return _tuple_from_numba(argument)
+    if isinstance(argument, types.EnumMember):
+        return enum_type(argument.instance_class, ScalarType(dtype=str(_item_from_numba(argument.dtype))))
+    times = types.NPDatetime | types.NPTimedelta
+    if isinstance(argument, types.Boolean | types.Integer | types.Float | types.Complex | times):
+        return ScalarType(dtype=str(_item_from_numba(argument)))
+    raise ConfigError(
+        f"argument type {argument} is not supported; use numbers, dates, arrays, records, tuples, enums and pointers"
+    )
+
+
+def _tuple_from_numba(argument: Any) -> TupleType:
+    items = tuple(from_numba(item) for item in argument)
+    python = getattr(argument, "instance_class", None)
+    if python is None or not hasattr(argument, "fields"):
+        return TupleType(items=items)
+    return TupleType(items=items, named=ClassName.of(python), names=tuple(argument.fields))
+
+
+def _item_from_numba(argument: Any) -> str | RecordType:
+    from numba.cuda.np import numpy_support
+
+    try:
+        return item_type(numpy_support.as_dtype(argument))
+    except (NotImplementedError, ArgumentError) as error:
+        raise ConfigError(f"items of type {argument} are not supported: {error}") from error
+
+
+def enum_type(python: type[enum.Enum], dtype: ScalarType) -> EnumType:
+    """Return the type of an enum class's members."""
+    return EnumType(
+        enum=ClassName.of(python),
+        dtype=dtype,
+        members=tuple((name, repr(member.value)) for name, member in python.__members__.items()),
+        integral=issubclass(python, enum.IntEnum),
+    )

@@ -1,5 +1,34 @@
-"""Launch arguments: what type each has for the compiler, and which parameters it becomes. One file a kind."""
+"""Launch arguments: what type each has for the compiler, and which parameters it becomes. One file a kind.
 
-from gridjit.runtime.args import arrays, scalars
+The order of the kinds that are found by what a type offers: the fastest way to its memory first.
+"""
 
-__all__ = ["arrays", "scalars"]
+from gridjit.runtime.args import (  # isort: skip
+    arrays,
+    dates,
+    device_arrays,
+    direction,
+    enums,
+    records,
+    scalars,
+    tuples,
+    tensors,
+    interfaces,
+    dlpack,
+    pointers,
+)
+
+__all__ = [
+    "arrays",
+    "dates",
+    "device_arrays",
+    "direction",
+    "dlpack",
+    "enums",
+    "interfaces",
+    "pointers",
+    "records",
+    "scalars",
+    "tensors",
+    "tuples",
+]

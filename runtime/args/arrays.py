@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError
-from gridjit.compiler.signature import SCALAR_CODES, ArgType, ArrayType
+from gridjit.compiler.item_types import item_type
+from gridjit.compiler.signature import ArgType, ArrayType
 from gridjit.runtime.args.base import Parameters, Place, register
-from gridjit.runtime.args.transfer import Transfer
+from gridjit.runtime.args.transfer import Array, Transfer
 from gridjit.runtime.native.layout import layout, offsets_of, peek, word_at
 from gridjit.runtime.native.operation import Operation, Read
 
@@ -23,26 +23,19 @@ _C, _F, _ALIGNED, _WRITEABLE = 0x1, 0x2, 0x100, 0x400
 class HostArray:
     """A NumPy array: a pointer, a shape and strides in bytes, as numba lays out an array."""
 
-    def kind(self, value: np.ndarray) -> Hashable:
+    def kind(self, value: Array) -> Hashable:
         return (value.dtype, value.ndim, value.flags.num)
 
-    def type_of(self, value: np.ndarray, place: Place) -> ArrayType:
-        name = value.dtype.name
-        if name not in SCALAR_CODES:
-            raise ArgumentError(f"an array of {value.dtype} cannot be passed to a kernel; use numbers")
-        if not value.dtype.isnative:
-            raise ArgumentError(f"an array of {value.dtype} has foreign byte order; convert it with astype('{name}')")
-        flags = value.flags
-        layout_name = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
-        return ArrayType(
-            dtype=name, ndim=value.ndim, layout=layout_name, readonly=not flags.writeable, aligned=flags.aligned
-        )
+    def type_of(self, value: Array, place: Place) -> ArrayType:
+        return array_type(value)
 
-    def parameters(self, value: np.ndarray, transfer: Transfer) -> Parameters:
-        address = value.__array_interface__["data"][0]
-        return (0, 0, value.size, value.itemsize, address, *value.shape, *value.strides)
+    def parameters(self, value: Array, transfer: Transfer) -> Parameters:
+        if transfer.space is None:
+            return array_parameters(value)
+        transfer.warn_of_copies(f"a NumPy array of {value.nbytes} bytes")
+        return array_parameters(transfer.stage(value))
 
-    def operation(self, value: np.ndarray, place: Place, declared: ArgType) -> Operation | None:
+    def operation(self, value: Array, place: Place, declared: ArgType) -> Operation | None:
         fields = array_fields()
         if fields is None or not place.is_host or type(value) is not np.ndarray or not isinstance(declared, ArrayType):
             return None
@@ -59,6 +52,33 @@ class HostArray:
             at=(fields.data, fields.flags, fields.dtype, fields.ndim, fields.shape, fields.strides, -1, -1),
             keep=(value.dtype,),
         )
+
+
+def array_type(array: Array) -> ArrayType:
+    """Return an array's type."""
+    flags = array.flags
+    return ArrayType(
+        dtype=item_type(array.dtype),
+        ndim=array.ndim,
+        layout="C" if flags.c_contiguous else "F" if flags.f_contiguous else "A",
+        readonly=not flags.writeable,
+        aligned=flags.aligned,
+    )
+
+
+def array_parameters(array: Array) -> Parameters:
+    """Return the launch parameters of an array, as numba lays it out."""
+    address = array.__array_interface__["data"][0]
+    return (0, 0, array.size, array.itemsize, address, *array.shape, *array.strides)
+
+
+def dense(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """Return the strides, in bytes, of a C-contiguous array."""
+    strides, step = [], itemsize
+    for count in reversed(shape):
+        strides.append(step)
+        step *= count
+    return tuple(reversed(strides))
 
 
 def _flag_test(declared: ArrayType, flags: int) -> tuple[int, int]:

@@ -78,8 +78,7 @@ def handler_of(value: Any) -> ArgumentHandler:
 
 def _find_handler(python_type: type) -> ArgumentHandler:
     found = next((h for base in python_type.__mro__ if (h := _handlers.get(base)) is not None), None)
-    special = next((h for find in _finders if (h := find(python_type)) is not None), None)
-    chosen = special or found
+    chosen = found or next((h for find in _finders if (h := find(python_type)) is not None), None)
     if chosen is None:
         raise ArgumentError(
             f"a {python_type.__module__}.{python_type.__qualname__} cannot be passed to a kernel; {ACCEPTED}"

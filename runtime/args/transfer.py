@@ -5,12 +5,15 @@ Copies are made on the launch's own stream. On the host target nothing is moved:
 
 from __future__ import annotations
 
+import ctypes
 import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gridjit.runtime.args.warning import PerformanceWarning
+from gridjit.runtime.settings import settings
+from gridjit.runtime.streams import LEGACY, Stream, create_event, stream_handle
 
 if TYPE_CHECKING:
     from gridjit.runtime.memory.space import Memory, Space
@@ -21,7 +24,7 @@ Array = np.ndarray[Any, Any]
 class Transfer:
     """What one launch moves. space: the device's memory, or None where kernels use the host's."""
 
-    __slots__ = ("_back", "_held", "kernel", "space", "stream")
+    __slots__ = ("_back", "_held", "_kept", "kernel", "space", "stream")
 
     def __init__(self, space: Space | None, stream: Any, kernel: Any = None) -> None:
         self.space = space
@@ -29,6 +32,26 @@ class Transfer:
         self.kernel = kernel
         self._held: list[tuple[int, int, Memory]] = []
         self._back: list[tuple[Array, Array]] = []
+        self._kept: list[Any] = []
+
+    @property
+    def stream_handle(self) -> int:
+        """The handle of the launch's stream."""
+        return stream_handle(self.stream)
+
+    def keep(self, value: Any) -> None:
+        """Keep value alive until the launch is made."""
+        self._kept.append(value)
+
+    def wait_for(self, stream: int | None) -> None:
+        """Let the launch's stream wait for what another one has been given; None: there is nothing to wait for."""
+        if self.space is None or stream is None or not getattr(settings(), "interface_sync", True):
+            return
+        mine = self.stream_handle or LEGACY
+        if stream != mine:
+            timeline = self.space.timeline
+            with create_event(timing=False, timeline=timeline) as event:
+                event.record(stream).wait(Stream(timeline, mine, None))
 
     def stage(self, array: Array, *, read: bool = True, write: bool = True) -> Array:
         """Return a ghost of array: an array of the same shape and strides, on the device.
@@ -39,7 +62,8 @@ class Transfer:
         assert self.space is not None
         low, high = _extent(array)
         memory, base = self._memory(low, high)
-        ghost = _ghost(array, memory.address + array.__array_interface__["data"][0] - base, memory)
+        offset = array.__array_interface__["data"][0] - base
+        ghost = array_at(memory.address + offset, array.shape, array.strides, array.dtype)
         if read and array.size:
             self.space.write(ghost, array, self.stream)
         if write and array.size and array.flags.writeable:
@@ -65,6 +89,7 @@ class Transfer:
         for ghost, array in self._back:
             self.space.read(ghost, array, self.stream)
         self._held.clear()
+        self._kept.clear()
 
     def _memory(self, low: int, high: int) -> tuple[Memory, int]:
         assert self.space is not None
@@ -81,29 +106,20 @@ IN_PLACE = Transfer(None, 0)
 
 def _extent(array: Array) -> tuple[int, int]:
     """Return the addresses that array lies between."""
-    low = high = array.__array_interface__["data"][0]
-    if array.size:
-        spans = [(count - 1) * stride for count, stride in zip(array.shape, array.strides, strict=True)]
-        low += sum(span for span in spans if span < 0)
-        high += sum(span for span in spans if span > 0) + array.itemsize
-    return low, high
+    return _span(array.__array_interface__["data"][0], array.shape, array.strides, array.itemsize)
 
 
-class _At:
-    """Memory at an address, in NumPy's words."""
-
-    def __init__(self, array: Array, address: int, owner: object) -> None:
-        self.__array_interface__ = {
-            "version": 3,
-            "data": (address, False),
-            "shape": array.shape,
-            "strides": array.strides,
-            "typestr": array.dtype.str,
-            "descr": array.dtype.descr,
-        }
-        self.owner = owner
+def _span(address: int, shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, int]:
+    if 0 in shape:
+        return address, address
+    spans = [(count - 1) * stride for count, stride in zip(shape, strides, strict=True)]
+    low = address + sum(span for span in spans if span < 0)
+    return low, address + sum(span for span in spans if span > 0) + itemsize
 
 
-def _ghost(array: Array, address: int, owner: object) -> Array:
-    """Return an array like another at an address on the device; its content must not be touched here."""
-    return np.asarray(_At(array, address or 1, owner)).view(array.dtype)
+def array_at(address: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Return an array over memory at an address, which need not be this process's to read; it owns nothing."""
+    low, high = _span(address, shape, strides, dtype.itemsize)
+    kind: Any = type("Memory", (ctypes.c_char * (high - low),), {})
+    block = kind.from_address(low) if high > low else bytearray()
+    return np.ndarray(shape, dtype, block, address - low, strides)

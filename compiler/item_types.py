@@ -1,0 +1,63 @@
+"""Item types: NumPy's dtypes as the types of array items (numbers, dates, records), and back."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.signature import SCALAR_CODES, Field, RecordType
+
+ItemType: TypeAlias = str | RecordType
+
+
+@functools.lru_cache(maxsize=1024)
+def item_type(dtype: np.dtype[Any]) -> ItemType:
+    """Return what a kernel sees an item of dtype as; raises ArgumentError for one that kernels cannot use."""
+    if dtype.names is not None:
+        return _record(dtype)
+    name: str = dtype.name
+    if dtype.kind in "mM" and name.endswith("64"):
+        raise ArgumentError(f"items of {name} without a unit cannot be passed to a kernel; give them one")
+    if dtype.kind not in "mM" and name not in SCALAR_CODES:
+        raise ArgumentError(
+            f"items of {dtype} cannot be passed to a kernel; pass numbers, datetime64, timedelta64 or records"
+        )
+    if not dtype.isnative:
+        raise ArgumentError(f"items of {dtype} have foreign byte order; convert them with astype('{name}')")
+    return name
+
+
+def dtype_of(item: ItemType) -> np.dtype[Any]:
+    """Return NumPy's dtype for an item type."""
+    if isinstance(item, str):
+        return np.dtype(item)
+    return np.dtype(
+        {
+            "names": [field.name for field in item.fields],
+            "formats": [
+                (dtype_of(field.type), field.shape) if field.shape else dtype_of(field.type) for field in item.fields
+            ],
+            "offsets": [field.offset for field in item.fields],
+            "itemsize": item.size,
+        },
+        align=item.aligned,
+    )
+
+
+def _record(dtype: np.dtype[Any]) -> RecordType:
+    fields: Mapping[str, Any] = dtype.fields or {}
+    return RecordType(
+        fields=tuple(_field(name, fields[name][0], fields[name][1]) for name in dtype.names or ()),
+        size=dtype.itemsize,
+        aligned=bool(dtype.isalignedstruct),
+    )
+
+
+def _field(name: str, dtype: np.dtype[Any], offset: int) -> Field:
+    base, shape = dtype.subdtype or (dtype, ())
+    text = base.kind in "SU" and base.isnative
+    return Field(name=name, type=base.str if text else item_type(base), shape=tuple(shape), offset=offset)

@@ -1,0 +1,46 @@
+"""gridjit's own device arrays as arguments: their parameters are packed when they are made."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from gridjit.compiler.item_types import item_type
+from gridjit.compiler.signature import ArgType, ArrayType
+from gridjit.runtime.args.base import Parameters, Place, register
+from gridjit.runtime.args.place_check import check_device
+from gridjit.runtime.args.transfer import Transfer
+from gridjit.runtime.memory.device_array import DeviceArray
+from gridjit.runtime.native.layout import slot_offset
+from gridjit.runtime.native.operation import Operation, Read
+
+
+class OwnArray:
+    """A DeviceArray: its slot `_parameters` holds what is passed, its slot `_kind` an object for each type."""
+
+    def kind(self, value: DeviceArray) -> Hashable:
+        return value._kind
+
+    def type_of(self, value: DeviceArray, place: Place) -> ArrayType:
+        dtype, ndim, layout, writable, aligned, device = value._kind
+        check_device("a device array", device, place)
+        return ArrayType(dtype=item_type(dtype), ndim=ndim, layout=layout, readonly=not writable, aligned=aligned)
+
+    def parameters(self, value: DeviceArray, transfer: Transfer) -> Parameters:
+        array = value._ghost
+        return (0, 0, array.size, array.itemsize, array.__array_interface__["data"][0], *array.shape, *array.strides)
+
+    def operation(self, value: DeviceArray, place: Place, declared: ArgType) -> Operation | None:
+        parameters, kind = slot_offset(DeviceArray, "_parameters"), slot_offset(DeviceArray, "_kind")
+        if type(value) is not DeviceArray or parameters is None or kind is None:
+            return None
+        return Operation(
+            read=Read.SLOT,
+            type=id(DeviceArray),
+            size=len(value._parameters),
+            tag=id(value._kind),
+            at=(parameters, kind),
+            keep=(value._kind,),
+        )
+
+
+register(DeviceArray, OwnArray())

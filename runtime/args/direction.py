@@ -1,0 +1,78 @@
+"""In, Out and InOut: which way a host array goes when it is passed to a kernel on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.signature import ArgType
+from gridjit.runtime.args.arrays import array_parameters
+from gridjit.runtime.args.base import Parameters, Place, handler_of, register
+from gridjit.runtime.args.transfer import Transfer
+from gridjit.runtime.native.operation import Operation
+
+
+class Directed:
+    """An argument with the way it goes. reads: copied to the device before the launch. writes: back after it."""
+
+    __slots__ = ("value",)
+    reads = True
+    writes = True
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"gridjit.{type(self).__name__}({self.value!r})"
+
+
+class In(Directed):
+    """An array that the kernel only reads: it is copied to the device, and not back.
+
+    On the host, and for arrays that are on the device already, it changes nothing.
+    """
+
+    __slots__ = ()
+    writes = False
+
+
+class Out(Directed):
+    """An array that the kernel only writes, every item of it: it is copied back from the device, and not there."""
+
+    __slots__ = ()
+    reads = False
+
+
+class InOut(Directed):
+    """An array that the kernel reads and writes, copied both ways; unlike a bare array it is no surprise."""
+
+    __slots__ = ()
+
+
+class DirectedArgument:
+    """An In, Out or InOut: passed as the value inside."""
+
+    def kind(self, value: Directed) -> Hashable:
+        inner = value.value
+        return (type(value), handler_of(inner).kind(inner))
+
+    def type_of(self, value: Directed, place: Place) -> ArgType:
+        if isinstance(value.value, Directed):
+            raise ArgumentError(f"{value!r}: give an array, not another {type(value.value).__name__}")
+        return handler_of(value.value).type_of(value.value, place)
+
+    def parameters(self, value: Directed, transfer: Transfer) -> Parameters:
+        inner = value.value
+        if transfer.space is None or not isinstance(inner, np.ndarray):
+            return handler_of(inner).parameters(inner, transfer)
+        return array_parameters(transfer.stage(inner, read=value.reads, write=value.writes))
+
+    def operation(self, value: Directed, place: Place, declared: ArgType) -> Operation | None:
+        return None
+
+
+for _direction in (In, Out, InOut):
+    register(_direction, DirectedArgument())

@@ -1,0 +1,152 @@
+"""Tensors with DLPack's C exchange interface as arguments: torch.Tensor, torch.nn.Parameter and their like.
+
+A tensor that requires a gradient is passed as it is: kernels read and write its memory, and autograd does not know.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import struct
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.signature import ArgType, ArrayType
+from gridjit.runtime.args.arrays import array_parameters, array_type
+from gridjit.runtime.args.base import ArgumentHandler, Parameters, Place, register_finder
+from gridjit.runtime.args.dlpack import Tensor, capsule_pointer, check_dlpack_device, ghost_of
+from gridjit.runtime.args.transfer import Array, Transfer
+from gridjit.runtime.native.layout import peek, word_at
+from gridjit.runtime.native.operation import LAYOUTS, Operation, Read
+
+_CAPSULE = b"dlpack_exchange_api"
+_TO_TENSOR = 40  # offset of dltensor_from_py_object_no_sync in DLPack 1.3's DLPackExchangeAPI
+_MAX_NDIM = 32
+_COMPLEX = 5
+
+Export = Callable[[Any, Any], int]
+
+
+class ExchangedTensor:
+    """A tensor of a type that offers the exchange interface."""
+
+    def __init__(self, python_type: type, address: int) -> None:
+        self.python_type = python_type
+        self.address = address
+        self._export: Export = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(address)
+
+    def kind(self, value: Any) -> Hashable:
+        tensor = self._tensor(value)
+        array = ghost_of(tensor)
+        device = (tensor.device_type, tensor.device_id)
+        return (ExchangedTensor, device, array.dtype, array.ndim, array.flags.num)
+
+    def type_of(self, value: Any, place: Place) -> ArrayType:
+        tensor = self._tensor(value)
+        check_dlpack_device(value, tensor.device_type, tensor.device_id, place)
+        return array_type(self._array(value, tensor))
+
+    def parameters(self, value: Any, transfer: Transfer) -> Parameters:
+        return array_parameters(self._array(value, self._tensor(value)))
+
+    def operation(self, value: Any, place: Place, declared: ArgType) -> Operation | None:
+        tensor = self._tensor(value)
+        guard = flag_guard(type(value).__module__.partition(".")[0])
+        unsure = guard is None and (tensor.code == _COMPLEX or type(value).__module__.startswith("torch"))
+        if unsure or tensor.ndim > _MAX_NDIM or not isinstance(declared, ArrayType):
+            return None
+        array = ghost_of(tensor)
+        own = array_type(array)
+        implementation, keys, bits = guard or (0, 0, 0)
+        return Operation(
+            read=Read.DLPACK,
+            type=id(type(value)),
+            size=struct.calcsize("@" + declared.codes),
+            tag=struct.unpack("q", struct.pack("ii", tensor.device_type, tensor.device_id))[0],
+            mask=struct.unpack("I", struct.pack("BBH", tensor.code, tensor.bits, tensor.lanes))[0],
+            limit=bits,
+            ndim=tensor.ndim,
+            itemsize=array.itemsize,
+            layout=LAYOUTS["any" if declared.layout == "A" and own.layout != "A" else own.layout],
+            call=self.address,
+            at=(implementation, keys),
+            keep=(type(value),),
+        )
+
+    def _tensor(self, value: Any) -> Tensor:
+        tensor = Tensor()
+        try:
+            code = self._export(value, ctypes.addressof(tensor))
+        except (RuntimeError, ValueError, TypeError, BufferError, NotImplementedError) as error:
+            raise ArgumentError(f"{_name(value)} has no memory that a kernel could use: {error}") from error
+        if code != 0:
+            raise ArgumentError(f"{_name(value)} has no memory that a kernel could use")
+        return tensor
+
+    def _array(self, value: Any, tensor: Tensor) -> Array:
+        for lazy, what in (
+            ("is_conj", "conjugated; pass x.resolve_conj()"),
+            ("is_neg", "negated; pass x.resolve_neg()"),
+        ):
+            if getattr(value, lazy, bool)():
+                raise ArgumentError(f"{_name(value)} is lazily {what}")
+        return ghost_of(tensor)
+
+
+def _name(value: Any) -> str:
+    return f"a {type(value).__module__}.{type(value).__qualname__}"
+
+
+@functools.cache
+def flag_guard(package: str) -> tuple[int, int, int] | None:
+    """Return where torch's tensors say that their values are not what their memory holds, or None if unknown.
+
+    The first number is where a tensor object has the pointer to its implementation, the second where that has the word
+    of flags, the third the flags: lazily conjugated, lazily negated. Found by comparing tensors with and without.
+    """
+    if package != "torch":
+        return None
+    import importlib
+
+    torch: Any = importlib.import_module("torch")
+    real, other = torch.empty(1), torch.empty(1)
+    number = torch.empty(1, dtype=torch.complex64)
+    samples = ((real, other, real._neg_view()), (number, torch.empty(1, dtype=torch.complex64), number.conj()))
+    found = [_flag_places(*sample) for sample in samples]
+    common = {place[:2] for place in found[0]} & {place[:2] for place in found[1]}
+    if len(common) != 1:
+        return None
+    (place,) = common
+    bits = [bit for sample in found for at, word, bit in sample if (at, word) == place]
+    return (*place, functools.reduce(int.__or__, bits))
+
+
+def _flag_places(plain: Any, alike: Any, flagged: Any) -> set[tuple[int, int, int]]:
+    """Return (pointer's offset, word's offset, bit) for words that are equal in alike tensors and differ in one bit."""
+    found = set()
+    objects = (plain, alike, flagged)
+    for at in range(object.__basicsize__, type(plain).__basicsize__ - 7, 8):
+        blocks = [peek(word_at(id(value) + at), 256) for value in objects]
+        if any(block is None or len(block) != 256 for block in blocks):
+            continue
+        rows = zip(*(struct.unpack("32Q", block) for block in blocks if block is not None), strict=True)
+        for index, (first, second, third) in enumerate(rows):
+            bit = first ^ third
+            if first == second and bit and bit & (bit - 1) == 0 and third & bit:
+                found.add((at, index * 8, bit))
+    return found
+
+
+def _find(python_type: type) -> ArgumentHandler | None:
+    capsule = getattr(python_type, "__dlpack_c_exchange_api__", None)
+    if capsule is None:
+        return None
+    interface = capsule_pointer(capsule, _CAPSULE)
+    if not interface or ctypes.c_uint32.from_address(interface).value != 1:
+        return None
+    address = word_at(interface + _TO_TENSOR)
+    return ExchangedTensor(python_type, address) if address else None
+
+
+register_finder(_find)

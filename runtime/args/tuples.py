@@ -1,0 +1,34 @@
+"""Tuples and named tuples as arguments: their items, one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from gridjit.compiler.signature import ArgType, ClassName, TupleType
+from gridjit.runtime.args.base import Parameters, Place, handler_of, register
+from gridjit.runtime.args.transfer import Transfer
+from gridjit.runtime.native.operation import Operation
+
+
+class Tuple:
+    """A tuple of anything that can be an argument itself."""
+
+    def kind(self, value: tuple[Any, ...]) -> Hashable:
+        return (type(value), tuple([handler_of(item).kind(item) for item in value]))
+
+    def type_of(self, value: tuple[Any, ...], place: Place) -> TupleType:
+        items = tuple(handler_of(item).type_of(item, place) for item in value)
+        names = getattr(type(value), "_fields", None)
+        if names is None:
+            return TupleType(items=items)
+        return TupleType(items=items, named=ClassName.of(type(value)), names=tuple(names))
+
+    def parameters(self, value: tuple[Any, ...], transfer: Transfer) -> Parameters:
+        return [part for item in value for part in handler_of(item).parameters(item, transfer)]
+
+    def operation(self, value: tuple[Any, ...], place: Place, declared: ArgType) -> Operation | None:
+        return None
+
+
+register(tuple, Tuple())
