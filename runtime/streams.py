@@ -35,6 +35,7 @@ class Timeline(Protocol):
     def synchronize_all(self) -> None: ...
     def done(self, stream: int) -> bool: ...
     def wait(self, stream: int, event: int) -> None: ...
+    def call_back(self, stream: int, function: Callable[[], None]) -> None: ...
     def capturing(self, stream: int) -> bool: ...
     def record(self, event: int, stream: int) -> None: ...
     def synchronize_event(self, event: int) -> None: ...
@@ -78,6 +79,10 @@ class HostTimeline:
 
     def wait(self, stream: int, event: int) -> None:
         """Return: what event stands for is done."""
+
+    def call_back(self, stream: int, function: Callable[[], None]) -> None:
+        """Call function: all work before it is done."""
+        function()
 
     def capturing(self, stream: int) -> bool:
         """Return False: the host has no graphs."""
@@ -215,6 +220,10 @@ class Stream(_Handle):
         """Return a context manager that waits for the stream at its end."""
         return _Synchronized(self)
 
+    def add_callback(self, callback: Callable[[Stream, int, Any], None], arg: Any = None) -> None:
+        """Have callback(stream, 0, arg) called when the work given so far is done; it must not use the device."""
+        self.timeline.call_back(self.handle, lambda: callback(self, 0, arg))
+
     def is_capturing(self) -> bool:
         """Return whether work in the stream is being captured into a graph."""
         return self.timeline.capturing(self.handle)
@@ -275,6 +284,11 @@ def per_thread_default_stream(timeline: Timeline | None = None) -> Stream:
 def external_stream(handle: int, timeline: Timeline | None = None) -> Stream:
     """Return a stream that someone else owns, by its handle; it is never destroyed here."""
     return Stream(timeline or current_timeline(), handle, None)
+
+
+def event_elapsed_time(start: Event, end: Event) -> float:
+    """Return the milliseconds between two events that have happened."""
+    return start.elapsed_time(end)
 
 
 def synchronize() -> None:

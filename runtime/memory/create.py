@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from gridjit.compiler.errors import ArgumentError
 from gridjit.runtime.memory.device_array import DeviceArray, ghost_of
 from gridjit.runtime.memory.space import Memory, Space, current_space
-from gridjit.runtime.memory.transfer import Array
+from gridjit.runtime.memory.transfer import Array, address_of
 
 Shape = int | Sequence[int]
 
@@ -72,11 +73,38 @@ def pinned_array(
     shape: Shape, dtype: Any = np.float64, strides: Shape | None = None, order: str = "C", *, space: Space | None = None
 ) -> Array:
     """Return a NumPy array in page-locked host memory, which the device copies from and to by itself."""
-    dims, item = _dims(shape), _dtype(dtype)
-    steps = strides_of(dims, item.itemsize, order) if strides is None else _dims(strides)
-    low, high = extent(dims, steps, item.itemsize)
-    memory = (space or current_space()).pinned(high - low)
-    return _numpy_over(memory, dims, item, steps, -low)
+    return _pinned(space or current_space(), shape, dtype, strides, order)
+
+
+class MappedArray(np.ndarray[Any, Any]):
+    """A NumPy array in page-locked memory that kernels on a GPU use in place, over the bus."""
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Version 3 of the CUDA array interface: host and device have the same addresses."""
+        interface: dict[str, Any] = dict(self.__array_interface__)
+        return interface | {"version": 3, "stream": None}
+
+
+def mapped_array(
+    shape: Shape, dtype: Any = np.float64, strides: Shape | None = None, order: str = "C", *, space: Space | None = None
+) -> Array:
+    """Return a NumPy array that kernels use in place: in page-locked memory on a GPU, in any on the host."""
+    here = space or current_space()
+    made = _pinned(here, shape, dtype, strides, order, mapped=True)
+    return made if here.device is None else made.view(MappedArray)
+
+
+@contextmanager
+def pinned(*arrays: Array, space: Space | None = None) -> Iterator[None]:
+    """Page-lock NumPy arrays for the time of the with block, so that copies in a stream are asynchronous."""
+    here = space or current_space()
+    with ExitStack() as stack:
+        for array in arrays:
+            low, high = extent(array.shape, array.strides, array.itemsize)
+            if high > low:
+                stack.callback(here.pin(address_of(array) + low, high - low))
+        yield
 
 
 def as_device_array(obj: Any, *, space: Space | None = None) -> DeviceArray:
@@ -129,6 +157,15 @@ def extent(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple
         return (0, 0)
     reach = [(count - 1) * stride for count, stride in zip(shape, strides, strict=True)]
     return (sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach) + itemsize)
+
+
+def _pinned(
+    space: Space, shape: Shape, dtype: Any, strides: Shape | None, order: str, *, mapped: bool = False
+) -> Array:
+    dims, item = _dims(shape), _dtype(dtype)
+    steps = strides_of(dims, item.itemsize, order) if strides is None else _dims(strides)
+    low, high = extent(dims, steps, item.itemsize)
+    return _numpy_over(space.pinned(high - low, mapped=mapped), dims, item, steps, -low)
 
 
 def _dims(shape: Shape) -> tuple[int, ...]:

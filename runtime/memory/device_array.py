@@ -164,7 +164,8 @@ class DeviceArray:
             raise ArgumentError(f"{verb}: items of the array on the device share memory (strides {self.strides})")
 
     def _in(self, stream: Any) -> Any:
-        return self.stream if stream is None else stream
+        # As in numba-cuda: the default stream, said or not, means the array's own.
+        return self.stream if stream is None or (isinstance(stream, int) and stream == 0) else stream
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """Return the items as a NumPy array: always a copy."""

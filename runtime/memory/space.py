@@ -70,6 +70,10 @@ class Space(Protocol):
         """Return size bytes of host memory that the device copies from and to by itself."""
         ...
 
+    def pin(self, address: int, size: int) -> Callable[[], None]:
+        """Page-lock memory of the host's that exists already; returns what undoes it."""
+        ...
+
 
 class HostSpace:
     """The host's own memory: a ghost here is an array that can be read."""
@@ -98,6 +102,10 @@ class HostSpace:
     def pinned(self, size: int, *, mapped: bool = False) -> Memory:
         """Return size bytes: all host memory is as near as the host can have it."""
         return self.allocate(size, 0)
+
+    def pin(self, address: int, size: int) -> Callable[[], None]:
+        """Return what undoes nothing."""
+        return lambda: None
 
 
 HOST_SPACE = HostSpace()

@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from gridjit.compiler.errors import DeviceError
-from gridjit.runtime.memory.create import as_device_array, device_array, pinned_array, to_device
+from gridjit.runtime.memory.create import (
+    as_device_array,
+    device_array,
+    mapped_array,
+    pinned,
+    pinned_array,
+    to_device,
+)
 from gridjit.runtime.streams import create_stream
 
 pytestmark = pytest.mark.gpu
@@ -61,6 +68,16 @@ def test_dropped_arrays_give_their_memory_back(device):
         device_array(1 << 30, np.uint8, space=device.space)
     device.synchronize()
     assert free - device.driver.memory_info()[0] < 3 << 30
+
+
+def test_mapped_and_pinned_arrays(device):
+    mapped = mapped_array(1000, np.int64, space=device.space)
+    mapped[:] = np.arange(1000)
+    assert np.array_equal(as_device_array(mapped, space=device.space).copy_to_host(), np.arange(1000))
+    values = np.arange(1 << 16)
+    with pinned(values, space=device.space), create_stream(timeline=device.timeline) as stream:
+        there = to_device(values, stream, space=device.space)
+        assert np.array_equal(there.copy_to_host(), np.arange(1 << 16))
 
 
 def test_cupy_and_this_share_memory(device):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -70,6 +72,17 @@ def test_streams_of_other_libraries_are_used(device, library):
     there = to_device(np.arange(5), made, space=device.space)
     assert there.copy_to_host().tolist() == [0, 1, 2, 3, 4]
     external_stream(stream_handle(made), device.timeline).synchronize()
+
+
+def test_callbacks_come_in_the_streams_order(device):
+    seen, done = [], threading.Event()
+    with create_stream(timeline=device.timeline) as stream:
+        there = to_device(np.arange(1 << 20), stream, space=device.space)
+        stream.add_callback(lambda *given: seen.append(given[1:]), "first")
+        there.copy_to_device(np.arange(1 << 20))
+        stream.add_callback(lambda *given: (seen.append(given[1:]), done.set()), "second")
+        assert done.wait(60)
+    assert seen == [(0, "first"), (0, "second")]
 
 
 RESET = """

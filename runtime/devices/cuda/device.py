@@ -26,7 +26,13 @@ class CudaDevice:
         self.ordinal = ordinal
         self.handle = driver.device(ordinal)
         self._context = 0
-        self._retaining = threading.Lock()
+        # Reentrant: the garbage collector may free memory here, which asks for the context.
+        self._retaining = threading.RLock()
+
+    @property
+    def id(self) -> int:
+        """The device's number."""
+        return self.ordinal
 
     @functools.cached_property
     def name(self) -> str:
@@ -147,6 +153,13 @@ class Devices:
 def devices() -> Devices:
     """Return the process's devices; raises DeviceError if there is no driver or none of them."""
     return Devices(driver())
+
+
+def select_device(ordinal: int) -> CudaDevice:
+    """Make a device the calling thread's, by its number; raises DeviceError if there is none."""
+    chosen = devices()[ordinal]
+    chosen.make_current()
+    return chosen
 
 
 def current_device() -> CudaDevice:

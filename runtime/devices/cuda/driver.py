@@ -211,6 +211,11 @@ class Driver:
             raise self.error("cuStreamIsCapturing", code)
         return int(status) != 0
 
+    def call_back(self, stream: int, function: Any, number: int) -> None:
+        """Have the driver call a ctypes function with a number, in a thread of its own, once stream has got to here."""
+        address = ctypes.cast(function, ctypes.c_void_p).value
+        self.call("cuLaunchHostFunc", stream, self.api.CUhostFn(address), number)
+
     def create_event(self, *, timing: bool = True) -> int:
         """Return a new event in the current context."""
         flags = self._enum("CUevent_flags", "CU_EVENT_DEFAULT" if timing else "CU_EVENT_DISABLE_TIMING")
@@ -279,16 +284,20 @@ class Driver:
 
     def allocate_host(self, size: int, *, mapped: bool = False) -> int:
         """Return size bytes of page-locked host memory, for every context; mapped: also addressable by the device."""
-        self_flags = 0x01 | (0x02 if mapped else 0)  # CU_MEMHOSTALLOC_PORTABLE, _DEVICEMAP
-        return int(self.call("cuMemHostAlloc", size, self_flags))
+        flags = 0x01 | (0x02 if mapped else 0)  # CU_MEMHOSTALLOC_PORTABLE, _DEVICEMAP
+        return int(self.call("cuMemHostAlloc", size, flags))
 
     def free_host(self, address: int) -> None:
         """Free page-locked host memory."""
         self.call("cuMemFreeHost", address)
 
-    def mapped_address(self, address: int) -> int:
-        """Return the device's address of mapped host memory."""
-        return int(self.call("cuMemHostGetDevicePointer", address, 0))
+    def register_host(self, address: int, size: int) -> None:
+        """Page-lock host memory that someone else allocated, for every context."""
+        self.call("cuMemHostRegister", address, size, 0x01)  # CU_MEMHOSTREGISTER_PORTABLE
+
+    def unregister_host(self, address: int) -> None:
+        """Undo register_host."""
+        self.call("cuMemHostUnregister", address)
 
     def copy_rows(self, rows: Any, stream: int | None) -> None:
         """Copy a pitched block of memory: a transfer.Rows. stream: where, or None to return when it is done."""
@@ -313,12 +322,6 @@ class Driver:
     def fill_words(self, address: int, value: int, count: int, stream: int) -> None:
         """Set count 32-bit words of device memory, in stream."""
         self.call("cuMemsetD32Async", address, value, count, stream)
-
-    def pointer_device(self, address: int) -> int | None:
-        """Return the device that memory is on; None if the driver does not know it."""
-        attribute = self._enum("CUpointer_attribute", "CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL")
-        code, value = self.api.cuPointerGetAttribute(attribute, address)
-        return None if int(code) else int(value)
 
 
 @functools.cache

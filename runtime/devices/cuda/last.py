@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.runtime.devices.cuda.errors import KernelError
 
 
 class LastLaunches:
@@ -27,3 +31,13 @@ class LastLaunches:
 
 
 last_launches = LastLaunches()
+
+
+@contextmanager
+def attributed(stream: int | None) -> Iterator[None]:
+    """Name the kernel that was launched last in stream (None: in any) if a call tells that one failed."""
+    try:
+        yield
+    except KernelError as error:
+        launched = last_launches.of(stream)
+        raise KernelError(f"{error}; launched last: {launched}" if launched else str(error), error.name) from None

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.errors import ConfigError, DeviceError
+from gridjit.compiler.errors import ConfigError, DeviceError, LaunchError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.runtime.devices.cuda import faults
 from gridjit.runtime.devices.cuda.errors import LOST_CONTEXT, DriverError
@@ -63,11 +63,16 @@ class CudaKernel:
         if sharedmem + self.static_shared > PLAIN_SHARED_BYTES or config.cluster is not None:
             self.prepare(config, sharedmem)
         if self.checked:
+            self._refuse_capture(handle)
             faults.clear(self, handle)
         self._launch(config, handle, sharedmem, parameters)
         last_launches.note(handle, self.artifact.kernel, config)
         if self.checked:
             faults.raise_fault(self, handle)
+
+    def _refuse_capture(self, stream: int) -> None:
+        if self.device.timeline.capturing(stream):
+            raise LaunchError(f"{self.artifact.kernel}: a debug kernel is waited for, so it cannot be captured")
 
     def _launch(self, config: LaunchConfig, stream: int, sharedmem: int, parameters: bytes) -> None:
         launch = self.device.driver.launch

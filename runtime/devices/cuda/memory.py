@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from gridjit.compiler.errors import LaunchError
 from gridjit.runtime.devices.cuda.driver import Driver
 from gridjit.runtime.devices.cuda.errors import DriverError
+from gridjit.runtime.devices.cuda.last import attributed
 from gridjit.runtime.memory.space import Memory
 from gridjit.runtime.memory.transfer import Array, Rows, address_of, plan, straightening, without_repeats
 from gridjit.runtime.streams import Stream, stream_handle
@@ -157,7 +159,7 @@ class CudaSpace:
 
     def _copy(self, copies: list[Rows], stream: Any) -> None:
         handle = stream_handle(stream)
-        with self._device.current:
+        with self._device.current, attributed(handle):
             for rows in copies:
                 if rows.height == 1:
                     self.driver.copy(rows.destination, rows.source, rows.width, handle or None)
@@ -170,6 +172,12 @@ class CudaSpace:
         with self._device.current:
             address = self.driver.allocate_host(max(size, 1), mapped=mapped)
         return Memory(self, address, size, free=functools.partial(self._free_pinned, address, epoch))
+
+    def pin(self, address: int, size: int) -> Callable[[], None]:
+        """Page-lock memory of the host's that exists already; returns what undoes it."""
+        with self._device.current:
+            self.driver.register_host(address, size)
+        return functools.partial(self.driver.unregister_host, address)
 
     def _free_pinned(self, address: int, epoch: int) -> None:
         try:

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gridjit.runtime.devices.cuda.driver import Driver
-from gridjit.runtime.devices.cuda.errors import DriverError, KernelError
-from gridjit.runtime.devices.cuda.last import last_launches
+from gridjit.runtime.devices.cuda.errors import DriverError
+from gridjit.runtime.devices.cuda.last import attributed
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.cuda.device import CudaDevice
+
+# Functions that the driver is to call, by the number it was given for them.
+_pending: dict[int, Callable[[], None]] = {}
+_numbers = itertools.count(1)
+
+
+def _run_pending(number: int | None) -> None:
+    if (function := _pending.pop(number or 0, None)) is not None:
+        function()
+
+
+_trampoline = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_run_pending)
 
 
 class CudaTimeline:
@@ -52,26 +66,34 @@ class CudaTimeline:
 
     def synchronize(self, stream: int) -> None:
         """Wait for a stream; raises KernelError naming the kernel that was launched last in it."""
-        with self.device.current:
-            _attributed(self.driver.synchronize_stream, stream, stream)
+        with self.device.current, attributed(stream):
+            self.driver.synchronize_stream(stream)
 
     def synchronize_all(self) -> None:
         """Wait for the device; raises KernelError naming the kernels that were launched last."""
-        with self.device.current:
-            try:
-                self.driver.synchronize()
-            except KernelError as error:
-                raise _named(error, last_launches.of(None)) from None
+        with self.device.current, attributed(None):
+            self.driver.synchronize()
 
     def done(self, stream: int) -> bool:
         """Return whether a stream has no work left."""
-        with self.device.current:
-            return _attributed(self.driver.stream_done, stream, stream)
+        with self.device.current, attributed(stream):
+            return self.driver.stream_done(stream)
 
     def wait(self, stream: int, event: int) -> None:
         """Make what comes next in stream wait for event."""
         with self.device.current:
             self.driver.wait_event(stream, event)
+
+    def call_back(self, stream: int, function: Callable[[], None]) -> None:
+        """Have the driver call function when stream has got to here; function must not use the device."""
+        number = next(_numbers)
+        _pending[number] = function
+        try:
+            with self.device.current:
+                self.driver.call_back(stream, _trampoline, number)
+        except DriverError:
+            del _pending[number]
+            raise
 
     def capturing(self, stream: int) -> bool:
         """Return whether work in stream is being captured."""
@@ -85,26 +107,17 @@ class CudaTimeline:
 
     def synchronize_event(self, event: int) -> None:
         """Wait for the work noted in event."""
-        _attributed(self.driver.synchronize_event, event, None)
+        with attributed(None):
+            self.driver.synchronize_event(event)
 
     def event_done(self, event: int) -> bool:
         """Return whether the work noted in event is done."""
-        return _attributed(self.driver.event_done, event, None)
+        with attributed(None):
+            return self.driver.event_done(event)
 
     def elapsed_ms(self, start: int, end: int) -> float:
         """Return the milliseconds between two events."""
         return self.driver.elapsed_ms(start, end)
-
-
-def _attributed(call: Callable[[int], bool | None], handle: int, stream: int | None) -> bool:
-    try:
-        return bool(call(handle))
-    except KernelError as error:
-        raise _named(error, last_launches.of(stream)) from None
-
-
-def _named(error: KernelError, launched: str) -> KernelError:
-    return KernelError(f"{error}; launched last: {launched}" if launched else str(error), error.name)
 
 
 def _quietly(call: Callable[[int], None], handle: int) -> None:

@@ -44,6 +44,7 @@ class StandIn:
         self.memory: dict[int, np.ndarray] = {}
         self.globals: dict[bytes, ctypes.c_int32] = {}
         self.packed: list[bytes] = []
+        self.called_back: list[tuple[Any, int]] = []
         self.attributes = dict(ATTRIBUTES)
         self._next = 0x100
 
@@ -154,6 +155,9 @@ class StandIn:
         "cuStreamQuery": lambda self, stream: (),
         "cuStreamWaitEvent": lambda self, *_: (),
         "cuStreamIsCapturing": lambda self, stream: int(stream in self.capturing),
+        "cuLaunchHostFunc": lambda self, stream, function, number: self.called_back.append((function, number)) or (),
+        "cuMemHostRegister": lambda self, address, size, flags: (),
+        "cuMemHostUnregister": lambda self, address: (),
         "cuEventCreate": lambda self, flags: self.handle(),
         "cuEventDestroy": lambda self, event: (),
         "cuEventRecord": lambda self, event, stream: (),

@@ -6,6 +6,7 @@ import ctypes
 
 import pytest
 
+from gridjit.compiler.errors import LaunchError
 from gridjit.compiler.launch_config import LaunchConfig
 
 CONFIG = LaunchConfig.of(8, 128)
@@ -34,6 +35,12 @@ def test_an_exception_is_raised_with_block_and_thread(api, debug_kernel, monkeyp
     with pytest.raises(IndexError, match=r"module.saxpy, block \(7, 1, 0\), thread \(3, 0, 0\): out of bounds"):
         debug_kernel.launch(CONFIG, 0, 0, b"")
     assert api.called("cuStreamSynchronize") == [(0,)]
+
+
+def test_a_debug_kernel_cannot_be_captured(api, debug_kernel):
+    api.capturing.add(0x50)
+    with pytest.raises(LaunchError, match="cannot be captured"):
+        debug_kernel.launch(CONFIG, 0x50, 0, b"")
 
 
 def test_kernels_without_such_variables_are_not_waited_for(api, device, artifact):

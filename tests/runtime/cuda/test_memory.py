@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 
 from gridjit.compiler.errors import DeviceError, LaunchError
-from gridjit.runtime.memory.create import as_device_array, device_array, pinned_array, to_device
+from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.runtime.memory.create import (
+    as_device_array,
+    device_array,
+    mapped_array,
+    pinned,
+    pinned_array,
+    to_device,
+)
 from gridjit.runtime.streams import create_stream
 
 CUBE = np.arange(2 * 3 * 4, dtype=np.int32).reshape(2, 3, 4)
@@ -151,6 +159,32 @@ def test_page_locked_memory_is_freed_with_the_last_array_over_it(api, device):
     del row
     gc.collect()
     assert len(api.called("cuMemFreeHost")) == 1
+
+
+def test_a_mapped_array_is_one_for_host_and_device(api, device):
+    made = mapped_array((2, 3), np.int32, space=device.space)
+    made[:] = 7
+    there = as_device_array(made, space=device.space)
+    assert there.data == made.ctypes.data
+    assert there.copy_to_host().tolist() == [[7] * 3] * 2
+    assert api.called("cuMemHostAlloc") == [(24, 3)]
+
+
+def test_arrays_are_page_locked_for_a_while(api, device):
+    first, second = np.zeros(4, np.int32), np.zeros((4, 4))[:, ::-1]
+    with pytest.raises(ZeroDivisionError), pinned(first, second, np.empty(0), space=device.space):
+        assert api.called("cuMemHostRegister") == [(first.ctypes.data, 16, 1), (second.base.ctypes.data, 128, 1)]
+        assert not api.called("cuMemHostUnregister")
+        raise ZeroDivisionError
+    assert len(api.called("cuMemHostUnregister")) == 2
+
+
+def test_a_copy_that_finds_out_names_the_kernel(api, device, artifact):
+    made = device_array(5, space=device.space)
+    device.load(artifact()).launch(LaunchConfig.of(3, 32), 0, 0, b"")
+    api.failures["cuMemcpy"] = "CUDA_ERROR_ILLEGAL_ADDRESS"
+    with pytest.raises(LaunchError, match=r"launched last: module\.saxpy \[grid 3"):
+        made.copy_to_host()
 
 
 def test_the_array_interface_is_complete_and_understood(device):

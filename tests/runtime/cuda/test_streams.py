@@ -9,6 +9,7 @@ import pytest
 
 from gridjit.compiler.errors import ArgumentError, DeviceError
 from gridjit.runtime.devices.cuda.device import CudaDevice
+from gridjit.runtime.devices.cuda.streams import _pending
 from gridjit.runtime.streams import (
     HOST,
     HostTimeline,
@@ -160,6 +161,32 @@ def test_a_stream_belongs_to_its_device_whatever_is_current(api, device):
     second.make_current()
     stream.synchronize()
     assert api.context == second.context
+
+
+def test_a_callback_is_called_once_by_the_driver(api, device):
+    stream, seen = create_stream(timeline=device.timeline), []
+    stream.add_callback(lambda *given: seen.append(given), "text")
+    [(function, number)] = api.called_back
+    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(ctypes.c_void_p.from_address(function.getPtr()).value)
+    call(number)
+    call(number)
+    assert seen == [(stream, 0, "text")]
+
+
+def test_a_callback_that_the_driver_refused_is_forgotten(api, device):
+    stream = create_stream(timeline=device.timeline)
+    before = len(_pending)
+    api.failures["cuLaunchHostFunc"] = "CUDA_ERROR_INVALID_VALUE"
+    with pytest.raises(DeviceError):
+        stream.add_callback(lambda *given: None)
+    assert len(_pending) == before
+
+
+def test_on_the_host_a_callback_is_called_at_once():
+    seen = []
+    stream = create_stream(timeline=HOST)
+    stream.add_callback(lambda *given: seen.append(given), 5)
+    assert seen == [(stream, 0, 5)]
 
 
 def test_on_the_host_streams_are_idle_and_events_keep_time():
