@@ -15,9 +15,8 @@ from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.runtime.devices.cuda import presence
 from gridjit.runtime.devices.cuda.errors import DriverError, driver_error
 
-# Handles that stand for streams which always exist.
-LEGACY_STREAM = 1
-_PARAMETERS, _SIZE, _END = 1, 2, 0  # CU_LAUNCH_PARAM_BUFFER_POINTER, _BUFFER_SIZE, _END
+# CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END
+_PARAMETERS, _SIZE, _END = 1, 2, 0
 _Extra = ctypes.c_void_p * 5
 
 

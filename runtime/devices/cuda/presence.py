@@ -12,7 +12,7 @@ _LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 @functools.cache
 def device_count() -> int:
     """Return how many CUDA devices this process can use; 0 without a driver."""
-    return not why_not() and _devices(_library())
+    return 0 if why_not() else _devices(_library())
 
 
 @functools.cache
