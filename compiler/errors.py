@@ -33,7 +33,3 @@ class LaunchError(GridjitError):
 
 class DeviceError(GridjitError):
     """The device or the driver is missing, or refused a call."""
-
-
-class CacheWarning(UserWarning):
-    """The cache cannot be used as asked; launches go on without it."""

@@ -81,7 +81,9 @@ def _events(size: int, environment: dict[str, str]) -> Iterator[dict[str, Any]]:
 
 
 def _table(reports: list[list[dict[str, Any]]]) -> Table:
-    table = Table(title="What was compiled, what was reused", title_justify="left", box=SIMPLE_HEAD, collapse_padding=True)
+    table = Table(
+        title="What was compiled, what was reused", title_justify="left", box=SIMPLE_HEAD, collapse_padding=True
+    )
     for heading in ("process", "grid", "block", "code", "depends on"):
         table.add_column(heading, no_wrap=True)
     for heading in ("get, ms", "run, ms", "sum"):
