@@ -133,6 +133,10 @@ class ReadyTable:
             self._all.add(found)
         return found
 
+    def renew(self) -> None:
+        """Give new launchers to the indexings to come, so that what only the older ones launched can be unloaded."""
+        self._launchers = {}
+
 
 class ReadyTables:
     """A kernel's tables, one a configuration; bounded, as what is forgotten can be looked up again."""
@@ -152,6 +156,19 @@ class ReadyTables:
             table = self._tables.setdefault(config, ReadyTable(self._launchers))
         return table
 
+    def forget(self, gone: Sequence[LoadedKernel]) -> None:
+        """Let launches that use the code of one of these look up their specialization anew."""
+        for launcher in list(self._launchers):
+            by_kinds = launcher.ready.by_kinds
+            stale = [kinds for kinds, ready in list(by_kinds.items()) if any(ready.loaded is one for one in gone)]
+            for kinds in stale:
+                by_kinds.pop(kinds, None)
+            if stale:
+                launcher.forget()
+                launcher.ready.renew()
+        # Launchers keep the code that they have launched: no table of nothing may keep them.
+        self._tables = {config: table for config, table in list(self._tables.items()) if table.by_kinds}
+
     def clear(self) -> None:
         """Forget every table's content, also of configured kernels that exist already."""
         self._tables = {}
@@ -164,7 +181,7 @@ def launch(launcher: Launcher, args: tuple[Any, ...], configured: ConfiguredKern
     """Launch from Python. configured: the object that was called, if it has callbacks of its own."""
     kernel = launcher.kernel
     handlers = _handlers(kernel, args)
-    kinds = tuple([handler.kind(arg) for handler, arg in zip(handlers, args, strict=True)])
+    kinds = _kinds(kernel, handlers, args)
     ready = launcher.ready.by_kinds.get(kinds) or prepare(launcher, args, handlers, kinds)
     if ready.hooks or configured is not None:
         _call_back(launcher, ready, configured)
@@ -246,6 +263,14 @@ def _handlers(kernel: Kernel, args: tuple[Any, ...]) -> list[ArgumentHandler]:
         expected = f"{len(names)} ({', '.join(names)})" if names else "none"
         raise ArgumentError(f"{kernel.name} takes {expected} argument{'s' * (len(names) != 1)}; {len(args)} given")
     return [_named(kernel, name, handler_of, arg) for name, arg in zip(names, args, strict=True)]
+
+
+def _kinds(kernel: Kernel, handlers: Sequence[ArgumentHandler], args: tuple[Any, ...]) -> Kinds:
+    try:
+        return tuple([handler.kind(arg) for handler, arg in zip(handlers, args, strict=True)])
+    except ArgumentError:
+        signature_of(kernel, args)  # says which argument it is
+        raise
 
 
 def _parameters(

@@ -66,10 +66,10 @@ def array_type(array: Array) -> ArrayType:
     )
 
 
-def array_parameters(array: Array) -> Parameters:
-    """Return the launch parameters of an array, as numba lays it out."""
-    address = array.__array_interface__["data"][0]
-    return (0, 0, array.size, array.itemsize, address, *array.shape, *array.strides)
+def array_parameters(array: Array, address: int | None = None) -> Parameters:
+    """Return the launch parameters of an array, as numba lays it out; address: of its first item, if not its own."""
+    start = array.__array_interface__["data"][0] if address is None else address
+    return (0, 0, array.size, array.itemsize, start, *array.shape, *array.strides)
 
 
 def dense(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:

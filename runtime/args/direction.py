@@ -61,7 +61,7 @@ class DirectedArgument:
 
     def type_of(self, value: Directed, place: Place) -> ArgType:
         if isinstance(value.value, Directed):
-            raise ArgumentError(f"{value!r}: give an array, not another {type(value.value).__name__}")
+            raise ArgumentError(f"{type(value).__name__}() takes an array, not another {type(value.value).__name__}")
         return handler_of(value.value).type_of(value.value, place)
 
     def parameters(self, value: Directed, transfer: Transfer) -> Parameters:

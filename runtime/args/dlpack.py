@@ -62,16 +62,16 @@ class DlpackObject:
         return array_type(exported(value, None)[0])
 
     def parameters(self, value: Any, transfer: Transfer) -> Parameters:
-        array, capsule = exported(value, transfer)
+        array, address, capsule = exported(value, transfer)
         transfer.keep(capsule)
-        return array_parameters(array)
+        return array_parameters(array, address)
 
     def operation(self, value: Any, place: Place, declared: ArgType) -> Operation | None:
         return None
 
 
-def exported(value: Any, transfer: Transfer | None) -> tuple[Array, Any]:
-    """Return a ghost of value and the capsule that keeps it; with a transfer, ordered before its stream's work."""
+def exported(value: Any, transfer: Transfer | None) -> tuple[Array, int, Any]:
+    """Return a ghost of value, its address and the capsule that keeps it; with a transfer, ready for its stream."""
     keywords: dict[str, Any] = {}
     if value.__dlpack_device__()[0] in (CUDA, CUDA_MANAGED):
         # DLPack's numbers: 1 is the legacy default stream, -1 asks for no order.
@@ -82,7 +82,7 @@ def exported(value: Any, transfer: Transfer | None) -> tuple[Array, Any]:
         capsule = value.__dlpack__(**keywords)
     except BufferError as error:
         raise ArgumentError(f"a {_name(value)} cannot be passed to a kernel: {error}") from error
-    return _in_capsule(capsule), capsule
+    return (*_in_capsule(capsule), capsule)
 
 
 def ghost_of(tensor: Tensor) -> Array:
@@ -96,7 +96,12 @@ def ghost_of(tensor: Tensor) -> Array:
     dtype = np.dtype(f"{kind}{bits // 8}" if kind != "b" else "bool")
     shape = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
     strides = _strides(tensor, shape, dtype.itemsize)
-    return array_at((tensor.data or 0) + tensor.byte_offset, shape, strides, dtype)
+    return array_at(address_of(tensor), shape, strides, dtype)
+
+
+def address_of(tensor: Tensor) -> int:
+    """Return where a tensor's first item is."""
+    return int((tensor.data or 0) + tensor.byte_offset)
 
 
 def check_dlpack_device(value: Any, device_type: int, device_id: int, place: Place) -> None:
@@ -116,16 +121,17 @@ def _strides(tensor: Tensor, shape: tuple[int, ...], itemsize: int) -> tuple[int
     return dense(shape, itemsize)
 
 
-def _in_capsule(capsule: Any) -> Array:
+def _in_capsule(capsule: Any) -> tuple[Array, int]:
     if address := _pointer(capsule, b"dltensor_versioned"):
         versioned = _Versioned.from_address(address)
         if versioned.major != 1:
             raise ArgumentError(f"DLPack {versioned.major}.{versioned.minor} is not known; 1 is")
         array = ghost_of(versioned.tensor)
         array.flags.writeable = not versioned.flags & _READ_ONLY
-        return array
+        return array, address_of(versioned.tensor)
     if address := _pointer(capsule, b"dltensor"):
-        return ghost_of(Tensor.from_address(address))
+        tensor = Tensor.from_address(address)
+        return ghost_of(tensor), address_of(tensor)
     raise ArgumentError(f"{capsule!r} is no DLPack capsule")
 
 

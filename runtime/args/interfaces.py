@@ -39,7 +39,7 @@ class CudaArrayInterface:
     def parameters(self, value: Any, transfer: Transfer) -> Parameters:
         interface: Interface = value.__cuda_array_interface__
         transfer.wait_for(interface.get("stream"))
-        return array_parameters(described_array(interface))
+        return array_parameters(described_array(interface), int(interface["data"][0] or 0))
 
     def operation(self, value: Any, place: Place, declared: ArgType) -> Operation | None:
         return None

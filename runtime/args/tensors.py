@@ -15,7 +15,7 @@ from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.signature import ArgType, ArrayType
 from gridjit.runtime.args.arrays import array_parameters, array_type
 from gridjit.runtime.args.base import ArgumentHandler, Parameters, Place, register_finder
-from gridjit.runtime.args.dlpack import Tensor, capsule_pointer, check_dlpack_device, ghost_of
+from gridjit.runtime.args.dlpack import Tensor, address_of, capsule_pointer, check_dlpack_device, ghost_of
 from gridjit.runtime.args.transfer import Array, Transfer
 from gridjit.runtime.native.layout import peek, word_at
 from gridjit.runtime.native.operation import LAYOUTS, Operation, Read
@@ -48,7 +48,8 @@ class ExchangedTensor:
         return array_type(self._array(value, tensor))
 
     def parameters(self, value: Any, transfer: Transfer) -> Parameters:
-        return array_parameters(self._array(value, self._tensor(value)))
+        tensor = self._tensor(value)
+        return array_parameters(self._array(value, tensor), address_of(tensor))
 
     def operation(self, value: Any, place: Place, declared: ArgType) -> Operation | None:
         tensor = self._tensor(value)
