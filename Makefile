@@ -22,7 +22,7 @@ demo: .venv/run  ## compile a block-wide sum, run it, and reuse it in a second p
 	$(BIN)/gridjit demo
 
 test: .venv/test  ## run the tests (no GPU needed)
-	$(BIN)/python -m pytest -m 'not gpu'
+	$(BIN)/python -m pytest -m 'not gpu' --numprocesses auto --maxprocesses 4 --dist loadfile
 
 # Without a device these tests are skipped, which here would look like success.
 gpu-test: .venv/test  ## run the tests that need a CUDA device
