@@ -12,7 +12,7 @@ from gridjit.cache.history import Job, read_history
 from gridjit.cache.manifest import Record, read_manifest
 from gridjit.cache.store import Store
 from gridjit.compiler.artifact import fact_value
-from gridjit.compiler.footprint import PRESENCE, Fact, current_value, fact_text
+from gridjit.compiler.footprint import ARGUMENT, PRESENCE, Fact, current_value, fact_text
 from gridjit.compiler.job import CompileJob
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.runtime.specializations import Specialization, Specializations
@@ -49,6 +49,22 @@ def story(name: str, stats: Statistics, specializations: Iterable[Specialization
     for number, found in enumerate(specializations, 1):
         lines += _paragraph(number, found)
     return "\n".join(lines)
+
+
+def crowding(name: str, known: Specializations) -> str:
+    """Return the warning for a kernel with more specializations than it may keep: what varies, and the cure."""
+    what, count = known.variety()
+    if what == "argument types":
+        cure = "Pass arguments of fewer types, dimensions or layouts"
+    elif what.startswith(ARGUMENT):
+        cure = "Do not read the value of that argument while compiling"
+    else:
+        cure = "Launch with fewer values of it, or read it in the kernel (cuda.blockDim, cuda.gridDim) at run time"
+    return (
+        f"{name} has more than {known.limit} specializations; the least recently used are unloaded, and loaded or "
+        f"compiled again when they are needed. What varies is {what} ({count} values). {cure}, or raise "
+        f"jit(max_specializations={known.limit})."
+    )
 
 
 def difference_text(label: str, before: str | None, now: str | None) -> str:

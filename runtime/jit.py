@@ -9,6 +9,7 @@ from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.options import options_of
 from gridjit.runtime.device_function import DeviceFunction
 from gridjit.runtime.kernel import Kernel
+from gridjit.runtime.specializations import DEFAULT_LIMIT
 
 Decorated = Kernel | DeviceFunction
 
@@ -17,7 +18,14 @@ Decorated = Kernel | DeviceFunction
 def jit(func_or_sig: Callable[..., Any], **options: Any) -> Decorated: ...
 @overload
 def jit(func_or_sig: Any = None, **options: Any) -> Callable[[Callable[..., Any]], Decorated]: ...
-def jit(func_or_sig: Any = None, *, target: str | None = None, cache: bool = True, **options: Any) -> Any:
+def jit(
+    func_or_sig: Any = None,
+    *,
+    target: str | None = None,
+    cache: bool = True,
+    max_specializations: int = DEFAULT_LIMIT,
+    **options: Any,
+) -> Any:
     """Make a kernel of a Python function.
 
         @gridjit.jit
@@ -30,6 +38,7 @@ def jit(func_or_sig: Any = None, *, target: str | None = None, cache: bool = Tru
 
     func_or_sig: the function; or a signature, or a list of them, to compile for at once.
     target: "host" or "cuda" (default: CUDA where there is a device). cache: keep results on disk.
+    max_specializations: how many compiled forms to keep loaded; the least recently used are unloaded.
     options: numba.cuda.jit's (device, debug, opt, fastmath, lineinfo, max_registers, launch_bounds, lto, link, inline,
         forceinline, shared_memory_carveout), and `specialize`.
     Raises ConfigError for an option or value that does not exist.
@@ -37,6 +46,8 @@ def jit(func_or_sig: Any = None, *, target: str | None = None, cache: bool = Tru
     chosen = options_of(options)
     if target not in (None, "host", "cuda"):
         raise ConfigError(f"jit(target={target!r}): 'host' or 'cuda'")
+    if not isinstance(max_specializations, int) or max_specializations < 1:
+        raise ConfigError(f"jit(max_specializations={max_specializations!r}): a whole number from 1")
 
     def decorate(function: Callable[..., Any], signatures: list[Any]) -> Decorated:
         if isinstance(function, Kernel | DeviceFunction):
@@ -45,7 +56,7 @@ def jit(func_or_sig: Any = None, *, target: str | None = None, cache: bool = Tru
             raise ConfigError(f"jit decorates functions, not {function!r}")
         if chosen.device:
             return DeviceFunction(function, chosen)
-        kernel = Kernel(function, chosen, target=target, cache=cache)
+        kernel = Kernel(function, chosen, target=target, cache=cache, max_specializations=max_specializations)
         for signature in signatures:
             kernel.compile(signature)
         return kernel

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
+import warnings
 from collections.abc import Callable
 from types import CodeType
 from typing import Any, SupportsIndex
@@ -24,7 +25,13 @@ from gridjit.runtime.configured import ConfiguredKernel
 from gridjit.runtime.devices.base import LoadedKernel
 from gridjit.runtime.dispatch import ReadyTables, signature_of
 from gridjit.runtime.session import Session, session
-from gridjit.runtime.specializations import Specialization, Specializations
+from gridjit.runtime.specializations import (
+    DEFAULT_LIMIT,
+    Letting,
+    Specialization,
+    Specializations,
+    SpecializationWarning,
+)
 from gridjit.runtime.specialize import Cold, Launch, specialize
 from gridjit.runtime.statistics import Statistics
 
@@ -39,7 +46,13 @@ class Kernel:
     """
 
     def __init__(
-        self, function: Callable[..., Any], options: Options, *, target: str | None = None, cache: bool = True
+        self,
+        function: Callable[..., Any],
+        options: Options,
+        *,
+        target: str | None = None,
+        cache: bool = True,
+        max_specializations: int = DEFAULT_LIMIT,
     ) -> None:
         functools.update_wrapper(self, function)
         self.py_func = function
@@ -49,7 +62,8 @@ class Kernel:
         self.parameter_names = _parameter_names(function)
         self._target = target
         self._cache = cache
-        self._known = Specializations()
+        self._known = Specializations(max_specializations)
+        self._crowded = False
         self._loaded: dict[Specialization, LoadedKernel] = {}
         self._loading = threading.Lock()
         self._ready = ReadyTables()
@@ -122,6 +136,8 @@ class Kernel:
         """Compile every specialization again, with globals and callees as they are now."""
         forgotten = self._known.clear()
         self._ready.clear()
+        with self._loading:
+            self._loaded.clear()
         for old in forgotten:
             self._specialized(session(), old.signature, old.target, old.config, ())
 
@@ -162,9 +178,22 @@ class Kernel:
             self.stats.count("disk_hits")
         elif found.origin == "compiled":
             self.stats.count("disk_misses")
-        self._known.add(found)
+        letting = self._known.add(found)
         session().report(f"{found.origin} {self.name}{found} in {found.milliseconds} ms: {found.reason}")
+        if letting.evicted or letting.doubted:
+            self._let_go(letting)
         return found
+
+    def _let_go(self, letting: Letting) -> None:
+        """Have launches ask again for what is doubted, and unload what was evicted."""
+        with self._loading:
+            gone = [loaded for old in letting.doubted if (loaded := self._loaded.get(old)) is not None]
+            # Whatever is loaded and not known: another thread may have loaded it just when it was evicted.
+            gone += [self._loaded.pop(old) for old in list(self._loaded) if old not in self._known]
+        self._ready.forget(gone)
+        if letting.evicted and not self._crowded:
+            self._crowded = True
+            warnings.warn(explain.crowding(self.name, self._known), SpecializationWarning, stacklevel=2)
 
     # -- sensitivity -------------------------------------------------------------------------------------------------
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gridjit.runtime.device_function import DeviceFunction
     from gridjit.runtime.jit import jit
     from gridjit.runtime.kernel import Kernel
-    from gridjit.runtime.specializations import Specialization
+    from gridjit.runtime.specializations import Specialization, SpecializationWarning
 
 __version__ = "0.1.0"
 
@@ -44,6 +44,7 @@ _HOME = {
     "LaunchConfig": "gridjit.compiler.launch_config",
     "LaunchError": "gridjit.compiler.errors",
     "Specialization": "gridjit.runtime.specializations",
+    "SpecializationWarning": "gridjit.runtime.specializations",
     "UnsupportedError": "gridjit.compiler.errors",
     "jit": "gridjit.runtime.jit",
 }
@@ -63,6 +64,7 @@ __all__ = [
     "LaunchConfig",
     "LaunchError",
     "Specialization",
+    "SpecializationWarning",
     "UnsupportedError",
     "cuda",
     "jit",
