@@ -82,14 +82,13 @@ def known_archs() -> tuple[str, ...]:
 
 
 def _knows(nvvm: Any, arch: str) -> bool:
-    if not hasattr(
-        nvvm, "llvm_version"
-    ):  # an older cuda-bindings cannot ask NVVM; NVRTC of the same toolkit can answer
-        return int(re.sub(r"\D", "", arch)) in library("nvrtc").nvrtcGetSupportedArchs()[1]
     try:
         nvvm.llvm_version(arch.replace("sm_", "compute_"))
     except nvvm.nvvmError:
         return False
+    except (AttributeError, RuntimeError):
+        # cuda-bindings, or NVVM itself (CUDA 13.0 and older), cannot be asked; NVRTC of the same toolkit can answer.
+        return int(re.sub(r"\D", "", arch)) in library("nvrtc").nvrtcGetSupportedArchs()[1]
     return True
 
 
