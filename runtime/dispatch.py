@@ -278,7 +278,7 @@ def _parameters(
 ) -> list[Any]:
     parameters: list[Any] = []
     for name, handler, arg, convert in zip(kernel.parameter_names, handlers, args, ready.converters, strict=True):
-        own = handler.parameters(arg, transfer)
+        own = _named(kernel, name, handler.parameters, arg, transfer)
         parameters += own if convert is None else _named(kernel, name, convert, own)
     return parameters
 

@@ -52,8 +52,10 @@ class ArgumentHandler(Protocol):
         ...
 
 
+Finder: TypeAlias = Callable[[type], ArgumentHandler | None]
+
 _handlers: dict[type, ArgumentHandler] = {}
-_finders: list[Callable[[type], ArgumentHandler | None]] = []
+_finders: list[tuple[int, Finder]] = []
 
 ACCEPTED = (
     "pass NumPy arrays, device arrays, tensors and other objects with __cuda_array_interface__ or __dlpack__, "
@@ -66,9 +68,10 @@ def register(python_type: type, handler: ArgumentHandler) -> None:
     _handlers[python_type] = handler
 
 
-def register_finder(find: Callable[[type], ArgumentHandler | None]) -> None:
-    """Ask find for types that have no handler; the first that knows one is right."""
-    _finders.append(find)
+def register_finder(rank: int, find: Finder) -> None:
+    """Ask find for types that have no handler; of those that know one, the one with the lowest rank is right."""
+    _finders.append((rank, find))
+    _finders.sort(key=lambda finder: finder[0])
 
 
 def handler_of(value: Any) -> ArgumentHandler:
@@ -78,7 +81,7 @@ def handler_of(value: Any) -> ArgumentHandler:
 
 def _find_handler(python_type: type) -> ArgumentHandler:
     found = next((h for base in python_type.__mro__ if (h := _handlers.get(base)) is not None), None)
-    chosen = found or next((h for find in _finders if (h := find(python_type)) is not None), None)
+    chosen = found or next((h for _, find in _finders if (h := find(python_type)) is not None), None)
     if chosen is None:
         raise ArgumentError(
             f"a {python_type.__module__}.{python_type.__qualname__} cannot be passed to a kernel; {ACCEPTED}"

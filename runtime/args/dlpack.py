@@ -163,4 +163,4 @@ def _find(python_type: type) -> ArgumentHandler | None:
     return _handler if hasattr(python_type, "__dlpack__") and hasattr(python_type, "__dlpack_device__") else None
 
 
-register_finder(_find)
+register_finder(3, _find)

@@ -72,4 +72,4 @@ def _find(python_type: type) -> ArgumentHandler | None:
     return _handler if hasattr(python_type, "__cuda_array_interface__") else None
 
 
-register_finder(_find)
+register_finder(2, _find)

@@ -48,4 +48,4 @@ def _find(python_type: type) -> ArgumentHandler | None:
     return _handler if issubclass(python_type, (ctypes._Pointer, ctypes.c_void_p)) else None
 
 
-register_finder(_find)
+register_finder(4, _find)

@@ -150,4 +150,4 @@ def _find(python_type: type) -> ArgumentHandler | None:
     return ExchangedTensor(python_type, address) if address else None
 
 
-register_finder(_find)
+register_finder(1, _find)

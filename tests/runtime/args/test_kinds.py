@@ -33,7 +33,7 @@ class Level(enum.IntEnum):
     LOW = 3
 
 
-Point = namedtuple("Point", "x y")  # noqa: PYI024
+Point = namedtuple("Point", "x y")
 RECORD = np.dtype([("a", "f4"), ("b", "i8"), ("c", "u1", (2, 3)), ("d", [("x", "f8")])], align=True)
 BUFFER = np.arange(24, dtype=np.float32)
 MATRIX = BUFFER.reshape(4, 6)
@@ -57,11 +57,11 @@ def own(values: np.ndarray) -> Any:
 
 @dataclass(frozen=True)
 class Row:
-    """A value, its type's text, its parameters (None: only that both ways agree), and whether it is launched natively."""
+    """A value, its type's text, its parameters, and whether it is launched natively."""
 
     value: Any
     type: str
-    parameters: bytes | Callable[[Any], bytes] | None
+    parameters: bytes | Callable[[Any], bytes]
     native: bool = True
 
 
@@ -101,7 +101,8 @@ ROWS = {
     ),
     "array of records": Row(
         np.zeros(2, RECORD),
-        "record('a': float32 at 0, 'b': int64 at 8, 'c': uint8(2x3) at 16, 'd': record('x': float64 at 0; 8 bytes, aligned) at 24; "
+        "record('a': float32 at 0, 'b': int64 at 8, 'c': uint8(2x3) at 16, "
+        "'d': record('x': float64 at 0; 8 bytes, aligned) at 24; "
         "32 bytes, aligned)[1d C]",
         array,
     ),
@@ -236,7 +237,7 @@ class OnDevice:
         }
 
     # The protocol is looked for on the type.
-    __cuda_array_interface__: dict[str, Any] = {}  # noqa: RUF012
+    __cuda_array_interface__: dict[str, Any] = {}
 
 
 CUDA = Place(kind="ptx", ordinal=0)
@@ -294,7 +295,7 @@ def test_an_interface_that_kernels_cannot_use_is_an_error(changes: dict[str, Any
 
 
 def test_memory_on_a_device_is_refused_on_the_host() -> None:
-    with pytest.raises(ArgumentError, match="has its data on a CUDA device .* copy it to the host first"):
+    with pytest.raises(ArgumentError, match=r"has its data on a CUDA device .* copy it to the host first"):
         StandInKernel(arity=1).configured()(OnDevice())
 
 
