@@ -186,6 +186,7 @@ def launch(launcher: Launcher, args: tuple[Any, ...], configured: ConfiguredKern
     if ready.hooks or configured is not None:
         _call_back(launcher, ready, configured)
     transfer = Transfer(_space_of(ready.loaded), launcher.stream, kernel)
+    transfer.expect(args)
     parameters = _parameters(kernel, ready, handlers, args, transfer)
     ready.loaded.launch(launcher.config, launcher.stream, ready.sharedmem, ready.pack(*parameters))
     transfer.finish()
@@ -223,7 +224,7 @@ def table_of(launcher: Launcher, ready: Ready, args: tuple[Any, ...]) -> LaunchT
     wanted = getattr(session().settings, "native_launch", True)
     if not plain or not wanted or loaded.artifact.cooperative:
         return None
-    place = place_of(launcher.kernel)
+    place = _place_of_loaded(loaded)
     operations = tuple(
         handler_of(arg).operation(arg, place, declared) for arg, declared in zip(args, ready.declared, strict=True)
     )
@@ -247,6 +248,13 @@ def place_of(kernel: Kernel) -> Place:
     """Return where a kernel runs."""
     device: Any = session().device(kernel._target)
     return Place(kind=device.target.kind, ordinal=getattr(device, "ordinal", None))
+
+
+def _place_of_loaded(loaded: Any) -> Place:
+    """Return which memory a loaded kernel works on."""
+    if _space_of(loaded) is None:
+        return Place()
+    return Place(kind="ptx", ordinal=getattr(loaded.device, "ordinal", None))
 
 
 def signature_of(kernel: Kernel, args: tuple[Any, ...]) -> Signature:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any
 
 import numpy as np
 
@@ -11,22 +10,9 @@ from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.signature import ArgType
 from gridjit.runtime.args.arrays import array_parameters
 from gridjit.runtime.args.base import Parameters, Place, handler_of, register
+from gridjit.runtime.args.directed import Directed
 from gridjit.runtime.args.transfer import Transfer
 from gridjit.runtime.native.operation import Operation
-
-
-class Directed:
-    """An argument with the way it goes. reads: copied to the device before the launch. writes: back after it."""
-
-    __slots__ = ("value",)
-    reads = True
-    writes = True
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __repr__(self) -> str:
-        return f"gridjit.{type(self).__name__}({self.value!r})"
 
 
 class In(Directed):

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import ctypes
 import warnings
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gridjit.runtime.args.directed import Directed
 from gridjit.runtime.args.warning import PerformanceWarning
 from gridjit.runtime.settings import settings
 from gridjit.runtime.streams import LEGACY, Stream, create_event, stream_handle
@@ -24,13 +26,14 @@ Array = np.ndarray[Any, Any]
 class Transfer:
     """What one launch moves. space: the device's memory, or None where kernels use the host's."""
 
-    __slots__ = ("_back", "_held", "_kept", "kernel", "space", "stream")
+    __slots__ = ("_back", "_groups", "_held", "_kept", "kernel", "space", "stream")
 
     def __init__(self, space: Space | None, stream: Any, kernel: Any = None) -> None:
         self.space = space
         self.stream = stream
         self.kernel = kernel
-        self._held: list[tuple[int, int, Memory]] = []
+        self._groups: list[tuple[int, int]] = []
+        self._held: dict[int, Memory] = {}
         self._back: list[tuple[Array, Array]] = []
         self._kept: list[Any] = []
 
@@ -52,6 +55,17 @@ class Transfer:
             timeline = self.space.timeline
             with create_event(timing=False, timeline=timeline) as event:
                 event.record(stream).wait(Stream(timeline, mine, None))
+
+    def expect(self, args: Iterable[Any]) -> None:
+        """Look at all arguments of the launch, so that host arrays which overlap share memory on the device as well."""
+        if self.space is None:
+            return
+        for low, high in sorted(_extent(array) for array in _arrays(args)):
+            if self._groups and low < self._groups[-1][1]:
+                start, end = self._groups.pop()
+                self._groups.append((start, max(end, high)))
+            else:
+                self._groups.append((low, high))
 
     def stage(self, array: Array, *, read: bool = True, write: bool = True) -> Array:
         """Return a ghost of array: an array of the same shape and strides, on the device.
@@ -93,15 +107,25 @@ class Transfer:
 
     def _memory(self, low: int, high: int) -> tuple[Memory, int]:
         assert self.space is not None
-        for start, end, memory in self._held:
-            if start <= low and high <= end:
-                return memory, start
-        memory = self.space.allocate(high - low, self.stream)
-        self._held.append((low, high, memory))
-        return memory, low
+        within = (group for group in self._groups if group[0] <= low and high <= group[1])
+        start, end = next(within, (low, high))
+        if start not in self._held:
+            self._held[start] = self.space.allocate(end - start, self.stream)
+        return self._held[start], start
 
 
 IN_PLACE = Transfer(None, 0)
+
+
+def _arrays(values: Iterable[Any]) -> Iterator[Array]:
+    """Yield the NumPy arrays among values, also those in tuples and those that say which way they go."""
+    for value in values:
+        if isinstance(value, np.ndarray):
+            yield value
+        elif isinstance(value, tuple):
+            yield from _arrays(value)
+        elif isinstance(value, Directed):
+            yield from _arrays((value.value,))
 
 
 def _extent(array: Array) -> tuple[int, int]:

@@ -85,6 +85,7 @@ class RecordingKernel:
     recorder: Recorder
     handle: int = 0x77
     device: Any = None
+    kernel: Any = None
 
     @property
     def address(self) -> int:
@@ -103,6 +104,8 @@ class RecordingKernel:
                 parameters=parameters,
             )
         )
+        if self.kernel is not None and self.kernel.on_launch is not None:
+            self.kernel.on_launch(self.kernel)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -116,6 +119,7 @@ class StandInKernel:
     cooperative: bool = False
     effects: Effects = field(default_factory=Effects)
     hold_gil: bool = False
+    on_launch: Any = None
     device: Any = None
     name: str = "standin"
     signatures: list[Signature] = field(default_factory=list)
@@ -152,7 +156,7 @@ class StandInKernel:
             reason="",
             hooks=self.hooks,
         )
-        return found, RecordingKernel(artifact=artifact, recorder=self.recorder, device=self.device)
+        return found, RecordingKernel(artifact=artifact, recorder=self.recorder, device=self.device, kernel=self)
 
     def configured(self, griddim: Any = 1, blockdim: Any = 32, stream: Any = 0, sharedmem: int = 0) -> ConfiguredKernel:
         config = LaunchConfig.of(griddim, blockdim, sharedmem)

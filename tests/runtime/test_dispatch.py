@@ -1,0 +1,344 @@
+"""From a call to a launch on the host: kinds of arguments in real kernels, declared signatures, copies to a device."""
+
+from __future__ import annotations
+
+import enum
+import warnings
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gridjit
+from gridjit import cuda
+from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.frontend.numba_types import numba_arguments, parse_signature
+from gridjit.compiler.signature import Signature
+from gridjit.runtime.args.direction import In, InOut, Out
+from gridjit.runtime.args.warning import PerformanceWarning
+from gridjit.runtime.memory.space import HOST_SPACE
+from tests.runtime.standin import StandInKernel
+
+
+class Color(enum.Enum):
+    RED = 1
+    GREEN = 2
+
+
+class Level(enum.IntEnum):
+    LOW = 3
+
+
+Point = namedtuple("Point", "x y")
+RECORD = np.dtype([("a", "f4"), ("b", "i8"), ("c", "u1", (2,))], align=True)
+PACKED = np.dtype([("a", "f4"), ("b", "i8"), ("c", "u1", (2,))])
+
+
+def run(function: Any, *args: Any) -> Any:
+    out = np.zeros(1)
+    gridjit.jit(function, target="host")[1, 1](out, *args)
+    return out[0]
+
+
+def test_a_tuple_arrives_in_the_kernel() -> None:
+    def kernel(out, t):  # type: ignore[no-untyped-def]
+        out[0] = t[0] * 10 + t[1][0] + t[2][1]
+
+    assert run(kernel, (2, np.array([3.0]), (0.25, 0.5))) == 23.5
+
+
+def test_a_named_tuple_arrives_in_the_kernel() -> None:
+    def kernel(out, p):  # type: ignore[no-untyped-def]
+        out[0] = p.x - p.y
+
+    assert run(kernel, Point(np.int8(5), 1.5)) == 3.5
+
+
+def test_enum_members_arrive_in_the_kernel() -> None:
+    def kernel(out, color, level):  # type: ignore[no-untyped-def]
+        if color == Color.GREEN:
+            out[0] = level + 1
+
+    assert run(kernel, Color.GREEN, Level.LOW) == 4
+
+
+def test_spans_of_time_arrive_in_the_kernel() -> None:
+    def kernel(out, span, spans):  # type: ignore[no-untyped-def]
+        if span == spans[1]:
+            out[0] = 1
+
+    assert run(kernel, np.timedelta64(7, "s"), np.array([1, 7], "m8[s]")) == 1
+
+
+def test_a_record_arrives_in_the_kernel_and_is_changed_in_place() -> None:
+    def kernel(out, record, records):  # type: ignore[no-untyped-def]
+        out[0] = record.a + records[1].b + records[1].c[1]
+        record.b = 77
+
+    records = np.zeros(3, RECORD)
+    records[1] = (0.5, 20, (1, 2))
+    records[2] = (0.5, 0, (0, 0))
+    assert run(kernel, records[2], records) == 22.5
+    assert records[2]["b"] == 77
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.arange(12.0).reshape(3, 4),
+        np.arange(12.0).reshape(3, 4).T,
+        np.arange(24.0).reshape(6, 4)[::2],
+        np.arange(12.0).reshape(3, 4)[::-1, ::-1],
+        np.broadcast_to(np.arange(4.0), (3, 4)),
+        np.frombuffer(b"x" + np.arange(12.0).tobytes(), np.float64, offset=1).reshape(3, 4),
+        np.zeros((0, 4)),
+    ],
+    ids=["C", "F", "strided", "backwards", "broadcast", "misaligned", "empty"],
+)
+def test_arrays_of_any_layout_are_read_right(values: np.ndarray) -> None:
+    def kernel(out, x):  # type: ignore[no-untyped-def]
+        for i in range(x.shape[0]):
+            for j in range(x.shape[1]):
+                out[0] += x[i, j] * (i * 10 + j)
+
+    weights = np.add.outer(np.arange(values.shape[0]) * 10, np.arange(values.shape[1]))
+    assert run(kernel, values) == (values * weights).sum()
+
+
+def test_a_zero_dimensional_array_is_read_and_written() -> None:
+    def kernel(out, x):  # type: ignore[no-untyped-def]
+        out[0] = x[()]
+        x[()] = 9
+
+    x = np.array(4.0)
+    assert (run(kernel, x), x) == (4, 9)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "void(float32[:], int32)",
+        "void(float64[:, ::1], complex64, boolean)",
+        "void(UniTuple(int64, 3), Tuple((float32, int8[::1])))",
+        "void(CPointer(float32), uint8)",
+        "void(NPDatetime('ns'), NPTimedelta('D'))",
+    ],
+)
+def test_signatures_survive_the_way_to_numba_and_back(text: str) -> None:
+    signature = parse_signature(text)
+    assert parse_signature(numba_arguments(signature)) == signature
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        (1, 2.0),
+        Point(1, 2.0),
+        Color.RED,
+        Level.LOW,
+        np.zeros(2, RECORD),
+        np.zeros(2, RECORD)[0],
+        np.datetime64(1, "us"),
+    ],
+)
+def test_types_of_values_survive_the_way_to_numba_and_back(value: Any) -> None:
+    kernel = StandInKernel(arity=1)
+    kernel.configured()(value)
+    assert parse_signature(numba_arguments(kernel.signatures[0])) == kernel.signatures[0]
+
+
+def declared(*texts: str) -> StandInKernel:
+    signatures = tuple(parse_signature(text) for text in texts)
+    return StandInKernel(arity=len(signatures[0].arguments), declared=signatures)
+
+
+def parameters(kernel: StandInKernel, *args: Any) -> bytes:
+    """Return the parameters of a launch, which are the same from Python and from machine code."""
+    configured = kernel.configured()
+    configured(*args)
+    configured(*args)
+    first, second = kernel.recorder.launches[-2:]
+    assert first.parameters == second.parameters
+    return first.parameters
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "expected"),
+    [
+        ("int32", 7, np.int32(7)),
+        ("int8", -128, np.int8(-128)),
+        ("uint16", 65535, np.uint16(65535)),
+        ("uint64", 5, np.uint64(5)),
+        ("float32", 0.1, np.float32(0.1)),
+        ("float32", 16777217, np.float32(16777216)),
+        ("float32", 1e300, np.float32(np.inf)),
+        ("float16", 1e6, np.float16(np.inf)),
+        ("float64", 3, np.float64(3)),
+        ("float64", np.float32(1.5), np.float64(1.5)),
+        ("int64", np.int16(-3), np.int64(-3)),
+        ("int32", True, np.int32(1)),
+        ("complex64", 1.5, np.complex64(1.5)),
+        ("complex64", 1 - 2j, np.complex64(1 - 2j)),
+        ("complex128", 2, np.complex128(2)),
+    ],
+)
+def test_numbers_become_what_the_declared_signature_says(text: str, value: Any, expected: Any) -> None:
+    kernel = declared(f"void({text})")
+    assert parameters(kernel, value) == expected.tobytes()
+    assert set(kernel.signatures) == set(kernel.declared)
+
+
+@pytest.mark.parametrize("array", [np.ones(4, np.float32), np.ones(8, np.float32)[::2]])
+def test_arrays_are_taken_for_a_declared_layout_that_covers_them(array: np.ndarray) -> None:
+    kernel = declared("void(float32[:])")
+    undeclared = StandInKernel(arity=1)
+    assert parameters(kernel, array) == parameters(undeclared, array)
+    assert set(kernel.signatures) == set(kernel.declared)
+
+
+def test_the_nearest_declared_signature_is_used() -> None:
+    kernel = declared("void(float64)", "void(int32)", "void(int64)")
+    for value, wanted in ((1, 2), (1.0, 0), (np.int32(1), 1), (np.int8(1), 1), (np.float32(1), 0)):
+        parameters(kernel, value)
+        assert kernel.signatures[-1] == kernel.declared[wanted]
+
+
+@pytest.mark.parametrize("warm", [False, True])
+@pytest.mark.parametrize(
+    ("text", "good", "bad", "words"),
+    [
+        ("int32", 1, 2**31, "argument 'a0' of standin: 2147483648 does not fit into int32"),
+        ("uint8", 1, -1, "-1 does not fit into uint8, from 0 to 255"),
+        ("int32", 1, 1.0, r"argument 'a0' is float64, which is not taken for int32; .* declared for \(int32\)"),
+        (
+            "float32[::1]",
+            np.ones(2, "f4"),
+            np.ones(4, "f4")[::2],
+            r"float32\[1d A\], which is not taken for float32\[1d C",
+        ),
+        ("float32[:]", np.ones(2, "f4"), np.ones(2), r"float64\[1d C\], which is not taken"),
+        ("float32[:]", np.ones(2, "f4"), np.broadcast_to(np.float32(1), (2,)), "readonly"),
+    ],
+)
+def test_what_no_declared_signature_takes_is_an_error(text: str, good: Any, bad: Any, words: str, warm: bool) -> None:
+    kernel = declared(f"void({text})")
+    configured = kernel.configured()
+    if warm:
+        configured(good)
+        configured(good)
+    with pytest.raises(ArgumentError, match=words):
+        configured(bad)
+
+
+class FarSpace:
+    """A device's memory, elsewhere: what is copied is noted, and every allocation starts as 0xff."""
+
+    device = 0
+    timeline = HOST_SPACE.timeline
+
+    def __init__(self) -> None:
+        self.copies: list[str] = []
+
+    def allocate(self, size: int, stream: Any) -> Any:
+        memory = HOST_SPACE.allocate(size, stream)
+        memory.owner[:] = 0xFF
+        return memory
+
+    def write(self, ghost: np.ndarray, values: np.ndarray, stream: Any) -> None:
+        self.copies.append(f"in {values.size} on {stream}")
+        HOST_SPACE.write(ghost, values, stream)
+
+    def read(self, ghost: np.ndarray, values: np.ndarray, stream: Any) -> None:
+        self.copies.append(f"out {values.size} on {stream}")
+        HOST_SPACE.read(ghost, values, stream)
+
+
+class FarDevice:
+    def __init__(self) -> None:
+        self.space = FarSpace()
+
+
+def far_kernel(arity: int) -> StandInKernel:
+    return StandInKernel(arity=arity, device=FarDevice())
+
+
+def on_device(kernel: StandInKernel) -> np.ndarray:
+    """Return the array that the last launch's parameters describe, of one dimension and float64."""
+    import ctypes
+
+    _, _, count, itemsize, address, _, stride = np.frombuffer(kernel.recorder.last.parameters[:56], np.int64).tolist()
+    low = min(0, (count - 1) * stride)
+    block = (ctypes.c_char * (abs((count - 1) * stride) + itemsize)).from_address(address + low)
+    return np.ndarray((count,), np.float64, block, -low, (stride,))
+
+
+@pytest.mark.parametrize(
+    ("wrap", "copies"),
+    [(In, ["in 3 on 16"]), (Out, ["out 3 on 16"]), (InOut, ["in 3 on 16", "out 3 on 16"])],
+)
+def test_an_array_goes_the_way_that_is_said_on_the_launchs_own_stream(wrap: Any, copies: list[str]) -> None:
+    kernel = far_kernel(1)
+    kernel.configured(stream=16)(wrap(np.ones(3)))
+    assert kernel.device.space.copies == copies
+    assert kernel.recorder.ways == ["python"]
+
+
+def test_a_plain_array_is_copied_both_ways_with_one_warning_a_kernel() -> None:
+    kernel = far_kernel(1)
+    with pytest.warns(PerformanceWarning, match="standin: a NumPy array of 24 bytes is copied to the device and back"):
+        kernel.configured()(np.ones(3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kernel.configured()(np.ones(3))
+    assert kernel.device.space.copies == ["in 3 on 0", "out 3 on 0"] * 2
+
+
+@pytest.mark.parametrize("index", [slice(None), slice(None, None, 2), slice(None, None, -1)])
+def test_what_the_kernel_wrote_comes_back_and_nothing_else_changes(index: slice) -> None:
+    kernel = far_kernel(1)
+    values = np.arange(6.0)
+    expected = values.copy()
+    expected[index] += 100
+
+    def work(launched: StandInKernel) -> None:
+        array = on_device(launched)
+        assert array.tolist() == values[index].tolist()
+        array += 100
+
+    kernel.on_launch = work
+    kernel.configured()(InOut(values[index]))
+    assert values.tolist() == expected.tolist()
+
+
+def test_arrays_that_share_memory_on_the_host_share_it_on_the_device() -> None:
+    kernel = far_kernel(2)
+    values = np.zeros(6)
+
+    def work(launched: StandInKernel) -> None:
+        first, second = np.frombuffer(launched.recorder.last.parameters, np.int64).reshape(2, 7)
+        assert second[4] - first[4] == 8
+
+    kernel.on_launch = work
+    kernel.configured()(InOut(values[::2]), InOut(values[1::2]))
+
+
+def test_a_read_only_array_is_not_copied_back() -> None:
+    kernel = far_kernel(1)
+    values = np.ones(3)
+    values.flags.writeable = False
+    kernel.configured()(InOut(values))
+    assert kernel.device.space.copies == ["in 3 on 0"]
+
+
+def test_signature_texts_are_whole() -> None:
+    """Types that differ in anything that compiled code could see differ in their text."""
+    values = [Point(1, 2), (1, 2), Color.RED, Level.LOW, np.zeros(1, RECORD), np.zeros(1, PACKED), 1]
+    texts = set()
+    for value in values:
+        kernel = StandInKernel(arity=1)
+        kernel.configured()(value)
+        texts.add(str(kernel.signatures[0]))
+    assert len(texts) == len(values)
+    assert isinstance(kernel.signatures[0], Signature)
+    assert cuda.jit is gridjit.jit
