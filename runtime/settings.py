@@ -11,6 +11,7 @@ from pathlib import Path
 from gridjit.compiler.errors import ConfigError
 
 _DEFAULT_CACHE_BYTES = 1 << 30
+_DEFAULT_CACHE_ENTRIES = 100_000
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -21,6 +22,11 @@ class Settings:
     cache: whether to keep artifacts on disk (GRIDJIT_CACHE=0 turns it off).
     cache_dir: where (GRIDJIT_CACHE_DIR; default $XDG_CACHE_HOME/gridjit or ~/.cache/gridjit).
     cache_bytes: how much (GRIDJIT_CACHE_SIZE, like "512M"; default 1 GiB).
+    cache_entries: how many entries (GRIDJIT_CACHE_ENTRIES; default 100,000).
+    cache_bases: folders that are read where cache_dir misses, and never written (GRIDJIT_CACHE_BASE, like a PATH).
+    cache_key_file: a secret that signs entries; only what it signed is read (GRIDJIT_CACHE_KEY_FILE).
+    cache_allow_shared: use folders that other users can write (GRIDJIT_CACHE_ALLOW_SHARED=1).
+    record: a file to add a line to for each specialization that a run needs (GRIDJIT_RECORD).
     target: "cuda", "host" or None for whichever is there (GRIDJIT_TARGET).
     host_threads: threads that run blocks on the host target (GRIDJIT_HOST_THREADS; default: the usable cores).
     log: what to report on standard error ("compiles"; GRIDJIT_LOG).
@@ -31,6 +37,11 @@ class Settings:
     cache: bool
     cache_dir: Path
     cache_bytes: int
+    cache_entries: int = _DEFAULT_CACHE_ENTRIES
+    cache_bases: tuple[Path, ...] = ()
+    cache_key_file: Path | None = None
+    cache_allow_shared: bool = False
+    record: Path | None = None
     target: str | None
     host_threads: int
     log: str
@@ -47,10 +58,15 @@ class Settings:
             cache=environ.get("GRIDJIT_CACHE", "1") not in ("0", "off", "no"),
             cache_dir=_cache_dir(environ),
             cache_bytes=_bytes("GRIDJIT_CACHE_SIZE", environ.get("GRIDJIT_CACHE_SIZE"), _DEFAULT_CACHE_BYTES),
+            cache_entries=_count("GRIDJIT_CACHE_ENTRIES", environ.get("GRIDJIT_CACHE_ENTRIES"), _DEFAULT_CACHE_ENTRIES),
+            cache_bases=_paths(environ.get("GRIDJIT_CACHE_BASE")),
+            cache_key_file=_path(environ.get("GRIDJIT_CACHE_KEY_FILE")),
+            cache_allow_shared=_switched_on(environ.get("GRIDJIT_CACHE_ALLOW_SHARED")),
+            record=_path(environ.get("GRIDJIT_RECORD")),
             target=target,
             host_threads=_threads(environ.get("GRIDJIT_HOST_THREADS")),
             log=environ.get("GRIDJIT_LOG", ""),
-            assert_no_compile=environ.get("GRIDJIT_ASSERT_NO_COMPILE", "0") not in ("", "0"),
+            assert_no_compile=_switched_on(environ.get("GRIDJIT_ASSERT_NO_COMPILE")),
             native_launch=environ.get("GRIDJIT_NATIVE_LAUNCH", "1") != "0",
         )
 
@@ -69,17 +85,40 @@ def _cache_dir(environ: Mapping[str, str]) -> Path:
     return Path(environ.get("HOME") or "/nonexistent") / ".cache" / "gridjit"
 
 
-def _bytes(name: str, text: str | None, default: int) -> int:
-    if not text:
-        return default
+def bytes_of(name: str, text: str) -> int:
+    """Return the bytes that text like "512M" stands for; raises ConfigError naming where it was given."""
     number, unit = text.rstrip("iIbB").rstrip("KMGTkmgt"), text.rstrip("iIbB")[-1:].upper()
     try:
         size = int(float(number) * _UNITS.get(unit, 1))
-    except ValueError:
+    except (ValueError, OverflowError):
         raise ConfigError(f"{name}={text}: give bytes, like 1073741824, 512M or 2G") from None
     if size <= 0:
         raise ConfigError(f"{name}={text}: give more than 0 bytes (GRIDJIT_CACHE=0 turns the cache off)")
     return size
+
+
+def _bytes(name: str, text: str | None, default: int) -> int:
+    return bytes_of(name, text) if text else default
+
+
+def _count(name: str, text: str | None, default: int) -> int:
+    if not text:
+        return default
+    if not (text.isascii() and text.isdigit()) or int(text) < 1:
+        raise ConfigError(f"{name}={text}: give a whole number from 1")
+    return int(text)
+
+
+def _path(text: str | None) -> Path | None:
+    return Path(text).absolute() if text else None
+
+
+def _paths(text: str | None) -> tuple[Path, ...]:
+    return tuple(Path(part).absolute() for part in (text or "").split(os.pathsep) if part)
+
+
+def _switched_on(text: str | None) -> bool:
+    return (text or "0") not in ("0", "off", "no")
 
 
 def _threads(text: str | None) -> int:
