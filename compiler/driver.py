@@ -45,6 +45,7 @@ def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
         metadata={
             "launch_config_sensitive": view.footprint.sensitive,
             "compile_ms": round((time.perf_counter() - started) * 1e3, 1),
+            "shared_memory_carveout": job.options.shared_memory_carveout,
         },
         assembly=code.assembly,
         private=(*job.private, *view.reasons_to_keep_private, *_late_rewrites(job)),

@@ -23,7 +23,9 @@ from gridjit.runtime import explain
 from gridjit.runtime.capture import note_compile
 from gridjit.runtime.configured import ConfiguredKernel
 from gridjit.runtime.devices.base import LoadedKernel
-from gridjit.runtime.dispatch import ReadyTables, signature_of
+from gridjit.runtime.dispatch import ReadyTables
+from gridjit.runtime.forall import ForAll
+from gridjit.runtime.inspection import Inspection
 from gridjit.runtime.session import Session, session
 from gridjit.runtime.specializations import (
     DEFAULT_LIMIT,
@@ -35,10 +37,8 @@ from gridjit.runtime.specializations import (
 from gridjit.runtime.specialize import Cold, Launch, specialize
 from gridjit.runtime.statistics import Statistics
 
-FORALL_BLOCK = 256
 
-
-class Kernel:
+class Kernel(Inspection):
     """A kernel: configure it with `kernel[grid, block, stream, sharedmem]`, then call that with the arguments.
 
     It is compiled on the first launch of each combination of argument types and of those facts of the launch
@@ -77,23 +77,28 @@ class Kernel:
         return self.configure(*launch)
 
     def configure(
-        self, griddim: DimLike, blockdim: DimLike, stream: Any = 0, sharedmem: SupportsIndex = 0
+        self,
+        griddim: DimLike,
+        blockdim: DimLike,
+        stream: Any = 0,
+        sharedmem: SupportsIndex = 0,
+        *,
+        cluster: DimLike | None = None,
+        cooperative: bool = False,
     ) -> ConfiguredKernel:
         """Return the kernel with the shape of its launch.
 
         griddim, blockdim: an int or one to three ints. stream: where to launch (0: the default stream).
-        sharedmem: dynamic shared memory of a block, in bytes. Raises ConfigError naming what is out of range.
+        sharedmem: dynamic shared memory of a block, in bytes. cluster: blocks of a thread-block cluster.
+        cooperative: have all blocks resident at once (set by itself where the kernel synchronizes the grid).
+        Raises ConfigError naming what is out of range.
         """
-        return self._configured(LaunchConfig.of(griddim, blockdim, sharedmem), stream)
+        config = LaunchConfig.of(griddim, blockdim, sharedmem, cluster=cluster, cooperative=cooperative)
+        return self._configured(config, stream)
 
-    def forall(self, ntasks: int, tpb: int = 0, stream: Any = 0, sharedmem: int = 0) -> Callable[..., None]:
-        """Return a callable that launches at least ntasks threads, tpb of them in a block (0: chosen by gridjit)."""
-        if ntasks < 0:
-            raise ConfigError(f"forall({ntasks}): the number of tasks cannot be negative")
-        block = tpb or FORALL_BLOCK
-        if ntasks == 0:
-            return _check_only(self)
-        return self._configured(LaunchConfig.of(-(-ntasks // block), block, sharedmem), stream)
+    def forall(self, ntasks: int, tpb: int = 0, stream: Any = 0, sharedmem: int = 0) -> ForAll:
+        """Return a callable that launches at least ntasks threads, tpb in a block (0: what suits the device)."""
+        return ForAll(self, ntasks, tpb, stream, sharedmem)
 
     def __call__(self, *args: Any) -> None:
         """Say how to launch: a kernel needs a configuration first."""
@@ -215,41 +220,10 @@ class Kernel:
         self._known.clear()
         self._ready.clear()
 
-    # -- looking inside ----------------------------------------------------------------------------------------------
-
-    @property
-    def name(self) -> str:
-        """The function's qualified name."""
-        return self.py_func.__qualname__
-
     @property
     def func_code(self) -> CodeType:
         """The Python function's code object."""
         return self.py_func.__code__
-
-    @property
-    def specializations(self) -> tuple[Specialization, ...]:
-        """The specializations in use in this process, oldest first within a signature."""
-        return self._known.all()
-
-    @property
-    def overloads(self) -> dict[Signature, Specialization]:
-        """The newest specialization of each signature."""
-        return {found.signature: found for found in self._known.all()}
-
-    @property
-    def signatures(self) -> list[Signature]:
-        """The argument types the kernel was specialized for."""
-        return list(self.overloads)
-
-    def explain(self) -> str:
-        """Return, in words, what was compiled, why, and on what each specialization depends."""
-        return explain.story(f"{self.py_func.__module__}.{self.name}", self.stats, self._known.all())
-
-    def inspect_asm(self, signature: Signature | None = None) -> Any:
-        """Return the assembly text (PTX, or the host's) by signature, or of one."""
-        texts = {found.signature: found.artifact.assembly for found in self._known.all()}
-        return texts if signature is None else texts[signature]
 
     @property
     def _numba_type_(self) -> Any:
@@ -264,12 +238,3 @@ def _parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
     if odd := [p.name for p in parameters if p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]:
         raise ConfigError(f"{function.__qualname__}: a kernel takes positional parameters only, not {', '.join(odd)}")
     return tuple(parameter.name for parameter in parameters)
-
-
-def _check_only(kernel: Kernel) -> Callable[..., None]:
-    """Return what forall(0) gives: it checks the arguments and launches nothing."""
-
-    def launch_nothing(*args: Any) -> None:
-        signature_of(kernel, args)
-
-    return launch_nothing

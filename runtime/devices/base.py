@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.targets.base import Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelAttributes:
+    """What a loaded kernel uses on a device.
+
+    registers of a thread; shared, local and constant memory in bytes, of a block, a thread and the kernel; max_threads
+    of a block.
+    """
+
+    registers: int
+    shared_bytes: int
+    local_bytes: int
+    constant_bytes: int
+    max_threads: int
 
 
 class LoadedKernel(Protocol):
@@ -17,6 +33,14 @@ class LoadedKernel(Protocol):
 
         Raises what the kernel raised, or LaunchError.
         """
+        ...
+
+    def attributes(self) -> KernelAttributes:
+        """Return what the kernel uses on the device it would run on now."""
+        ...
+
+    def potential_block(self, sharedmem: int = 0, limit: int = 0) -> int:
+        """Return how many threads a block should have; limit: at most so many, if not 0."""
         ...
 
 

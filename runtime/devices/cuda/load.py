@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.errors import ConfigError, DeviceError, LaunchError
 from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.runtime.devices.base import KernelAttributes
 from gridjit.runtime.devices.cuda import faults
 from gridjit.runtime.devices.cuda.errors import LOST_CONTEXT, DriverError
 from gridjit.runtime.devices.cuda.last import last_launches
@@ -22,17 +23,6 @@ if TYPE_CHECKING:
 # Shared memory that a block may have without asking, and blocks a cluster may have without asking.
 PLAIN_SHARED_BYTES = 48 << 10
 PLAIN_CLUSTER_BLOCKS = 8
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KernelAttributes:
-    """What a loaded kernel uses on a device, by the driver's account."""
-
-    registers: int
-    shared_bytes: int
-    local_bytes: int
-    constant_bytes: int
-    max_threads: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -8,12 +8,17 @@ from typing import Any
 
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.errors import LaunchError
-from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.compiler.launch_config import MAX_BLOCK_THREADS, LaunchConfig
 from gridjit.compiler.targets.base import Target
 from gridjit.compiler.targets.host.target import host_target
+from gridjit.runtime.devices.base import KernelAttributes
 from gridjit.runtime.devices.exceptions import kernel_exception
 from gridjit.runtime.devices.host.launch import launch
 from gridjit.runtime.devices.host.load import HostFunction, load
+from gridjit.runtime.streams import stream_handle
+
+# Threads of a block where the user leaves it open.
+_BLOCK = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -26,11 +31,27 @@ class HostKernel:
 
     def launch(self, config: LaunchConfig, stream: Any, sharedmem: int, parameters: bytes) -> None:
         """Run the grid and return when all blocks have run; raises what the kernel raised, or LaunchError."""
+        stream_handle(stream)  # launches are over when they return, so a stream only has to be one
         if self.artifact.cooperative or config.cooperative or config.cluster is not None:
             raise LaunchError(f"{self.artifact.kernel}: the host target has no cooperative or cluster launches yet")
         failure = launch(self.function, config, parameters, sharedmem, self.threads)
         if failure is not None:
             raise kernel_exception(self.artifact, failure.code, failure.block, failure.thread)
+
+    def attributes(self) -> KernelAttributes:
+        """Return what the kernel uses; a processor's registers and constants are not counted."""
+        resources = self.artifact.resources
+        return KernelAttributes(
+            registers=0,
+            shared_bytes=resources.get("shared_bytes", 0),
+            local_bytes=resources.get("slab_bytes_per_thread", 0),
+            constant_bytes=0,
+            max_threads=MAX_BLOCK_THREADS,
+        )
+
+    def potential_block(self, sharedmem: int = 0, limit: int = 0) -> int:
+        """Return a block large enough for vector loops and small enough to share a grid among cores."""
+        return min(_BLOCK, limit or _BLOCK)
 
 
 class HostDevice:
