@@ -22,11 +22,14 @@ if TYPE_CHECKING:
         UnsupportedError,
     )
     from gridjit.compiler.launch_config import LaunchConfig
+    from gridjit.runtime.args.direction import In, InOut, Out
     from gridjit.runtime.configured import ConfiguredKernel
     from gridjit.runtime.device_function import DeviceFunction
     from gridjit.runtime.jit import jit
     from gridjit.runtime.kernel import Kernel
+    from gridjit.runtime.memory.device_array import DeviceArray
     from gridjit.runtime.specializations import Specialization, SpecializationWarning
+    from gridjit.runtime.streams import Event, Stream, create_event, create_stream
 
 __version__ = "0.1.0"
 
@@ -46,6 +49,14 @@ _HOME = {
     "Specialization": "gridjit.runtime.specializations",
     "SpecializationWarning": "gridjit.runtime.specializations",
     "UnsupportedError": "gridjit.compiler.errors",
+    "DeviceArray": "gridjit.runtime.memory.device_array",
+    "Event": "gridjit.runtime.streams",
+    "In": "gridjit.runtime.args.direction",
+    "InOut": "gridjit.runtime.args.direction",
+    "Out": "gridjit.runtime.args.direction",
+    "Stream": "gridjit.runtime.streams",
+    "create_event": "gridjit.runtime.streams",
+    "create_stream": "gridjit.runtime.streams",
     "jit": "gridjit.runtime.jit",
 }
 _MODULES = ("cuda", "launchconfig", "static")
@@ -57,15 +68,23 @@ __all__ = [
     "CompileError",
     "ConfigError",
     "ConfiguredKernel",
+    "DeviceArray",
     "DeviceError",
     "DeviceFunction",
+    "Event",
     "GridjitError",
+    "In",
+    "InOut",
     "Kernel",
     "LaunchConfig",
     "LaunchError",
+    "Out",
     "Specialization",
     "SpecializationWarning",
+    "Stream",
     "UnsupportedError",
+    "create_event",
+    "create_stream",
     "cuda",
     "jit",
     "launchconfig",

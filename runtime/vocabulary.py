@@ -1,0 +1,29 @@
+"""The small functions that numba.cuda has under names of its own: stream, event, is_available, is_cuda_array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gridjit.runtime.streams import Event, Stream, create_event, create_stream
+
+
+def stream() -> Stream:
+    """Return a new stream of the current device."""
+    return create_stream()
+
+
+def event(timing: bool = True) -> Event:
+    """Return a new event; timing: whether elapsed times can be taken between it and others."""
+    return create_event(timing=timing)
+
+
+def is_available() -> bool:
+    """Return whether a CUDA driver and a device are here; kernels run on the host where they are not."""
+    from gridjit.runtime.devices.cuda import presence
+
+    return presence.device_count() > 0
+
+
+def is_cuda_array(obj: Any) -> bool:
+    """Return whether obj says where its memory is through __cuda_array_interface__."""
+    return hasattr(obj, "__cuda_array_interface__")

@@ -1,0 +1,62 @@
+"""gridjit.cuda: numba.cuda's module surface, ours where we have it, and the same program on either target."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import gridjit
+from gridjit import cuda
+from gridjit.compiler.frontend.bootstrap import numba_cuda
+
+
+def test_every_public_name_of_numba_cuda_is_there() -> None:
+    names = [name for name in dir(numba_cuda()) if not name.startswith("_")]
+    assert len(names) > 100
+    assert [name for name in names if not hasattr(cuda, name)] == []
+
+
+def test_device_vocabulary_is_numba_cudas_own() -> None:
+    assert cuda.threadIdx is numba_cuda().threadIdx
+    assert cuda.atomic is numba_cuda().atomic
+
+
+@pytest.mark.parametrize("name", ["to_device", "device_array", "stream", "event", "synchronize", "In", "jit"])
+def test_arrays_streams_and_jit_are_ours(name: str) -> None:
+    assert getattr(cuda, name).__module__.startswith("gridjit.")
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match=r"neither gridjit nor numba\.cuda has 'threadIndex'"):
+        _ = cuda.threadIndex
+
+
+def test_importing_the_vocabulary_imports_no_compiler() -> None:
+    loaded = "{'numba', 'numba_cuda', 'llvmlite'} & {*sys.modules}"
+    code = f"import sys; from gridjit import cuda; cuda.to_device; print({loaded})"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "set()"
+
+
+def test_a_program_with_device_arrays_streams_and_events_runs_on_the_host() -> None:
+    @cuda.jit
+    def double(x):  # type: ignore[no-untyped-def]
+        i = cuda.grid(1)
+        if i < x.size:
+            x[i] *= 2
+
+    stream = cuda.stream()
+    start, end = cuda.event(), cuda.event()
+    x = cuda.to_device(np.arange(100.0), stream=stream)
+    start.record(stream)
+    double[1, 128, stream](x)
+    end.record(stream)
+    stream.synchronize()
+    assert (x.copy_to_host() == 2 * np.arange(100.0)).all()
+    assert cuda.event_elapsed_time(start, end) >= 0
+
+
+def test_the_package_exports_what_it_lists() -> None:
+    assert all(hasattr(gridjit, name) for name in gridjit.__all__)
