@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.launch_config import Dim3, LaunchConfig
@@ -104,6 +104,61 @@ class ConfiguredKernel:
 
     def __repr__(self) -> str:
         return f"<{self.dispatcher!r} configured for {self.config}>"
+
+
+class Indexings:
+    """What `kernel[...]` was given before, so that giving it again is a look-up. What comes out is always a new object.
+
+    1, True and 1.0 are equal, but only whole numbers are dimensions. So what is found by equality counts only if it is
+    an int, or the very object that was given before.
+    """
+
+    LIMIT = 1024
+
+    __slots__ = ("_found",)
+
+    def __init__(self) -> None:
+        self._found: dict[Hashable, tuple[Launcher, Any, Any]] = {}
+
+    def find(self, given: Any) -> ConfiguredKernel | None:
+        """Return a new configured kernel for what was between the brackets, if it was there before."""
+        try:
+            if len(given) == 2:
+                grid, block = given
+                launcher, same_grid, same_block = self._found[given]
+            else:
+                grid, block, stream = given
+                launcher, same_grid, same_block = self._found[_key(grid, block, stream)]
+        except (KeyError, TypeError, ValueError):
+            return None
+        if (grid is same_grid or grid.__class__ is int) and (block is same_block or block.__class__ is int):
+            made = _new(ConfiguredKernel)
+            made.launcher = launcher
+            made.__call__ = launcher.call if launcher.direct else functools.partial(_call, made)
+            return made
+        return None
+
+    def remember(self, given: Any, configured: ConfiguredKernel) -> None:
+        """Have find know what configured was made from; what it cannot tell from others is not kept."""
+        if type(given) is not tuple or not 2 <= len(given) <= 3 or not all(map(_is_exact, given[:2])):
+            return
+        if len(self._found) >= self.LIMIT:
+            self._found = {}
+        key = given if len(given) == 2 else _key(*given)
+        self._found[key] = (configured.launcher, given[0], given[1])
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._found = {}
+
+
+def _is_exact(dims: Any) -> bool:
+    return type(dims) is int or (type(dims) is tuple and all(type(dim) is int for dim in dims))
+
+
+def _key(grid: Any, block: Any, stream: Any) -> Hashable:
+    """Return what stands for a launch in a stream, known by its identity; the launcher keeps it alive."""
+    return (grid, block, 0, stream) if stream.__class__ is int else (grid, block, id(stream))
 
 
 _new = object.__new__
