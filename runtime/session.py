@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import functools
 import sys
+import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gridjit.cache.chain import ChainStore
 from gridjit.cache.disk import DiskStore
+from gridjit.cache.errors import CacheWarning
 from gridjit.cache.lock import Locks
 from gridjit.cache.memory import MemoryStore
 from gridjit.cache.store import Store
-from gridjit.compiler.errors import DeviceError
+from gridjit.compiler.errors import ConfigError, DeviceError
 from gridjit.compiler.targets.base import Target
+from gridjit.runtime.secret import read_secret
 from gridjit.runtime.settings import Settings, settings
 
 if TYPE_CHECKING:
@@ -28,11 +33,33 @@ class Session:
 
     def store(self, cache: bool = True) -> Store:
         """Return where artifacts are kept: on disk, or in memory for kernels (or a process) without a cache."""
-        return self._disk if cache and self.settings.cache else self._memory
+        return self._memory if not cache or self._disk is None else self._disk
 
     def locks(self, cache: bool = True) -> Locks:
         """Return the locks that go with that store."""
-        return self._disk_locks if cache and self.settings.cache else self._memory_locks
+        return self._memory_locks if not cache or self._disk is None else self._disk_locks
+
+    def open_disk(self, folder: Path | None = None) -> DiskStore:
+        """Return the store of the cache folder (or another), without bases.
+
+        Raises ConfigError if the file of the signing key is refused.
+        """
+        wanted = self.settings
+        return DiskStore(
+            folder or wanted.cache_dir,
+            max_bytes=wanted.cache_bytes,
+            max_entries=wanted.cache_entries,
+            allow_shared=wanted.cache_allow_shared,
+            secret=self.secret,
+        )
+
+    def open_bases(self) -> tuple[DiskStore, ...]:
+        """Return the stores of the folders below it, the first to be asked first."""
+        shared = self.settings.cache_allow_shared
+        return tuple(
+            DiskStore(base, read_only=True, allow_shared=shared, secret=self.secret)
+            for base in self.settings.cache_bases
+        )
 
     def device(self, target: str | None) -> Device:
         """Return the device that kernels made with jit(target=...) run on; raises DeviceError if there is none."""
@@ -64,12 +91,26 @@ class Session:
             print(f"gridjit: {message}", file=sys.stderr)
 
     @functools.cached_property
-    def _disk(self) -> DiskStore:
-        return DiskStore(self.settings.cache_dir, max_bytes=self.settings.cache_bytes)
+    def _disk(self) -> Store | None:
+        """What is on disk; None if nothing is to be read or written there."""
+        if not self.settings.cache:
+            return None
+        try:
+            overlay, bases = self.open_disk(), self.open_bases()
+        except ConfigError as error:
+            # Not even unsigned entries are used: who asked for signatures does not trust the folder without them.
+            warnings.warn(f"{error}. Nothing is cached on disk", CacheWarning, stacklevel=4)
+            return None
+        return ChainStore(overlay, *bases) if bases else overlay
+
+    @functools.cached_property
+    def secret(self) -> bytes | None:
+        """What entries are signed with, if anything; raises ConfigError if its file is refused."""
+        return None if self.settings.cache_key_file is None else read_secret(self.settings.cache_key_file)
 
     @functools.cached_property
     def _disk_locks(self) -> Locks:
-        return Locks(self.settings.cache_dir)
+        return Locks(self.settings.cache_dir, allow_shared=self.settings.cache_allow_shared)
 
     @functools.cached_property
     def _default(self) -> str:

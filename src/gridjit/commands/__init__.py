@@ -6,10 +6,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from gridjit.commands import demo, info
-from gridjit.compiler.errors import GridjitError
+from gridjit.commands import cache, demo, info
+from gridjit.compiler.errors import ConfigError, GridjitError
 
-SUBCOMMANDS = (demo, info)
+SUBCOMMANDS = (demo, info, cache)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -23,6 +23,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(given.run(given))
     except GridjitError as error:
         print(f"gridjit: {error}", file=sys.stderr)
-        return 1
+        return 2 if isinstance(error, ConfigError) else 1
     except KeyboardInterrupt:
         return 130

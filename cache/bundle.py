@@ -1,0 +1,169 @@
+"""Bundle: entries of a cache in one file, to be carried to another machine. The same entries are the same bytes.
+
+Entries are sealed as they are in a cache folder, so each one proves itself, and a signed bundle is read only with the
+secret that signed it. Importing adds what is missing: an entry that is there stays, manifests and histories are merged
+record by record, and what was there counts as newer.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import BinaryIO
+
+from gridjit.cache.entry import open_entry, seal
+from gridjit.cache.errors import CacheError
+from gridjit.cache.files import file_name, parse_file_name
+from gridjit.cache.history import History
+from gridjit.cache.lock import Locks
+from gridjit.cache.manifest import PLAIN_SUFFIX, SENSITIVE_SUFFIX, Manifest
+from gridjit.cache.store import EntryInfo, Store
+
+MAGIC = b"gridjit bundle 1"
+HEAD = struct.Struct("<HQ")  # length of the name, length of the sealed entry
+DIGEST_BYTES = 32
+_MERGED = (SENSITIVE_SUFFIX, PLAIN_SUFFIX)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One entry of a bundle; payload is None if its seal is not right."""
+
+    key: str
+    suffix: str
+    payload: bytes | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """What an import did: keys that were added, merged into what was there, there already, and refused."""
+
+    added: tuple[str, ...]
+    merged: tuple[str, ...]
+    known: tuple[str, ...]
+    refused: tuple[str, ...]
+
+
+def write_bundle(path: str | os.PathLike[str], store: Store, infos: Iterable[EntryInfo], secret: bytes | None) -> int:
+    """Write the entries to a file, which appears when it is complete; return how many were still there and good."""
+    target = Path(path)
+    temporary = target.with_name(f".{target.name}.{os.urandom(6).hex()}")
+    try:
+        with open(temporary, "xb") as file:
+            count = _write(file, store, sorted(infos, key=_order), secret)
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return count
+
+
+def read_bundle(path: str | os.PathLike[str], secret: bytes | None) -> Iterator[Entry]:
+    """Yield the entries of a file; raises CacheError if it is no bundle, or is cut short or altered."""
+    _check(path)
+    with open(path, "rb") as file:
+        file.seek(len(MAGIC))
+        while (head := file.read(HEAD.size))[:2] != b"\0\0":
+            name_length, length = HEAD.unpack(head)
+            name, data = file.read(name_length).decode("ascii", "replace"), file.read(length)
+            parsed = parse_file_name(name)
+            if parsed is None:
+                raise CacheError(f"bundle {path}: {name!r} names no entry")
+            yield Entry(key=parsed[0], suffix=parsed[1], payload=open_entry(parsed[0], data, secret=secret))
+
+
+def import_bundle(path: str | os.PathLike[str], store: Store, locks: Locks, secret: bytes | None) -> Imported:
+    """Add a bundle's entries to store. Whatever is there already stays, or is merged with.
+
+    Raises CacheError, before anything is added, if the file is no bundle, or is cut short or altered.
+    """
+    done: dict[str, list[str]] = {"added": [], "merged": [], "known": [], "refused": []}
+    # Artifacts come first in a bundle: a manifest is put when what it names is there.
+    for entry in read_bundle(path, secret):
+        done["refused" if entry.payload is None else _add(store, locks, entry, entry.payload)].append(entry.key)
+    return Imported(**{what: tuple(keys) for what, keys in done.items()})
+
+
+def _order(info: EntryInfo) -> tuple[bool, str, str]:
+    return info.suffix in _MERGED, info.key, info.suffix
+
+
+def _write(file: BinaryIO, store: Store, infos: Iterable[EntryInfo], secret: bytes | None) -> int:
+    digest = sha256()
+    count = 0
+
+    def put(data: bytes) -> None:
+        digest.update(data)
+        file.write(data)
+
+    put(MAGIC)
+    for info in infos:
+        payload = store.get(info.key)
+        if payload is not None:
+            name, data = file_name(info.key, info.suffix).encode("ascii"), seal(info.key, payload, secret=secret)
+            put(HEAD.pack(len(name), len(data)))
+            put(name)
+            put(data)
+            count += 1
+    put(HEAD.pack(0, count))
+    file.write(digest.digest())
+    return count
+
+
+def _check(path: str | os.PathLike[str]) -> None:
+    """Raise CacheError unless the file is a whole bundle."""
+    size = os.path.getsize(path)
+    digest = sha256()
+    with open(path, "rb") as file:
+        if file.read(len(MAGIC)) != MAGIC:
+            raise CacheError(f"{path} is no gridjit bundle of this version")
+        digest.update(MAGIC)
+        count = 0
+        while True:
+            head = file.read(HEAD.size)
+            digest.update(head)
+            name_length, length = HEAD.unpack(head) if len(head) == HEAD.size else (1, size)
+            if name_length == 0:
+                break
+            if name_length + length > size - file.tell():
+                raise CacheError(f"bundle {path} is cut short or altered")
+            digest.update(file.read(name_length + length))
+            count += 1
+        if length != count or file.read() != digest.digest():
+            raise CacheError(f"bundle {path} is cut short or altered")
+
+
+def _add(store: Store, locks: Locks, entry: Entry, payload: bytes) -> str:
+    """Add one entry and return what became of it."""
+    if entry.suffix not in _MERGED:
+        if store.get(entry.key) is not None:
+            return "known"
+        store.put(entry.key, payload, suffix=entry.suffix)
+        return "added"
+    with locks.single_flight(entry.key, 5.0):
+        mine = store.get(entry.key)
+        merged, suffix = _merged(mine, payload, entry.suffix)
+        if merged == mine:
+            return "known"
+        store.put(entry.key, merged, suffix=suffix)
+        return "added" if mine is None else "merged"
+
+
+def _merged(mine: bytes | None, theirs: bytes, suffix: str) -> tuple[bytes, str]:
+    """Return a manifest or history of both, with what is mine as the newer; mine alone if they are not of a kind."""
+    if mine is None:
+        return theirs, suffix
+    history, other = History.from_bytes(mine), History.from_bytes(theirs)
+    if history is not None and other is not None and history.kernel == other.kernel:
+        for job in history.jobs:
+            other = other.with_job(job)
+        return other.to_bytes(), suffix
+    known, manifest = Manifest.from_bytes(mine), Manifest.from_bytes(theirs)
+    if not known.records or not manifest.records:
+        return mine, suffix
+    for record in known.records:
+        manifest = manifest.with_record(record)
+    return manifest.to_bytes(), manifest.suffix

@@ -1,0 +1,69 @@
+"""`gridjit cache export` and `import`: entries to one file, and from it into the cache of another machine."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from gridjit.cache.bundle import import_bundle, write_bundle
+from gridjit.cache.errors import CacheError
+from gridjit.cache.lock import Locks
+from gridjit.commands import tables
+from gridjit.commands.cache_ls import add_selection
+from gridjit.commands.inventory import DAMAGED, open_cache, read_items, select
+from gridjit.compiler.errors import GridjitError
+from gridjit.runtime.session import session
+
+
+def register(subparsers: Any) -> None:
+    """Add both."""
+    export = subparsers.add_parser("export", help="write entries to a file for other machines")
+    export.add_argument("file", type=Path, metavar="FILE")
+    add_selection(export)
+    export.add_argument("--target", metavar="T,T", default="", help='only code for these: "sm_90", "host"')
+    export.set_defaults(run=run_export)
+    importing = subparsers.add_parser("import", help="add a file's entries; status 1 if some are refused")
+    importing.add_argument("file", type=Path, metavar="FILE")
+    importing.add_argument("--dir", metavar="FOLDER", help="another cache folder than the one in use")
+    importing.set_defaults(run=run_import)
+    for parser in (export, importing):
+        parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run_export(given: argparse.Namespace) -> int:
+    """Write the bundle; returns 0, or 1 if there is nothing to export."""
+    store = open_cache(given.dir)
+    chosen = select(read_items(store), given.kernel, [name for name in given.target.split(",") if name])
+    infos = [item.info for item in chosen if item.kind != DAMAGED]
+    if not infos:
+        raise GridjitError(f"nothing in {store.folder} is meant: see `gridjit cache ls`")
+    try:
+        count = write_bundle(given.file, store, infos, session().secret)
+    except OSError as error:
+        raise GridjitError(f"{given.file} cannot be written: {error.strerror}") from None
+    if given.json:
+        tables.print_json({"entries": count, "bytes": given.file.stat().st_size})
+    else:
+        print(f"exported {count} entries ({tables.size_text(given.file.stat().st_size)}) to {given.file}")
+    return 0
+
+
+def run_import(given: argparse.Namespace) -> int:
+    """Read the bundle; returns 0, or 1 if entries were refused."""
+    store = open_cache(given.dir)
+    locks = Locks(store.folder, allow_shared=session().settings.cache_allow_shared)
+    try:
+        done = import_bundle(given.file, store, locks, session().secret)
+    except OSError as error:
+        raise GridjitError(f"{given.file} cannot be read: {error.strerror}") from None
+    except CacheError as error:
+        raise GridjitError(str(error)) from None
+    counts = {what: len(getattr(done, what)) for what in ("added", "merged", "known", "refused")}
+    if given.json:
+        tables.print_json(counts)
+    else:
+        print(", ".join(f"{number} {what}" for what, number in counts.items()))
+        if done.refused:
+            print("refused: the entries' seals are not right, or they are not signed with this machine's key")
+    return 1 if done.refused else 0

@@ -1,0 +1,97 @@
+"""`gridjit cache show`: all that one entry says of itself."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import Any
+
+from gridjit.cache.history import History, Job
+from gridjit.cache.manifest import Manifest
+from gridjit.commands import tables
+from gridjit.commands.inventory import Item, find_item, open_cache
+from gridjit.compiler.artifact import Artifact, fact_value
+from gridjit.compiler.errors import GridjitError
+from gridjit.compiler.footprint import Fact
+
+
+def register(subparsers: Any) -> None:
+    """Add the subcommand."""
+    parser = subparsers.add_parser("show", help="show what one entry holds")
+    parser.add_argument("key", metavar="KEY", help="the entry's key, or as much of its beginning as tells it apart")
+    parser.add_argument("--asm", action="store_true", help="print the assembly text (PTX, or the host's)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--dir", metavar="FOLDER", help="another cache folder than the one in use")
+    parser.set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Print the entry; returns 0, or 1 if it is damaged."""
+    item = find_item(open_cache(given.dir), given.key)
+    if given.asm:
+        print(_assembly(item))
+        return 0
+    facts = dict(describe(item))
+    if given.json:
+        tables.print_json(facts)
+    else:
+        width = max(map(len, facts))
+        for label, value in facts.items():
+            lines = value if isinstance(value, list) else [value]
+            for number, line in enumerate(lines or ["none"]):
+                print(f"{label if number == 0 else '':{width}}  {line}")
+    return 1 if item.kind == "damaged" else 0
+
+
+def describe(item: Item) -> Iterator[tuple[str, Any]]:
+    """Yield (label, value) of what an entry holds; a value is a number, a text or a list of texts."""
+    yield "key", item.info.key
+    yield "kind", item.kind
+    yield "kernel", item.kernel
+    yield "bytes", item.info.size
+    yield "stored", f"{tables.age_text(item.info.stored)} ago"
+    match item.content:
+        case Artifact():
+            yield from _artifact(item.content)
+        case Manifest():
+            yield from _manifest(item.content)
+        case History():
+            yield from _history(item.content)
+
+
+def _artifact(artifact: Artifact) -> Iterator[tuple[str, Any]]:
+    yield "signature", artifact.signature
+    yield "target", f"{artifact.target.kind} {artifact.target.arch}"
+    if artifact.target.features:
+        yield "features", artifact.target.features
+    yield "entry", artifact.entry
+    yield "depends on", [str(fact) for fact in artifact.footprint.facts]
+    yield "needs sharedmem", artifact.effects.sharedmem
+    yield "hooks", [f"{hook.module}.{hook.qualname}{hook.arguments}" for hook in artifact.effects.hooks]
+    yield "used", [f"{used.module}.{used.qualname}" for used in artifact.dependencies]
+    yield "resources", [f"{name} {number}" for name, number in sorted(artifact.resources.items())]
+    yield "raises", [f"{e.qualname}{e.arguments} {e.where}".rstrip() for _, e in sorted(artifact.exceptions.items())]
+    yield "cooperative", artifact.cooperative
+    yield "compiled in ms", artifact.metadata.get("compile_ms", "unknown")
+    yield "compiled because", artifact.metadata.get("why", "unknown")
+
+
+def _manifest(manifest: Manifest) -> Iterator[tuple[str, Any]]:
+    for number, record in enumerate(manifest.records, 1):
+        facts = [str(Fact(field=f.label, value=fact_value(f.value), where=f.where)) for f in record.facts]
+        used = [f"used {fact.label}" for fact in record.dependencies]
+        yield f"record {number}", [f"artifact {record.artifact}", *facts, *used]
+
+
+def _history(history: History) -> Iterator[tuple[str, Any]]:
+    previous: Job | None = None
+    for number, job in enumerate(history.jobs, 1):
+        changed = job.fields if previous is None else [f for f in job.fields if f not in previous.fields]
+        yield f"job {number}", [job.key, *(f"{label}: {value}" for label, value in changed)]
+        previous = job
+
+
+def _assembly(item: Item) -> str:
+    if item.artifact is None or not item.artifact.assembly:
+        raise GridjitError(f"entry {item.info.key[:16]} ({item.kind}) holds no assembly text")
+    return item.artifact.assembly

@@ -1,0 +1,137 @@
+"""Inventory: what the entries of a cache folder hold, told from their payloads, and the names people call them by."""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gridjit.cache import files
+from gridjit.cache.disk import DiskStore
+from gridjit.cache.history import History
+from gridjit.cache.manifest import Manifest
+from gridjit.cache.store import EntryInfo
+from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.errors import GridjitError
+from gridjit.runtime.session import session
+
+CODE, MANIFEST, HISTORY, LAUNCHER, DAMAGED, UNKNOWN = "code", "manifest", "history", "launcher", "damaged", "unknown"
+_ELF = b"\x7fELF"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One entry: what the folder says of it, its kind, its kernel's name ("" if none is known) and what it holds."""
+
+    info: EntryInfo
+    kind: str
+    kernel: str = ""
+    content: Artifact | Manifest | History | None = None
+
+    @property
+    def artifact(self) -> Artifact | None:
+        """The artifact in it, without its code, if it holds one."""
+        return self.content if isinstance(self.content, Artifact) else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the item as plain JSON values."""
+        plain = {**dataclasses.asdict(self.info), "kind": self.kind, "kernel": self.kernel}
+        if (artifact := self.artifact) is not None:
+            plain |= {
+                "signature": artifact.signature,
+                "target": str(artifact.target),
+                "facts": {fact.field: fact.value for fact in artifact.footprint.facts},
+            }
+        return plain
+
+
+def open_cache(folder: str | None = None) -> DiskStore:
+    """Return the store of a folder, by default the one in use; raises GridjitError if it is not to be trusted."""
+    store = session().open_disk(Path(folder).absolute() if folder else None)
+    try:
+        reason = files.distrust(store.folder)
+    except FileNotFoundError:
+        return store
+    except OSError as error:
+        raise GridjitError(f"cache folder {store.folder} cannot be read: {error.strerror}") from None
+    if reason is not None and not session().settings.cache_allow_shared:
+        raise GridjitError(
+            f"cache folder {store.folder} is not used: it {reason} (GRIDJIT_CACHE_ALLOW_SHARED=1 allows it)"
+        )
+    return store
+
+
+def read_items(store: DiskStore) -> list[Item]:
+    """Return every entry with what it holds, sorted by kernel, kind and age."""
+    items = [_item(store, info) for info in store.entries()]
+    owners = dict(_owners(items))
+    named = [dataclasses.replace(item, kernel=item.kernel or _owner(item, owners)) for item in items]
+    return sorted(named, key=lambda item: (item.kernel, item.kind, item.info.stored, item.info.key))
+
+
+def select(items: Iterable[Item], kernel: str | None, targets: Iterable[str] = ()) -> list[Item]:
+    """Return the items of a kernel and of targets ("sm_90", "host"); of all of them where none is named.
+
+    kernel: its full name, its end ("scale"), or a pattern ("stats.*").
+    """
+    wanted = set(targets)
+    chosen = [item for item in items if kernel is None or is_named(item.kernel, kernel)]
+    if not wanted:
+        return chosen
+    code = {item.info.key for item in chosen if item.artifact and {str(item.artifact.target)} <= wanted}
+    return [item for item in chosen if item.info.key in code or _names_any(item, code) or item.kind == HISTORY]
+
+
+def is_named(kernel: str, name: str) -> bool:
+    """Return whether a kernel's full name is meant by what people write: all of it, its end, or a pattern."""
+    wanted = name.replace(":", ".")
+    return kernel == wanted or kernel.endswith(f".{wanted}") or fnmatch.fnmatchcase(kernel, wanted)
+
+
+def find_item(store: DiskStore, prefix: str) -> Item:
+    """Return the entry whose key begins with prefix; raises GridjitError unless there is exactly one."""
+    found = [item for item in read_items(store) if item.info.key.startswith(prefix.lower())]
+    if not found:
+        raise GridjitError(f"no entry in {store.folder} has a key that begins with {prefix!r}")
+    if len(found) > 1:
+        keys = ", ".join(item.info.key[:16] for item in found[:4])
+        raise GridjitError(
+            f"{len(found)} keys begin with {prefix!r} ({keys}{', ...' if len(found) > 4 else ''}): give more digits"
+        )
+    return found[0]
+
+
+def _item(store: DiskStore, info: EntryInfo) -> Item:
+    payload = store.get(info.key)
+    if payload is None:
+        return Item(info=info, kind=DAMAGED)
+    if (artifact := Artifact.from_bytes(payload)) is not None:
+        return Item(info=info, kind=CODE, kernel=artifact.kernel, content=dataclasses.replace(artifact, image=b""))
+    if payload.startswith(_ELF):
+        return Item(info=info, kind=LAUNCHER)
+    if (history := History.from_bytes(payload)) is not None:
+        return Item(info=info, kind=HISTORY, kernel=history.kernel, content=history)
+    manifest = Manifest.from_bytes(payload)
+    return Item(info=info, kind=MANIFEST if manifest.records else UNKNOWN, content=manifest)
+
+
+def _owners(items: Iterable[Item]) -> Iterator[tuple[str, str]]:
+    """Yield (key, kernel) for every artifact, and for every job that a history tells of."""
+    for item in items:
+        if isinstance(item.content, History):
+            yield from ((job.key, item.kernel) for job in item.content.jobs)
+        elif item.kind == CODE:
+            yield item.info.key, item.kernel
+
+
+def _owner(item: Item, owners: dict[str, str]) -> str:
+    records = item.content.records if isinstance(item.content, Manifest) else ()
+    named = (owners[key] for key in (item.info.key, *(record.artifact for record in records)) if key in owners)
+    return next(named, "")
+
+
+def _names_any(item: Item, code: set[str]) -> bool:
+    return isinstance(item.content, Manifest) and any(record.artifact in code for record in item.content.records)

@@ -1,0 +1,207 @@
+"""`gridjit cache`: what it shows, what it removes, and the exit statuses that scripts rely on."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gridjit.cache.store import EntryInfo
+from gridjit.commands import main
+from gridjit.commands.cache_upkeep import surplus
+from gridjit.commands.tables import age_text, size_text
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Return what runs `gridjit cache ...` and gives its status, output and errors."""
+
+    def run_cache(*words: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        status = main(["cache", *words])
+        done = capsys.readouterr()
+        return status, done.out, done.err
+
+    return run_cache
+
+
+@pytest.fixture
+def listed(run: Callable[..., tuple[int, str, str]]) -> Callable[..., list[dict[str, Any]]]:
+    """Return what lists entries as values."""
+    return lambda *words: json.loads(run("ls", "--json", *words)[1])
+
+
+def kinds(items: list[dict[str, Any]]) -> dict[str, int]:
+    """Return how many items there are of each kind."""
+    return {kind: sum(item["kind"] == kind for item in items) for kind in sorted({i["kind"] for i in items})}
+
+
+@pytest.mark.usefixtures("filled")
+def test_ls_shows_each_compiled_kernel_with_what_it_depends_on(run: Any) -> None:
+    status, out, _ = run("ls")
+    assert status == 0
+    assert re.search(r"opstats\.scale +\(float32\[1d C\], float64\) +host +nothing", out)
+    assert "blockdim.x = 32" in out and "blockdim.x = 64" in out
+    assert "manifest" not in out
+
+
+@pytest.mark.usefixtures("filled")
+def test_ls_gives_scripts_the_same_as_values(listed: Any) -> None:
+    found = listed("--kernel", "sized")
+    assert [item["facts"] for item in found] == [{"blockdim.x": 32}, {"blockdim.x": 64}]
+    assert {(item["kernel"], item["signature"], item["target"], item["suffix"]) for item in found} == {
+        ("opstats.sized", "(float32[1d C])", "host", ".o")
+    }
+    assert kinds(listed("--all", "--kernel", "opstats.*")) == {"code": 4, "history": 3, "manifest": 3}
+    assert listed("--kernel", "opstats:scale") == listed("--kernel", "scale") == listed("--kernel", "opstats.scale")
+    assert listed("--kernel", "cale") == []
+
+
+def test_an_empty_cache_is_no_problem(run: Any) -> None:
+    assert run("ls")[:2] == (0, "nothing in the cache\n")
+    assert run("verify")[:2] == (0, "0 good, 0 bad\n")
+    assert run("gc")[0] == run("clear")[0] == run("du")[0] == 0
+
+
+def test_du_adds_up_to_the_files(run: Any, filled: Any, cache_dir: Path) -> None:
+    status, out, _ = run("du", "--json")
+    told = json.loads(out)
+    files = list(cache_dir.glob("??/*"))
+    assert (status, told["entries"], told["bytes"]) == (0, len(files), sum(path.stat().st_size for path in files))
+    assert sum(kernel["bytes"] for kernel in told["kernels"]) == told["bytes"]
+    assert told["max_bytes"] == 1 << 30
+    assert "opstats.sized" in run("du")[1]
+
+
+def test_show_describes_an_artifact(run: Any, filled: Any, listed: Any) -> None:
+    key = listed("--kernel", "sized")[1]["key"]
+    status, out, _ = run("show", key[:12])
+    assert status == 0
+    assert "blockdim.x 64, read at opstats.py:" in out
+    assert "compiled because  blockdim.x 32 -> 64, read at opstats.py:" in out
+    told = json.loads(run("show", key, "--json")[1])
+    assert told["kernel"] == "opstats.sized"
+    assert told["compiled in ms"] > 0
+
+
+def test_show_lists_the_records_of_a_manifest_and_the_jobs_of_a_history(run: Any, filled: Any, listed: Any) -> None:
+    items = listed("--all", "--kernel", "sized")
+    manifest = next(item["key"] for item in items if item["kind"] == "manifest")
+    history = next(item["key"] for item in items if item["kind"] == "history")
+    codes = [item["key"] for item in items if item["kind"] == "code"]
+    told = json.loads(run("show", manifest, "--json")[1])
+    assert {told["record 1"][0], told["record 2"][0]} == {f"artifact {code}" for code in codes}
+    assert told["record 1"][1].startswith("blockdim.x 32, read at")
+    assert json.loads(run("show", history, "--json")[1])["job 1"][0] == manifest
+    assert run("show", manifest, "--asm")[0] == 1
+
+
+def test_show_needs_a_prefix_of_exactly_one_key(run: Any, filled: Any) -> None:
+    status, _, error = run("show", "")
+    assert status == 1 and "keys begin with ''" in error and "give more digits" in error
+    status, _, error = run("show", "zz")
+    assert status == 1 and "no entry in" in error
+
+
+def test_verify_finds_damage_and_removes_it_only_if_asked(run: Any, filled: Any, cache_dir: Path) -> None:
+    victim = next(cache_dir.glob("??/*.lcs"))
+    victim.write_bytes(victim.read_bytes()[:-1] + b"?")
+    status, out, _ = run("verify")
+    assert status == 1
+    assert f"damaged, or not signed with this key: {victim.name}" in out
+    assert victim.exists()
+    assert json.loads(run("verify", "--json")[1])["bad"] == [victim.stem]
+    assert run("verify", "--remove")[0] == 1
+    assert not victim.exists()
+    assert run("verify")[0] == 0
+
+
+def test_clear_removes_a_kernel_or_everything_and_a_dry_run_nothing(run: Any, filled: Any, listed: Any) -> None:
+    before = listed("--all")
+    status, out, _ = run("clear", "--kernel", "sized", "--dry-run")
+    assert (status, listed("--all")) == (0, before)
+    assert "would remove 4 entries" in out
+    assert run("clear", "--kernel", "sized")[1].startswith("removed 4 entries")
+    assert kinds(listed()) == {"code": 2}
+    assert json.loads(run("clear", "--json")[1])["removed"] == len(before) - 4
+    assert listed("--all") == []
+
+
+def test_gc_keeps_the_newest_within_the_bounds(run: Any, filled: Any, listed: Any, cache_dir: Path) -> None:
+    for number, path in enumerate(sorted(cache_dir.glob("??/*"))):
+        os.utime(path, (1e9 + number, 1e9 + number))
+    newest = {item["key"] for item in sorted(listed("--all"), key=lambda item: item["stored"])[-3:]}
+    assert run("gc", "--max-entries", "3", "--dry-run")[0] == 0
+    assert len(listed("--all")) > 3
+    assert run("gc", "--max-entries", "3")[0] == 0
+    assert {item["key"] for item in listed("--all")} == newest
+    assert "removed 3 entries" in run("gc", "--older-than", "30d")[1]
+    assert listed("--all") == []
+
+
+def test_gc_sweeps_what_dead_writers_left(run: Any, filled: Any, cache_dir: Path) -> None:
+    left = cache_dir / "tmp" / "dead"
+    left.write_bytes(b"half")
+    os.utime(left, (1e9, 1e9))
+    assert json.loads(run("gc", "--json")[1])["leftovers"] == 1
+    assert not left.exists()
+
+
+@pytest.mark.parametrize(
+    "words", [["gc", "--older-than", "soon"], ["gc", "--max-size", "big"], ["gc", "--max-entries", "-1"]]
+)
+def test_a_value_that_makes_no_sense_is_wrong_usage(words: list[str], run: Any) -> None:
+    status, _, error = run(*words)
+    assert status == 2
+    assert error.startswith("gridjit: --")
+
+
+@pytest.mark.parametrize("words", [[], ["defrag"], ["show"], ["gc", "--max-entries", "x"]])
+def test_an_action_that_is_not_there_is_wrong_usage(words: list[str], run: Any) -> None:
+    with pytest.raises(SystemExit) as caught:
+        run(*words)
+    assert caught.value.code == 2
+
+
+def test_a_folder_that_is_not_trusted_is_a_problem_and_says_why(run: Any, cache_dir: Path) -> None:
+    cache_dir.mkdir()
+    cache_dir.chmod(0o777)
+    status, _, error = run("ls")
+    assert status == 1
+    assert "can be written by other users" in error
+
+
+def test_another_folder_is_looked_at_with_dir(run: Any, filled: Any, listed: Any, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir(0o700)
+    assert listed("--dir", str(tmp_path / "other")) == []
+
+
+def test_surplus_goes_by_age_and_by_both_bounds() -> None:
+    infos = [EntryInfo(key=f"{n:08x}", suffix=".o", size=10, stored=float(n)) for n in (3, 1, 2, 4)]
+
+    def gone(**bounds: Any) -> list[float]:
+        return [i.stored for i in surplus(infos, **{"max_bytes": 99, "max_entries": 9, "before": 0.0, **bounds})]
+
+    assert gone() == []
+    assert gone(max_entries=3) == [1.0]
+    assert gone(max_bytes=29) == [1.0, 2.0]
+    assert gone(before=4.0) == [1.0, 2.0, 3.0]
+    assert gone(max_entries=0) == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_sizes_and_ages_are_written_as_people_do() -> None:
+    assert [size_text(size) for size in (0, 1023, 1024, 3 << 20, 5 << 40)] == [
+        "0 B",
+        "1023 B",
+        "1.0 KiB",
+        "3.0 MiB",
+        "5120.0 GiB",
+    ]
+    now = time.time()
+    assert [age_text(now - age) for age in (0, 61, 7300, 200_000)] == ["0 s", "1 min", "2 h", "2 d"]
