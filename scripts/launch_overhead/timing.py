@@ -1,0 +1,168 @@
+"""timing: launches in batches, with a synchronize between batches that is not timed; and the rows that come of it."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+COUNTS = (0, 1, 2, 3, 4, 26)
+# Well under the 1,024 launches that a stream takes before the next one waits for the device.
+BATCH = 500
+# Cases that take far longer than a launch are not repeated as often as asked for.
+LONGEST_REPEAT = 0.12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """Microseconds per launch of one case. A sample is the mean of one batch.
+
+    who: whose launch. what: the kind of arguments. how: "once" configured, or "each" time. floor: the median of the
+    bare C loop with as many bytes of parameters, measured in the same process in turns; None where there is none.
+    """
+
+    who: str
+    what: str
+    count: int
+    how: str
+    signature: str
+    mean: float
+    stdev: float
+    median: float
+    samples: int
+    floor: float | None = None
+
+    @property
+    def ratio(self) -> float | None:
+        """The median as a multiple of the floor."""
+        return self.median / self.floor if self.floor else None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the row as JSON has it."""
+        return asdict(self) | {"ratio": self.ratio}
+
+    @classmethod
+    def of(cls, found: dict[str, Any]) -> Row:
+        """Return a row from what as_json() gave."""
+        return cls(**{name: value for name, value in found.items() if name != "ratio"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """Something to time. launch: makes so many launches. words: of 8 bytes, that its arrays or scalars come to."""
+
+    who: str
+    what: str
+    count: int
+    launch: Callable[[int], Any]
+    how: str = "once"
+    signature: str = "lazy"
+    words: int = 0
+
+
+def calls(configured: Callable[..., Any], values: Sequence[Any]) -> Callable[[int], None]:
+    """Return a function that calls configured(*values) so many times, everything in local names as in a user's loop."""
+    return _loop("function({names})", configured, values)
+
+
+def indexed_calls(kernel: Any, values: Sequence[Any]) -> Callable[[int], None]:
+    """Return a function that calls kernel[1, 1](*values) so many times."""
+    return _loop("function[grid, block]({names})", kernel, values)
+
+
+def _loop(call: str, function: Any, values: Sequence[Any]) -> Callable[[int], None]:
+    names = [f"a{index}" for index in range(len(values))]
+    unpack = f"    {', '.join(names)}, = values\n" if names else ""
+    text = (
+        f"def make(function, values):\n"
+        f"    def launch(times):\n"
+        f"        grid, block = 1, 1\n"
+        f"    {unpack or '    pass' + chr(10)}"
+        f"        f, v = function, values\n"
+        f"        for _ in range(times):\n"
+        f"            {call.format(names=', '.join(names)).replace('function', 'f')}\n"
+        f"    return launch\n"
+    )
+    space: dict[str, Any] = {}
+    exec(text, space)
+    made: Callable[[int], None] = space["make"](function, tuple(values))
+    return made
+
+
+def measure(
+    cases: Sequence[Case],
+    floor: Callable[[int, int], None] | None,
+    synchronize: Callable[[], None],
+    loops: int,
+    repeats: int,
+) -> list[Row]:
+    """Return a row for each case. Repeats go through all cases in turns, so that all see the same machine.
+
+    floor: makes launches of a kernel with so many words of parameters, so many times.
+    """
+    floors = _floors(cases, floor)
+    everything = [*floors, *cases]
+    for case in everything:
+        case.launch(3)
+        synchronize()
+    samples: list[list[float]] = [[] for _ in everything]
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(repeats):
+            for case, into in zip(everything, samples, strict=True):
+                into += _repeat(case.launch, synchronize, loops)
+    finally:
+        gc.enable()
+    medians = {case.words: statistics.median(taken) for case, taken in zip(floors, samples, strict=False)}
+    return [_row(case, taken, medians.get(case.words)) for case, taken in zip(everything, samples, strict=True)]
+
+
+def _floors(cases: Sequence[Case], floor: Callable[[int, int], None] | None) -> list[Case]:
+    if floor is None:
+        return []
+    sizes = {case.words: case.count for case in cases}
+    return [
+        Case(
+            who="floor",
+            what="scalars" if words == count and words else "arrays" if words else "none",
+            count=count,
+            words=words,
+            signature="packed",
+            launch=lambda times, words=words: floor(words, times),  # type: ignore[misc]
+        )
+        for words, count in sorted(sizes.items())
+    ]
+
+
+def _repeat(launch: Callable[[int], Any], synchronize: Callable[[], None], loops: int) -> list[float]:
+    """Return the microseconds per launch of batches that come to so many launches, fewer if they take long."""
+    found: list[float] = []
+    left, deadline = loops, time.perf_counter() + LONGEST_REPEAT
+    launch(1)
+    while left > 0 and (not found or time.perf_counter() < deadline):
+        times = min(BATCH, left)
+        started = time.perf_counter()
+        launch(times)
+        found.append((time.perf_counter() - started) / times * 1e6)
+        synchronize()
+        left -= times
+    return found
+
+
+def _row(case: Case, samples: list[float], floor: float | None) -> Row:
+    return Row(
+        who=case.who,
+        what=case.what,
+        count=case.count,
+        how=case.how,
+        signature=case.signature,
+        mean=round(statistics.fmean(samples), 4),
+        stdev=round(statistics.stdev(samples), 4) if len(samples) > 1 else 0.0,
+        median=round(statistics.median(samples), 4),
+        samples=len(samples),
+        floor=None if floor is None else round(floor, 4),
+    )
