@@ -191,7 +191,7 @@ def _report(run: Run, names: list[str], found: list[goals.Verdict], given: argpa
     parts = [
         ", ".join(run.machine.values()),
         f"medians of {given.repeats} repeats of {given.loops} launches; x: multiple of the floor, each: kernel[grid, "
-        f"block](...) every time, %: against {names[0]})",
+        f"block](...) every time, %: against {names[0]}",
         "",
         tables.launches(run.rows, names, given.details),
     ]
