@@ -81,8 +81,8 @@ def select(items: Iterable[Item], kernel: str | None, targets: Iterable[str] = (
     chosen = [item for item in items if kernel is None or is_named(item.kernel, kernel)]
     if not wanted:
         return chosen
-    code = {item.info.key for item in chosen if item.artifact and {str(item.artifact.target)} <= wanted}
-    return [item for item in chosen if item.info.key in code or _names_any(item, code) or item.kind == HISTORY]
+    code = {item.info.key: item.kernel for item in chosen if item.artifact and str(item.artifact.target) in wanted}
+    return [item for item in chosen if item.info.key in code or _is_about(item, code)]
 
 
 def is_named(kernel: str, name: str) -> bool:
@@ -133,5 +133,8 @@ def _owner(item: Item, owners: dict[str, str]) -> str:
     return next(named, "")
 
 
-def _names_any(item: Item, code: set[str]) -> bool:
-    return isinstance(item.content, Manifest) and any(record.artifact in code for record in item.content.records)
+def _is_about(item: Item, code: dict[str, str]) -> bool:
+    """Return whether a manifest names some of this code, or a history is of a kernel that it is of."""
+    if isinstance(item.content, Manifest):
+        return any(record.artifact in code for record in item.content.records)
+    return item.kind == HISTORY and item.kernel in code.values()

@@ -1,0 +1,178 @@
+"""A bundle: the same entries are the same bytes, nothing unproven comes out, nothing newer is overwritten."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gridjit.cache.bundle import HEAD, MAGIC, Imported, import_bundle, read_bundle, write_bundle
+from gridjit.cache.disk import DiskStore
+from gridjit.cache.errors import CacheError
+from gridjit.cache.history import History, Job, history_key, read_history
+from gridjit.cache.lock import Locks
+from gridjit.cache.manifest import Manifest, Record, read_manifest
+from gridjit.cache.memory import MemoryStore
+from gridjit.cache.store import Store
+
+KeyOf = Callable[[object], str]
+
+
+def filled(key_of: KeyOf, blocks: tuple[int, ...] = (32, 64)) -> MemoryStore:
+    """Return a store with an artifact for each block size, and the manifest and history of their job."""
+    store = MemoryStore()
+    manifest = Manifest()
+    for block in blocks:
+        store.put(key_of(block), f"code for {block}".encode(), suffix=".o")
+        manifest = manifest.with_record(Record.of(key_of(block), {"blockdim.x": block}))
+    store.put(key_of("job"), manifest.to_bytes(), suffix=manifest.suffix)
+    history = History(kernel="k").with_job(Job.of(key_of("job"), [("global X", str(blocks))]))
+    store.put(history_key("k"), history.to_bytes(), suffix=".json")
+    return store
+
+
+def export(store: Store, path: Path, secret: bytes | None = None) -> bytes:
+    """Write all of store to path and return the bytes."""
+    write_bundle(path, store, store.entries(), secret)
+    return path.read_bytes()
+
+
+def contents(store: Store) -> dict[str, tuple[str, bytes | None]]:
+    """Return suffix and payload by key."""
+    return {info.key: (info.suffix, store.get(info.key)) for info in store.entries()}
+
+
+def test_what_is_exported_is_what_is_imported(key_of: KeyOf, store: Store, tmp_path: Path) -> None:
+    export(filled(key_of), tmp_path / "b")
+    done = import_bundle(tmp_path / "b", store, Locks(), None)
+    assert contents(store) == contents(filled(key_of))
+    assert (len(done.added), done.merged, done.known, done.refused) == (4, (), (), ())
+    again = import_bundle(tmp_path / "b", store, Locks(), None)
+    assert again == Imported(added=(), merged=(), known=done.added, refused=())
+
+
+def test_the_same_entries_are_the_same_bytes(key_of: KeyOf, tmp_path: Path) -> None:
+    one = filled(key_of)
+    other = MemoryStore()
+    for key, (suffix, data) in sorted(contents(one).items(), reverse=True):
+        other.put(key, data or b"", suffix=suffix)
+    disk = DiskStore(tmp_path / "disk")
+    export(one, tmp_path / "b")
+    import_bundle(tmp_path / "b", disk, Locks(), None)
+    assert export(one, tmp_path / "1") == export(other, tmp_path / "2") == export(disk, tmp_path / "3")
+
+
+def test_artifacts_come_before_the_manifests_that_name_them(key_of: KeyOf, tmp_path: Path) -> None:
+    export(filled(key_of), tmp_path / "b")
+    suffixes = [entry.suffix for entry in read_bundle(tmp_path / "b", None)]
+    assert sorted(suffixes[:2]) == [".o", ".o"]
+    assert sorted(suffixes[2:]) == [".json", ".lcs"]
+
+
+def test_what_is_there_stays_and_manifests_are_merged_with_mine_as_the_newer(key_of: KeyOf, tmp_path: Path) -> None:
+    export(filled(key_of, (32, 64)), tmp_path / "b")
+    mine = filled(key_of, (64, 128))
+    mine.put(key_of(64), b"my code for 64", suffix=".o")
+    done = import_bundle(tmp_path / "b", mine, Locks(), None)
+    assert mine.get(key_of(64)) == b"my code for 64"
+    assert mine.get(key_of(32)) == b"code for 32"
+    records = read_manifest(mine, key_of("job")).records
+    assert [record.facts[0].value for record in records] == [32, 64, 128]
+    assert (done.added, done.merged) == ((key_of(32),), (key_of("job"),))
+    assert set(done.known) == {key_of(64), history_key("k")}
+    assert read_history(mine, "k").jobs[-1].field("global X") == "(64, 128)"
+
+
+def test_histories_are_merged_with_mine_as_the_newer(key_of: KeyOf, tmp_path: Path) -> None:
+    theirs, mine = MemoryStore(), MemoryStore()
+    for store, jobs in ((theirs, ("a", "b")), (mine, ("b", "c"))):
+        history = History(kernel="k")
+        for name in jobs:
+            history = history.with_job(Job.of(key_of(name), [("global X", name)]))
+        store.put(history_key("k"), history.to_bytes(), suffix=".json")
+    export(theirs, tmp_path / "b")
+    import_bundle(tmp_path / "b", mine, Locks(), None)
+    assert [job.field("global X") for job in read_history(mine, "k").jobs] == ["a", "b", "c"]
+
+
+def test_a_plain_manifest_becomes_a_sensitive_one_when_a_record_with_facts_comes(key_of: KeyOf, tmp_path: Path) -> None:
+    export(filled(key_of), tmp_path / "b")
+    mine = DiskStore(tmp_path / "mine")
+    mine.put(key_of("job"), Manifest().with_record(Record.of(key_of(1))).to_bytes(), suffix=".json")
+    import_bundle(tmp_path / "b", mine, Locks(), None)
+    found = mine.find(key_of("job"))
+    assert found is not None and found.suffix == ".lcs"
+    assert len(read_manifest(mine, key_of("job")).records) == 3
+
+
+def test_a_manifest_that_is_not_of_a_kind_with_mine_changes_nothing(key_of: KeyOf, tmp_path: Path) -> None:
+    theirs, mine = MemoryStore(), MemoryStore()
+    theirs.put(key_of("job"), b'{"schema":99}', suffix=".json")
+    mine.put(key_of("job"), filled(key_of).get(key_of("job")) or b"", suffix=".lcs")
+    before = contents(mine)
+    export(theirs, tmp_path / "b")
+    import_bundle(tmp_path / "b", mine, Locks(), None)
+    assert contents(mine) == before
+
+
+def test_a_signed_bundle_needs_the_secret_that_signed_it(key_of: KeyOf, tmp_path: Path) -> None:
+    export(filled(key_of), tmp_path / "signed", b"a secret")
+    export(filled(key_of), tmp_path / "plain")
+    for path, secret in (("signed", None), ("signed", b"another"), ("plain", b"a secret")):
+        empty = MemoryStore()
+        done = import_bundle(tmp_path / path, empty, Locks(), secret)
+        assert len(done.refused) == 4
+        assert contents(empty) == {}
+    assert len(import_bundle(tmp_path / "signed", MemoryStore(), Locks(), b"a secret").added) == 4
+
+
+def test_an_altered_or_shortened_bundle_adds_nothing(key_of: KeyOf, tmp_path: Path) -> None:
+    data = export(filled(key_of), tmp_path / "b")
+    empty = MemoryStore()
+    cuts = [data[:length] for length in range(0, len(data), 7)] + [data + b"x"]
+    flips = [data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :] for at in range(0, len(data), 3)]
+    for wrong in cuts + flips:
+        (tmp_path / "wrong").write_bytes(wrong)
+        with pytest.raises(CacheError):
+            import_bundle(tmp_path / "wrong", empty, Locks(), None)
+    assert contents(empty) == {}
+
+
+def resealed(entries: bytes, count: int) -> bytes:
+    """Return a bundle whose own digest is right, as an attacker would make it."""
+    from hashlib import sha256
+
+    body = MAGIC + entries + HEAD.pack(0, count)
+    return body + sha256(body).digest()
+
+
+@pytest.mark.parametrize("name", [b"../../etc/passwd", b"ab/ab/../x.o", b"zz/zzzzzzzz.o", b"ab/abababab.py", b"\xff"])
+def test_a_name_that_is_no_entrys_is_refused(name: bytes, tmp_path: Path) -> None:
+    (tmp_path / "b").write_bytes(resealed(HEAD.pack(len(name), 4) + name + b"data", 1))
+    with pytest.raises(CacheError, match="names no entry"):
+        import_bundle(tmp_path / "b", MemoryStore(), Locks(), None)
+
+
+def test_a_payload_under_another_entrys_name_is_refused_and_no_pickle_is_read(key_of: KeyOf, tmp_path: Path) -> None:
+    name = f"{key_of(1)[:2]}/{key_of(1)}.o".encode()
+    data = pickle.dumps(Bomb())
+    (tmp_path / "b").write_bytes(resealed(HEAD.pack(len(name), len(data)) + name + data, 1))
+    empty = MemoryStore()
+    assert import_bundle(tmp_path / "b", empty, Locks(), None).refused == (key_of(1),)
+    assert contents(empty) == {}
+
+
+class Bomb:
+    """An object that must not be unpickled."""
+
+    def __reduce__(self) -> object:
+        return (pytest.fail, ("a pickle was read",))
+
+
+def test_a_bundle_that_cannot_be_written_leaves_nothing_behind(key_of: KeyOf, tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    with pytest.raises(OSError, match="b"):
+        write_bundle(tmp_path / "b", filled(key_of), filled(key_of).entries(), None)
+    assert [path.name for path in tmp_path.iterdir()] == ["b"]
