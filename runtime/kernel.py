@@ -26,6 +26,7 @@ from gridjit.runtime.devices.base import LoadedKernel
 from gridjit.runtime.dispatch import ReadyTables
 from gridjit.runtime.forall import ForAll
 from gridjit.runtime.inspection import Inspection
+from gridjit.runtime.record import Need
 from gridjit.runtime.session import Session, session
 from gridjit.runtime.specializations import (
     DEFAULT_LIMIT,
@@ -137,6 +138,10 @@ class Kernel(Inspection):
         target_ = here.target(target or self._target)
         return self._specialized(here, parse_signature(signature), target_, wanted, ()).artifact
 
+    def job_for(self, signature: Signature, target: Target) -> CompileJob:
+        """Return the job of compiling the kernel as it is now, with its globals and callees of this moment."""
+        return make_job(self.py_func, signature, self.options, target, self.marks)
+
     def recompile(self) -> None:
         """Compile every specialization again, with globals and callees as they are now."""
         forgotten = self._known.clear()
@@ -154,7 +159,7 @@ class Kernel(Inspection):
 
         if (found := in_memory()) is not None:
             return found
-        job = make_job(self.py_func, signature, self.options, target, self.marks)
+        job = self.job_for(signature, target)
         cold = Cold(
             store=here.store(self._cache),
             locks=here.locks(self._cache),
@@ -184,10 +189,22 @@ class Kernel(Inspection):
         elif found.origin == "compiled":
             self.stats.count("disk_misses")
         letting = self._known.add(found)
-        session().report(f"{found.origin} {self.name}{found} in {found.milliseconds} ms: {found.reason}")
+        here = session()
+        here.report(f"{found.origin} {self.name}{found} in {found.milliseconds} ms: {found.reason}")
+        if here.recorder is not None:
+            here.recorder.note(self._need(found))
         if letting.evicted or letting.doubted:
             self._let_go(letting)
         return found
+
+    def _need(self, found: Specialization) -> Need:
+        return Need(
+            kernel=f"{self.py_func.__module__}:{self.name}",
+            signature=found.signature,
+            config=found.config,
+            target=str(found.target),
+            facts=tuple((fact.field, fact.value) for fact in found.footprint.facts),
+        )
 
     def _let_go(self, letting: Letting) -> None:
         """Have launches ask again for what is doubted, and unload what was evicted."""

@@ -16,6 +16,7 @@ from gridjit.cache.memory import MemoryStore
 from gridjit.cache.store import Store
 from gridjit.compiler.errors import ConfigError, DeviceError
 from gridjit.compiler.targets.base import Target
+from gridjit.runtime.record import Recorder
 from gridjit.runtime.secret import read_secret
 from gridjit.runtime.settings import Settings, settings
 
@@ -89,6 +90,11 @@ class Session:
         """Say what happened on standard error, if GRIDJIT_LOG asks for it."""
         if "compiles" in self.settings.log:
             print(f"gridjit: {message}", file=sys.stderr)
+
+    @functools.cached_property
+    def recorder(self) -> Recorder | None:
+        """What writes down the specializations that this process needs, if that is asked for."""
+        return None if self.settings.record is None else Recorder(self.settings.record)
 
     @functools.cached_property
     def _disk(self) -> Store | None:

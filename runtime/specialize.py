@@ -75,9 +75,7 @@ def specialize(job: CompileJob, launch: Launch, cold: Cold) -> Specialization:
 
 def look_up(job: CompileJob, key: str, launch: Launch, cold: Cold, started: float) -> Specialization | None:
     """Return the stored specialization whose facts all hold for launch, or None."""
-    if job.private:
-        return None
-    record = read_manifest(cold.store, key).match(lambda record: _holds(record, launch))
+    record = right_record(job, key, launch, cold.store)
     data = None if record is None else cold.store.get(record.artifact)
     artifact = None if data is None else Artifact.from_bytes(data)
     if artifact is None or artifact.target != job.target or not artifact.footprint.matches(launch.config, launch.args):
@@ -86,6 +84,11 @@ def look_up(job: CompileJob, key: str, launch: Launch, cold: Cold, started: floa
     if callbacks is None:
         return None
     return _specialization(job, launch, artifact, callbacks, "disk", "in the cache", started)
+
+
+def right_record(job: CompileJob, key: str, launch: Launch, store: Store) -> Record | None:
+    """Return the record of a compile of job that is right for launch, if there was one; its artifact may be gone."""
+    return None if job.private else read_manifest(store, key).match(lambda record: _holds(record, launch))
 
 
 def keep(job: CompileJob, key: str, artifact: Artifact, cold: Cold) -> None:

@@ -1,0 +1,136 @@
+"""Need: a specialization that a run needed, as one line of JSON; Recorder: writes each once, for `gridjit warm`."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import json
+import os
+import threading
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gridjit.cache.errors import CacheWarning
+from gridjit.compiler import signature as signature_types
+from gridjit.compiler.artifact import fact_value
+from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.footprint import FactValue
+from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.compiler.signature import ClassName, Signature
+
+SCHEMA = 1
+_MODE = 0o644
+_TYPES = {
+    name: kind
+    for name, kind in vars(signature_types).items()
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind)
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """What a launch needed compiled: kernel ("module:name"), types, its configuration, and what the compile read.
+
+    target: what it was for ("sm_90", "host"). facts: (field, value), the part of config that matters.
+    """
+
+    kernel: str
+    signature: Signature
+    config: LaunchConfig | None
+    target: str
+    facts: tuple[tuple[str, FactValue], ...] = ()
+
+    def to_line(self) -> str:
+        """Return the need as one line of JSON; equal needs are equal lines."""
+        plain = {
+            "schema": SCHEMA,
+            "kernel": self.kernel,
+            "signature": _plain(self.signature),
+            "config": None if self.config is None else dataclasses.asdict(self.config),
+            "target": self.target,
+            "facts": dict(self.facts),
+        }
+        return json.dumps(plain, sort_keys=True, separators=(",", ":")) + "\n"
+
+    @classmethod
+    def from_line(cls, line: str) -> Need:
+        """Return the need that a line holds; raises ConfigError saying what is wrong with it."""
+        try:
+            plain = json.loads(line)
+            if plain["schema"] != SCHEMA:
+                raise ConfigError(f"schema {plain['schema']!r} is of another version of gridjit")
+            return cls(
+                kernel=str(plain["kernel"]),
+                signature=_made(plain["signature"]),
+                config=None if plain["config"] is None else LaunchConfig.of(**plain["config"]),
+                target=str(plain["target"]),
+                facts=tuple((str(field), fact_value(value)) for field, value in plain["facts"].items()),
+            )
+        except (ValueError, KeyError, TypeError, AttributeError, ImportError, RecursionError) as error:
+            raise ConfigError(f"this is no recorded line: {type(error).__name__}: {error}") from error
+
+
+class Recorder:
+    """Adds a line to a file for each need, once per process; any number of processes may share the file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._seen: set[tuple[object, ...]] = set()
+        self._warned = False
+        self._lock = threading.Lock()
+
+    def note(self, need: Need) -> None:
+        """Write need, if no other of the same facts was written; a file that cannot be written is said once."""
+        what = (need.kernel, need.signature, need.target, need.facts)
+        with self._lock:
+            if what in self._seen:
+                return
+            self._seen.add(what)
+        try:
+            _append(self._path, need.to_line().encode())
+        except OSError as error:
+            if not self._warned:
+                self._warned = True
+                warnings.warn(f"GRIDJIT_RECORD={self._path} cannot be written: {error}", CacheWarning, stacklevel=4)
+
+
+def _append(path: Path, line: bytes) -> None:
+    """Add a line in one write: the system puts it behind what other processes wrote, and never between."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, _MODE)
+    try:
+        os.write(descriptor, line)
+    finally:
+        os.close(descriptor)
+
+
+def _plain(value: Any) -> Any:
+    """Return a type of the signature as JSON values, its class by name."""
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+        return value
+    fields = {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value) if f.compare}
+    return {"type": type(value).__name__, **fields}
+
+
+def _made(plain: Any) -> Any:
+    """Return the type that _plain described."""
+    if isinstance(plain, list):
+        return tuple(_made(item) for item in plain)
+    if not isinstance(plain, dict):
+        return plain
+    fields = {name: _made(value) for name, value in plain.items() if name != "type"}
+    if plain["type"] == ClassName.__name__:
+        return ClassName.of(_class(fields["module"], fields["qualname"]))
+    return _TYPES[plain["type"]](**fields)
+
+
+def _class(module: str, qualname: str) -> type:
+    found: Any = importlib.import_module(module)
+    for name in qualname.split("."):
+        found = getattr(found, name)
+    if not isinstance(found, type):
+        raise TypeError(f"{module}.{qualname} is no class")
+    return found
