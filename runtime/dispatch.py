@@ -19,20 +19,16 @@ from gridjit.runtime.args.base import ArgumentHandler, Place, handler_of
 from gridjit.runtime.args.declared import Converter, converter, resolve
 from gridjit.runtime.args.transfer import Transfer
 from gridjit.runtime.devices.base import LoadedKernel
+from gridjit.runtime.launch_table import space_of, table_of
 from gridjit.runtime.native.function import KEYWORDS_GIVEN, MAX_TABLES, NativeFunction, native_function
-from gridjit.runtime.native.layout import slot_offset
-from gridjit.runtime.native.table import Guard, LaunchTable
 from gridjit.runtime.session import session
 from gridjit.runtime.specializations import Hook
-from gridjit.runtime.streams import Stream, stream_handle
 
 if TYPE_CHECKING:
     from gridjit.runtime.configured import ConfiguredKernel
     from gridjit.runtime.kernel import Kernel
 
 Kinds = tuple[Hashable, ...]
-# The slot of our own streams that holds another object once the stream is destroyed.
-LIVE = "_live"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -185,7 +181,7 @@ def launch(launcher: Launcher, args: tuple[Any, ...], configured: ConfiguredKern
     ready = launcher.ready.by_kinds.get(kinds) or prepare(launcher, args, handlers, kinds)
     if ready.hooks or configured is not None:
         _call_back(launcher, ready, configured)
-    transfer = Transfer(_space_of(ready.loaded), launcher.stream, kernel)
+    transfer = Transfer(space_of(ready.loaded), launcher.stream, kernel)
     transfer.expect(args)
     parameters = _parameters(kernel, ready, handlers, args, transfer)
     ready.loaded.launch(launcher.config, launcher.stream, ready.sharedmem, ready.pack(*parameters))
@@ -216,45 +212,10 @@ def prepare(launcher: Launcher, args: tuple[Any, ...], handlers: Sequence[Argume
     return ready
 
 
-def table_of(launcher: Launcher, ready: Ready, args: tuple[Any, ...]) -> LaunchTable | None:
-    """Return the native function's table for such arguments, or None if only Python can launch them."""
-    loaded: Any = ready.loaded
-    config, stream = launcher.config, launcher.stream
-    plain = config.cluster is None and not config.cooperative and not getattr(loaded, "checked", False)
-    wanted = getattr(session().settings, "native_launch", True)
-    if not plain or not wanted or loaded.artifact.cooperative:
-        return None
-    place = _place_of_loaded(loaded)
-    operations = tuple(
-        handler_of(arg).operation(arg, place, declared) for arg, declared in zip(args, ready.declared, strict=True)
-    )
-    if None in operations or not _can_watch(stream):
-        return None
-    table = LaunchTable(
-        launch=loaded.address,
-        handle=loaded.handle,
-        config=config,
-        sharedmem=ready.sharedmem,
-        stream=stream_handle(stream),
-        operations=tuple(operation for operation in operations if operation is not None),
-        hold_gil=bool(getattr(launcher.kernel, "hold_gil", False)),
-        guard=_guard(stream),
-        keep=(loaded, stream),
-    )
-    return table if table.fits and table.places[1] == struct.calcsize(loaded.artifact.parameters) else None
-
-
 def place_of(kernel: Kernel) -> Place:
     """Return where a kernel runs."""
     device: Any = session().device(kernel._target)
     return Place(kind=device.target.kind, ordinal=getattr(device, "ordinal", None))
-
-
-def _place_of_loaded(loaded: Any) -> Place:
-    """Return which memory a loaded kernel works on."""
-    if _space_of(loaded) is None:
-        return Place()
-    return Place(kind="ptx", ordinal=getattr(loaded.device, "ordinal", None))
 
 
 def signature_of(kernel: Kernel, args: tuple[Any, ...]) -> Signature:
@@ -315,21 +276,3 @@ def _call_back(launcher: Launcher, ready: Ready, configured: ConfiguredKernel | 
     who = configured or ConfiguredKernel.of(launcher)
     for callback in (*ready.hooks, *getattr(who, "_callbacks", ())):
         callback(launcher.kernel, who)
-
-
-def _space_of(loaded: Any) -> Any:
-    """Return the memory that arguments must be in; None for the host's own."""
-    return getattr(getattr(loaded, "device", None), "space", None)
-
-
-def _can_watch(stream: Any) -> bool:
-    """Return whether the native function can see that a stream's handle is still good."""
-    return not isinstance(stream, Stream) or slot_offset(type(stream), LIVE) is not None
-
-
-def _guard(stream: Any) -> Guard | None:
-    """Return what must hold for a stream's handle to be good; None if it always is."""
-    if not isinstance(stream, Stream):
-        return None
-    place = slot_offset(type(stream), LIVE)
-    return None if place is None else Guard(address=id(stream) + place, holds=id(getattr(stream, LIVE)))

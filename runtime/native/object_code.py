@@ -10,11 +10,11 @@ import mmap
 import platform
 import struct
 import sys
-from importlib.metadata import version
 from typing import Any
 
 from gridjit.cache.key import Key
 from gridjit.cache.store import Store
+from gridjit.compiler.toolchain import toolchain
 
 _SCHEMA = 1
 _RELOCATIONS = (4, 9)  # SHT_RELA, SHT_REL
@@ -28,7 +28,7 @@ def object_code(text: str, store: Store) -> bytes:
             ("schema", _SCHEMA),
             ("text", text),
             ("cpu", f"{platform.machine()} {_CPU}"),
-            ("llvmlite", version("llvmlite")),
+            ("llvmlite", dict(toolchain("host"))["llvmlite"]),
         )
     ).digest
     if (found := store.get(key)) is not None:
