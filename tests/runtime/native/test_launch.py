@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.errors import ArgumentError, DeviceError
 from gridjit.compiler.footprint import Effects
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.runtime.native.layout import layout
+from gridjit.runtime.streams import HOST, create_stream
 from tests.runtime.standin import Launched, StandInKernel
 
 pytestmark = pytest.mark.skipif(layout() is None, reason="this interpreter launches from Python")
@@ -259,3 +260,16 @@ def test_an_argument_is_not_kept_alive_or_lost_by_launching() -> None:
     del kernel.recorder.launches[:]
     assert sys.getrefcount(value) == before
     assert abs(sys.getrefcount(None) - none_before) < 500
+
+
+def test_a_stream_that_was_destroyed_is_an_error_also_after_native_launches() -> None:
+    stream = create_stream(timeline=HOST)
+    kernel = StandInKernel(arity=1)
+    configured = kernel.configured(stream=stream)
+    configured(1)
+    configured(1)
+    assert kernel.recorder.ways == ["python", "native"]
+    assert kernel.recorder.last.stream == stream.handle
+    stream.close()
+    with pytest.raises(DeviceError, match="destroyed"):
+        configured(1)
