@@ -78,7 +78,7 @@ def _arguments() -> argparse.Namespace:
     given.repo = given.repo or [Repository(name="gridjit", path=SCRIPTS.parent.resolve())]
     given.loops = given.loops or (2000 if given.target == "host" else 10_000)
     names = [repository.name for repository in given.repo]
-    if len(set(names)) != len(names):
+    if len({repository.slug for repository in given.repo}) != len(names):
         parser.error(f"two checkouts have one name: {', '.join(names)}")
     if given.loops < 1 or given.repeats < 1 or given.starts < 0:
         parser.error("--loops and --repeats are 1 or more, --starts 0 or more")
@@ -97,7 +97,7 @@ def _measure(run: Run, given: argparse.Namespace, folder: Path) -> None:
     common = ["--loops", str(given.loops), "--repeats", str(given.repeats), *(["--floor", str(floor)] if floor else [])]
     for repository in given.repo:
         site = link(repository, folder) if given.no_install else install(repository, given.python, folder)
-        environment = _environment(folder / f"{repository.name}-cache", site, given.target)
+        environment = _environment(folder / f"{repository.slug}-cache", site, given.target)
         program = ["gridjit_rows", "--name", repository.name, "--target", given.target, *common]
         _collect(run, given, folder, repository.name, program, environment)
         _start(run, given, folder, repository.name, "gridjit", environment)
@@ -138,7 +138,7 @@ def _collect(
     run: Run, given: argparse.Namespace, folder: Path, name: str, program: list[str], environment: Mapping[str, str]
 ) -> None:
     """Run a program that measures, and take in what it wrote; one that fails is left out and said so."""
-    output = folder / f"{name}.json"
+    output = folder / "rows.json"
     done = _run(given.python, [*program, "--output", str(output)], folder, environment)
     if done.returncode:
         run.left_out.append(f"{name} failed: {_last_line(done.stderr)}")
@@ -146,6 +146,7 @@ def _collect(
         return
     found = json.loads(output.read_text())
     rows = [Row.of(row) for row in found["rows"]]
+    output.unlink()
     known = {row.who for row in run.rows}
     run.rows += [row for row in rows if row.who != "floor" or "floor" not in known]
     run.left_out += found["left_out"]
@@ -155,7 +156,7 @@ def _start(
     run: Run, given: argparse.Namespace, folder: Path, name: str, who: str, environment: Mapping[str, str]
 ) -> None:
     """Time processes from their start to their first result; the first two fill the caches and do not count."""
-    output = folder / f"{name}-start.json"
+    output = folder / "start.json"
     taken: list[dict[str, float]] = []
     for _ in range(given.starts + 2 if given.starts else 0):
         output.unlink(missing_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -18,6 +19,11 @@ class Repository:
     name: str
     path: Path
 
+    @property
+    def slug(self) -> str:
+        """The name as part of a file's name."""
+        return re.sub(r"[^A-Za-z0-9._-]", "-", self.name)
+
     @classmethod
     def of(cls, text: str) -> Repository:
         """Return what name=path stands for; raises ValueError if that is no checkout of gridjit."""
@@ -31,7 +37,7 @@ class Repository:
 
 def install(repository: Repository, python: str, folder: Path) -> Path:
     """Install the checkout, without its dependencies, into a folder; return what to put on PYTHONPATH."""
-    source, site = folder / f"{repository.name}-source", folder / f"{repository.name}-site"
+    source, site = folder / f"{repository.slug}-source", folder / f"{repository.slug}-site"
     # Building writes into the source tree, and finds there what earlier builds left.
     shutil.copytree(repository.path, source, ignore=_NOT_COPIED)
     command = [python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-warn-conflicts"]
@@ -46,7 +52,7 @@ def install(repository: Repository, python: str, folder: Path) -> Path:
 
 def link(repository: Repository, folder: Path) -> Path:
     """Link the checkout's folders as one package; return what to put on PYTHONPATH."""
-    view = folder / f"{repository.name}-view"
+    view = folder / f"{repository.slug}-view"
     package = view / "gridjit"
     package.mkdir(parents=True)
     for source in [*(repository.path / "src" / "gridjit").iterdir(), *(repository.path / root for root in ROOTS)]:

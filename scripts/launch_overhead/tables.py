@@ -48,19 +48,32 @@ def _spread(row: Row | None) -> str:
     return "" if row is None else f"{row.mean:.2f} +- {row.stdev:.2f}"
 
 
-def starts(found: Mapping[str, Mapping[str, float]]) -> str:
-    """Return the table of start times: steps down, programs across, medians in milliseconds."""
-    steps = list(dict.fromkeys(step.replace(f"import {name}", "import it") for name in found for step in found[name]))
-    head = f"{'ms, cache warm':36}" + "".join(f"{name:>16}" for name in found)
+def ratios(rows: Sequence[Row], reference: str, other: str) -> str:
+    """Return a table of the medians of one repository as multiples of another's; below 1 is faster."""
+    medians = {(row.who, row.what, row.how, row.signature, row.count): row.median for row in rows}
+    kinds = dict.fromkeys((row.what, row.how, row.signature) for row in rows if row.who == other)
+    head = f"{'':34}" + "".join(f"{f'{count} args':>10}" for count in COUNTS)
     lines = [head, "-" * len(head)]
-    for step in steps:
-        values = [times.get(step, times.get(f"import {_package(name)}")) for name, times in found.items()]
-        lines.append(f"{step:36}" + "".join(f"{'-' if value is None else f'{value:.1f}':>16}" for value in values))
+    for kind in kinds:
+        pairs = [(medians.get((reference, *kind, count)), medians.get((other, *kind, count))) for count in COUNTS]
+        texts = [f"{after / before:.2f}" if before and after else "-" for before, after in pairs]
+        lines.append(f"{', '.join(kind):34}" + "".join(f"{text:>10}" for text in texts))
     return "\n".join(lines)
 
 
-def _package(name: str) -> str:
-    return name
+def starts(found: Mapping[str, Mapping[str, float]]) -> str:
+    """Return the table of start times: steps down, programs across, medians in milliseconds."""
+    columns = {name: {_step(step): value for step, value in times.items()} for name, times in found.items()}
+    head = f"{'ms, cache warm':30}" + "".join(f"{name:>16}" for name in columns)
+    lines = [head, "-" * len(head)]
+    for step in dict.fromkeys(step for times in columns.values() for step in times):
+        values = [times.get(step) for times in columns.values()]
+        lines.append(f"{step:30}" + "".join(f"{'-' if value is None else f'{value:.1f}':>16}" for value in values))
+    return "\n".join(lines)
+
+
+def _step(name: str) -> str:
+    return name if name == "import numpy" or not name.startswith("import ") else "import the compiler's package"
 
 
 def goals(found: Iterable[Verdict]) -> str:

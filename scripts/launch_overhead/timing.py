@@ -128,7 +128,7 @@ def _floors(cases: Sequence[Case], floor: Callable[[int, int], None] | None) -> 
     return [
         Case(
             who="floor",
-            what="scalars" if words == count and words else "arrays" if words else "none",
+            what="scalars" if words == count else "arrays",
             count=count,
             words=words,
             signature="packed",
