@@ -81,6 +81,9 @@ def change_text(before: Job, now: Job) -> str | None:
     changes = before.differences(now.fields)
     if not changes:
         return None
+    if (targets := (_target(before), _target(now)))[0] != targets[1] and changes[0][0].startswith("target."):
+        # Another target brings another toolchain; none of that is a change of its own.
+        return difference_text("target", *targets)
     more = f" (and {len(changes) - 1} more)" if len(changes) > 1 else ""
     return difference_text(*changes[0]) + more
 
@@ -135,6 +138,11 @@ def _fact_text(fact: Fact, config: LaunchConfig | None, args: Sequence[Any]) -> 
         before, now = ("within a launch", "without one") if fact.value else ("without a launch", "within one")
         return f"compiled {before} -> {now}{place}"
     return f"{fact.field} {fact_text(fact.value)} -> {fact_text(current_value(fact.field, config, args))}{place}"
+
+
+def _target(job: Job) -> str:
+    kind, arch = job.field("target.kind"), job.field("target.arch")
+    return f"{arch}" if kind == "ptx" else f"{kind} {arch}"
 
 
 def _short(value: str | None) -> str:

@@ -135,8 +135,16 @@ class Kernel(Inspection):
 
         here = session()
         wanted = config if config is None or isinstance(config, LaunchConfig) else LaunchConfig.of(*config)
-        target_ = here.target(target or self._target)
-        return self._specialized(here, parse_signature(signature), target_, wanted, ()).artifact
+        return self._specialized(here, parse_signature(signature), self.target_for(target), wanted, ()).artifact
+
+    @property
+    def cached(self) -> bool:
+        """Whether results may be kept on disk."""
+        return self._cache
+
+    def target_for(self, name: str | None) -> Target:
+        """Return the target that a name stands for; None for the one that the kernel's launches have here."""
+        return session().target(name or self._target)
 
     def job_for(self, signature: Signature, target: Target) -> CompileJob:
         """Return the job of compiling the kernel as it is now, with its globals and callees of this moment."""

@@ -61,9 +61,12 @@ class Need:
             plain = json.loads(line)
             if plain["schema"] != SCHEMA:
                 raise ConfigError(f"schema {plain['schema']!r} is of another version of gridjit")
+            signature = _made(plain["signature"])
+            if not isinstance(signature, Signature):
+                raise TypeError("it has no signature")
             return cls(
                 kernel=str(plain["kernel"]),
-                signature=_made(plain["signature"]),
+                signature=signature,
                 config=None if plain["config"] is None else LaunchConfig.of(**plain["config"]),
                 target=str(plain["target"]),
                 facts=tuple((str(field), fact_value(value)) for field, value in plain["facts"].items()),
@@ -112,7 +115,8 @@ def _plain(value: Any) -> Any:
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
         return value
     fields = {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value) if f.compare}
-    return {"type": type(value).__name__, **fields}
+    # No field can have this name.
+    return {"class": type(value).__name__, **fields}
 
 
 def _made(plain: Any) -> Any:
@@ -121,10 +125,10 @@ def _made(plain: Any) -> Any:
         return tuple(_made(item) for item in plain)
     if not isinstance(plain, dict):
         return plain
-    fields = {name: _made(value) for name, value in plain.items() if name != "type"}
-    if plain["type"] == ClassName.__name__:
+    fields = {name: _made(value) for name, value in plain.items() if name != "class"}
+    if plain["class"] == ClassName.__name__:
         return ClassName.of(_class(fields["module"], fields["qualname"]))
-    return _TYPES[plain["type"]](**fields)
+    return _TYPES[plain["class"]](**fields)
 
 
 def _class(module: str, qualname: str) -> type:

@@ -6,10 +6,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from gridjit.commands import cache, demo, info
+from gridjit.commands import cache, demo, explain, info, warm
 from gridjit.compiler.errors import ConfigError, GridjitError
 
-SUBCOMMANDS = (demo, info, cache)
+SUBCOMMANDS = (demo, info, explain, warm, cache)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,0 +1,150 @@
+"""`gridjit explain`: what is stored of a kernel, whether it is still right, and why it would be compiled now."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import Any
+
+from gridjit.cache.history import Job, read_history
+from gridjit.cache.key import Key
+from gridjit.cache.manifest import Record, read_manifest
+from gridjit.cache.store import Store
+from gridjit.commands import tables
+from gridjit.commands.cache_ls import KEY_DIGITS
+from gridjit.commands.kernels import find_kernel, parse_config, parse_targets
+from gridjit.compiler.artifact import Artifact, fact_value
+from gridjit.compiler.footprint import PRESENCE, Fact
+from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.compiler.signature import Signature
+from gridjit.compiler.targets.base import Target
+from gridjit.runtime import explain
+from gridjit.runtime.kernel import Kernel
+from gridjit.runtime.session import session
+from gridjit.runtime.specializations import Specializations
+from gridjit.runtime.specialize import Launch, right_record
+
+CURRENT = "up to date"
+# What tells one job of a kernel from another, and is no change of the kernel.
+_VARIANTS = ("signature", "target.kind", "target.arch", "target.features")
+
+
+def register(subparsers: Any) -> None:
+    """Add the subcommand."""
+    parser = subparsers.add_parser(
+        "explain",
+        help="show what is stored of a kernel, and why it would be compiled",
+        description="With --signature, the status is 0 if that is in the cache and 1 if it would be compiled.",
+    )
+    parser.add_argument("kernel", metavar="MODULE:KERNEL")
+    parser.add_argument("--signature", metavar="S", help='argument types, like "void(float32[::1], int64)"')
+    parser.add_argument("--config", metavar="C", help="a launch, like grid=4,block=128,sharedmem=1024")
+    parser.add_argument("--target", metavar="T", help='"host", or an architecture like sm_90 (default: this machine)')
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Print what is stored, and the answer for a signature; returns 0, or 1 if that would be compiled."""
+    kernel = find_kernel(given.kernel)
+    store = session().store(kernel.cached)
+    stored = list(stored_results(kernel, store))
+    answer = None
+    if given.signature:
+        config = parse_config(given.config) if given.config else None
+        (target,) = parse_targets(given.target)
+        answer = predict(kernel, store, given.signature, config, target)
+    if given.json:
+        tables.print_json({"kernel": given.kernel, "stored": stored, "now": answer})
+    else:
+        _print(given.kernel, stored, answer)
+    return 0 if answer is None or answer["artifact"] else 1
+
+
+def stored_results(kernel: Kernel, store: Store) -> Iterator[dict[str, Any]]:
+    """Yield what is stored of a kernel, job by job, and the first thing that has changed since, if any has."""
+    for job in read_history(store, _name(kernel)).jobs:
+        for record in read_manifest(store, job.key).records:
+            artifact = Artifact.from_bytes(store.get(record.artifact) or b"")
+            yield {
+                "artifact": record.artifact,
+                "job": job.key,
+                "signature": job.field("signature"),
+                "target": _target_text(job),
+                "depends on": [str(fact) for fact in _facts(record) if fact.field != PRESENCE],
+                "state": _state(kernel, job, record, artifact),
+                "compiled because": artifact and artifact.metadata.get("why"),
+            }
+
+
+def predict(
+    kernel: Kernel, store: Store, signature: str, config: LaunchConfig | None, target: str | None
+) -> dict[str, Any]:
+    """Return what a launch would find: the artifact's key, or None and the reason for which it would be compiled."""
+    from gridjit.compiler.frontend.numba_types import parse_signature
+
+    job = kernel.job_for(parse_signature(signature), kernel.target_for(target))
+    key = Key.of(job.fields).digest
+    record = right_record(job, key, Launch(config=config), store)
+    found = record is not None and store.find(record.artifact) is not None
+    why = "" if found else explain.reason(Specializations(), store, job, key, config)
+    return {
+        "signature": str(job.signature),
+        "target": str(job.target),
+        "config": None if config is None else str(config),
+        "artifact": record.artifact if found and record is not None else None,
+        "why": why,
+        "private": list(job.private),
+    }
+
+
+def _print(name: str, stored: list[dict[str, Any]], answer: dict[str, Any] | None) -> None:
+    print(f"{name}: {len(stored)} stored")
+    for result in stored:
+        print(f"{result['artifact'][:KEY_DIGITS]}  {result['signature']} for {result['target']}")
+        print(f"  depends on: {'; '.join(result['depends on']) or 'nothing of the launch configuration'}")
+        print(f"  compiled because: {result['compiled because'] or 'unknown'}")
+        print(f"  state: {result['state']}")
+    if answer is None:
+        return
+    launch = f", {answer['config']}" if answer["config"] else ""
+    print(f"now {answer['signature']} for {answer['target']}{launch}:")
+    print(
+        f"  in the cache: {answer['artifact'][:KEY_DIGITS]}" if answer["artifact"] else f"  compiles: {answer['why']}"
+    )
+    for reason in answer["private"]:
+        print(f"  not stored on disk: {reason}")
+
+
+def _state(kernel: Kernel, job: Job, record: Record, artifact: Artifact | None) -> str:
+    """Return what has changed since an artifact was made, or that it is up to date."""
+    if artifact is None:
+        return "its code is not in the cache any more, or damaged"
+    now = _job_now(kernel, job)
+    if (change := explain.change_text(_without_variants(job), _without_variants(now))) is not None:
+        return f"out of date: {change}"
+    function = explain.broken_dependency(record)
+    return CURRENT if function is None else f"out of date: {function} has changed, or is not imported"
+
+
+def _job_now(kernel: Kernel, job: Job) -> Job:
+    """Return a job of the kernel as it is now, for the same kind of target."""
+    target = Target(kind=job.field("target.kind") or "host", arch=job.field("target.arch") or "")
+    return Job.of("", kernel.job_for(Signature(arguments=()), target).fields)
+
+
+def _without_variants(job: Job) -> Job:
+    return Job(key=job.key, fields=tuple(field for field in job.fields if field[0] not in _VARIANTS))
+
+
+def _facts(record: Record) -> tuple[Fact, ...]:
+    return tuple(Fact(field=fact.label, value=fact_value(fact.value), where=fact.where) for fact in record.facts)
+
+
+def _target_text(job: Job) -> str:
+    kind, arch = job.field("target.kind") or "", job.field("target.arch") or ""
+    return arch if kind == "ptx" else f"{kind} {arch}".strip()
+
+
+def _name(kernel: Kernel) -> str:
+    return f"{kernel.py_func.__module__}.{kernel.py_func.__qualname__}"

@@ -1,0 +1,85 @@
+"""What a process of `gridjit warm` does: import a kernel, compile one form of it, and see that it is in the cache."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+
+from gridjit.cache.key import Key
+from gridjit.commands.kernels import find_kernel
+from gridjit.compiler.errors import GridjitError
+from gridjit.compiler.footprint import ARGUMENT, FactValue
+from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.compiler.signature import Signature
+from gridjit.runtime.kernel import Kernel
+from gridjit.runtime.session import session
+from gridjit.runtime.specialize import Launch, right_record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """One form of a kernel ("module:kernel"); target: None for this machine's own; facts: what mattered in a run."""
+
+    kernel: str
+    signature: str | Signature
+    config: LaunchConfig | None
+    target: str | None
+    facts: tuple[tuple[str, FactValue], ...] = ()
+
+    def __str__(self) -> str:
+        launch = f", {self.config}" if self.config else ""
+        return f"{self.kernel} {self.signature} for {self.target or 'this machine'}{launch}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """What became of a work: where its code came from ("compiled", "disk"), or why there is none in the cache."""
+
+    label: str
+    origin: str = ""
+    error: str = ""
+
+
+def begin(path: list[str]) -> None:
+    """Make a new process find the modules that its parent finds; what it compiles is no run to be recorded."""
+    sys.path[:] = path
+    os.environ.pop("GRIDJIT_RECORD", None)
+
+
+def build(work: Work) -> Built:
+    """Compile a work, if it is not in the cache, and return what became of it."""
+    label = str(work)
+    try:
+        kernel = find_kernel(work.kernel)
+        if (reason := _never_stored(kernel, work)) is not None:
+            return Built(label=label, error=reason)
+        before = kernel.stats.compiles
+        artifact = kernel.compile(work.signature, work.config, work.target)
+        if artifact.private:
+            return Built(label=label, error=f"stays in each process's memory: {'; '.join(artifact.private)}")
+        if not _is_stored(kernel, work):
+            return Built(label=label, error=f"the cache folder {session().settings.cache_dir} did not keep it")
+    except GridjitError as error:
+        return Built(label=label, error=str(error))
+    except Exception as error:  # whatever a user's module or a compiler raises: the others are built all the same
+        return Built(label=label, error=f"{type(error).__name__}: {error}")
+    return Built(label=label, origin="compiled" if kernel.stats.compiles > before else "disk")
+
+
+def _never_stored(kernel: Kernel, work: Work) -> str | None:
+    """Return why a work's result cannot come into the cache, as far as can be said without compiling it."""
+    if not kernel.cached:
+        return "the kernel is made with jit(cache=False)"
+    if argument := next((field for field, _ in work.facts if field.startswith(ARGUMENT)), None):
+        return f"its compile read the value of {argument}, which only a launch has"
+    return None
+
+
+def _is_stored(kernel: Kernel, work: Work) -> bool:
+    from gridjit.compiler.frontend.numba_types import parse_signature
+
+    store = session().store()
+    job = kernel.job_for(parse_signature(work.signature), kernel.target_for(work.target))
+    record = right_record(job, Key.of(job.fields).digest, Launch(config=work.config), store)
+    return record is not None and store.find(record.artifact) is not None

@@ -1,0 +1,136 @@
+"""`gridjit warm`: what was asked for or recorded is in the cache afterwards, in other processes too."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gridjit.commands import main
+
+FLOATS = "void(float32[::1])"
+
+
+@pytest.fixture
+def warm(kernels: Any, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, Any]]:
+    """Return what runs `gridjit warm ... --json` and gives its status and what it says."""
+
+    def run(*words: str) -> tuple[int, Any]:
+        capsys.readouterr()
+        status = main(["warm", *words, "--json", "--jobs", "2"])
+        return status, json.loads(capsys.readouterr().out)
+
+    return run
+
+
+def test_signatures_and_launches_are_compiled_in_every_combination_and_then_found(
+    warm: Any, kernels: Any, monkeypatch: pytest.MonkeyPatch, restart: Callable[[], None]
+) -> None:
+    words = ["opstats:sized", "--signature", FLOATS, "--signature", "void(int64[::1])"]
+    words += ["--config", "grid=1,block=32", "--config", "grid=1,block=64", "--target", "host"]
+    status, told = warm(*words)
+    assert (status, told["compiled"], told["cached"], told["failed"]) == (0, 4, 0, [])
+    assert warm(*words)[1]["cached"] == 4
+    monkeypatch.setenv("GRIDJIT_ASSERT_NO_COMPILE", "1")
+    restart()
+    for dtype in (np.float32, np.int64):
+        out = np.zeros(1, dtype)
+        kernels.sized[7, 64](out)
+        assert out[0] == 64
+    assert kernels.sized.stats.disk_hits == 2
+
+
+def test_a_module_is_warmed_by_the_signatures_that_its_kernels_declare(warm: Any) -> None:
+    status, told = warm("opstats:declared", "--target", "host")
+    assert (status, told["compiled"] + told["cached"], told["failed"]) == (0, 1, [])
+
+
+def test_what_a_run_recorded_is_built_and_nothing_else(
+    warm: Any, kernels: Any, monkeypatch: pytest.MonkeyPatch, restart: Callable[[], None], tmp_path: Path
+) -> None:
+    record = tmp_path / "needs.jsonl"
+    monkeypatch.setenv("GRIDJIT_RECORD", str(record))
+    restart()
+    for block in (32, 64):
+        kernels.sized[3, block](np.ones(4, np.float32))
+    kernels.scale[1, 32](np.ones(4, np.float32), 2.0)
+    assert len(record.read_text().splitlines()) == 3
+    monkeypatch.delenv("GRIDJIT_RECORD")
+    monkeypatch.setenv("GRIDJIT_CACHE_DIR", str(tmp_path / "elsewhere"))
+    restart()
+    status, told = warm("--from", str(record))
+    assert (status, told["compiled"], told["failed"]) == (0, 3, [])
+    assert len(record.read_text().splitlines()) == 3
+    assert main(["cache", "ls", "--json", "--kernel", "sized"]) == 0
+
+
+def test_failures_are_listed_and_do_not_stop_the_others(warm: Any, tmp_path: Path, kernels: Any) -> None:
+    record = tmp_path / "needs.jsonl"
+    good = _line(kernels)
+    record.write_text(f"{good}not JSON\n\n{good.replace('opstats:sized', 'opstats:gone')}{good}")
+    status, told = warm("--from", str(record), "--target", "host")
+    assert (status, told["compiled"]) == (1, 1)
+    errors = {failure["what"].partition(" ")[0]: failure["error"] for failure in told["failed"]}
+    assert errors.keys() == {f"{record}:2", "opstats:gone"}
+    assert "is no kernel" in errors["opstats:gone"]
+
+
+def test_a_kernel_that_does_not_compile_says_why_to_people(kernels: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["warm", "opstats:sized", "--signature", FLOATS, "--target", "host"]) == 1
+    done = capsys.readouterr()
+    assert "0 compiled, 0 in the cache already, 1 failed" in done.out
+    assert "failed: opstats:sized void(float32[::1]) for host" in done.err
+    assert "needs a launch configuration" in done.err
+
+
+@pytest.mark.cuda_toolkit
+def test_code_is_made_for_gpus_that_are_not_here(warm: Any) -> None:
+    status, told = warm("opstats:scale", "--signature", "void(float32[::1], float32)", "--target", "sm_80,sm_90")
+    assert (status, told["compiled"], told["failed"]) == (0, 2, [])
+
+
+@pytest.mark.usefixtures("kernels")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "give kernels (module:kernel) or --from FILE"),
+        (["opstats:scale", "--from", "x"], "give kernels (module:kernel) or --from FILE"),
+        (["opstats:scale"], "declares no signature"),
+        (["opstats:scale", "--signature", FLOATS, "--target", "gpu"], "--target gpu"),
+        (["opstats:scale", "--signature", FLOATS, "--jobs", "0"], "--jobs 0"),
+        (["opstats:scale", "--signature", FLOATS, "--config", "grid=1"], "blockdim missing"),
+    ],
+)
+def test_what_makes_no_sense_is_wrong_usage(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["warm", *words]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_read_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["warm", "--from", "missing.jsonl"]) == 1
+    assert capsys.readouterr().err == "gridjit: missing.jsonl cannot be read: No such file or directory\n"
+
+
+def test_a_cache_that_is_off_cannot_be_warmed(monkeypatch: pytest.MonkeyPatch, restart: Callable[[], None]) -> None:
+    monkeypatch.setenv("GRIDJIT_CACHE", "0")
+    restart()
+    assert main(["warm", "--from", "missing.jsonl"]) == 2
+
+
+def _line(kernels: Any) -> str:
+    """Return the recorded line of sized for blocks of 32."""
+    from gridjit.compiler.launch_config import LaunchConfig
+    from gridjit.compiler.signature import ArrayType, Signature
+    from gridjit.runtime.record import Need
+
+    return Need(
+        kernel="opstats:sized",
+        signature=Signature(arguments=(ArrayType(dtype="float32", ndim=1),)),
+        config=LaunchConfig.of(1, 32),
+        target="host",
+        facts=(("blockdim.x", 32),),
+    ).to_line()
