@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SUPPORTED := $(PYTHON) -c 'import sys; sys.version_info < (3, 10) and sys.exit("gridjit needs Python 3.10 or newer: make PYTHON=...")'
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format view bench gpu-test dist clean
+.PHONY: help demo test check format view bench bench-host bench-launch-overhead bench-against benchcmp gpu-test dist clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 24
@@ -44,7 +44,24 @@ format: .venv/test  ## apply the formatter
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: .venv/test  ## measure the cache, starting up and the host target
+# The benchmarks of launches need a GPU; TARGET=host measures the host target instead. ARGS goes to the script.
+TARGET ?= cuda
+
+bench: .venv/test  ## measure launches with pytest-benchmark, and keep the run for benchcmp (TARGET=host without a GPU)
+	$(BIN)/python -m pytest tests/benchmarks/bench_launch.py --target $(TARGET) --benchmark-autosave
+
+benchcmp: .venv/test  ## compare the last two runs of bench
+	@set -- $$(ls -t .benchmarks/*/*.json 2>/dev/null | head -n 2); \
+	test $$# = 2 || { echo 'benchcmp compares two runs of make bench; there are not two in .benchmarks' >&2; exit 2; }; \
+	$(BIN)/pytest-benchmark compare "$$2" "$$1" --group-by=fullname --columns=median,iqr,rounds --sort=fullname
+
+bench-launch-overhead: .venv/test  ## measure launches against a bare C loop and peers (ARGS='--repo name=path ...')
+	$(BIN)/python scripts/bench-launch-overhead.py --target $(TARGET) $(ARGS)
+
+bench-against: .venv/test  ## measure launches at two git refs (REFS='main HEAD')
+	$(BIN)/python scripts/bench-against.py $(or $(REFS),HEAD~1 HEAD) --target $(TARGET) $(ARGS)
+
+bench-host: .venv/test  ## measure the cache, starting up and the host target
 	$(BIN)/python scripts/bench-cache.py
 	$(BIN)/python scripts/bench-startup.py
 	$(BIN)/python scripts/bench-host.py
