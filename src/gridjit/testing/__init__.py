@@ -1,0 +1,1 @@
+"""What tests of other packages need to run with gridjit underneath."""

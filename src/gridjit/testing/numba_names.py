@@ -1,0 +1,91 @@
+"""Puts gridjit's functions under numba.cuda's names, in this process, for programs that import them from there."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from types import ModuleType
+from typing import Any
+
+import gridjit.cuda
+import gridjit.launchconfig
+from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.runtime.session import session
+
+# Names of numba.cuda that become gridjit's; its contexts and devices stay its own, as tests look into them.
+NAMES = (
+    "In",
+    "InOut",
+    "Out",
+    "as_cuda_array",
+    "default_stream",
+    "device_array",
+    "device_array_like",
+    "event",
+    "event_elapsed_time",
+    "external_stream",
+    "is_available",
+    "is_cuda_array",
+    "mapped_array",
+    "per_thread_default_stream",
+    "pinned",
+    "pinned_array",
+    "stream",
+    "synchronize",
+    "to_device",
+)
+# Modules whose own kernels and arrays stay numba-cuda's: they reach into its dispatchers.
+_LEFT_ALONE = ("numba.cuda.vectorizers", "numba.cuda.deviceufunc")
+
+
+@functools.cache
+def install() -> None:
+    """Replace the names; once per process, before anything imports them from numba.cuda."""
+    cuda = numba_cuda()
+    api, decorators, launchconfig = (
+        importlib.import_module(f"numba.cuda.{name}") for name in ("api", "decorators", "launchconfig")
+    )
+    _leave_alone(cuda)
+    jit = _jit(decorators.jit)
+    for module in (cuda, decorators):
+        module.jit = jit  # type: ignore[attr-defined]  # a module's name
+    for name in NAMES:
+        for module in (cuda, api):
+            if hasattr(module, name):
+                setattr(module, name, getattr(gridjit.cuda, name))
+    for name in gridjit.launchconfig.__all__:
+        setattr(launchconfig, name, getattr(gridjit.launchconfig, name))
+    if session().device(None).target.kind == "host":
+        _answer_capability()
+
+
+def _jit(numba_jit: Any) -> Any:
+    """Return gridjit's jit, but numba-cuda's own for device functions: tests look into their dispatchers."""
+
+    @functools.wraps(gridjit.cuda.jit)
+    def jit(func_or_sig: Any = None, device: bool = False, **options: Any) -> Any:
+        if device:
+            return numba_jit(func_or_sig, device=True, **options)
+        return gridjit.cuda.jit(func_or_sig, **options)
+
+    return jit
+
+
+def _leave_alone(cuda: ModuleType) -> None:
+    """Give modules that need it a numba.cuda of their own, as it was."""
+    from numba.cuda import types
+    from numba.cuda.descriptor import cuda_target
+
+    original = ModuleType(cuda.__name__, cuda.__doc__)
+    original.__dict__.update(cuda.__dict__)
+    cuda_target.typing_context.insert_global(original, types.Module(cuda))
+    for name in _LEFT_ALONE:
+        module: Any = importlib.import_module(name)
+        if getattr(module, "cuda", None) is cuda:
+            module.cuda = original
+
+
+def _answer_capability() -> None:
+    """Have tests that ask for a compute capability run on the host, which takes sm_90's view of the language."""
+    testing: Any = importlib.import_module("numba.cuda.testing")
+    testing.cc_X_or_above = lambda major, minor: (major, minor) <= (9, 0)

@@ -1,0 +1,46 @@
+"""A pytest plugin that runs numba-cuda's own tests on gridjit: `pytest -p gridjit.testing.numba_suite --pyargs ...`.
+
+The names that numba-cuda's tests use (jit, arrays, streams, launch configurations) are gridjit's before the first test
+module is imported. On a machine without a GPU, GRIDJIT_TARGET=host runs their kernels on the host.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+
+import pytest
+
+from gridjit.testing import numba_names
+
+_CACHE = pytest.StashKey["tempfile.TemporaryDirectory[str]"]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Define the option that numba-cuda's test classes read; its wheel comes without the file that does."""
+    parser.addoption(
+        "--dump-failed-filechecks",
+        action="store_true",
+        default=False,
+        help="write the IR of failed FileCheck assertions to a folder",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give this run a cache of its own, if none was chosen, and put gridjit's names where the tests look."""
+    if "GRIDJIT_CACHE_DIR" not in os.environ:
+        config.stash[_CACHE] = folder = tempfile.TemporaryDirectory(prefix="gridjit-numba-suite-")
+        os.environ["GRIDJIT_CACHE_DIR"] = folder.name
+    numba_names.install()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove the run's own cache."""
+    if (folder := config.stash.get(_CACHE, None)) is not None:
+        folder.cleanup()
+
+
+@pytest.fixture
+def initialize_from_pytest_config(request: pytest.FixtureRequest) -> None:
+    """Tell the test class what the option says."""
+    request.cls._dump_failed_filechecks = request.config.getoption("dump_failed_filechecks")
