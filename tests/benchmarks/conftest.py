@@ -17,15 +17,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--target", choices=("cuda", "host"), default="cuda", help="where the benchmarks launch")
 
 
-def pytest_sessionstart(session: pytest.Session) -> None:
-    """End the run with exit status 2 where there is no GPU and the host target was not asked for."""
-    if session.config.getoption("--target") == "cuda" and (reason := device.why_no_gpu()):
+@pytest.fixture(scope="session")
+def chosen_target(request: pytest.FixtureRequest) -> str:
+    """Return where to launch; without a GPU the run ends with exit status 2, unless the host target was asked for."""
+    chosen: str = request.config.getoption("--target")
+    if chosen == "cuda" and (reason := device.why_no_gpu()):
         pytest.exit(f"{reason}, and these are benchmarks of a GPU's launches; --target host runs them on the host", 2)
+    return chosen
 
 
 @pytest.fixture
-def target(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+def target(chosen_target: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """Return where to launch; gridjit launches there by itself."""
-    chosen: str = request.config.getoption("--target")
-    monkeypatch.setenv("GRIDJIT_TARGET", chosen)
-    return chosen
+    monkeypatch.setenv("GRIDJIT_TARGET", chosen_target)
+    return chosen_target
