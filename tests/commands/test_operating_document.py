@@ -1,0 +1,43 @@
+"""docs/operating.md: its commands run, one after the other, and print what it says they print."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "operating.md"
+_FILE = re.compile(r"^<!-- file (?P<name>\S+) -->\n```python\n(?P<text>.*?)^```", re.M | re.S)
+_CONSOLE = re.compile(r"^```console\n(?P<text>.*?)^```", re.M | re.S)
+
+
+def commands(text: str) -> list[tuple[str, str]]:
+    """Return (command, what it prints) of every console block, in order."""
+    blocks = "".join(found["text"] for found in _CONSOLE.finditer(text))
+    parts = re.split(r"^\$ ", blocks, flags=re.M)[1:]
+    return [(part.partition("\n")[0], part.partition("\n")[2]) for part in parts]
+
+
+def test_the_commands_of_the_document_run_and_print_what_it_says(tmp_path: Path) -> None:
+    text = DOCUMENT.read_text()
+    for found in _FILE.finditer(text):
+        (tmp_path / found["name"]).write_text(found["text"])
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("GRIDJIT_")}
+    environ |= {
+        "PATH": f"{Path(sys.executable).parent}:{environ['PATH']}",
+        "GRIDJIT_CACHE_DIR": str(tmp_path / "cache"),
+        "GRIDJIT_TARGET": "host",
+        "PYTHONDONTWRITEBYTECODE": "1",  # edits within a second are not seen otherwise
+    }
+    run = commands(text)
+    assert len(run) > 15
+    for command, expected in run:
+        done = subprocess.run(command, shell=True, cwd=tmp_path, env=environ, capture_output=True, text=True)
+        assert done.returncode == (1 if "compiles: " in expected else 0), f"$ {command}\n{done.stdout}{done.stderr}"
+        same = doctest.OutputChecker().check_output(
+            expected, done.stdout, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+        )
+        assert same, f"$ {command}\n{done.stdout}{done.stderr}"
