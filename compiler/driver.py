@@ -9,7 +9,7 @@ from typing import cast
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.dependencies import dependency_of
 from gridjit.compiler.errors import CompileError
-from gridjit.compiler.job import CompileJob, rewrite_fields
+from gridjit.compiler.job import CompileJob, make_job
 from gridjit.compiler.targets.base import CodeGenerator
 from gridjit.compiler.view import ConfigView
 
@@ -48,7 +48,7 @@ def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
             "shared_memory_carveout": job.options.shared_memory_carveout,
         },
         assembly=code.assembly,
-        private=(*job.private, *view.reasons_to_keep_private, *_late_rewrites(job)),
+        private=(*job.private, *view.reasons_to_keep_private, *_overtaken(job)),
     )
 
 
@@ -58,7 +58,8 @@ def _generator(kind: str) -> CodeGenerator:
     return cast(CodeGenerator, importlib.import_module(_GENERATORS[kind]))
 
 
-def _late_rewrites(job: CompileJob) -> tuple[str, ...]:
-    """Return why the job's key is out of date, if an extension registered a rewrite after it was made."""
-    late = set(rewrite_fields()) - set(job.rewrites)
-    return tuple(f"{label} was registered while the kernel was compiled" for label, _ in sorted(late))
+def _overtaken(job: CompileJob) -> tuple[str, ...]:
+    """Return what changed since the job was made: the compile may have seen the new, its key says the old."""
+    now = make_job(job.function, job.signature, job.options, job.target, job.marks)
+    changed = sorted({label for label, _ in set(now.fields) ^ set(job.fields)})
+    return tuple(f"{label} changed while the kernel was compiled" for label in changed)

@@ -6,6 +6,7 @@ A stored artifact is right for a launch exactly if every fact of its footprint e
 from __future__ import annotations
 
 import dataclasses
+import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -32,6 +33,10 @@ FIELDS: Mapping[str, Callable[[LaunchConfig], FactValue]] = {
 PRESENCE = "launch"
 # "argument 3" is the value of a number passed to the launch.
 ARGUMENT = "argument "
+# "arguments" says whether there were any: a compile ahead of a launch that asked is no answer for a launch.
+HAS_ARGUMENTS = "arguments"
+# Facts that tell a launch from a compile ahead of one, and not one launch from another.
+CIRCUMSTANCES = (PRESENCE, HAS_ARGUMENTS)
 # What a mark that names no field stands for when nothing was read.
 MARKABLE = ("griddim", "blockdim", "sharedmem", "cluster", "cooperative")
 
@@ -49,9 +54,13 @@ class Fact:
         """Whether it is the value of a launch argument, which each launch has anew."""
         return self.field.startswith(ARGUMENT)
 
-    def holds(self, config: LaunchConfig | None, args: Sequence[Any] = ()) -> bool:
+    @property
+    def _unrepeatable(self) -> bool:
+        return self.about_argument and self.value is None
+
+    def holds(self, config: LaunchConfig | None, args: Sequence[Any] | None = None) -> bool:
         """Return whether a launch of config (None: no launch) with args has this fact."""
-        return current_value(self.field, config, args) == self.value
+        return self.value == current_value(self.field, config, args) and not self._unrepeatable
 
     def __str__(self) -> str:
         place = f", read at {self.where}" if self.where else ""
@@ -99,30 +108,51 @@ class Footprint:
     @property
     def sensitive(self) -> bool:
         """Whether another launch configuration may need another artifact."""
-        return any(fact.field != PRESENCE for fact in self.facts)
+        return any(fact.field not in CIRCUMSTANCES for fact in self.facts)
 
-    def matches(self, config: LaunchConfig | None, args: Sequence[Any] = ()) -> bool:
+    def matches(self, config: LaunchConfig | None, args: Sequence[Any] | None = None) -> bool:
         """Return whether every fact equals the launch's own."""
         return self.first_difference(config, args) is None
 
-    def first_difference(self, config: LaunchConfig | None, args: Sequence[Any] = ()) -> Fact | None:
+    def first_difference(self, config: LaunchConfig | None, args: Sequence[Any] | None = None) -> Fact | None:
         """Return the first fact that the launch does not share, or None."""
         return next((fact for fact in self.facts if not fact.holds(config, args)), None)
 
     def __str__(self) -> str:
-        return ", ".join(f"{f.field} = {fact_text(f.value)}" for f in self.facts if f.field != PRESENCE) or "nothing"
+        return (
+            ", ".join(f"{f.field} = {fact_text(f.value)}" for f in self.facts if f.field not in CIRCUMSTANCES)
+            or "nothing"
+        )
 
 
-def current_value(name: str, config: LaunchConfig | None, args: Sequence[Any] = ()) -> FactValue:
+def current_value(name: str, config: LaunchConfig | None, args: Sequence[Any] | None = None) -> FactValue:
     """Return the value of a field in a launch; a field this version does not know has none, so it never matches."""
     if name == PRESENCE:
         return config is not None
+    if name == HAS_ARGUMENTS:
+        return args is not None
     if name.startswith(ARGUMENT):
-        index = int(name[len(ARGUMENT) :])
-        return repr(args[index]) if index < len(args) else None
+        return _argument_value(name, args or ())
     if config is None or name not in FIELDS:
         return None
     return FIELDS[name](config)
+
+
+def is_number(argument: Any) -> bool:
+    """Return whether an argument is passed by value: a Python number, or a NumPy scalar."""
+    return isinstance(argument, numbers.Number) or type(argument).__name__ in ("bool_", "bool")
+
+
+def _argument_value(name: str, args: Sequence[Any]) -> FactValue:
+    """Return what a launch's argument has for a fact such as "argument 3", "argument 3 shape"; None never matches."""
+    index, _, part = name[len(ARGUMENT) :].partition(" ")
+    if int(index) >= len(args):
+        return None
+    argument = args[int(index)]
+    if part:
+        value = getattr(argument, part, None)
+        return tuple(value) if part in ("shape", "strides") and value is not None else None
+    return f"{type(argument).__name__} {argument!r}" if is_number(argument) else None
 
 
 def fact_text(value: FactValue) -> str:

@@ -11,9 +11,10 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from gridjit.compiler.arguments_view import ArgumentsView
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.footprint import (
-    ARGUMENT,
+    HAS_ARGUMENTS,
     MARKABLE,
     PRESENCE,
     Effects,
@@ -38,11 +39,11 @@ class ConfigView:
     Appending to pre_launch_callbacks registers hooks called with (kernel, config) before each launch.
     """
 
-    def __init__(self, config: LaunchConfig | None, args: Sequence[Any] = (), dispatcher: Any = None) -> None:
+    def __init__(self, config: LaunchConfig | None, args: Sequence[Any] | None = None, dispatcher: Any = None) -> None:
         self.config = config
         self.dispatcher = dispatcher
         self.pre_launch_callbacks: list[Callable[..., Any]] = []
-        self.private: list[str] = []
+        self._private: list[str] = []
         self._arguments = args
         self._facts: dict[str, Fact] = {}
         self._required_sharedmem = 0
@@ -80,20 +81,20 @@ class ConfigView:
         return self._launch("cooperative").cooperative
 
     @property
-    def args(self) -> tuple[Any, ...]:
-        """The launch's arguments. Numbers count by value, arrays by type; others keep the code out of the cache."""
-        for index, argument in enumerate(self._arguments):
-            if isinstance(argument, bool | int | float):
-                self.read(f"{ARGUMENT}{index}")
-            elif not hasattr(argument, "shape"):
-                self.private.append(f"the compilation read argument {index}, a {type(argument).__name__}")
-        return tuple(self._arguments)
+    def args(self) -> ArgumentsView | None:
+        """The launch's arguments, or None where there is no launch; see ArgumentsView for what counts when read."""
+        return None if not self.read(HAS_ARGUMENTS) or self._arguments is None else ArgumentsView(self, self._arguments)
 
     def read(self, name: str, where: str = "") -> FactValue:
         """Record that a field was read, at where (by default the calling code), and return its value."""
         found = current_value(name, self.config, self._arguments)
         self._facts.setdefault(name, Fact(field=name, value=found, where=where or _reader()))
         return found
+
+    def keep_private(self, reason: str) -> None:
+        """Keep the result in this process's memory, for a reason that explain() shows."""
+        if reason not in self._private:
+            self._private.append(reason)
 
     def mark_kernel_as_launch_config_sensitive(self, *names: str) -> None:
         """Make the kernel depend on the named fields; with none, on those read so far, or on all if none was."""
@@ -128,7 +129,7 @@ class ConfigView:
     def reasons_to_keep_private(self) -> tuple[str, ...]:
         """Why the result must stay in this process's memory; empty if it may be stored."""
         unnamed = (hook for hook in self.pre_launch_callbacks if importable_hook(hook) is None)
-        return (*self.private, *(f"the pre-launch hook {hook!r} cannot be imported by name" for hook in unnamed))
+        return (*self._private, *(f"the pre-launch hook {hook!r} cannot be imported by name" for hook in unnamed))
 
     def _launch(self, name: str) -> LaunchConfig:
         if self.config is None:

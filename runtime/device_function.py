@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gridjit.compiler.errors import ConfigError
@@ -11,13 +11,18 @@ from gridjit.compiler.options import Options
 
 
 class DeviceFunction:
-    """A function for kernels to call. It is compiled as part of each kernel that uses it."""
+    """A function for kernels to call. It is compiled as part of each kernel that uses it.
 
-    def __init__(self, function: Callable[..., Any], options: Options) -> None:
+    signatures: if any are given, calls are converted to one of them, and it returns what they say.
+    """
+
+    def __init__(self, function: Callable[..., Any], options: Options, signatures: Sequence[Any] = ()) -> None:
         functools.update_wrapper(self, function)
         self.py_func = function
         self.options = options
-        self.targetoptions = options.changed()
+        self.signatures = tuple(signatures)
+        # Part of the key of every kernel that calls it.
+        self.targetoptions = {**options.changed(), "signatures": tuple(map(str, signatures))}
 
     def __call__(self, *args: Any) -> Any:
         """Say where it can be called: in kernels."""
@@ -27,7 +32,7 @@ class DeviceFunction:
     def _dispatcher(self) -> Any:
         from gridjit.compiler.frontend.vocabulary import device_dispatcher
 
-        return device_dispatcher(self.py_func, self.options)
+        return device_dispatcher(self.py_func, self.options, self.signatures)
 
     @property
     def _numba_type_(self) -> Any:

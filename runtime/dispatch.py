@@ -20,6 +20,7 @@ from gridjit.runtime.args.declared import Converter, converter, resolve
 from gridjit.runtime.args.transfer import Transfer
 from gridjit.runtime.devices.base import LoadedKernel
 from gridjit.runtime.launch_table import space_of, table_of
+from gridjit.runtime.extensions import prepared
 from gridjit.runtime.native.function import KEYWORDS_GIVEN, MAX_TABLES, NativeFunction, native_function
 from gridjit.runtime.session import session
 from gridjit.runtime.specializations import Hook
@@ -176,6 +177,9 @@ class ReadyTables:
 def launch(launcher: Launcher, args: tuple[Any, ...], configured: ConfiguredKernel | None = None) -> None:
     """Launch from Python. configured: the object that was called, if it has callbacks of its own."""
     kernel = launcher.kernel
+    after: Sequence[Callable[[], Any]] = ()
+    if kernel.extensions:
+        args, after = prepared(kernel.extensions, args, launcher.stream)
     handlers = _handlers(kernel, args)
     kinds = _kinds(kernel, handlers, args)
     ready = launcher.ready.by_kinds.get(kinds) or prepare(launcher, args, handlers, kinds)
@@ -186,6 +190,8 @@ def launch(launcher: Launcher, args: tuple[Any, ...], configured: ConfiguredKern
     parameters = _parameters(kernel, ready, handlers, args, transfer)
     ready.loaded.launch(launcher.config, launcher.stream, ready.sharedmem, ready.pack(*parameters))
     transfer.finish()
+    for call in after:
+        call()
     if ready.launchable and kinds in launcher.ready.by_kinds:
         launcher.learn(ready, kinds, args)
 
@@ -193,6 +199,7 @@ def launch(launcher: Launcher, args: tuple[Any, ...], configured: ConfiguredKern
 def prepare(launcher: Launcher, args: tuple[Any, ...], handlers: Sequence[ArgumentHandler], kinds: Kinds) -> Ready:
     """Return what a launch with args needs, finding or making its specialization first."""
     kernel = launcher.kernel
+    generation = kernel.generation
     given = signature_of(kernel, args)
     signature = _declared(kernel, given)
     found, loaded = kernel.specialization_for(signature, launcher.config, args)
@@ -205,9 +212,9 @@ def prepare(launcher: Launcher, args: tuple[Any, ...], handlers: Sequence[Argume
         pack=struct.Struct(found.artifact.parameters).pack,
         sharedmem=max(launcher.config.sharedmem, found.artifact.effects.sharedmem),
         hooks=found.hooks,
-        launchable=hasattr(type(loaded), "address") and not found.hooks,
+        launchable=hasattr(type(loaded), "address") and not found.hooks and not kernel.extensions,
     )
-    if not any(fact.about_argument for fact in found.footprint.facts):
+    if generation == kernel.generation and not any(fact.about_argument for fact in found.footprint.facts):
         launcher.ready.by_kinds[kinds] = ready
     return ready
 
@@ -261,11 +268,10 @@ def _named(kernel: Kernel, name: str, function: Callable[..., Any], *given: Any)
 
 
 def _declared(kernel: Kernel, given: Signature) -> Signature:
-    declared: Sequence[Signature] = getattr(kernel, "declared", ())
-    if not declared:
+    if not kernel.declared:
         return given
     try:
-        return resolve(given, declared, kernel.parameter_names)
+        return resolve(given, kernel.declared, kernel.parameter_names)
     except ArgumentError as error:
         raise ArgumentError(f"{kernel.name}: {error}") from None
 

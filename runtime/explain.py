@@ -31,7 +31,7 @@ def reason(
     job: CompileJob,
     key: str,
     config: LaunchConfig | None,
-    args: Sequence[Any] = (),
+    args: Sequence[Any] | None = None,
 ) -> str:
     """Return why nothing in memory or in store serves a launch of job: the first thing that differs, both values."""
     return (
@@ -93,7 +93,7 @@ def broken_dependency(record: Record) -> str | None:
     return next((fact.label for fact in record.dependencies if not dependency_holds(str(fact.value))), None)
 
 
-def _fact_reason(records: Sequence[Record], config: LaunchConfig | None, args: Sequence[Any]) -> str | None:
+def _fact_reason(records: Sequence[Record], config: LaunchConfig | None, args: Sequence[Any] | None) -> str | None:
     """Return which fact of the nearest compile of this very job the launch does not share."""
     nearest: tuple[int, str] | None = None
     for record in reversed(records):
@@ -111,7 +111,7 @@ def _fact_reason(records: Sequence[Record], config: LaunchConfig | None, args: S
 
 
 def _known_reason(
-    known: Specializations, job: CompileJob, config: LaunchConfig | None, args: Sequence[Any]
+    known: Specializations, job: CompileJob, config: LaunchConfig | None, args: Sequence[Any] | None
 ) -> str | None:
     fact = known.nearest_difference(job.signature, job.target, config, args)
     return None if fact is None else _fact_text(fact, config, args)
@@ -132,7 +132,7 @@ def _signature_reason(known: Specializations, job: CompileJob) -> str | None:
     return f"signature {seen[-1].signature} -> {job.signature}"
 
 
-def _fact_text(fact: Fact, config: LaunchConfig | None, args: Sequence[Any]) -> str:
+def _fact_text(fact: Fact, config: LaunchConfig | None, args: Sequence[Any] | None) -> str:
     place = f", read at {fact.where}" if fact.where else ""
     if fact.field == PRESENCE:
         before, now = ("within a launch", "without one") if fact.value else ("without a launch", "within one")

@@ -21,7 +21,7 @@ def _function(hook: Hook) -> Callable[..., Any] | None:
         value: Any = importlib.import_module(hook.module)
         for name in hook.qualname.split("."):
             value = getattr(value, name)
-    except (ImportError, AttributeError):
+    except Exception:  # a module may fail in any way while it is imported
         return None
     if not callable(value):
         return None

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.options import Options
 from gridjit.compiler.signature import Signature
 from gridjit.runtime import explain
-from gridjit.runtime.devices.base import KernelAttributes
-from gridjit.runtime.session import session
+from gridjit.runtime.by_signature import BySignature, as_signature
+from gridjit.runtime.overload import Overload
 from gridjit.runtime.specializations import Specialization, Specializations
 from gridjit.runtime.statistics import Statistics
 
+if TYPE_CHECKING:
+    from gridjit.runtime.kernel import Kernel
+
 
 class Inspection:
-    """What can be asked of a kernel. Where a signature may be given, None asks for all, by signature."""
+    """What can be asked of a kernel. Where a signature may be given, None asks for all, by signature.
+
+    Of a kernel for one signature only (`specialized`), None asks for that one where a number is the answer.
+    """
 
     py_func: Callable[..., Any]
+    options: Options
     stats: Statistics
+    specialized: bool = False
     _known: Specializations
 
     @property
@@ -27,14 +37,19 @@ class Inspection:
         return self.py_func.__qualname__
 
     @property
+    def targetoptions(self) -> dict[str, Any]:
+        """The options that differ from their defaults."""
+        return self.options.changed()
+
+    @property
     def specializations(self) -> tuple[Specialization, ...]:
         """The specializations in use in this process, oldest first within a signature."""
         return self._known.all()
 
     @property
-    def overloads(self) -> dict[Signature, Specialization]:
-        """The newest specialization of each signature."""
-        return {found.signature: found for found in self._known.all()}
+    def overloads(self: Kernel) -> BySignature[Overload]:  # type: ignore[misc]  # the class this is a part of
+        """The newest specialization of each signature, with numba-cuda's names; by Signature or by numba's types."""
+        return BySignature({found.signature: Overload(self, found) for found in self._known.all()})
 
     @property
     def signatures(self) -> list[Signature]:
@@ -45,9 +60,26 @@ class Inspection:
         """Return, in words, what was compiled, why, and on what each specialization depends."""
         return explain.story(f"{self.py_func.__module__}.{self.name}", self.stats, self._known.all())
 
+    def inspect_llvm(self, signature: Any = None) -> Any:
+        """Return the LLVM IR of the kernel and of what it calls, made again from its source."""
+        return self._by_signature(signature, Overload.inspect_llvm)
+
     def inspect_asm(self, signature: Any = None) -> Any:
         """Return the assembly text: PTX, or the host's."""
-        return self._by_signature(signature, lambda found: found.artifact.assembly)
+        return self._by_signature(signature, Overload.inspect_asm)
+
+    def inspect_sass(self, signature: Any = None) -> Any:
+        """Return the GPU's machine code as text; needs nvdisasm."""
+        return self._by_signature(signature, Overload.inspect_sass)
+
+    def inspect_sass_cfg(self, signature: Any = None) -> Any:
+        """Return the control-flow graph of the machine code, in DOT; needs nvdisasm."""
+        return self._by_signature(signature, Overload.inspect_sass_cfg)
+
+    def inspect_types(self, file: TextIO | None = None) -> None:
+        """Write the source with numba's IR and inferred types to file (default: standard output)."""
+        for overload in self.overloads.values():
+            overload.inspect_types(file or sys.stdout)
 
     def get_metadata(self, signature: Any = None) -> Any:
         """Return the compile's metadata: whether it is launch-config sensitive, how long it took."""
@@ -55,35 +87,34 @@ class Inspection:
 
     def get_regs_per_thread(self, signature: Any = None) -> Any:
         """Return the registers that a thread uses."""
-        return self._by_signature(signature, lambda found: self._attributes(found).registers)
+        return self._number(signature, lambda found: found.regs_per_thread)
 
     def get_shared_mem_per_block(self, signature: Any = None) -> Any:
         """Return the static shared memory of a block, in bytes."""
-        return self._by_signature(signature, lambda found: self._attributes(found).shared_bytes)
+        return self._number(signature, lambda found: found.shared_mem_per_block)
 
     def get_local_mem_per_thread(self, signature: Any = None) -> Any:
         """Return the local memory of a thread, in bytes."""
-        return self._by_signature(signature, lambda found: self._attributes(found).local_bytes)
+        return self._number(signature, lambda found: found.local_mem_per_thread)
 
     def get_const_mem_size(self, signature: Any = None) -> Any:
         """Return the constant memory of the kernel, in bytes."""
-        return self._by_signature(signature, lambda found: self._attributes(found).constant_bytes)
+        return self._number(signature, lambda found: found.const_mem_size)
 
     def get_max_threads_per_block(self, signature: Any = None) -> Any:
         """Return how many threads a block of the kernel may have."""
-        return self._by_signature(signature, lambda found: self._attributes(found).max_threads)
+        return self._number(signature, lambda found: found.max_threads_per_block)
 
-    def _attributes(self, found: Specialization) -> KernelAttributes:
-        return session().device_for(found.target).load(found.artifact).attributes()
+    def _number(self, signature: Any, value: Callable[[Overload], int]) -> Any:
+        found = self._by_signature(signature, value)
+        return next(iter(found.values())) if signature is None and self.specialized and found else found
 
-    def _by_signature(self, signature: Any, value: Callable[[Specialization], Any]) -> Any:
+    def _by_signature(self, signature: Any, value: Callable[[Overload], Any]) -> Any:
+        overloads = self.overloads  # type: ignore[misc]  # the class this is a part of
         if signature is None:
-            return {wanted: value(found) for wanted, found in self.overloads.items()}
-        if not isinstance(signature, Signature):
-            from gridjit.compiler.frontend.numba_types import parse_signature
-
-            signature = parse_signature(signature)
-        if signature not in self.overloads:
+            return BySignature({wanted: value(found) for wanted, found in overloads.items()})
+        wanted = as_signature(signature)
+        if wanted is None or wanted not in overloads:
             known = ", ".join(map(str, self.signatures)) or "none yet"
-            raise ConfigError(f"{self.name} is not compiled for {signature}; it is for: {known}")
-        return value(self.overloads[signature])
+            raise ConfigError(f"{self.name} is not compiled for {wanted or signature}; it is for: {known}")
+        return value(overloads[wanted])

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
+import os
+import pickle
+import sys
 import threading
 import warnings
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import Any, SupportsIndex
 
@@ -21,9 +26,10 @@ from gridjit.compiler.targets.base import Target
 from gridjit.compiler.view import ConfigView
 from gridjit.runtime import explain
 from gridjit.runtime.capture import note_compile
-from gridjit.runtime.configured import ConfiguredKernel
+from gridjit.runtime.configured import ConfiguredKernel, Indexings
+from gridjit.runtime.device_function import DeviceFunction
 from gridjit.runtime.devices.base import LoadedKernel
-from gridjit.runtime.dispatch import ReadyTables
+from gridjit.runtime.dispatch import ReadyTables, signature_of
 from gridjit.runtime.forall import ForAll
 from gridjit.runtime.inspection import Inspection
 from gridjit.runtime.record import Need
@@ -54,6 +60,8 @@ class Kernel(Inspection):
         target: str | None = None,
         cache: bool = True,
         max_specializations: int = DEFAULT_LIMIT,
+        hold_gil: bool = False,
+        extensions: Sequence[Any] = (),
     ) -> None:
         functools.update_wrapper(self, function)
         self.py_func = function
@@ -61,6 +69,12 @@ class Kernel(Inspection):
         self.stats = Statistics()
         self.marks: tuple[str, ...] = ()
         self.parameter_names = _parameter_names(function)
+        self.extensions = extensions
+        self._specialized_kernels: dict[Signature, Kernel] = {}
+        self.declared: tuple[Signature, ...] = ()
+        self.hold_gil = hold_gil
+        # Raised when what is known is forgotten: a launch that began before must not bring it back.
+        self.generation = 0
         self._target = target
         self._cache = cache
         self._known = Specializations(max_specializations)
@@ -68,14 +82,20 @@ class Kernel(Inspection):
         self._loaded: dict[Specialization, LoadedKernel] = {}
         self._loading = threading.Lock()
         self._ready = ReadyTables()
+        self._indexings = Indexings()
+        _kernels.add(self)
 
     # -- launching ---------------------------------------------------------------------------------------------------
 
     def __getitem__(self, launch: Any) -> ConfiguredKernel:
         """Return the kernel configured by [griddim, blockdim(, stream(, sharedmem))]."""
+        if (found := self._indexings.find(launch)) is not None:
+            return found
         if not isinstance(launch, tuple) or not 2 <= len(launch) <= 4:
             raise ConfigError(f"{self.name}[{launch!r}]: give [griddim, blockdim], then stream and sharedmem if needed")
-        return self.configure(*launch)
+        made = self.configure(*launch)
+        self._indexings.remember(launch, made)
+        return made
 
     def configure(
         self,
@@ -108,6 +128,26 @@ class Kernel(Inspection):
     def _configured(self, config: LaunchConfig, stream: Any) -> ConfiguredKernel:
         return ConfiguredKernel(self, config, stream, self._ready.of(config))
 
+    def specialize(self, *args: Any) -> Kernel:
+        """Return a kernel for arguments of the types of args only, compiled already if it reads no configuration."""
+        if self.specialized:
+            raise ConfigError(f"{self.name} is specialized already, for {self.declared[0]}")
+        signature = signature_of(self, args)
+        if (found := self._specialized_kernels.get(signature)) is None:
+            made = Kernel(
+                self.py_func,
+                self.options,
+                target=self._target,
+                cache=self._cache,
+                max_specializations=self._known.limit,
+                hold_gil=self.hold_gil,
+                extensions=self.extensions,
+            )
+            made.declare(signature)
+            made.specialized = True
+            found = self._specialized_kernels.setdefault(signature, made)
+        return found
+
     # -- compiling ---------------------------------------------------------------------------------------------------
 
     def specialization_for(
@@ -135,7 +175,15 @@ class Kernel(Inspection):
 
         here = session()
         wanted = config if config is None or isinstance(config, LaunchConfig) else LaunchConfig.of(*config)
-        return self._specialized(here, parse_signature(signature), self.target_for(target), wanted, ()).artifact
+        return self._specialized(here, parse_signature(signature), self.target_for(target), wanted, None).artifact
+
+    def declare(self, signature: Any) -> None:
+        """Compile for a signature now, and convert the arguments of launches to it or to another declared one."""
+        from gridjit.compiler.frontend.numba_types import parse_signature
+
+        wanted = parse_signature(signature)
+        self.compile(wanted)
+        self.declared = (*self.declared, wanted)
 
     @property
     def cached(self) -> bool:
@@ -152,15 +200,26 @@ class Kernel(Inspection):
 
     def recompile(self) -> None:
         """Compile every specialization again, with globals and callees as they are now."""
+        for old in self._forget():
+            if not any(fact.about_argument for fact in old.footprint.facts):
+                self._specialized(session(), old.signature, old.target, old.config, None)
+
+    def _forget(self) -> tuple[Specialization, ...]:
+        self.generation += 1
         forgotten = self._known.clear()
         self._ready.clear()
+        self._indexings.clear()
         with self._loading:
             self._loaded.clear()
-        for old in forgotten:
-            self._specialized(session(), old.signature, old.target, old.config, ())
+        return forgotten
 
     def _specialized(
-        self, here: Session, signature: Signature, target: Target, config: LaunchConfig | None, args: tuple[Any, ...]
+        self,
+        here: Session,
+        signature: Signature,
+        target: Target,
+        config: LaunchConfig | None,
+        args: tuple[Any, ...] | None,
     ) -> Specialization:
         def in_memory() -> Specialization | None:
             return self._known.match(signature, target, config, args)
@@ -168,11 +227,12 @@ class Kernel(Inspection):
         if (found := in_memory()) is not None:
             return found
         job = self.job_for(signature, target)
+        generation = self.generation
         cold = Cold(
             store=here.store(self._cache),
             locks=here.locks(self._cache),
             in_memory=in_memory,
-            add=self._add,
+            add=lambda found: self._add(found, generation),
             why=lambda job, key: explain.reason(self._known, here.store(self._cache), job, key, config, args),
             compile=lambda job, view, why: self._compile(here, job, view, why),
         )
@@ -191,11 +251,13 @@ class Kernel(Inspection):
         self.stats.count("compiles")
         return artifact
 
-    def _add(self, found: Specialization) -> Specialization:
+    def _add(self, found: Specialization, generation: int) -> Specialization:
         if found.origin == "disk":
             self.stats.count("disk_hits")
         elif found.origin == "compiled":
             self.stats.count("disk_misses")
+        if generation != self.generation:
+            return found
         letting = self._known.add(found)
         here = session()
         here.report(f"{found.origin} {self.name}{found} in {found.milliseconds} ms: {found.reason}")
@@ -242,24 +304,59 @@ class Kernel(Inspection):
         if unknown := set(fields) - set(MARKABLE):
             raise ConfigError(f"mark {sorted(unknown)}: fields are {', '.join(MARKABLE)}")
         self.marks = tuple(sorted({*self.marks, *(fields or MARKABLE)}))
-        self._known.clear()
-        self._ready.clear()
+        self._forget()
 
     @property
     def func_code(self) -> CodeType:
         """The Python function's code object."""
         return self.py_func.__code__
 
+    @functools.cached_property
+    def _device_function(self) -> DeviceFunction:
+        return DeviceFunction(self.py_func, self.options)
+
     @property
     def _numba_type_(self) -> Any:
-        raise ConfigError(f"{self.name} is a kernel; decorate functions that kernels call with jit(device=True)")
+        """What it is to kernels that call it: a function, compiled as part of them."""
+        return self._device_function._numba_type_
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[str, str]]:
+        """Pickle by module and name; raises PicklingError if it is not found there."""
+        name = self.name
+        if "<locals>" in name or _named(self.py_func.__module__, name) is not self:
+            raise pickle.PicklingError(f"{self!r} cannot be pickled: it is not what its module has under that name")
+        return _named, (self.py_func.__module__, name)
 
     def __repr__(self) -> str:
         return f"<gridjit kernel {self.py_func.__module__}.{self.name}>"
 
 
+def _named(module: str, qualname: str) -> Any:
+    """Return what a module has under a name, None if nothing."""
+    return functools.reduce(lambda owner, name: getattr(owner, name, None), qualname.split("."), _module(module))
+
+
+def _module(name: str) -> Any:
+    return sys.modules.get(name) or importlib.import_module(name)
+
+
 def _parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
-    parameters = inspect.signature(function).parameters.values()
+    parameters = inspect.signature(function, follow_wrapped=False).parameters.values()
     if odd := [p.name for p in parameters if p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]:
         raise ConfigError(f"{function.__qualname__}: a kernel takes positional parameters only, not {', '.join(odd)}")
     return tuple(parameter.name for parameter in parameters)
+
+
+_kernels: weakref.WeakSet[Kernel] = weakref.WeakSet()
+
+
+def _after_fork_in_child() -> None:
+    """Free the locks that threads held which are not in the child."""
+    for kernel in list(_kernels):
+        kernel._loading = threading.Lock()
+        kernel._known.free_lock()
+        kernel.stats.free_lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

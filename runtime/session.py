@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import threading
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -132,7 +133,23 @@ class Session:
         return HostDevice(threads=self.settings.host_threads)
 
 
-@functools.cache
+_sessions: list[Session] = []
+_making = threading.Lock()
+
+
 def session() -> Session:
     """Return this process's session, made on the first call."""
-    return Session(settings())
+    return _sessions[0] if _sessions else _make_session()
+
+
+def end_session() -> None:
+    """Forget the session and the settings: the next call reads the environment anew."""
+    settings.cache_clear()
+    _sessions.clear()
+
+
+def _make_session() -> Session:
+    with _making:
+        if not _sessions:
+            _sessions.append(Session(settings()))
+        return _sessions[0]

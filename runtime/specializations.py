@@ -60,7 +60,7 @@ class Specialization:
         """The compile's metadata."""
         return self.artifact.metadata
 
-    def serves(self, target: Target, config: LaunchConfig | None, args: Sequence[Any]) -> bool:
+    def serves(self, target: Target, config: LaunchConfig | None, args: Sequence[Any] | None) -> bool:
         """Return whether this is the right code for a launch on target."""
         return self.target == target and self.footprint.matches(config, args)
 
@@ -96,8 +96,12 @@ class Specializations:
         self._doubted: set[Specialization] = set()
         self._adding = threading.Lock()
 
+    def free_lock(self) -> None:
+        """Start with a new lock, as a forked child must: the thread that held this one is not in it."""
+        self._adding = threading.Lock()
+
     def match(
-        self, signature: Signature, target: Target, config: LaunchConfig | None, args: Sequence[Any] = ()
+        self, signature: Signature, target: Target, config: LaunchConfig | None, args: Sequence[Any] | None = None
     ) -> Specialization | None:
         """Return the specialization that is right for this launch, or None; makes it the most recently used."""
         candidates = self._by_signature.get(signature, ())
@@ -157,7 +161,7 @@ class Specializations:
         return doubted
 
     def nearest_difference(
-        self, signature: Signature, target: Target, config: LaunchConfig | None, args: Sequence[Any] = ()
+        self, signature: Signature, target: Target, config: LaunchConfig | None, args: Sequence[Any] | None = None
     ) -> Fact | None:
         """Return a fact of the newest specialization of this signature that a launch of config does not share."""
         same = (found for found in self._by_signature.get(signature, ()) if found.target == target)

@@ -19,10 +19,10 @@ from gridjit.cache.manifest import Record, add_record, read_manifest
 from gridjit.cache.store import Store
 from gridjit.compiler.artifact import Artifact, fact_value
 from gridjit.compiler.dependencies import Dependency, holds
-from gridjit.compiler.footprint import current_value
+from gridjit.compiler.footprint import Fact
 from gridjit.compiler.job import CompileJob
 from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.compiler.view import ConfigView
+from gridjit.compiler.view import ConfigView, current_view
 from gridjit.runtime import hooks
 from gridjit.runtime.specializations import Hook, Specialization
 
@@ -32,7 +32,7 @@ class Launch:
     """The launch that wants a kernel: its configuration (None: compiling ahead of one) and its arguments."""
 
     config: LaunchConfig | None
-    args: Sequence[Any] = ()
+    args: Sequence[Any] | None = None
     dispatcher: Any = None
 
 
@@ -60,7 +60,9 @@ def specialize(job: CompileJob, launch: Launch, cold: Cold) -> Specialization:
     key = Key.of(job.fields).digest
     if (found := look_up(job, key, launch, cold, started)) is not None:
         return cold.add(found)
-    with cold.locks.single_flight(key, cold.lock_timeout):
+    # A thread that is compiling holds numba's lock, and the job's holder may be waiting for that: so it does not wait.
+    timeout = cold.lock_timeout if current_view() is None else 0.0
+    with cold.locks.single_flight(key, timeout):
         if (found := cold.in_memory()) is not None:
             return found
         if (found := look_up(job, key, launch, cold, started)) is not None:
@@ -78,12 +80,18 @@ def look_up(job: CompileJob, key: str, launch: Launch, cold: Cold, started: floa
     record = right_record(job, key, launch, cold.store)
     data = None if record is None else cold.store.get(record.artifact)
     artifact = None if data is None else Artifact.from_bytes(data)
-    if artifact is None or artifact.target != job.target or not artifact.footprint.matches(launch.config, launch.args):
+    if artifact is None or not _is_for(artifact, job) or not artifact.footprint.matches(launch.config, launch.args):
         return None
     callbacks = hooks.resolve(artifact.effects.hooks)
     if callbacks is None:
         return None
     return _specialization(job, launch, artifact, callbacks, "disk", "in the cache", started)
+
+
+def _is_for(artifact: Artifact, job: CompileJob) -> bool:
+    """Return whether an artifact says that it is job's: its name says so already, and costs nothing to compare."""
+    mine = (job.kernel, str(job.signature), job.target)
+    return (artifact.kernel, artifact.signature, artifact.target) == mine
 
 
 def right_record(job: CompileJob, key: str, launch: Launch, store: Store) -> Record | None:
@@ -112,9 +120,10 @@ def artifact_key(job: CompileJob, facts: dict[str, Any], dependencies: dict[str,
 
 
 def _holds(record: Record, launch: Launch) -> bool:
-    return all(
-        current_value(fact.label, launch.config, launch.args) == fact_value(fact.value) for fact in record.facts
-    ) and all(dependency_holds(str(fact.value)) for fact in record.dependencies)
+    facts = (Fact(field=fact.label, value=fact_value(fact.value)) for fact in record.facts)
+    return all(fact.holds(launch.config, launch.args) for fact in facts) and all(
+        dependency_holds(str(fact.value)) for fact in record.dependencies
+    )
 
 
 def dependency_holds(text: str) -> bool:

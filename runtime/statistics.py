@@ -22,3 +22,7 @@ class Statistics:
         """Add one to a count; safe from any thread."""
         with self._lock:
             setattr(self, name, getattr(self, name) + 1)
+
+    def free_lock(self) -> None:
+        """Start with a new lock, as a forked child must: the thread that held this one is not in it."""
+        self._lock = threading.Lock()

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gridjit.runtime.session import session
-from gridjit.runtime.settings import settings
+from gridjit.runtime.session import end_session
 
 
 @pytest.fixture(autouse=True)
@@ -42,6 +41,5 @@ def foreign_rewrites() -> Iterator[None]:
 
 
 def fresh_session() -> None:
-    """Forget the process's session and settings."""
-    session.cache_clear()
-    settings.cache_clear()
+    """Forget the process's session and settings, as a new process would."""
+    end_session()

@@ -1,8 +1,9 @@
-"""Isolation: what one compile may share with others inside numba-cuda, and what it may not.
+"""Isolation: a compile finds none of what other compiles left inside numba-cuda, and leaves nothing there.
 
-numba-cuda caches device functions, overload implementations and intrinsics by argument types alone. One that was
-compiled while a launch configuration was read is right for that configuration only, so it is forgotten when the
-compile ends; all others stay. Everything here happens under numba's global compiler lock and is undone after.
+numba-cuda keeps device functions, overload implementations, intrinsics and internal functions by argument types
+alone. What one of them was compiled from may have changed since, and what it read of the launch configuration, the
+hooks it registered and the extensions it used would be lost to whoever finds it. So every kernel's compile starts
+with these tables empty and puts the old ones back, under numba's global compiler lock.
 """
 
 from __future__ import annotations
@@ -10,65 +11,77 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import inspect
-import weakref
+import os
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+from gridjit.compiler.errors import CompileError
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.frontend.rewrites import foreign_rewrites
 from gridjit.compiler.view import ConfigView
 
 # NVVM's data layout and IR version (IR 2.0, debug metadata 3.2) are the same from CUDA 12 on; they are stated here so
 # that the IR does not depend on which libraries this machine happens to have.
 _NVVM_IR_VERSION = (2, 0, 3, 2)
 _FIRST_USER_CODE, _LAST_CODE = 1024, 2**31 - 1
-
-# Device functions that gridjit compiled and may reuse: dispatcher -> argument types -> the conditions it was for.
-_reusable: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
-# Every exception that compiled code can return, by its code; codes are digests, so they agree between processes.
-_exceptions: dict[int, tuple[Any, Any, Any]] = {}
+# What templates of @overload and of @intrinsic remember from one compile to the next.
+_TEMPLATE_TABLES = ("_impl_cache", "_compiled_overloads", "_inline_overloads", "_overload_cache")
 
 
 @dataclass(slots=True)
 class Isolation:
-    """One compile's record of what it put into numba-cuda's shared tables."""
+    """One compile's record of what it used.
+
+    discovered: functions of @overload and @intrinsic, in the order of their use.
+    exceptions: (type, arguments, location) by return code. Codes are digests: callees' never collide with a kernel's,
+        and they agree between processes.
+    """
 
     view: ConfigView
-    conditions: tuple[Any, ...]
     discovered: dict[Any, None] = field(default_factory=dict)
-    device_functions: list[tuple[Any, Any]] = field(default_factory=list)
-    implementations: list[tuple[dict[Any, Any], Any]] = field(default_factory=list)
+    exceptions: dict[int, tuple[Any, Any, Any]] = field(default_factory=dict)
+    emptied: set[int] = field(default_factory=set)
 
 
 @contextlib.contextmanager
 def isolated(view: ConfigView, compute_capability: tuple[Any, ...], boundscheck: bool) -> Iterator[Isolation]:
-    """Run one compile for an architecture; yields the record whose `discovered` lists implementations it used."""
+    """Run one compile for an architecture; yields the record of what it uses."""
     numba_cuda()
     from numba.cuda.core.compiler_lock import global_compiler_lock
+    from numba.cuda.descriptor import cuda_target
 
-    record = Isolation(view=view, conditions=(compute_capability, boundscheck, foreign_rewrites()))
+    record = Isolation(view=view)
     with global_compiler_lock, contextlib.ExitStack() as undo:
+        _running.append(undo)
+        undo.callback(_running.remove, undo)
         _answer_device(undo, compute_capability)
         _set_boundscheck(undo, boundscheck)
-        _number_exceptions(undo)
-        _watch_device_functions(undo, record)
-        _watch_implementations(undo, record)
-        inner = _internal_functions()
-        known = set(inner)
-        try:
-            yield record
-        finally:
-            if view.footprint.facts:
-                _forget(record)
-                for key in set(inner) - known:
-                    del inner[key]
+        _number_exceptions(undo, record)
+        _replace(undo, cuda_target.target_context, "cached_internal_func", {})
+        _empty_device_functions(undo, record)
+        _empty_templates(undo, record)
+        yield record
 
 
-def exception_of(code: int) -> tuple[Any, Any, Any] | None:
-    """Return (type, arguments, location) of the exception a return code stands for, or None."""
-    return _exceptions.get(code)
+# What undoes the changes of the compile that is running, and of those it runs inside.
+_running: list[contextlib.ExitStack] = []
+
+
+def _after_fork_in_child() -> None:
+    """Undo what another thread's compile had changed when this process was forked, and free numba's locks of it."""
+    while _running:
+        _running[-1].close()
+    for name in ("numba.core.compiler_lock", "numba.cuda.core.compiler_lock"):
+        for lock in vars(sys.modules.get(name, sys)).values():
+            if type(lock).__name__ == "_CompilerLock":
+                lock._lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 def _replace(undo: contextlib.ExitStack, owner: Any, name: str, value: Any) -> Any:
@@ -95,7 +108,7 @@ def _set_boundscheck(undo: contextlib.ExitStack, boundscheck: bool) -> None:
     _replace(undo, CUDATargetContext, "enable_boundscheck", boundscheck)
 
 
-def _number_exceptions(undo: contextlib.ExitStack) -> None:
+def _number_exceptions(undo: contextlib.ExitStack, record: Isolation) -> None:
     """Number exceptions by what they are: numba-cuda counts from 1 in every function, so callees' codes collide."""
     from numba.cuda.core import callconv
 
@@ -103,24 +116,26 @@ def _number_exceptions(undo: contextlib.ExitStack) -> None:
         text = repr((exception.__module__, exception.__qualname__, arguments, location))
         digest = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
         code = _FIRST_USER_CODE + digest % (_LAST_CODE - _FIRST_USER_CODE)
-        _exceptions[code] = helper.exceptions[code] = (exception, arguments, location)
+        found = record.exceptions.setdefault(code, (exception, arguments, location))
+        if found != (exception, arguments, location):
+            raise CompileError(f"two exceptions of the kernel have the code {code}: {found} and {text}; reword one")
+        helper.exceptions[code] = found
         return code
 
     _replace(undo, callconv._MinimalCallHelper, "_add_exception", add)
 
 
-def _watch_device_functions(undo: contextlib.ExitStack, record: Isolation) -> None:
+def _empty_device_functions(undo: contextlib.ExitStack, record: Isolation) -> None:
     from numba.cuda.dispatcher import CUDADispatcher
 
     def compile_device(dispatcher: Any, args: Any, return_type: Any = None) -> Any:
-        reusable = _reusable.setdefault(dispatcher, {})
-        if args in dispatcher.overloads and reusable.get(args) != record.conditions:
-            _remove_overload(dispatcher, args)
+        if id(dispatcher) not in record.emptied:
+            record.emptied.add(id(dispatcher))
+            _replace(undo, dispatcher, "overloads", type(dispatcher.overloads)())
         fresh = args not in dispatcher.overloads
         result = original(dispatcher, args, return_type)
         if fresh:
-            reusable[args] = record.conditions
-            record.device_functions.append((dispatcher, args))
+            undo.callback(result.target_context.remove_user_function, result.entry_point)
             if (result.metadata or {}).get("launch_config_sensitive"):
                 record.view.mark_kernel_as_launch_config_sensitive()
         return result
@@ -128,44 +143,27 @@ def _watch_device_functions(undo: contextlib.ExitStack, record: Isolation) -> No
     original = _replace(undo, CUDADispatcher, "compile_device", compile_device)
 
 
-def _watch_implementations(undo: contextlib.ExitStack, record: Isolation) -> None:
-    """Record which @overload and @intrinsic implementations are used, and which are built now."""
+def _empty_templates(undo: contextlib.ExitStack, record: Isolation) -> None:
+    """Empty the tables of each @overload and @intrinsic template when it is first used, and record its function."""
     from numba.cuda.typing import templates
 
     def watched(original: Callable[..., Any], function: str) -> Callable[..., Any]:
         def call(template: Any, args: Any, kws: Any) -> Any:
-            cache = template._impl_cache
-            known = set(cache)
-            result = original(template, args, kws)
+            owner = type(template)
+            if id(owner) not in record.emptied:
+                record.emptied.add(id(owner))
+                for name in _TEMPLATE_TABLES:
+                    if hasattr(owner, name):
+                        _replace(undo, owner, name, {})
             record.discovered[getattr(template, function)] = None
-            record.implementations.extend((cache, key) for key in set(cache) - known)
-            return result
+            return original(template, args, kws)
 
         return call
 
     for name, method, function in (
+        ("_OverloadFunctionTemplate", "generic", "_overload_func"),
         ("_OverloadFunctionTemplate", "_get_impl", "_overload_func"),
         ("_IntrinsicTemplate", "generic", "_definition_func"),
     ):
         owner = getattr(templates, name)
         _replace(undo, owner, method, watched(getattr(owner, method), function))
-
-
-def _internal_functions() -> dict[Any, Any]:
-    from numba.cuda.descriptor import cuda_target
-
-    return cuda_target.target_context.cached_internal_func  # type: ignore[no-any-return]  # numba is untyped
-
-
-def _forget(record: Isolation) -> None:
-    for dispatcher, args in record.device_functions:
-        if args in dispatcher.overloads:
-            _remove_overload(dispatcher, args)
-        _reusable[dispatcher].pop(args, None)
-    for cache, key in record.implementations:
-        cache.pop(key, None)
-
-
-def _remove_overload(dispatcher: Any, args: Any) -> None:
-    result = dispatcher.overloads.pop(args)
-    result.target_context.remove_user_function(result.entry_point)

@@ -30,7 +30,7 @@ def while_visible(view: ConfigView, compile_it: Callable[[], Result]) -> Result:
             return compile_it()
 
     with visible(view):
-        if view.config is None:
+        if view.config is None and _dispatcher.get_current_launch_config() is None:
             return compile_it()
         around = Around.__new__(Around)
         _dispatcher.Dispatcher.__init__(around, default_type_manager.get_pointer(), 0, *_NOTHING_TO_MATCH)

@@ -12,7 +12,7 @@ from gridjit.compiler.errors import CompileError, GridjitError
 from gridjit.compiler.footprint import PRESENCE
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.frontend.fold import folded, launch_bounds
-from gridjit.compiler.frontend.isolation import Isolation, exception_of, isolated
+from gridjit.compiler.frontend.isolation import Isolation, isolated
 from gridjit.compiler.frontend.launch_visibility import while_visible
 from gridjit.compiler.frontend.numba_types import numba_arguments
 from gridjit.compiler.frontend.pipeline import kernel_pipeline
@@ -52,7 +52,7 @@ def lower(
         boundscheck = options.debug and target.kind == "host"
         with isolated(view, capability(target), boundscheck) as record:
             result = _run_pipeline(function, signature, options, target)
-            return _lowered(function, result, options, target, linked, view), _discovered(record)
+            return _lowered(function, result, options, target, linked, record), _discovered(record)
 
     try:
         return while_visible(view, compile_it)
@@ -131,18 +131,18 @@ def _lowered(
     options: Options,
     target: Target,
     linked: tuple[LinkedFile, ...],
-    view: ConfigView,
+    record: Isolation,
 ) -> Lowered:
     library = result.library
     entry = result.fndesc.llvm_func_name
     if target.kind == "ptx":
-        bounds = launch_bounds(options.launch_bounds, options.specialize, view)
+        bounds = launch_bounds(options.launch_bounds, options.specialize, record.view)
         _finish_kernel(library.get_function(entry), options, bounds)
-    modules = folded(_ordered_modules(library), options.specialize, view)
+    modules = folded(_ordered_modules(library), options.specialize, record.view)
     return Lowered(
         modules=modules,
         entry=entry,
-        exceptions=_exception_table(modules),
+        exceptions={code: _exception_entry(*found) for code, found in sorted(record.exceptions.items())},
         linked=linked + _helpers(modules, target),
         cooperative=bool(library.use_cooperative),
         kernel=f"{function.__module__}.{function.__qualname__}",
@@ -171,12 +171,6 @@ def _helpers(modules: tuple[str, ...], target: Target) -> tuple[LinkedFile, ...]
         return ()
     path = Path(numba_cuda().__file__ or "").with_name("reshape_funcs.cu")
     return (LinkedFile(name=str(path), kind="cu", data=path.read_bytes()),)
-
-
-def _exception_table(modules: tuple[str, ...]) -> dict[int, ExceptionEntry]:
-    codes = {int(code) for module in modules for code in re.findall(r"\bi32 (\d{4,10})\b", module)}
-    found = ((code, exception_of(code)) for code in sorted(codes))
-    return {code: _exception_entry(*entry) for code, entry in found if entry is not None}
 
 
 def _exception_entry(exception: Any, arguments: Any, location: Any) -> ExceptionEntry:

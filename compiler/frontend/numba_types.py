@@ -48,6 +48,14 @@ def parse_signature(signature: Any) -> Signature:
     return Signature(arguments=tuple(from_numba(argument) for argument in arguments))
 
 
+def numba_type_of(value: Any) -> Any:
+    """Return the numba type of a launch argument, as numba-cuda's own launches would find it."""
+    numba_cuda()
+    from numba.cuda.typing.typeof import Purpose, typeof
+
+    return typeof(value, Purpose.argument)
+
+
 def _to_numba(argument: ArgType) -> Any:
     from numba.cuda import types
 

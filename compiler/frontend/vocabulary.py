@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
@@ -22,22 +22,32 @@ def install() -> None:
     cuda_target.typing_context.insert_global(ours, types.Module(cuda))
 
 
-def device_dispatcher(function: Callable[..., Any], options: Options) -> Any:
+def device_dispatcher(function: Callable[..., Any], options: Options, signatures: Sequence[Any]) -> Any:
     """Return numba-cuda's dispatcher for a device function; its numba type lives only as long as it does."""
     numba_cuda()
+    from numba.cuda.core.sigutils import normalize_signature
     from numba.cuda.dispatcher import CUDADispatcher
 
-    return CUDADispatcher(
-        function,
-        targetoptions={
-            "device": True,
-            "debug": options.debug,
-            "lineinfo": options.lineinfo,
-            "opt": options.opt,
-            "fastmath": options.fastmath,
-            "inline": options.inline,
-            "forceinline": options.forceinline,
-            "extensions": [],
-            "link": (),
-        },
-    )
+    declared = [normalize_signature(signature) for signature in signatures]
+
+    class DeclaredDispatcher(CUDADispatcher):  # type: ignore[misc]  # numba is untyped
+        """Offers the declared signatures, and no other, to calls."""
+
+        def get_call_template(self, args: Any, kws: Any) -> Any:
+            for arguments, result in declared:
+                self.compile_device(arguments, result)
+            self._can_compile = False
+            return super().get_call_template(args, kws)
+
+    targetoptions = {
+        "device": True,
+        "debug": options.debug,
+        "lineinfo": options.lineinfo,
+        "opt": options.opt,
+        "fastmath": options.fastmath,
+        "inline": options.inline,
+        "forceinline": options.forceinline,
+        "extensions": [],
+        "link": (),
+    }
+    return (DeclaredDispatcher if declared else CUDADispatcher)(function, targetoptions=targetoptions)

@@ -60,7 +60,7 @@ def test_a_field_of_a_later_version_never_matches() -> None:
 
 
 def test_an_argument_fact_compares_the_launchs_own_argument() -> None:
-    footprint = Footprint.of([Fact(field="argument 1", value="7")])
+    footprint = Footprint.of([Fact(field="argument 1", value="int 7")])
     assert footprint.matches(CONFIG, ("x", 7))
     assert not footprint.matches(CONFIG, ("x", 8))
     assert not footprint.matches(CONFIG, ("x",))

@@ -76,11 +76,44 @@ def test_an_importable_hook_is_an_effect_any_other_keeps_the_artifact_private() 
     assert "cannot be imported by name" in view.reasons_to_keep_private[0]
 
 
-def test_reading_arguments_depends_on_numbers_by_value_and_refuses_to_store_what_it_cannot_see() -> None:
-    view = ConfigView(CONFIG, (np.zeros(3), 7, object()))
-    assert view.args[1] == 7
-    assert [(f.field, f.value) for f in view.footprint.facts] == [("argument 1", "7")]
-    assert view.private == ["the compilation read argument 2, a object"]
+def facts_of(view: ConfigView) -> dict[str, object]:
+    return {fact.field: fact.value for fact in view.footprint.facts}
+
+
+@pytest.mark.parametrize("number", [7, 2.5, True, 1 + 2j, np.int32(7), np.float32(7), np.bool_(True), np.complex64(1)])
+def test_a_number_that_is_read_counts_by_its_value_and_type(number: object) -> None:
+    view = ConfigView(CONFIG, (np.zeros(3), number))
+    assert view.args is not None
+    assert view.args[1] == number
+    assert view.footprint.matches(CONFIG, (np.zeros(9), number))
+    assert not view.footprint.matches(CONFIG, (np.zeros(3), type(number)(0)))  # type: ignore[call-arg]
+    assert not view.footprint.matches(CONFIG, (np.zeros(3), "other"))
+
+
+def test_an_array_counts_by_type_until_its_shape_is_read() -> None:
+    view = ConfigView(CONFIG, (np.zeros((3, 2)),))
+    assert view.args is not None
+    assert (view.args[0].dtype, view.args[0].ndim) == (np.float64, 2)
+    assert facts_of(view) == {"arguments": True}
+    assert view.args[0].shape == (3, 2)
+    assert facts_of(view) == {"argument 0 shape": (3, 2), "arguments": True}
+    assert not view.footprint.matches(CONFIG, (np.zeros((4, 2)),))
+
+
+@pytest.mark.parametrize(("argument", "name"), [(np.zeros(3), "size"), (threading, "Thread")])
+def test_anything_else_that_is_read_fits_no_later_launch_and_is_not_stored(argument: object, name: str) -> None:
+    view = ConfigView(CONFIG, (argument,))
+    assert view.args is not None
+    getattr(view.args[0], name)
+    assert view.reasons_to_keep_private == (f"the compilation read {name} of argument 0",)
+    assert not view.footprint.matches(CONFIG, (argument,))
+
+
+def test_a_compile_ahead_of_a_launch_that_asks_for_arguments_is_no_answer_for_a_launch() -> None:
+    view = ConfigView(CONFIG)
+    assert view.args is None
+    assert not view.footprint.matches(CONFIG, (1,))
+    assert view.footprint.matches(CONFIG)
 
 
 def test_a_view_is_visible_in_its_own_thread_and_only_inside_the_block() -> None:

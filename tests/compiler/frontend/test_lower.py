@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import threading
 from typing import Any
 
@@ -97,12 +98,46 @@ def test_a_device_functions_reads_count_for_every_kernel_that_calls_it(block: in
     assert len(result.modules) == 2
 
 
-def test_a_device_function_that_read_nothing_is_compiled_once() -> None:
+def test_a_compile_leaves_nothing_in_numba_cudas_tables() -> None:
+    numba_cuda()
+    from numba.cuda.descriptor import cuda_target
+
     dispatcher = square._dispatcher
+    before = len(cuda_target.target_context.cached_internal_func)
     lowered(calls_square, FLOATS)
-    (first,) = dispatcher.overloads.values()
-    lowered(calls_square, FLOATS, config=LaunchConfig.of(1, 32))
-    assert list(dispatcher.overloads.values()) == [first]
+    assert not dispatcher.overloads
+    assert len(cuda_target.target_context.cached_internal_func) == before
+
+
+def test_a_device_function_is_compiled_from_what_its_globals_are_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    for factor in (3001, 5003, 3001):
+        monkeypatch.setitem(globals(), "FACTOR", factor)
+        result, _ = lowered(calls_scaled, FLOATS)
+        assert set(re.findall(r"i64 (3001|5003)", "".join(result.modules))) == {str(factor)}
+
+
+FACTOR = 1
+
+
+@gridjit.jit(device=True)
+def scaled(value):  # type: ignore[no-untyped-def]
+    return value * FACTOR
+
+
+def calls_scaled(x):  # type: ignore[no-untyped-def]
+    x[cuda.grid(1)] = scaled(x[0])
+
+
+def test_a_device_functions_declared_signature_converts_and_is_the_result_type() -> None:
+    @gridjit.jit("int32(int32)", device=True)
+    def whole(value):  # type: ignore[no-untyped-def]
+        return value
+
+    def kernel(x):  # type: ignore[no-untyped-def]
+        x[0] = whole(x[0])
+
+    result, _ = lowered(kernel, FLOATS)
+    assert "fptosi float" in result.modules[0]
 
 
 def test_a_static_name_without_a_launch_says_how_to_give_one() -> None:

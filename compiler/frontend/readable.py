@@ -1,0 +1,25 @@
+"""readable: what the front end makes of a job, for people to read. It is made when asked for, and kept nowhere."""
+
+from __future__ import annotations
+
+from gridjit.compiler.frontend.isolation import isolated
+from gridjit.compiler.frontend.launch_visibility import while_visible
+from gridjit.compiler.frontend.lower import _run_pipeline, capability, lower
+from gridjit.compiler.job import CompileJob
+from gridjit.compiler.view import ConfigView
+
+
+def llvm_ir(job: CompileJob, view: ConfigView) -> str:
+    """Return the LLVM IR of a kernel and of what it calls, before the target optimizes it."""
+    lowered, _ = lower(job.function, job.signature, job.options, job.target, job.linked, view)
+    return "\n\n".join(lowered.modules)
+
+
+def annotated_source(job: CompileJob, view: ConfigView) -> str:
+    """Return the kernel's source with numba's IR and the types that it inferred."""
+
+    def annotated() -> str:
+        with isolated(view, capability(job.target), boundscheck=False):
+            return str(_run_pipeline(job.function, job.signature, job.options, job.target).type_annotation)
+
+    return while_visible(view, annotated)

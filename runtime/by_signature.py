@@ -1,0 +1,38 @@
+"""BySignature: values by signature, which may be asked for with numba's types too."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.signature import Signature
+
+Value = TypeVar("Value")
+
+
+class BySignature(dict[Signature, Value]):
+    """A dict by Signature. A key may also be a tuple of numba's types, a numba signature or a text of one."""
+
+    def __missing__(self, key: Any) -> Value:
+        if (found := as_signature(key)) is None or not super().__contains__(found):
+            raise KeyError(key)
+        return self[found]
+
+    def __contains__(self, key: object) -> bool:
+        return super().__contains__(as_signature(key))
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Return the value of a signature, or default."""
+        return self[key] if key in self else default
+
+
+def as_signature(key: Any) -> Signature | None:
+    """Return what numba's types stand for; None for something that is no signature."""
+    if isinstance(key, Signature):
+        return key
+    from gridjit.compiler.frontend.numba_types import parse_signature
+
+    try:
+        return parse_signature(key)
+    except ConfigError:
+        return None

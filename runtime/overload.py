@@ -1,0 +1,132 @@
+"""Overload: one compiled form of a kernel, with numba-cuda's names for what can be asked of it."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, TextIO
+
+from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.job import CompileJob
+from gridjit.compiler.view import ConfigView
+from gridjit.runtime.devices.base import KernelAttributes
+from gridjit.runtime.session import session
+from gridjit.runtime.specializations import Specialization
+
+if TYPE_CHECKING:
+    from gridjit.runtime.kernel import Kernel
+
+
+class Overload:
+    """A specialization and the kernel it is of; what it does not have itself, the specialization has."""
+
+    def __init__(self, kernel: Kernel, specialization: Specialization) -> None:
+        self.kernel = kernel
+        self.specialization = specialization
+
+    @property
+    def cooperative(self) -> bool:
+        """Whether the kernel synchronizes the grid, so that all its blocks must be resident at once."""
+        return self.specialization.artifact.cooperative
+
+    @property
+    def entry_name(self) -> str:
+        """The symbol that is launched."""
+        return self.specialization.artifact.entry
+
+    @property
+    def regs_per_thread(self) -> int:
+        """Registers of a thread."""
+        return self.attributes().registers
+
+    @property
+    def shared_mem_per_block(self) -> int:
+        """Static shared memory of a block, in bytes."""
+        return self.attributes().shared_bytes
+
+    @property
+    def local_mem_per_thread(self) -> int:
+        """Local memory of a thread, in bytes."""
+        return self.attributes().local_bytes
+
+    @property
+    def const_mem_size(self) -> int:
+        """Constant memory, in bytes."""
+        return self.attributes().constant_bytes
+
+    @property
+    def max_threads_per_block(self) -> int:
+        """Threads that a block may have."""
+        return self.attributes().max_threads
+
+    def attributes(self) -> KernelAttributes:
+        """Return what the kernel uses on its device."""
+        return self._loaded().attributes()
+
+    def max_cooperative_grid_blocks(self, blockdim: int | tuple[int, ...], dynsmemsize: int = 0) -> int:
+        """Return how many blocks of a cooperative launch fit on the current device.
+
+        blockdim: threads of a block. dynsmemsize: dynamic shared memory of a block, in bytes.
+        """
+        threads = 1
+        for dim in blockdim if isinstance(blockdim, tuple) else (blockdim,):
+            threads *= dim
+        loaded: Any = self._loaded()
+        if not hasattr(loaded, "active_blocks"):
+            raise ConfigError("the host has no limit of blocks for a cooperative launch")
+        device: Any = session().device("cuda")
+        return int(loaded.active_blocks(threads, dynsmemsize) * device.attribute("MULTIPROCESSOR_COUNT"))
+
+    def inspect_llvm(self) -> str:
+        """Return the LLVM IR of the kernel and of what it calls, made again from its source."""
+        from gridjit.compiler.frontend.readable import llvm_ir
+
+        return llvm_ir(self._job(), self._view())
+
+    def inspect_asm(self, cc: Any = None) -> str:
+        """Return the assembly text: PTX, or the host's."""
+        return self.specialization.artifact.assembly
+
+    def inspect_sass(self) -> str:
+        """Return the machine code with the source lines it is known for."""
+        return self._disassembled("-gi")
+
+    def inspect_sass_cfg(self) -> str:
+        """Return the control-flow graph of the machine code, in DOT."""
+        return self._disassembled("-cfg")
+
+    def inspect_types(self, file: TextIO | None = None) -> None:
+        """Write the source with numba's IR and inferred types to file (default: standard output)."""
+        out = file or sys.stdout
+        print(self.entry_name, self.specialization.signature, file=out)
+        print("-" * 80, self._type_annotation, "=" * 80, sep="\n", file=out)
+
+    @property
+    def _type_annotation(self) -> str:
+        from gridjit.compiler.frontend.readable import annotated_source
+
+        return annotated_source(self._job(), self._view())
+
+    def _disassembled(self, *flags: str) -> str:
+        from gridjit.compiler.sass import disassembled
+
+        artifact = self.specialization.artifact
+        if artifact.suffix != ".cubin":
+            raise ConfigError(f"{artifact.kernel} is compiled for {artifact.target}, which has no SASS")
+        return disassembled(artifact.image, *flags)
+
+    def _loaded(self) -> Any:
+        return session().device_for(self.specialization.target).load(self.specialization.artifact)
+
+    def _job(self) -> CompileJob:
+        return self.kernel.job_for(self.specialization.signature, self.specialization.target)
+
+    def _view(self) -> ConfigView:
+        return ConfigView(self.specialization.config, None, self.kernel)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.specialization, name)
+
+    def __repr__(self) -> str:
+        return f"<{self.specialization} of {self.kernel!r}>"
