@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import struct
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -142,8 +144,6 @@ def test_an_altered_or_shortened_bundle_adds_nothing(key_of: KeyOf, tmp_path: Pa
 
 def resealed(entries: bytes, count: int) -> bytes:
     """Return a bundle whose own digest is right, as an attacker would make it."""
-    from hashlib import sha256
-
     body = MAGIC + entries + HEAD.pack(0, count)
     return body + sha256(body).digest()
 
@@ -176,3 +176,14 @@ def test_a_bundle_that_cannot_be_written_leaves_nothing_behind(key_of: KeyOf, tm
     with pytest.raises(OSError, match="b"):
         write_bundle(tmp_path / "b", filled(key_of), filled(key_of).entries(), None)
     assert [path.name for path in tmp_path.iterdir()] == ["b"]
+
+
+def test_the_bytes_are_laid_out_as_the_document_says(tmp_path: Path) -> None:
+    store = MemoryStore()
+    store.put("ab" * 8, b"code", suffix=".o")
+    data = export(store, tmp_path / "b")
+    name = b"ab/abababababababab.o"
+    entry = b"code" + b"ab" * 8 + b"gridjit\0" + struct.pack("<HHIQ", 1, 0, 16, 4)
+    entry += sha256(entry).digest()
+    body = b"gridjit bundle 1" + struct.pack("<HQ", len(name), len(entry)) + name + entry + struct.pack("<HQ", 0, 1)
+    assert data == body + sha256(body).digest()

@@ -49,6 +49,22 @@ def test_a_module_is_warmed_by_the_signatures_that_its_kernels_declare(warm: Any
     assert (status, told["compiled"] + told["cached"], told["failed"]) == (0, 1, [])
 
 
+def test_of_a_module_the_kernels_without_signatures_are_left_out(warm: Any) -> None:
+    status, told = warm("opstats", "--target", "host")
+    assert (status, told["compiled"] + told["cached"], told["failed"]) == (0, 1, [])
+
+
+def test_a_process_that_dies_is_a_failure_and_not_a_wait_without_end(warm: Any, kernels: Any, tmp_path: Path) -> None:
+    (tmp_path / "deadly.py").write_text(
+        "import multiprocessing, os, opstats\n"
+        "if multiprocessing.parent_process():\n    os._exit(3)\n"
+        "scale = opstats.scale\n"
+    )
+    status, told = warm("deadly:scale", "--signature", "void(float32[::1], float32)", "--target", "host")
+    assert status == 1
+    assert "its process ended: BrokenProcessPool" in told["failed"][0]["error"]
+
+
 def test_what_a_run_recorded_is_built_and_nothing_else(
     warm: Any, kernels: Any, monkeypatch: pytest.MonkeyPatch, restart: Callable[[], None], tmp_path: Path
 ) -> None:

@@ -65,7 +65,7 @@ def asked(given: argparse.Namespace) -> Iterator[Work]:
     targets = parse_targets(given.target)
     for name, kernel in itertools.chain.from_iterable(find_kernels(name).items() for name in given.kernels):
         signatures = given.signature or [*getattr(kernel, "declared", ()), *kernel.signatures]
-        if not signatures:
+        if not signatures and name in given.kernels:
             raise ConfigError(f"{name} declares no signature: give one with --signature")
         for signature, config, target in itertools.product(dict.fromkeys(signatures), configs, targets):
             yield Work(kernel=name, signature=signature, config=config, target=target)
@@ -109,8 +109,13 @@ def build_all(works: Sequence[Work], processes: int, *, quiet: bool) -> list[Bui
     ):
         task = progress.add_task("compiling", total=len(works))
         futures = {pool.submit(build, work): work for work in works}
-        for future in as_completed(futures):
-            progress.update(task, advance=1, description=futures[future].kernel)
+        try:
+            for future in as_completed(futures):
+                progress.update(task, advance=1, description=futures[future].kernel)
+        except BaseException:
+            # Ctrl-C ends what is being compiled, and nothing else is begun.
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
         return [_outcome(work, future) for future, work in futures.items()]
 
 
