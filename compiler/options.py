@@ -37,12 +37,23 @@ class Options:
     specialize: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        for name in ("debug", "opt", "fastmath", "lineinfo", "lto", "device", "forceinline"):
+            if not isinstance(value := getattr(self, name), bool):
+                raise ConfigError(f"{name}={value!r}: True or False")
         if self.inline not in ("never", "always"):
             raise ConfigError(f"inline={self.inline!r}: one of 'never', 'always'")
         if unknown := set(self.specialize) - {"blockdim", "griddim", "sharedmem"}:
             raise ConfigError(f"specialize={sorted(unknown)}: fields are 'blockdim', 'griddim', 'sharedmem'")
-        if self.shared_memory_carveout is not None and not -1 <= self.shared_memory_carveout <= 100:
-            raise ConfigError(f"shared_memory_carveout={self.shared_memory_carveout}: from 0 to 100, or -1")
+        _check_number("max_registers", self.max_registers, 1, 255)
+        _check_number("shared_memory_carveout", self.shared_memory_carveout, -1, 100)
+        for bound in self.launch_bounds or ():
+            _check_number("launch_bounds", bound, 1, 2**31 - 1)
+        if self.launch_bounds is not None and not 1 <= len(self.launch_bounds) <= 3:
+            raise ConfigError(
+                f"launch_bounds={self.launch_bounds}: threads, then blocks per multiprocessor and cluster"
+            )
+        if self.device and (mine := sorted(set(self.changed()) & _FOR_KERNELS)):
+            raise ConfigError(f"jit(device=True, {mine[0]}=...): {mine[0]} is an option of kernels, not of functions")
 
     @property
     def fields(self) -> tuple[tuple[str, str], ...]:
@@ -52,6 +63,10 @@ class Options:
     def changed(self) -> dict[str, Any]:
         """Return the options that differ from their defaults."""
         return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
+
+
+# What says how a kernel is linked and launched, and means nothing for a function that kernels call.
+_FOR_KERNELS = frozenset(("max_registers", "launch_bounds", "lto", "link", "shared_memory_carveout", "specialize"))
 
 
 def options_of(given: Mapping[str, Any]) -> Options:
@@ -75,3 +90,8 @@ def _carveout(name: str) -> int:
     if name.lower() not in percents:
         raise ConfigError(f"shared_memory_carveout={name!r}: a percentage, or one of {', '.join(percents)}")
     return percents[name.lower()]
+
+
+def _check_number(name: str, value: object, least: int, most: int) -> None:
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most):
+        raise ConfigError(f"{name}={value!r}: a whole number from {least} to {most}")

@@ -1,0 +1,48 @@
+"""Options: values that mean nothing are refused when the kernel is decorated, naming the option and what it takes."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import pytest
+
+import gridjit
+from gridjit import ConfigError
+
+
+def kernel(x):  # type: ignore[no-untyped-def]
+    x[0] = 1
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"max_registers": "many"}, "max_registers='many': a whole number from 1 to 255"),
+        ({"max_registers": 0}, "max_registers=0"),
+        ({"launch_bounds": "x"}, "launch_bounds='x'"),
+        ({"launch_bounds": (1, 2, 3, 4)}, "per cluster"),
+        ({"shared_memory_carveout": 2.5}, "shared_memory_carveout=2.5: a whole number from -1 to 100"),
+        ({"shared_memory_carveout": "most"}, "one of default, maxl1, maxshared"),
+        ({"fastmath": {"contract"}}, "fastmath={'contract'}: True or False"),
+        ({"specialize": "warp"}, "fields are 'blockdim', 'griddim', 'sharedmem'"),
+        ({"inline": "sometimes"}, "one of 'never', 'always'"),
+        ({"fastmaths": True}, "no such option; there are debug, device"),
+        ({"device": True, "specialize": "blockdim"}, "specialize is an option of kernels"),
+        ({"target": "sm_90"}, "'host' or 'cuda'"),
+    ],
+)
+def test_a_value_that_means_nothing_is_refused(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError, match=words.replace("(", r"\(")):
+        gridjit.jit(**options)(kernel)
+
+
+@pytest.mark.parametrize("other", [functools.partial(kernel), print, object()])
+def test_only_python_functions_can_be_kernels(other: Any) -> None:
+    with pytest.raises(ConfigError, match="functions made with def or lambda"):
+        gridjit.jit()(other)
+
+
+def test_options_are_kept_as_numba_names_them() -> None:
+    made = gridjit.jit(launch_bounds=128, shared_memory_carveout="MaxShared", inline=True)(kernel)
+    assert made.options.changed() == {"launch_bounds": (128,), "shared_memory_carveout": 100, "inline": "always"}
