@@ -283,6 +283,9 @@ class Kernel(Inspection):
             # Whatever is loaded and not known: another thread may have loaded it just when it was evicted.
             gone += [self._loaded.pop(old) for old in list(self._loaded) if old not in self._known]
         self._ready.forget(gone)
+        if letting.evicted:
+            # What is remembered of indexings keeps the code that was launched through it.
+            self._indexings.clear()
         if letting.evicted and not self._crowded:
             self._crowded = True
             warnings.warn(explain.crowding(self.name, self._known), SpecializationWarning, stacklevel=2)
