@@ -12,7 +12,7 @@ from gridjit.cache.history import Job, read_history
 from gridjit.cache.manifest import Record, read_manifest
 from gridjit.cache.store import Store
 from gridjit.compiler.artifact import fact_value
-from gridjit.compiler.footprint import ARGUMENT, PRESENCE, Fact, current_value, fact_text
+from gridjit.compiler.footprint import ARGUMENT, CIRCUMSTANCES, PRESENCE, Fact, current_value, fact_text
 from gridjit.compiler.job import CompileJob
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.runtime.specializations import Specialization, Specializations
@@ -134,9 +134,12 @@ def _signature_reason(known: Specializations, job: CompileJob) -> str | None:
 
 def _fact_text(fact: Fact, config: LaunchConfig | None, args: Sequence[Any] | None) -> str:
     place = f", read at {fact.where}" if fact.where else ""
-    if fact.field == PRESENCE:
-        before, now = ("within a launch", "without one") if fact.value else ("without a launch", "within one")
+    if fact.field in CIRCUMSTANCES:
+        what = "a launch" if fact.field == PRESENCE else "a launch's arguments"
+        before, now = (f"with {what}", "without") if fact.value else ("without", f"with {what}")
         return f"compiled {before} -> {now}{place}"
+    if fact.about_argument and fact.value is None:
+        return f"{fact.field} is nothing that another launch can be known to have{place}"
     return f"{fact.field} {fact_text(fact.value)} -> {fact_text(current_value(fact.field, config, args))}{place}"
 
 
@@ -159,7 +162,7 @@ def _paragraph(number: int, found: Specialization) -> list[str]:
     ]
     if found.origin == "disk" and (why := found.metadata.get("why")):
         lines.append(f"   compiled because: {why}")
-    facts = [str(fact) for fact in found.footprint.facts if fact.field != "launch"]
+    facts = [str(fact) for fact in found.footprint.facts if fact.field not in CIRCUMSTANCES]
     lines.append("   depends on: " + ("; ".join(facts) if facts else "nothing of the launch configuration"))
     if found.artifact.effects.sharedmem:
         lines.append(f"   requires {found.artifact.effects.sharedmem} bytes of dynamic shared memory")

@@ -12,6 +12,8 @@ import pytest
 
 import gridjit
 from gridjit.cache.history import MAX_JOBS, History, Job, history_key, read_history, shown
+from gridjit.compiler.footprint import Fact
+from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.runtime import explain
 from gridjit.runtime.session import session
 
@@ -108,6 +110,16 @@ def test_a_fact_of_another_processs_launch_is_named_with_its_place(restart: Call
     restart()
     reason = launch(sensitive(), 256)
     assert reason.startswith("blockdim.x 128 -> 256, read at test_explain.py:")
+
+
+def test_a_compile_ahead_of_a_launch_that_asked_for_one_is_told_from_one_within() -> None:
+    now = LaunchConfig.of(1, 64)
+    fact = Fact(field="launch", value=False, where="lib.py:3")
+    assert explain._fact_text(fact, now, ()) == "compiled without -> with a launch, read at lib.py:3"
+    fact = Fact(field="arguments", value=True)
+    assert explain._fact_text(fact, now, None) == "compiled with a launch's arguments -> without"
+    fact = Fact(field="argument 2", value="0.5", where="lib.py:4")
+    assert explain._fact_text(fact, now, (0, 0, 0.25)) == "argument 2 0.5 -> 0.25, read at lib.py:4"
 
 
 def test_a_stored_result_that_went_is_said_to_be_gone(restart: Callable[[], None], cache_dir: Path) -> None:

@@ -14,7 +14,7 @@ from gridjit.commands import tables
 from gridjit.commands.cache_ls import KEY_DIGITS
 from gridjit.commands.kernels import find_kernel, parse_config, parse_targets
 from gridjit.compiler.artifact import Artifact, fact_value
-from gridjit.compiler.footprint import PRESENCE, Fact
+from gridjit.compiler.footprint import CIRCUMSTANCES, Fact
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.targets.base import Target
@@ -71,7 +71,7 @@ def stored_results(kernel: Kernel, store: Store) -> Iterator[dict[str, Any]]:
                 "job": job.key,
                 "signature": job.field("signature"),
                 "target": _target_text(job),
-                "depends on": [str(fact) for fact in _facts(record) if fact.field != PRESENCE],
+                "depends on": [str(fact) for fact in _facts(record) if fact.field not in CIRCUMSTANCES],
                 "state": _state(kernel, job, record, artifact),
                 "compiled because": artifact and artifact.metadata.get("why"),
             }
