@@ -23,7 +23,10 @@ class BySignature(dict[Signature, Value]):
 
     def get(self, key: Any, default: Any = None) -> Any:
         """Return the value of a signature, or default."""
-        return self[key] if key in self else default
+        try:
+            return self[key]
+        except KeyError:
+            return default
 
 
 def as_signature(key: Any) -> Signature | None:

@@ -19,8 +19,8 @@ from gridjit.runtime.args.base import ArgumentHandler, Place, handler_of
 from gridjit.runtime.args.declared import Converter, converter, resolve
 from gridjit.runtime.args.transfer import Transfer
 from gridjit.runtime.devices.base import LoadedKernel
-from gridjit.runtime.launch_table import space_of, table_of
 from gridjit.runtime.extensions import prepared
+from gridjit.runtime.launch_table import space_of, table_of
 from gridjit.runtime.native.function import KEYWORDS_GIVEN, MAX_TABLES, NativeFunction, native_function
 from gridjit.runtime.session import session
 from gridjit.runtime.specializations import Hook

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.options import Options
@@ -47,9 +47,10 @@ class Inspection:
         return self._known.all()
 
     @property
-    def overloads(self: Kernel) -> BySignature[Overload]:  # type: ignore[misc]  # the class this is a part of
+    def overloads(self) -> BySignature[Overload]:
         """The newest specialization of each signature, with numba-cuda's names; by Signature or by numba's types."""
-        return BySignature({found.signature: Overload(self, found) for found in self._known.all()})
+        kernel = cast("Kernel", self)
+        return BySignature({found.signature: Overload(kernel, found) for found in self._known.all()})
 
     @property
     def signatures(self) -> list[Signature]:
@@ -110,7 +111,7 @@ class Inspection:
         return next(iter(found.values())) if signature is None and self.specialized and found else found
 
     def _by_signature(self, signature: Any, value: Callable[[Overload], Any]) -> Any:
-        overloads = self.overloads  # type: ignore[misc]  # the class this is a part of
+        overloads = self.overloads
         if signature is None:
             return BySignature({wanted: value(found) for wanted, found in overloads.items()})
         wanted = as_signature(signature)

@@ -69,7 +69,8 @@ class Kernel(Inspection):
         self.stats = Statistics()
         self.marks: tuple[str, ...] = ()
         self.parameter_names = _parameter_names(function)
-        self.extensions = extensions
+        self._why_not_launchable = _why_not_launchable(function)
+        self.extensions = list(extensions)
         self._specialized_kernels: dict[Signature, Kernel] = {}
         self.declared: tuple[Signature, ...] = ()
         self.hold_gil = hold_gil
@@ -114,6 +115,7 @@ class Kernel(Inspection):
         cooperative: have all blocks resident at once (set by itself where the kernel synchronizes the grid).
         Raises ConfigError naming what is out of range.
         """
+        self._check_launchable()
         config = LaunchConfig.of(griddim, blockdim, sharedmem, cluster=cluster, cooperative=cooperative)
         return self._configured(config, stream)
 
@@ -123,16 +125,18 @@ class Kernel(Inspection):
 
     def __call__(self, *args: Any) -> None:
         """Say how to launch: a kernel needs a configuration first."""
-        raise ConfigError(f"{self.name} is a kernel: launch it with {self.name}[griddim, blockdim](...)")
+        raise ConfigError(f"{self.name}'s launch configuration was not specified: {self.name}[griddim, blockdim](...)")
 
     def _configured(self, config: LaunchConfig, stream: Any) -> ConfiguredKernel:
         return ConfiguredKernel(self, config, stream, self._ready.of(config))
 
     def specialize(self, *args: Any) -> Kernel:
-        """Return a kernel for arguments of the types of args only, compiled already if it reads no configuration."""
+        """Return a kernel for one signature only, compiled already: for arguments like args, or of numba's types."""
+        from gridjit.compiler.frontend.numba_types import parse_signature
+
         if self.specialized:
             raise ConfigError(f"{self.name} is specialized already, for {self.declared[0]}")
-        signature = signature_of(self, args)
+        signature = parse_signature(args) if _are_types(args) else signature_of(self, args)
         if (found := self._specialized_kernels.get(signature)) is None:
             made = Kernel(
                 self.py_func,
@@ -226,6 +230,7 @@ class Kernel(Inspection):
 
         if (found := in_memory()) is not None:
             return found
+        self._check_launchable()
         job = self.job_for(signature, target)
         generation = self.generation
         cold = Cold(
@@ -314,6 +319,10 @@ class Kernel(Inspection):
         """The Python function's code object."""
         return self.py_func.__code__
 
+    def _check_launchable(self) -> None:
+        if self._why_not_launchable:
+            raise ConfigError(self._why_not_launchable)
+
     @functools.cached_property
     def _device_function(self) -> DeviceFunction:
         return DeviceFunction(self.py_func, self.options)
@@ -343,11 +352,20 @@ def _module(name: str) -> Any:
     return sys.modules.get(name) or importlib.import_module(name)
 
 
+def _are_types(args: tuple[Any, ...]) -> bool:
+    """Return whether args are numba's types rather than values."""
+    return bool(args) and all(type(arg).__module__.startswith(("numba.core.types", "numba.cuda.types")) for arg in args)
+
+
 def _parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
+    return tuple(inspect.signature(function, follow_wrapped=False).parameters)
+
+
+def _why_not_launchable(function: Callable[..., Any]) -> str:
+    """Return why a function can be called by kernels, but not launched; empty if it can."""
     parameters = inspect.signature(function, follow_wrapped=False).parameters.values()
-    if odd := [p.name for p in parameters if p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]:
-        raise ConfigError(f"{function.__qualname__}: a kernel takes positional parameters only, not {', '.join(odd)}")
-    return tuple(parameter.name for parameter in parameters)
+    odd = [p.name for p in parameters if p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return f"{function.__qualname__}: a kernel takes positional parameters only, not {', '.join(odd)}" if odd else ""
 
 
 _kernels: weakref.WeakSet[Kernel] = weakref.WeakSet()

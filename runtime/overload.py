@@ -60,7 +60,8 @@ class Overload:
 
     def attributes(self) -> KernelAttributes:
         """Return what the kernel uses on its device."""
-        return self._loaded().attributes()
+        found: KernelAttributes = self._loaded().attributes()
+        return found
 
     def max_cooperative_grid_blocks(self, blockdim: int | tuple[int, ...], dynsmemsize: int = 0) -> int:
         """Return how many blocks of a cooperative launch fit on the current device.

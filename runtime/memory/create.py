@@ -87,12 +87,37 @@ class MappedArray(np.ndarray[Any, Any]):
 
 
 def mapped_array(
-    shape: Shape, dtype: Any = np.float64, strides: Shape | None = None, order: str = "C", *, space: Space | None = None
+    shape: Shape,
+    dtype: Any = np.float64,
+    strides: Shape | None = None,
+    order: str = "C",
+    stream: Any = 0,
+    portable: bool = False,
+    wc: bool = False,
+    *,
+    space: Space | None = None,
 ) -> Array:
-    """Return a NumPy array that kernels use in place: in page-locked memory on a GPU, in any on the host."""
+    """Return a NumPy array that kernels use in place: in page-locked memory on a GPU, in any on the host.
+
+    stream, portable and wc are numba-cuda's and change nothing: the memory is for every context, and is not written
+    around the cache.
+    """
     here = space or current_space()
     made = _pinned(here, shape, dtype, strides, order, mapped=True)
     return made if here.device is None else made.view(MappedArray)
+
+
+def mapped_array_like(
+    ary: Any, stream: Any = 0, portable: bool = False, wc: bool = False, *, space: Space | None = None
+) -> Array:
+    """Return a mapped array with the shape, dtype and order of axes of ary."""
+    steps = dense_strides(ary.shape, ary.strides, ary.dtype.itemsize)
+    return mapped_array(ary.shape, ary.dtype, steps, stream=stream, portable=portable, wc=wc, space=space)
+
+
+def pinned_array_like(ary: Any, *, space: Space | None = None) -> Array:
+    """Return a page-locked array with the shape, dtype and order of axes of ary."""
+    return pinned_array(ary.shape, ary.dtype, dense_strides(ary.shape, ary.strides, ary.dtype.itemsize), space=space)
 
 
 @contextmanager

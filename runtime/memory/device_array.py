@@ -24,6 +24,16 @@ _kinds: dict[Kind, Kind] = {}
 _NUMPY_CAN_REFUSE = tuple(map(int, np.__version__.split(".")[:2])) >= (2, 1)
 
 
+class Flags(dict[str, bool]):
+    """NumPy's names of what holds for an array, as keys, and in small letters as attributes."""
+
+    def __getattr__(self, name: str) -> bool:
+        try:
+            return self[name.upper()]
+        except KeyError:
+            raise AttributeError(f"no flag {name!r}; there are {', '.join(self)}") from None
+
+
 class DeviceArray:
     """An array on the device: pass it to kernels, copy it to and from the host, take views of it.
 
@@ -95,10 +105,15 @@ class DeviceArray:
         return self._memory.space
 
     @property
-    def flags(self) -> dict[str, bool]:
+    def alloc_size(self) -> int:
+        """Bytes from the first to the last of the items."""
+        return self._memory.size
+
+    @property
+    def flags(self) -> Flags:
         """C_CONTIGUOUS, F_CONTIGUOUS and WRITEABLE, as NumPy means them."""
         flags = self._ghost.flags
-        return {name: flags[name] for name in ("C_CONTIGUOUS", "F_CONTIGUOUS", "WRITEABLE")}
+        return Flags({name: flags[name] for name in ("C_CONTIGUOUS", "F_CONTIGUOUS", "WRITEABLE")})
 
     def is_c_contiguous(self) -> bool:
         """Return whether the items lie in C order without gaps."""

@@ -119,6 +119,7 @@ class StandInKernel:
     cooperative: bool = False
     effects: Effects = field(default_factory=Effects)
     hold_gil: bool = False
+    extensions: tuple[Any, ...] = ()
     generation: int = 0
     on_launch: Any = None
     device: Any = None

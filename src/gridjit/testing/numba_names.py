@@ -9,7 +9,9 @@ from typing import Any
 
 import gridjit.cuda
 import gridjit.launchconfig
+from gridjit.compiler.errors import CompileError
 from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.session import session
 
 # Names of numba.cuda that become gridjit's; its contexts and devices stay its own, as tests look into them.
@@ -27,9 +29,11 @@ NAMES = (
     "is_available",
     "is_cuda_array",
     "mapped_array",
+    "mapped_array_like",
     "per_thread_default_stream",
     "pinned",
     "pinned_array",
+    "pinned_array_like",
     "stream",
     "synchronize",
     "to_device",
@@ -42,13 +46,11 @@ _LEFT_ALONE = ("numba.cuda.vectorizers", "numba.cuda.deviceufunc")
 def install() -> None:
     """Replace the names; once per process, before anything imports them from numba.cuda."""
     cuda = numba_cuda()
-    api, decorators, launchconfig = (
-        importlib.import_module(f"numba.cuda.{name}") for name in ("api", "decorators", "launchconfig")
-    )
+    api, launchconfig = (importlib.import_module(f"numba.cuda.{name}") for name in ("api", "launchconfig"))
     _leave_alone(cuda)
-    jit = _jit(decorators.jit)
-    for module in (cuda, decorators):
-        module.jit = jit  # type: ignore[attr-defined]  # a module's name
+    # numba.cuda.decorators.jit stays: numba-cuda compiles its own overloads with it.
+    cuda.jit = _jit(cuda.jit)  # type: ignore[attr-defined]  # a module's name
+    _raise_causes()
     for name in NAMES:
         for module in (cuda, api):
             if hasattr(module, name):
@@ -69,6 +71,25 @@ def _jit(numba_jit: Any) -> Any:
         return gridjit.cuda.jit(func_or_sig, **options)
 
     return jit
+
+
+def _raise_causes() -> None:
+    """Have a kernel that does not compile raise what its CompileError was raised from: numba-cuda's own error."""
+
+    def unwrapped(method: Any) -> Any:
+        @functools.wraps(method)
+        def call(*args: Any, **options: Any) -> Any:
+            try:
+                return method(*args, **options)
+            except CompileError as error:
+                if error.__cause__ is None:
+                    raise
+                raise error.__cause__ from None
+
+        return call
+
+    for name in ("compile", "declare", "specialization_for"):
+        setattr(Kernel, name, unwrapped(getattr(Kernel, name)))
 
 
 def _leave_alone(cuda: ModuleType) -> None:
