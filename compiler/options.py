@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -18,7 +18,8 @@ class Options:
     max_registers: registers a thread may use. launch_bounds: (threads[, blocks per multiprocessor[, cluster]]).
     lto: link-time optimization. device: a function for kernels to call, not a kernel.
     inline: "never" or "always", at numba's level; forceinline: at LLVM's.
-    link: paths of files to link. shared_memory_carveout: percent of the L1 cache to use as shared memory, or -1.
+    link: files to link: paths, or numba-cuda's objects of code in memory (cuda.CUSource...).
+    shared_memory_carveout: percent of the L1 cache to use as shared memory, or -1.
     specialize: launch fields folded into the code ("blockdim", "griddim", "sharedmem").
     """
 
@@ -32,7 +33,7 @@ class Options:
     device: bool = False
     inline: str = "never"
     forceinline: bool = False
-    link: tuple[str, ...] = ()
+    link: tuple[Any, ...] = ()
     shared_memory_carveout: int | None = None
     specialize: tuple[str, ...] = ()
 
@@ -49,16 +50,14 @@ class Options:
         for bound in self.launch_bounds or ():
             _check_number("launch_bounds", bound, 1, 2**31 - 1)
         if self.launch_bounds is not None and not 1 <= len(self.launch_bounds) <= 3:
-            raise ConfigError(
-                f"launch_bounds={self.launch_bounds}: threads, then blocks per multiprocessor and cluster"
-            )
+            raise ConfigError(f"launch_bounds={self.launch_bounds}: threads, blocks per SM, blocks per cluster")
         if self.device and (mine := sorted(set(self.changed()) & _FOR_KERNELS)):
             raise ConfigError(f"jit(device=True, {mine[0]}=...): {mine[0]} is an option of kernels, not of functions")
 
     @property
     def fields(self) -> tuple[tuple[str, str], ...]:
         """The options' part of a key: one labelled field each."""
-        return tuple((f"option.{f.name}", repr(getattr(self, f.name))) for f in fields(self))
+        return tuple((f"option.{f.name}", _text(getattr(self, f.name))) for f in fields(self))
 
     def changed(self) -> dict[str, Any]:
         """Return the options that differ from their defaults."""
@@ -77,12 +76,23 @@ def options_of(given: Mapping[str, Any]) -> Options:
     values = {name: value for name, value in given.items() if value is not None}
     for name in ("link", "specialize", "launch_bounds"):
         if name in values:
-            values[name] = (values[name],) if isinstance(values[name], str | int) else tuple(values[name])
+            values[name] = tuple(values[name]) if _is_several(values[name]) else (values[name],)
     if isinstance(carveout := values.get("shared_memory_carveout"), str):
         values["shared_memory_carveout"] = _carveout(carveout)
     if isinstance(inline := values.get("inline"), bool):
         values["inline"] = "always" if inline else "never"
     return Options(**values)
+
+
+def _text(value: Any) -> str:
+    """Return an option's value for a key; of code in memory only the kind, as its bytes are in the key by themselves."""
+    if isinstance(value, tuple):
+        return "(" + "".join(f"{_text(item)}, " for item in value) + ")"
+    return repr(value) if isinstance(value, str | int | None) else type(value).__qualname__
+
+
+def _is_several(value: Any) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, str)
 
 
 def _carveout(name: str) -> int:
