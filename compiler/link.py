@@ -28,6 +28,16 @@ KINDS = {
     ".lib": "a",
     ".fatbin": "fatbin",
 }
+# numba-cuda's classes for code in memory -> kind of LinkedFile.
+_CLASSES = {
+    "PTXSource": "ptx",
+    "Cubin": "cubin",
+    "LTOIR": "ltoir",
+    "CUSource": "cu",
+    "Object": "o",
+    "Archive": "a",
+    "Fatbin": "fatbin",
+}
 # Kind -> name of nvJitLink's InputType.
 _INPUT_TYPES = {
     "ptx": "PTX",
@@ -45,7 +55,25 @@ _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*(?:["<]([^">\n]+)[">]|(\w+))
 
 def linked_files(options: Options) -> tuple[LinkedFile, ...]:
     """Return the files that options.link names, read now; raises CompileError naming a file that cannot be used."""
-    return tuple(_read(path) for path in options.link)
+    return tuple(map(read_linked, options.link))
+
+
+def read_linked(given: Any) -> LinkedFile:
+    """Return a file by its path, or numba-cuda's object of code in memory (cuda.CUSource, cuda.PTXSource...).
+
+    Raises CompileError naming what cannot be used.
+    """
+    if isinstance(given, LinkedFile):
+        return given
+    if isinstance(given, str | os.PathLike):
+        return _read(os.fspath(given))
+    kind = _CLASSES.get(type(given).__name__)
+    if kind is None:
+        raise CompileError(f"link={given!r}: give the path of a file, or an object like cuda.CUSource")
+    if given.setup_callback or given.teardown_callback or given.nrt:
+        raise CompileError(f"link={given.name!r}: setup and teardown callbacks and NRT are not supported")
+    data = given.data
+    return LinkedFile(name=given.name, kind=kind, data=data.encode() if isinstance(data, str) else bytes(data))
 
 
 def _read(path: str) -> LinkedFile:

@@ -85,7 +85,7 @@ def options_of(given: Mapping[str, Any]) -> Options:
 
 
 def _text(value: Any) -> str:
-    """Return an option's value for a key; of code in memory only the kind, as its bytes are in the key by themselves."""
+    """Return an option's value for a key; of code in memory the kind: its bytes are in the key by themselves."""
     if isinstance(value, tuple):
         return "(" + "".join(f"{_text(item)}, " for item in value) + ")"
     return repr(value) if isinstance(value, str | int | None) else type(value).__qualname__

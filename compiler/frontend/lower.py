@@ -14,6 +14,7 @@ from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.frontend.fold import folded, launch_bounds
 from gridjit.compiler.frontend.isolation import Isolation, isolated
 from gridjit.compiler.frontend.launch_visibility import while_visible
+from gridjit.compiler.frontend.linkable import discovered_files
 from gridjit.compiler.frontend.numba_types import numba_arguments
 from gridjit.compiler.frontend.pipeline import kernel_pipeline
 from gridjit.compiler.frontend.rewrites import foreign_rewrites
@@ -143,7 +144,7 @@ def _lowered(
         modules=modules,
         entry=entry,
         exceptions={code: _exception_entry(*found) for code, found in sorted(record.exceptions.items())},
-        linked=linked + _helpers(modules, target),
+        linked=linked + _brought_along(library, linked, target, record.view) + _helpers(modules, target),
         cooperative=bool(library.use_cooperative),
         kernel=f"{function.__module__}.{function.__qualname__}",
         source=(function.__code__.co_filename, function.__code__.co_firstlineno),
@@ -163,6 +164,16 @@ def _ordered_modules(library: Any) -> tuple[str, ...]:
     """Return the kernel's module first, the others by text: numba-cuda keeps them in a set."""
     first = str(library._module)
     return (first, *sorted(text for text in map(str, library.modules) if text != first))
+
+
+def _brought_along(
+    library: Any, linked: tuple[LinkedFile, ...], target: Target, view: ConfigView
+) -> tuple[LinkedFile, ...]:
+    """Return the files that called functions have to be linked with; they are in no key, so the artifact stays here."""
+    found = discovered_files(library, linked) if target.kind == "ptx" else ()
+    if found:
+        view.keep_private(f"functions that it calls are linked with {', '.join(file.name for file in found)}")
+    return found
 
 
 def _helpers(modules: tuple[str, ...], target: Target) -> tuple[LinkedFile, ...]:
