@@ -1,0 +1,824 @@
+"""The key is complete and no finer than that: what alters the code is a miss, what does not is a hit.
+
+A small program is compiled once. Each test changes one thing about it and launches it as a new process would find it,
+or in one: with everything the same it must be found, which a compiler that is forbidden to run proves.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gridjit
+from gridjit.compiler import toolchain as toolchain_module
+from gridjit.compiler.errors import CompileDisabledError
+from gridjit.compiler.options import Options
+from gridjit.compiler.targets.base import Target
+from gridjit.compiler.toolchain_environment import SETTINGS
+
+FORBIDDEN = "GRIDJIT_ASSERT_NO_COMPILE"
+
+FAR = """
+import gridjit
+
+STEP = 1
+
+@gridjit.jit(device=True)
+def far(value):
+    return value + STEP
+"""
+MIDDLE = """
+import gridjit
+import mutated_far
+
+@gridjit.jit(device=True)
+def middle(value):
+    return mutated_far.far(value) * 2
+"""
+NEAR = """
+import gridjit
+from mutated_middle import middle
+
+@gridjit.jit(device=True)
+def near(value):
+    return middle(value) + 3
+"""
+CONFIG = "LIMIT = 50\nUNUSED = 1\n"
+KERNEL = """
+import enum
+
+import gridjit
+import mutated_config
+import numpy as np
+from gridjit import cuda
+from mutated_near import near
+
+SCALE = 3
+PAIR = (2, 5)
+MODE = "long"
+TABLE = np.array([1, 2, 4], np.int32)
+KIND = np.dtype(np.uint8)
+UNUSED = 1
+
+class Level(enum.IntEnum):
+    LOW = 1
+    HIGH = 9
+
+@gridjit.jit(device=True)
+def stepped(value, step=10):
+    return value + step
+
+def make(offset):
+    @gridjit.jit
+    def kernel(x, out):
+        small = cuda.local.array(1, KIND)
+        small[0] = x[0] + 300
+        out[0] = 7
+        out[1] = SCALE
+        out[2] = PAIR[1]
+        out[3] = len(MODE)
+        out[4] = TABLE[2]
+        out[5] = small[0]
+        out[6] = Level.HIGH
+        out[7] = mutated_config.LIMIT
+        out[8] = offset
+        out[9] = stepped(x[0])
+        out[10] = near(x[0])
+    return kernel
+
+kernel = make(100)
+"""
+PROGRAM = {
+    "mutated.py": KERNEL,
+    "mutated_config.py": CONFIG,
+    "mutated_near.py": NEAR,
+    "mutated_middle.py": MIDDLE,
+    "mutated_far.py": FAR,
+}
+RESULT = (7, 3, 5, 4, 4, 44, 9, 50, 100, 10, 5)
+RUN = """
+import json
+import mutated
+import numpy as np
+out = np.zeros(11, np.int64)
+mutated.kernel[1, 1](np.zeros(1, np.int64), out)
+print(json.dumps({"out": out.tolist(), "compiles": mutated.kernel.stats.compiles}))
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What one launch of the program did: what it wrote, how often it compiled, and why."""
+
+    out: tuple[int, ...]
+    compiles: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """A text replaced in one file of the program: where it shows in the result, and how the compile is explained."""
+
+    file: str = "mutated.py"
+    old: str
+    new: str
+    at: int
+    value: int
+    why: str
+
+
+MISSES = {
+    "kernel body": Edit(old="out[1] = SCALE", new="out[1] = SCALE - 1", at=1, value=2, why="kernel code"),
+    "constant": Edit(old="out[0] = 7", new="out[0] = 8", at=0, value=8, why="kernel code"),
+    "closure": Edit(old="make(100)", new="make(101)", at=8, value=101, why="closure offset of"),
+    "default": Edit(old="step=10", new="step=11", at=9, value=11, why="default step of mutated.stepped 10 -> 11"),
+    "global int": Edit(old="SCALE = 3", new="SCALE = 4", at=1, value=4, why="global mutated.SCALE 3 -> 4"),
+    "global float": Edit(old="SCALE = 3", new="SCALE = 3.0", at=1, value=3, why="global mutated.SCALE 3 -> 3.0"),
+    "global bool": Edit(old="SCALE = 3", new="SCALE = True", at=1, value=1, why="global mutated.SCALE 3 -> True"),
+    "global tuple": Edit(old="(2, 5)", new="(2, 6)", at=2, value=6, why="global mutated.PAIR"),
+    "global string": Edit(old='"long"', new='"short"', at=3, value=5, why="global mutated.MODE 'long' -> 'short'"),
+    "global array": Edit(old="[1, 2, 4]", new="[1, 2, 5]", at=4, value=5, why="global mutated.TABLE"),
+    "global array's dtype": Edit(old="4], np.int32", new="4], np.int16", at=4, value=4, why="global mutated.TABLE"),
+    "global dtype": Edit(old="np.uint8", new="np.int16", at=5, value=300, why="global mutated.KIND"),
+    "enum": Edit(old="HIGH = 9", new="HIGH = 8", at=6, value=8, why="members of class mutated.Level"),
+    "module attribute": Edit(
+        file="mutated_config.py", old="50", new="51", at=7, value=51, why="global mutated_config.LIMIT 50 -> 51"
+    ),
+    "callee in the file": Edit(
+        old="value + step", new="value - step", at=9, value=-10, why="callee mutated.stepped code"
+    ),
+    "callee at depth 1": Edit(
+        file="mutated_near.py", old="+ 3", new="+ 4", at=10, value=6, why="callee mutated_near.near code"
+    ),
+    "callee at depth 2": Edit(
+        file="mutated_middle.py", old="* 2", new="* 3", at=10, value=6, why="callee mutated_middle.middle code"
+    ),
+    "callee at depth 3": Edit(
+        file="mutated_far.py", old="value + STEP", new="value - STEP", at=10, value=1, why="callee mutated_far.far code"
+    ),
+    "global of a callee at depth 3": Edit(
+        file="mutated_far.py", old="STEP = 1", new="STEP = 2", at=10, value=7, why="global mutated_far.STEP 1 -> 2"
+    ),
+    "options of a callee": Edit(
+        old="jit(device=True)", new="jit(device=True, forceinline=True)", at=9, value=10, why="global mutated.stepped"
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class App:
+    """The program's folder, and how to run it as a new process would."""
+
+    folder: Path
+    restart: Callable[[], None]
+
+    def edit(self, edit: Edit) -> None:
+        path = self.folder / edit.file
+        text = path.read_text()
+        assert text.count(edit.old) == 1
+        path.write_text(text.replace(edit.old, edit.new))
+
+    def load(self) -> Any:
+        """Return the program's kernel, imported anew into a new session."""
+        forget_program()
+        importlib.invalidate_caches()
+        self.restart()
+        return importlib.import_module("mutated").kernel
+
+    def launch(self) -> Outcome:
+        """Launch it in this process."""
+        kernel, out = self.load(), np.zeros(len(RESULT), np.int64)
+        kernel[1, 1](np.zeros(1, np.int64), out)
+        return Outcome(out=tuple(out.tolist()), compiles=kernel.stats.compiles, why=kernel.explain())
+
+    def launch_in_a_process(self, **environment: str) -> Outcome:
+        """Launch it in another."""
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", RUN],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            cwd=self.folder,
+            env={**os.environ, "PYTHONPATH": f"{self.folder}:{os.environ.get('PYTHONPATH', '')}", **environment},
+        )
+        assert done.returncode == 0, done.stderr
+        report = json.loads(done.stdout)
+        return Outcome(out=tuple(report["out"]), compiles=report["compiles"], why="")
+
+
+def forget_program() -> None:
+    """Let the next import read the files again."""
+    for name in PROGRAM:
+        sys.modules.pop(name.removesuffix(".py"), None)
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache in which another process left the program's kernel."""
+    folder = tmp_path_factory.mktemp("compiled")
+    program = folder / "program"
+    write(program)
+    app = App(folder=program, restart=lambda: None)
+    assert app.launch_in_a_process(GRIDJIT_CACHE_DIR=str(folder / "cache")) == Outcome(out=RESULT, compiles=1, why="")
+    return folder / "cache"
+
+
+@pytest.fixture
+def app(
+    compiled: Path,
+    cache_dir: Path,
+    tmp_path: Path,
+    restart: Callable[[], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[App]:
+    """The program, unchanged, with a cache that has its kernel."""
+    shutil.copytree(compiled, cache_dir)
+    folder = tmp_path / "program"
+    write(folder)
+    # Two edits within one tick of the clock would share their bytecode file.
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.syspath_prepend(str(folder))
+    yield App(folder=folder, restart=restart)
+    forget_program()
+
+
+def write(folder: Path) -> None:
+    """Write the program as it is before any edit."""
+    folder.mkdir()
+    for name, text in PROGRAM.items():
+        (folder / name).write_text(text)
+
+
+def refusal(launch: Callable[[], object], monkeypatch: pytest.MonkeyPatch, restart: Callable[[], None]) -> str:
+    """Return what a launch says that would have to compile, in a process where that is forbidden."""
+    monkeypatch.setenv(FORBIDDEN, "1")
+    restart()
+    with pytest.raises(CompileDisabledError) as caught:
+        launch()
+    monkeypatch.delenv(FORBIDDEN)
+    restart()
+    return str(caught.value)
+
+
+# -- the source --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("edit", MISSES.values(), ids=MISSES)
+def test_an_edit_that_alters_the_code_is_one_compile_which_says_what_changed(app: App, edit: Edit) -> None:
+    app.edit(edit)
+    outcome = app.launch()
+    expected = list(RESULT)
+    expected[edit.at] = edit.value
+    assert (outcome.out, outcome.compiles) == (tuple(expected), 1)
+    assert edit.why in outcome.why
+
+
+SAME = {
+    "nothing": ("mutated.py", "", ""),
+    "comment": ("mutated.py", "SCALE = 3\n", "SCALE = 3  # three\n"),
+    "comment in the kernel": (
+        "mutated.py",
+        "        out[0] = 7\n",
+        "        # The first.\n        out[0] = 7  # seven\n",
+    ),
+    "line numbers": ("mutated.py", "def make", "\n\n\n\ndef make"),
+    "white space": ("mutated.py", "value + step", "value+step"),
+    "docstring": ("mutated.py", "    return value + step", '    """Return a later value."""\n    return value + step'),
+    "annotation": ("mutated.py", "def stepped(value,", "def stepped(value: int,"),
+    "global that is not used": ("mutated.py", "UNUSED = 1", "UNUSED = 2"),
+    "module attribute that is not used": ("mutated_config.py", "UNUSED = 1", "UNUSED = 2"),
+    "another function": ("mutated.py", "def make", "def other():\n    return SCALE\n\ndef make"),
+    "order of definitions": (
+        "mutated.py",
+        'SCALE = 3\nPAIR = (2, 5)\nMODE = "long"',
+        'MODE = "long"\nPAIR = (2, 5)\nSCALE = 3',
+    ),
+    "order of members": ("mutated.py", "    LOW = 1\n    HIGH = 9", "    HIGH = 9\n    LOW = 1"),
+    "comment in a callee's file": ("mutated_far.py", "STEP = 1\n", "# one\n\nSTEP = 1\n"),
+    "equal array": ("mutated.py", "np.array([1, 2, 4], np.int32)", "np.array([9, 1, 2, 4], np.int32)[1:].copy()"),
+    "equal dtype": ("mutated.py", "np.dtype(np.uint8)", 'np.dtype("B")'),
+}
+
+
+@pytest.mark.parametrize(("file", "old", "new"), SAME.values(), ids=SAME)
+def test_an_edit_that_leaves_the_code_alone_is_a_hit(
+    app: App, monkeypatch: pytest.MonkeyPatch, file: str, old: str, new: str
+) -> None:
+    path = app.folder / file
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new, 1))
+    monkeypatch.setenv(FORBIDDEN, "1")
+    outcome = app.launch()
+    assert (outcome.out, outcome.compiles) == (RESULT, 0)
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {},
+        {"PYTHONHASHSEED": "1"},
+        {"PYTHONHASHSEED": "2", "PYTHONDONTWRITEBYTECODE": "1"},
+        {"GRIDJIT_HOST_THREADS": "1", "GRIDJIT_NATIVE_LAUNCH": "0", "NUMBA_NUM_THREADS": "1", "LANG": "C", "HOME": "/"},
+    ],
+    ids=lambda environment: " ".join(environment) or "another process",
+)
+def test_another_process_is_a_hit(app: App, environment: dict[str, str]) -> None:
+    assert app.launch_in_a_process(**{FORBIDDEN: "1"}, **environment) == Outcome(out=RESULT, compiles=0, why="")
+
+
+def test_a_moved_program_with_other_file_times_is_a_hit(app: App, tmp_path: Path) -> None:
+    moved = replace(app, folder=app.folder.rename(tmp_path / "moved"))
+    for path in moved.folder.iterdir():
+        os.utime(path, (0, 0))
+    assert moved.launch_in_a_process(**{FORBIDDEN: "1"}) == Outcome(out=RESULT, compiles=0, why="")
+
+
+def test_line_numbers_count_where_they_are_put_into_the_code(app: App) -> None:
+    path = app.folder / "mutated.py"
+    path.write_text(path.read_text().replace("@gridjit.jit\n", "@gridjit.jit(lineinfo=True)\n"))
+    assert app.launch().compiles == 1
+    assert app.launch().compiles == 0
+    path.write_text(path.read_text().replace("def make", "\ndef make"))
+    outcome = app.launch()
+    assert outcome.compiles == 1
+    assert "lines" in outcome.why
+
+
+# -- extensions --------------------------------------------------------------------------------------------------------
+
+EXTENSION_PROGRAM = {
+    "mutated_part.py": "ADDED = 5\n",
+    "mutated_overload.py": """
+from numba.cuda.extending import overload
+
+def doubled(value):
+    raise NotImplementedError
+
+def factor():
+    return 2
+
+@overload(doubled, target="cuda")
+def overload_doubled(value):
+    times = factor()
+    def implementation(value):
+        return value * times
+    return implementation
+""",
+    "mutated_intrinsic.py": """
+import mutated_part
+from numba.cuda import types
+from numba.cuda.extending import intrinsic
+
+@intrinsic
+def added(typingctx, value):
+    def codegen(context, builder, signature, arguments):
+        return builder.add(arguments[0], context.get_constant(types.int64, mutated_part.ADDED))
+    return types.int64(types.int64), codegen
+""",
+    "mutated_rewrite.py": """
+from numba.cuda.core.rewrites import Rewrite, register_rewrite
+from numba.cuda.launchconfig import current_launch_config
+
+@register_rewrite("after-inference")
+class Shares(Rewrite):
+    def match(self, func_ir, block, typemap, calltypes):
+        current_launch_config().sharedmem = 16
+        return False
+""",
+    "mutated.py": """
+import gridjit
+import mutated_rewrite
+import numpy as np
+from gridjit import cuda
+from mutated_intrinsic import added
+from mutated_overload import doubled
+
+@gridjit.jit
+def kernel(x, out):
+    out[0] = doubled(x[0])
+    out[1] = added(x[0])
+    out[2] = cuda.shared.array(0, np.int8).size
+""",
+}
+EXTENSION_RESULT = [20, 15, 16]
+# Edits the program, then runs it in a child which has imported numba-cuda but none of it; prints what each child did.
+RUN_EDITS = """
+import json, os, sys
+import numpy as np
+import gridjit
+import numba.cuda.extending
+
+program, edits = json.loads(sys.argv[1]), json.loads(sys.argv[2])
+sys.path.insert(0, os.getcwd())
+sys.dont_write_bytecode = True
+
+@gridjit.jit(cache=False)
+def warm(x):
+    x[0] = 1
+
+# What the first compile of a process takes long for, the children inherit.
+warm.compile("void(int64[::1])", target="host")
+
+def child():
+    import mutated
+    out = np.zeros(3, np.int64)
+    mutated.kernel[1, 1](np.full(1, 10), out)
+    print(json.dumps([out.tolist(), mutated.kernel.stats.compiles, mutated.kernel.explain()]), flush=True)
+
+for file, old, new in edits:
+    for name, text in program.items():
+        assert name != file or text.count(old) == 1
+        with open(name, "w") as written:
+            written.write(text.replace(old, new) if name == file else text)
+    process = os.fork()
+    if not process:
+        try:
+            child()
+        finally:
+            os._exit(0)
+    os.waitpid(process, 0)
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtensionEdit:
+    """A text replaced in one file of the extension, and what the kernel writes then, if not what it wrote before."""
+
+    file: str
+    old: str
+    new: str
+    out: list[int]
+    compiles: int = 1
+    why: str = ""
+
+
+EXTENSION_EDITS = {
+    "nothing yet": ExtensionEdit(
+        file="mutated_part.py", old="5", new="5", out=EXTENSION_RESULT, why="nothing in the cache"
+    ),
+    "nothing": ExtensionEdit(file="mutated_part.py", old="5", new="5", out=EXTENSION_RESULT, compiles=0),
+    "overload": ExtensionEdit(
+        file="mutated_overload.py",
+        old="value * times",
+        new="value * times + 1",
+        out=[21, 15, 16],
+        why="mutated_overload.overload_doubled has changed",
+    ),
+    "what an overload calls": ExtensionEdit(
+        file="mutated_overload.py",
+        old="return 2",
+        new="return 3",
+        out=[30, 15, 16],
+        why="mutated_overload.overload_doubled has changed",
+    ),
+    "comment beside an overload": ExtensionEdit(
+        file="mutated_overload.py", old="\n\ndef factor", new="\n\n# two\ndef factor", out=EXTENSION_RESULT, compiles=0
+    ),
+    "intrinsic": ExtensionEdit(
+        file="mutated_intrinsic.py",
+        old="builder.add",
+        new="builder.sub",
+        out=[20, 5, 16],
+        why="mutated_intrinsic.added",
+    ),
+    "global of an intrinsic": ExtensionEdit(
+        file="mutated_part.py", old="5", new="6", out=[20, 16, 16], why="global mutated_part.ADDED 5 -> 6"
+    ),
+    "rewrite": ExtensionEdit(
+        file="mutated_rewrite.py", old="16", new="17", out=[20, 15, 17], why="rewrite mutated_rewrite.Shares"
+    ),
+    "all as it was": ExtensionEdit(file="mutated_part.py", old="5", new="5", out=EXTENSION_RESULT, compiles=0),
+}
+
+
+@pytest.fixture(scope="module")
+def extension_outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[list[int], int, str]]:
+    """What the program did after each edit: what it wrote, how often it compiled, and its explanation."""
+    folder = tmp_path_factory.mktemp("extension")
+    edits = [(edit.file, edit.old, edit.new) for edit in EXTENSION_EDITS.values()]
+    done = subprocess.run(
+        [sys.executable, "-c", RUN_EDITS, json.dumps(EXTENSION_PROGRAM), json.dumps(edits)],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        cwd=folder,
+        env={**os.environ, "GRIDJIT_CACHE_DIR": str(folder / "cache")},
+    )
+    assert done.stderr == ""
+    return dict(zip(EXTENSION_EDITS, map(json.loads, done.stdout.splitlines()), strict=True))
+
+
+@pytest.mark.parametrize("name", EXTENSION_EDITS)
+def test_an_extension_edited_between_processes_is_a_miss_if_the_code_changes(
+    extension_outcomes: dict[str, tuple[list[int], int, str]], name: str
+) -> None:
+    edit = EXTENSION_EDITS[name]
+    out, compiles, explained = extension_outcomes[name]
+    assert (out, compiles) == (edit.out, edit.compiles)
+    assert edit.why in explained
+
+
+# -- options -----------------------------------------------------------------------------------------------------------
+
+OPTIONS: dict[str, object] = {
+    "debug": True,
+    "opt": False,
+    "fastmath": True,
+    "lineinfo": True,
+    "max_registers": 32,
+    "launch_bounds": 128,
+    "lto": True,
+    "inline": "always",
+    "forceinline": True,
+    "shared_memory_carveout": 50,
+    "specialize": "blockdim",
+    "link": "linked.ptx",
+}
+
+
+def test_the_table_has_every_option_of_a_kernel() -> None:
+    assert {*OPTIONS, "device"} == {field.name for field in fields(Options)}
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_an_option_is_a_miss_and_its_default_a_hit(
+    app: App, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, option: str
+) -> None:
+    function = app.load().py_func
+    (tmp_path / "linked.ptx").write_text("")
+    monkeypatch.chdir(tmp_path)
+    changed = gridjit.jit(**{option: OPTIONS[option]})(function)
+    told = " lines " if option in ("debug", "lineinfo") else f"option.{option} "
+    assert told in refusal(lambda: run(changed), monkeypatch, app.restart)
+    default = next(field.default for field in fields(Options) if field.name == option)
+    monkeypatch.setenv(FORBIDDEN, "1")
+    app.restart()
+    assert run(gridjit.jit(**{option: default})(function)) == RESULT
+
+
+def run(kernel: gridjit.Kernel) -> tuple[int, ...]:
+    """Launch the program's kernel, and return what it wrote."""
+    out = np.zeros(len(RESULT), np.int64)
+    kernel[1, 1](np.zeros(1, np.int64), out)
+    return tuple(out.tolist())
+
+
+@pytest.mark.cuda_toolkit
+def test_the_content_of_a_linked_file_and_its_headers_counts_not_its_time(
+    monkeypatch: pytest.MonkeyPatch, restart: Callable[[], None], tmp_path: Path
+) -> None:
+    linked, header = tmp_path / "linked.cu", tmp_path / "header.h"
+    monkeypatch.chdir(tmp_path)
+
+    def compiles() -> int:
+        restart()
+        kernel = gridjit.jit(link="linked.cu")(measures)
+        kernel.compile("void(int64[::1], int64[::1])", target="sm_80")
+        return kernel.stats.compiles
+
+    header.write_text("#define ONE 1\n")
+    linked.write_text('#include "header.h"\nextern "C" __device__ int one() { return ONE; }\n')
+    assert [compiles(), compiles()] == [1, 0]
+    os.utime(linked, (0, 0))
+    assert compiles() == 0
+    header.write_text("#define ONE 2\n")
+    assert [compiles(), compiles()] == [1, 0]
+    linked.write_text(linked.read_text().replace("ONE;", "ONE + 1;"))
+    assert [compiles(), compiles()] == [1, 0]
+
+
+@pytest.mark.cuda_toolkit
+def test_another_architecture_is_a_compile_of_its_own(restart: Callable[[], None]) -> None:
+    def compiles(arch: str) -> int:
+        restart()
+        kernel = gridjit.jit(measures)
+        assert kernel.compile("void(int64[::1], int64[::1])", target=arch).target == Target(kind="ptx", arch=arch)
+        return kernel.stats.compiles
+
+    assert [compiles(arch) for arch in ("sm_80", "sm_90", "sm_80", "sm_90")] == [1, 1, 0, 0]
+
+
+@pytest.mark.cuda_toolkit
+@pytest.mark.parametrize("distribution", ["nvidia-nvvm", "nvidia-nvjitlink", "nvidia-cuda-nvrtc", "cuda-bindings"])
+def test_another_version_of_the_cuda_toolkit_is_a_miss(
+    monkeypatch: pytest.MonkeyPatch, restart: Callable[[], None], tmp_path: Path, distribution: str
+) -> None:
+    kernel = gridjit.jit(measures)
+    kernel.compile("void(int64[::1], int64[::1])", target="sm_80")
+    (tmp_path / "site" / f"{distribution.replace('-', '_')}-99.9.dist-info").mkdir(parents=True)
+    with monkeypatch.context() as patch:
+        patch.syspath_prepend(str(tmp_path / "site"))
+        toolchain_module.toolchain.cache_clear()
+        again = gridjit.jit(measures)
+        told = refusal(lambda: again.compile("void(int64[::1], int64[::1])", target="sm_80"), patch, restart)
+        assert " -> 99.9" in told
+    toolchain_module.toolchain.cache_clear()
+
+
+def test_a_mark_is_a_miss(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = app.load()
+    kernel.mark_launch_config_sensitive("sharedmem")
+    assert "marked sensitive to" in refusal(lambda: run(kernel), monkeypatch, app.restart)
+
+
+# -- environment, toolchain and target ---------------------------------------------------------------------------------
+
+VARIABLES = {
+    "NUMBA_OPT": "0",
+    "NUMBA_BOUNDSCHECK": "1",
+    "NUMBA_CUDA_DEBUGINFO": "1",
+    "NUMBA_DEBUG_NRT": "1",
+    "NUMBA_DEBUG_JIT": "1",
+    "NUMBA_ENABLE_CUDASIM": "1",
+    "NUMBA_FORCE_CUDA_CC": "8.0",
+    "NUMBA_CUDA_INCLUDE_PATH": "/include",
+    "NUMBA_CUDA_NVRTC_EXTRA_SEARCH_PATHS": "/include",
+    "NUMBA_CUDA_ENABLE_NRT": "1",
+    "NUMBA_CUDA_NRT_STATS": "1",
+}
+# Launches a new kernel under each variable, and prints what it was told; numba is never imported.
+RUN_UNDER_EACH = """
+import json, os, sys
+import gridjit, mutated
+import numpy as np
+
+def launch():
+    try:
+        gridjit.jit(mutated.kernel.py_func)[1, 1](np.zeros(1, np.int64), np.zeros(11, np.int64))
+    except gridjit.GridjitError as error:
+        return str(error)
+    return "hit"
+
+told = {}
+for name, value in json.loads(sys.argv[1]).items():
+    os.environ[name] = value
+    told[name] = launch()
+    del os.environ[name]
+    assert launch() == "hit"
+assert "numba" not in sys.modules
+print(json.dumps(told))
+"""
+
+
+def test_each_variable_that_alters_code_is_a_miss_which_names_it(app: App) -> None:
+    assert VARIABLES.keys() == {setting.variable for setting in SETTINGS}
+    done = subprocess.run(
+        [sys.executable, "-c", RUN_UNDER_EACH, json.dumps(VARIABLES)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=app.folder,
+        env={**os.environ, FORBIDDEN: "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert [name for name in VARIABLES if f"not in the cache ({name} " not in told[name]] == []
+
+
+def test_code_made_under_a_variable_is_found_under_it_only(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    for compiles in (1, 0):
+        outcome = app.launch_in_a_process(NUMBA_BOUNDSCHECK="1")
+        assert (outcome.out, outcome.compiles) == (RESULT, compiles)
+    assert app.launch_in_a_process(**{FORBIDDEN: "1"}).compiles == 0
+
+
+@pytest.mark.parametrize("distribution", ["gridjit", "numba-cuda", "numba", "llvmlite", "numpy"])
+def test_another_version_of_a_tool_is_a_miss(
+    app: App, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, distribution: str
+) -> None:
+    kernel = app.load()
+    (tmp_path / "site" / f"{distribution.replace('-', '_')}-99.9.dist-info").mkdir(parents=True)
+    with monkeypatch.context() as patch:
+        patch.syspath_prepend(str(tmp_path / "site"))
+        toolchain_module.toolchain.cache_clear()
+        assert f"{distribution} " in (told := refusal(lambda: run(kernel), patch, app.restart))
+        assert " -> 99.9" in told
+    toolchain_module.toolchain.cache_clear()
+    monkeypatch.setenv(FORBIDDEN, "1")
+    app.restart()
+    assert run(kernel) == RESULT
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "value", "told"),
+    [
+        (importlib.util, "MAGIC_NUMBER", b"\1\2\3\4", "python "),
+        (toolchain_module, "ARTIFACT_SCHEMA", 999, "artifact schema "),
+    ],
+    ids=["Python", "artifact schema"],
+)
+def test_another_python_or_artifact_schema_is_a_miss(
+    app: App, monkeypatch: pytest.MonkeyPatch, place: Any, name: str, value: object, told: str
+) -> None:
+    kernel = app.load()
+    with monkeypatch.context() as patch:
+        patch.setattr(place, name, value)
+        toolchain_module.toolchain.cache_clear()
+        assert told in refusal(lambda: run(kernel), patch, app.restart)
+    toolchain_module.toolchain.cache_clear()
+
+
+def other_processor(target: Target) -> Target:
+    """A processor of another name."""
+    return replace(target, arch="another")
+
+
+def other_features(target: Target) -> Target:
+    """A processor with one feature less."""
+    return replace(target, features=target.features.replace("+", "-", 1))
+
+
+@pytest.mark.parametrize(("change", "told"), [(other_processor, "target"), (other_features, "target")])
+def test_another_processor_is_a_miss(
+    app: App, monkeypatch: pytest.MonkeyPatch, change: Callable[[Target], Target], told: str
+) -> None:
+    from gridjit.runtime.devices.host import device
+
+    kernel = app.load()
+    target = change(device.host_target())
+    monkeypatch.setattr(device, "host_target", lambda: target)
+    assert told in refusal(lambda: run(kernel), monkeypatch, app.restart)
+
+
+# -- arguments ---------------------------------------------------------------------------------------------------------
+
+
+def measures(x, out):  # type: ignore[no-untyped-def]
+    out[0] = 100 * x.ndim + x.size
+
+
+def unaligned(array: Any) -> Any:
+    """The array at an odd address."""
+    raw = np.zeros(array.nbytes + 1, np.uint8)
+    return raw[1:].view(array.dtype).reshape(array.shape)
+
+
+def read_only(array: Any) -> Any:
+    """The array, not writeable."""
+    array.flags.writeable = False
+    return array
+
+
+OTHER_TYPES = {
+    "dtype": np.zeros((4, 6), np.float32),
+    "byte width": np.zeros((4, 6), np.int32),
+    "sign": np.zeros((4, 6), np.uint64),
+    "ndim": np.zeros(24, np.int64),
+    "layout F": np.zeros((4, 6), np.int64, order="F"),
+    "layout A": np.zeros((8, 12), np.int64)[::2, ::2],
+    "readonly": read_only(np.zeros((4, 6), np.int64)),
+    "alignment": unaligned(np.zeros((4, 6), np.int64)),
+}
+SAME_TYPES = {
+    "another shape": np.zeros((2, 9), np.int64),
+    "no items": np.zeros((0, 6), np.int64),
+    "rows of another": np.zeros((9, 6), np.int64)[2:6],
+    "a subclass of the same memory": np.zeros((4, 6), np.int64).view(np.recarray).view(np.ndarray),
+}
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The place of a cache that has `measures` of a C-contiguous 2-d int64 array."""
+    return tmp_path_factory.mktemp("measured") / "cache"
+
+
+@pytest.fixture
+def measure(
+    measured: Path, monkeypatch: pytest.MonkeyPatch, restart: Callable[[], None]
+) -> Callable[[Any], tuple[int, int]]:
+    """What launches `measures` as a new process would; returns the compiles and what it wrote."""
+    monkeypatch.setenv("GRIDJIT_CACHE_DIR", str(measured))
+
+    def launch(x: Any) -> tuple[int, int]:
+        restart()
+        kernel, out = gridjit.jit(measures), np.zeros(1, np.int64)
+        kernel[1, 1](x, out)
+        return kernel.stats.compiles, int(out[0])
+
+    launch(np.zeros((4, 6), np.int64))
+    return launch
+
+
+@pytest.mark.parametrize("x", OTHER_TYPES.values(), ids=OTHER_TYPES)
+def test_an_argument_of_another_type_is_one_compile(measure: Callable[[Any], tuple[int, int]], x: Any) -> None:
+    right = 100 * x.ndim + x.size
+    assert measure(x) == (1, right)
+    assert measure(x) == (0, right)
+
+
+@pytest.mark.parametrize("x", SAME_TYPES.values(), ids=SAME_TYPES)
+def test_an_argument_of_the_same_type_is_a_hit(measure: Callable[[Any], tuple[int, int]], x: Any) -> None:
+    assert measure(x) == (0, 200 + x.size)
