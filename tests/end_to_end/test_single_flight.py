@@ -1,0 +1,226 @@
+"""A job that nobody has compiled is compiled once, whoever meets it: threads, processes, and those left by the dead.
+
+Processes are staged: the program says when it is about to launch and when it compiles, and waits there to be told.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gridjit
+from gridjit.cache.disk import DiskStore
+from gridjit.cache.lock import LOCK_FOLDER
+
+# Far below the time for which a lock is waited for, and far above what a compile takes.
+SOON_S = 60.0
+
+# Launches when it is told to, and says what it compiled.
+MEETS = """
+import json, sys
+import gridjit
+import numpy as np
+from gridjit import cuda
+
+@gridjit.jit
+def doubles(x):
+    i = cuda.grid(1)
+    if i < x.size:
+        x[i] *= 2
+
+x = np.arange(64)
+print("ready", flush=True)
+sys.stdin.readline()
+doubles[2, 32](x)
+print(json.dumps({"right": bool((x == 2 * np.arange(64)).all()), "compiles": doubles.stats.compiles}), flush=True)
+"""
+# The same; and while it compiles, it says so and waits to be told to go on.
+STOPS = (
+    """
+from numba.cuda.core.rewrites import Rewrite, register_rewrite
+
+@register_rewrite("after-inference")
+class Stops(Rewrite):
+    stopped = False
+
+    def match(self, func_ir, block, typemap, calltypes):
+        if not Stops.stopped:
+            Stops.stopped = True
+            print("compiling", flush=True)
+            sys.stdin.readline()
+        return False
+"""
+    + MEETS
+)
+
+Process = subprocess.Popen[str]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[[str], Process]]:
+    """What starts a program and waits until it is ready to launch; processes still there at the end are killed."""
+    with contextlib.ExitStack() as started:
+
+        def start(program: str) -> Process:
+            # One file and so one module for all: a rewrite's module is part of the key.
+            path = tmp_path / "program.py"
+            if not path.exists() or path.read_text() != program:  # another may be reading it just now
+                path.write_text(program)
+            process = subprocess.Popen(
+                [sys.executable, "-W", "error", str(path)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            started.enter_context(process)
+            started.callback(process.kill)
+            return process
+
+        yield start
+
+
+def expect(process: Process, word: str) -> None:
+    """Wait until a process says a word."""
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    if line != f"{word}\n":
+        pytest.fail(f"{line!r} instead of {word!r}: {process.communicate()[1]}")
+
+
+def tell(process: Process) -> None:
+    """Let a process go on."""
+    assert process.stdin is not None
+    process.stdin.write("go\n")
+    process.stdin.flush()
+
+
+def compiles(process: Process) -> int:
+    """Return how often a process compiled, which must have been right and said nothing."""
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    _, errors = process.communicate(timeout=SOON_S)
+    assert (process.returncode, errors) == (0, "")
+    report = json.loads(line)
+    assert report["right"]
+    return int(report["compiles"])
+
+
+def locks(cache: Path) -> list[str]:
+    """The names of the lock files that are there."""
+    return sorted(path.name for path in (cache / LOCK_FOLDER).iterdir())
+
+
+def adds_one(x):  # type: ignore[no-untyped-def]
+    x[0] += 1
+
+
+def test_threads_with_kernels_of_their_own_compile_a_cold_job_once() -> None:
+    kernels = [gridjit.jit(adds_one) for _ in range(8)]
+    xs = [np.zeros(1) for _ in kernels]
+    start = threading.Barrier(len(kernels))
+
+    def first_launch(kernel: gridjit.Kernel, x: np.ndarray) -> None:
+        start.wait()
+        kernel[1, 1](x)
+
+    threads = [threading.Thread(target=first_launch, args=pair) for pair in zip(kernels, xs, strict=True)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=SOON_S)
+    assert sorted(kernel.stats.compiles for kernel in kernels) == [0] * 7 + [1]
+    assert sum(kernel.stats.disk_hits for kernel in kernels) == 7
+    assert [x[0] for x in xs] == [1] * 8
+
+
+def test_processes_compile_a_cold_job_once_and_leave_no_lock(start: Callable[[str], Process], cache_dir: Path) -> None:
+    processes = [start(MEETS) for _ in range(8)]
+    for process in processes:
+        expect(process, "ready")
+    for process in processes:
+        tell(process)
+    assert sorted(map(compiles, processes)) == [0] * 7 + [1]
+    assert locks(cache_dir) == []
+    assert DiskStore(cache_dir).verify(remove=False).bad == ()
+
+
+def test_who_comes_while_another_compiles_waits_for_it_and_compiles_nothing(
+    start: Callable[[str], Process], cache_dir: Path
+) -> None:
+    first, second = start(STOPS), start(STOPS)
+    expect(first, "ready")
+    expect(second, "ready")
+    tell(first)
+    expect(first, "compiling")
+    tell(second)
+    assert len(locks(cache_dir)) == 1
+    tell(first)
+    assert [compiles(first), compiles(second)] == [1, 0]
+
+
+def test_the_lock_of_a_process_killed_while_it_compiles_is_free_at_once(
+    start: Callable[[str], Process], cache_dir: Path
+) -> None:
+    killed, waiting, late = start(STOPS), start(STOPS), start(STOPS)
+    for process in (killed, waiting, late):
+        expect(process, "ready")
+    tell(killed)
+    expect(killed, "compiling")
+    tell(waiting)
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    died = time.monotonic()
+    expect(waiting, "compiling")
+    assert time.monotonic() - died < SOON_S
+    tell(waiting)
+    tell(late)
+    assert [compiles(waiting), compiles(late)] == [1, 0]
+    assert locks(cache_dir) == []
+
+
+def test_a_lock_that_nobody_waited_for_when_its_holder_was_killed_is_taken_over(
+    start: Callable[[str], Process], cache_dir: Path
+) -> None:
+    killed = start(STOPS)
+    expect(killed, "ready")
+    tell(killed)
+    expect(killed, "compiling")
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    assert len(locks(cache_dir)) == 1
+    later = start(MEETS)
+    expect(later, "ready")
+    tell(later)
+    assert compiles(later) == 1
+
+
+def test_where_locks_cannot_be_had_all_compile_and_all_are_right(
+    start: Callable[[str], Process], cache_dir: Path
+) -> None:
+    cache_dir.mkdir(mode=0o700)
+    (cache_dir / LOCK_FOLDER).write_text("a file where the folder should be")
+    processes = [start(STOPS) for _ in range(2)]
+    for process in processes:
+        expect(process, "ready")
+        tell(process)
+    for process in processes:
+        expect(process, "compiling")
+    for process in processes:
+        tell(process)
+    assert [compiles(process) for process in processes] == [1, 1]
+    assert DiskStore(cache_dir).verify(remove=False).bad == ()
+    late = start(STOPS)
+    expect(late, "ready")
+    tell(late)
+    assert compiles(late) == 0
