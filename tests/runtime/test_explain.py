@@ -34,7 +34,7 @@ def make_kernel(threshold: int = 3, other: str = "0", extra: str = "", **options
     """Return the kernel of a module that an edit would make."""
     module = types.ModuleType("edited")
     exec(compile(SOURCE.format(threshold=threshold, other=other, extra=extra), "edited.py", "exec"), vars(module))
-    return gridjit.jit(vars(module)["work"], **options)
+    return gridjit.jit(vars(module)["work"], target="host", **options)
 
 
 def launch(kernel: Any, block: int = 64, dtype: type = np.float32) -> str:
@@ -98,7 +98,7 @@ def test_more_than_one_change_is_counted(restart: Callable[[], None]) -> None:
 def sensitive() -> Any:
     """Return a kernel that depends on its block size."""
 
-    @gridjit.jit
+    @gridjit.jit(target="host")
     def sized(x):  # type: ignore[no-untyped-def]
         x[0] = gridjit.static.blockDim.x
 

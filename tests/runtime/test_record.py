@@ -119,7 +119,7 @@ def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, restart: Callable[[]
 def sized() -> Any:
     """Return a kernel that depends on its block size."""
 
-    @gridjit.jit
+    @gridjit.jit(target="host")
     def sized(x):  # type: ignore[no-untyped-def]
         x[0] = gridjit.static.blockDim.x
 

@@ -22,7 +22,7 @@ from gridjit.runtime.settings import Settings
 def origin() -> str:
     """Launch a kernel, made anew, and return where its code came from."""
 
-    @gridjit.jit
+    @gridjit.jit(target="host")
     def triple(x):  # type: ignore[no-untyped-def]
         x[0] *= 3
 

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import gridjit
+from gridjit import cuda
+from gridjit.runtime.devices.cuda import presence
 from gridjit.runtime.devices.host.device import HostKernel
 from gridjit.runtime.specializations import Specializations
 
@@ -17,7 +19,7 @@ from gridjit.runtime.specializations import Specializations
 def sized(limit: int) -> Any:
     """Return a kernel that is another one for every block size."""
 
-    @gridjit.jit(max_specializations=limit)
+    @gridjit.jit(max_specializations=limit, target="host")
     def sized(x):  # type: ignore[no-untyped-def]
         x[0] = gridjit.static.blockDim.x
 
@@ -98,7 +100,7 @@ def test_the_warning_comes_once_and_names_the_fact_that_varies_with_the_cure() -
 
 
 def test_the_warning_names_argument_types_when_those_vary() -> None:
-    @gridjit.jit(max_specializations=2)
+    @gridjit.jit(max_specializations=2, target="host")
     def double(x):  # type: ignore[no-untyped-def]
         x[0] += x[0]
 
@@ -127,3 +129,25 @@ def test_a_bound_that_makes_no_sense_is_refused(wrong: Any) -> None:
 
 def test_the_default_bound_is_64() -> None:
     assert Specializations().limit == 64
+
+
+@pytest.mark.gpu
+@pytest.mark.filterwarnings("ignore::gridjit.SpecializationWarning")
+def test_a_kernel_that_is_evicted_while_a_gpu_runs_it_ends_as_if_it_were_not() -> None:
+    if reason := presence.why_not():
+        pytest.skip(reason)
+
+    @gridjit.jit(max_specializations=1, target="cuda")
+    def slow(x, n):  # type: ignore[no-untyped-def]
+        if cuda.threadIdx.x == 0:
+            for _ in range(n):
+                x[1] += 1.0
+            x[0] = gridjit.static.blockDim.x
+
+    count = 200_000_000  # a few tenths of a second
+    outs = [cuda.to_device(np.zeros(2)) for _ in range(3)]
+    for block, out in zip((32, 64, 96), outs, strict=True):
+        slow[1, block](out, count if block < 96 else 1)
+        gc.collect()
+    assert blocks(slow) == {96}
+    assert [tuple(out.copy_to_host()) for out in outs] == [(32, count), (64, count), (96, 1)]
