@@ -1,185 +1,114 @@
-"""Dependency: a function that a compile was found to depend on only while it ran, such as an extension's overload.
+"""Dependency: something that a compile was found to depend on only while it ran.
 
-It is recorded beside the footprint and checked when an artifact is looked up, without importing anything.
+It is recorded beside the footprint and checked when an artifact is looked up, without importing anything: what an
+extension implements is registered by whoever imported it, so in a process that did not, nothing holds.
 """
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, reduce
-from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import FunctionType
 from typing import Any
 
-from gridjit.compiler.source import fingerprint, function_of, require_function
-from gridjit.compiler.source_code import digest_fields, plan_of, with_nested
-from gridjit.compiler.source_file import file_digest
-from gridjit.compiler.source_library import is_library
-from gridjit.compiler.source_value import module_name
+from gridjit.compiler.extensions import numbered, sources_fingerprint
+from gridjit.compiler.frontend.registrations import Registration, registrations
+from gridjit.compiler.link import KINDS, link_fields
+from gridjit.compiler.source import function_of
+from gridjit.compiler.targets.base import LinkedFile
+
+OVERLOAD, LINKED_FILE = "overload", "linked file"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dependency:
-    """A function outside the kernel's own call graph that shaped its code.
+    """A function or a file outside the kernel's own call graph that shaped its code.
 
-    module, qualname: where it is defined; for a local function, the outermost function around it.
-    digest: of that function's source fingerprint; "" if it cannot be found again by its name.
-    files: (module, digest of the module's file) of its own module and of every user module it reaches.
+    kind: "overload" (@intrinsic included) or "linked file". name: the user's function that is implemented, as
+    module.name; the file's path.
+    parts: (name, digest) of every implementation that is registered for the function, in their order; of the file and
+    its headers.
     """
 
-    module: str
-    qualname: str
-    digest: str
-    files: tuple[tuple[str, str], ...]
+    kind: str
+    name: str
+    parts: tuple[tuple[str, str], ...]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the dependency as plain JSON values."""
-        files = [list(file) for file in self.files]
-        return {"module": self.module, "qualname": self.qualname, "digest": self.digest, "files": files}
+        return {"kind": self.kind, "name": self.name, "parts": [list(part) for part in self.parts]}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Dependency:
         """Return the dependency that as_dict described; raises ValueError for anything else."""
         try:
-            files = tuple((module, digest) for module, digest in values["files"])
-            texts = (values["module"], values["qualname"], values["digest"], *(t for file in files for t in file))
+            parts = tuple((name, digest) for name, digest in values["parts"])
+            texts = (values["kind"], values["name"], *(text for part in parts for text in part))
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{values!r} describes no dependency") from error
-        if not all(isinstance(text, str) for text in texts):
+        if not all(isinstance(text, str) for text in texts) or texts[0] not in (OVERLOAD, LINKED_FILE):
             raise ValueError(f"{values!r} describes no dependency")
-        return cls(module=texts[0], qualname=texts[1], digest=texts[2], files=files)
+        return cls(kind=texts[0], name=texts[1], parts=parts)
 
 
-def dependency_of(function: Callable[..., object]) -> Dependency:
-    """Return the dependency on a function, as it is loaded now.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discovered:
+    """The dependencies of a compile, and why its artifact must not be stored, if one cannot be told."""
 
-    Raises CompileError if it is no Python function and wraps none.
+    dependencies: tuple[Dependency, ...] = ()
+    private: tuple[str, ...] = ()
+
+
+def discovered(functions: Iterable[Callable[..., object]], before: Sequence[Registration]) -> Discovered:
+    """Return the dependencies on functions of @overload and @intrinsic that a compile used.
+
+    before: what was registered when the compile began. What implements anything but a user's function is part of every
+    kernel's key already (see extensions).
     """
-    inner = require_function(function)
-    module = module_name(inner)
-    outer = _outermost(inner, module)
-    found = fingerprint(outer or inner)
-    others = tuple(name for name in found.modules if name != module and not is_library(name))
-    return Dependency(
-        module=module,
-        qualname=(outer or inner).__qualname__,
-        digest=found.digest if outer else "",
-        files=((module, _digest_of_origin(inner, module)), *((name, module_digest(name) or "") for name in others)),
-    )
+    now = registrations()
+    dependencies: dict[str, Dependency] = {}
+    private: dict[str, None] = {}
+    for function in functions:
+        mine = [found for found in before if found.sources[0] is function]
+        stubs = dict.fromkeys(found.stub for found in mine if found.stub)
+        if not mine or any(_implementations(before, stub) != _implementations(now, stub) for stub in stubs):
+            private[f"{_name(function)} was registered while the kernel was compiled"] = None
+        for stub in stubs:
+            implementations = _implementations(before, stub)
+            private.update(dict.fromkeys(sources_fingerprint(implementations).opaque))
+            dependencies[stub] = Dependency(kind=OVERLOAD, name=stub, parts=_parts(implementations))
+    return Discovered(dependencies=tuple(dependencies.values()), private=tuple(private))
+
+
+def file_dependency(path: str) -> Dependency:
+    """Return the dependency on a file that a compile found it has to link."""
+    return Dependency(kind=LINKED_FILE, name=path, parts=_file_parts(path))
 
 
 def holds(dependency: Dependency) -> bool:
-    """Return whether a compile today would find the same function; False if that cannot be told.
-
-    Of a module that is not imported only the file is compared: what a program assigned to its globals is not seen.
-    """
-    if not dependency.digest or dependency.module not in sys.modules:
-        return _files_hold(dependency)
-    function = function_of(_loaded(dependency.module, dependency.qualname))
-    if function is None:
-        return False
-    found = fingerprint(function)
-    return found.digest == dependency.digest and (found.cacheable or _files_hold(dependency))
-
-
-def module_digest(module: str) -> str | None:
-    """Return the digest of the file that holds a module, imported or not; None if there is none to be read."""
-    loaded = sys.modules.get(module)
-    if loaded is not None:
-        path, loader = getattr(loaded, "__file__", None), getattr(loaded, "__loader__", None)
+    """Return whether a compile today would find the same; False if that cannot be told."""
+    if dependency.kind == OVERLOAD:
+        parts = _parts(_implementations(registrations(), dependency.name))
     else:
-        spec = _find(module)
-        path, loader = (None, None) if spec is None else (spec.origin, spec.loader)
-    if not path:
-        return None
-    digest = file_digest(path)
-    return _archived_digest(path, loader) if digest is None else digest
+        parts = _file_parts(dependency.name)
+    return bool(parts) and parts == dependency.parts
 
 
-def _files_hold(dependency: Dependency) -> bool:
-    files = dependency.files
-    return bool(files) and all(digest and module_digest(module) == digest for module, digest in files)
+def _implementations(registered: Iterable[Registration], stub: str) -> list[Registration]:
+    return [found for found in registered if found.stub == stub]
 
 
-def _outermost(function: FunctionType, module: str) -> FunctionType | None:
-    """Return the function of the module's own that function is, or was defined in; None if no name leads to it.
-
-    An overload's implementation is a local function: what defines it has its code, its globals and a lasting name.
-    """
-    outer = function_of(_loaded(module, function.__qualname__.partition(".<locals>.")[0]))
-    if outer is None or not any(code is function.__code__ for code in with_nested(outer.__code__)):
-        return None
-    return outer
+def _parts(implementations: Iterable[Registration]) -> tuple[tuple[str, str], ...]:
+    return numbered((found.name, sources_fingerprint([found]).digest) for found in implementations)
 
 
-def _digest_of_origin(function: FunctionType, module: str) -> str:
-    """Return the digest of the module's file, or "" if function is not what the file holds (any more)."""
-    path = getattr(sys.modules.get(module), "__file__", None) or ""
-    digest = module_digest(module)
-    if digest is None:
-        return ""
-    if path.endswith(".py") and os.path.isfile(path) and plan_of(function.__code__).digest not in _codes(path, digest):
-        return ""
-    return digest
-
-
-@lru_cache(maxsize=64)
-def _codes(path: str, digest: str) -> frozenset[str]:
-    """Return the digests of all code in a source file, whose content has the given digest."""
+def _file_parts(path: str) -> tuple[tuple[str, str], ...]:
     try:
-        module = compile(Path(path).read_bytes(), path, "exec", dont_inherit=True)
-    except (OSError, SyntaxError, ValueError):
-        return frozenset()
-    return frozenset(plan_of(code).digest for code in with_nested(module))
-
-
-def _loaded(module: str, qualname: str) -> object:
-    """Return what the name stands for in the imported module, None if there is nothing by that name."""
-    try:
-        return reduce(getattr, qualname.split("."), sys.modules.get(module))
-    except AttributeError:
-        return None
-
-
-def _find(module: str) -> ModuleSpec | None:
-    """Return a module's spec without importing its packages, which importlib.util.find_spec would do."""
-    path: list[str] | None = None
-    spec = None
-    parts = module.split(".")
-    if not all(parts):
-        return None
-    for end in range(1, len(parts) + 1):
-        spec = _ask_finders(".".join(parts[:end]), path)
-        if spec is None:
-            return None
-        path = None if spec.submodule_search_locations is None else list(spec.submodule_search_locations)
-        if path is None and end < len(parts):
-            return None
-    return spec
-
-
-def _ask_finders(name: str, path: list[str] | None) -> ModuleSpec | None:
-    for finder in sys.meta_path:
-        try:
-            spec = finder.find_spec(name, path)
-        except Exception:
-            # A broken finder of somebody else's must not stop a launch: what it hides is a miss.
-            continue
-        if spec is not None:
-            return spec
-    return None
-
-
-def _archived_digest(path: str, loader: object) -> str | None:
-    """Return the digest of a file inside an archive that its loader can read."""
-    read = getattr(loader, "get_data", None)
-    if read is None:
-        return None
-    try:
-        return digest_fields([read(path)])
+        return link_fields([LinkedFile(name=path, kind=KINDS.get(Path(path).suffix, ""), data=Path(path).read_bytes())])
     except OSError:
-        return None
+        return ()
+
+
+def _name(function: Callable[..., object]) -> str:
+    inner = function_of(function)
+    return repr(function) if inner is None else f"{inner.__module__}.{inner.__qualname__}"

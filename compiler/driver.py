@@ -7,8 +7,9 @@ import time
 from typing import cast
 
 from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.dependencies import dependency_of
+from gridjit.compiler.dependencies import discovered
 from gridjit.compiler.errors import CompileError
+from gridjit.compiler.frontend.registrations import registrations
 from gridjit.compiler.job import CompileJob, make_job
 from gridjit.compiler.targets.base import CodeGenerator
 from gridjit.compiler.view import ConfigView
@@ -26,7 +27,9 @@ def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
     started = time.perf_counter()
     if job.marks:
         view.mark_kernel_as_launch_config_sensitive(*job.marks)
-    lowered, discovered = lower(job.function, job.signature, job.options, job.target, job.linked, view)
+    registered = registrations()
+    lowered, functions = lower(job.function, job.signature, job.options, job.target, job.linked, view)
+    found = discovered(functions, registered)
     code = _generator(job.target.kind).generate(lowered, job.target, job.options)
     return Artifact(
         target=job.target,
@@ -40,7 +43,7 @@ def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
         exceptions=lowered.exceptions,
         footprint=view.footprint,
         effects=view.effects,
-        dependencies=tuple(dependency_of(function) for function in discovered),
+        dependencies=found.dependencies,
         cooperative=lowered.cooperative,
         metadata={
             "launch_config_sensitive": view.footprint.sensitive,
@@ -48,7 +51,7 @@ def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
             "shared_memory_carveout": job.options.shared_memory_carveout,
         },
         assembly=code.assembly,
-        private=(*job.private, *view.reasons_to_keep_private, *_overtaken(job)),
+        private=(*job.private, *found.private, *view.reasons_to_keep_private, *_overtaken(job)),
     )
 
 

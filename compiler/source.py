@@ -10,7 +10,7 @@ returns must change whenever code compiled against the object would.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from types import CellType, CodeType, FunctionType, ModuleType
@@ -65,6 +65,16 @@ def fingerprint(function: Callable[..., object], *, lines: bool = False) -> Sour
     )
 
 
+def fingerprint_values(values: Iterable[tuple[str, object]]) -> SourceFingerprint:
+    """Return the fingerprint of values, each with words for what it is, and of every function and class they reach."""
+    walk = _Walk(lines=False)
+    for name, value in values:
+        walk.add(name, value)
+    return SourceFingerprint(
+        parts=tuple(sorted(walk.parts.items())), opaque=tuple(walk.opaque), modules=tuple(sorted(walk.modules))
+    )
+
+
 def function_of(value: object) -> FunctionType | None:
     """Return the Python function that value is or stands for, or None."""
     for _ in range(100):
@@ -99,6 +109,13 @@ class _Walk:
     def run(self, root: FunctionType) -> None:
         self._label(root)
         self._function(root, "")
+        self._run_pending()
+
+    def add(self, name: str, value: object) -> None:
+        self._value(name, "", "", name, value)
+        self._run_pending()
+
+    def _run_pending(self) -> None:
         while self._pending:
             found = self._pending.popleft()
             if isinstance(found, FunctionType):
@@ -153,6 +170,8 @@ class _Walk:
     def _closure(self, function: FunctionType, label: str, plan: CodePlan) -> None:
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             value = _cell_value(cell)
+            if _is_only_written(value, (r for r in plan.references if r.free and r.name == name)):
+                continue
             self._value(f"closure {name} of {label}", name, "closure variable", label, value)
             if isinstance(value, ModuleType):
                 for reference in plan.references:
@@ -167,6 +186,8 @@ class _Walk:
             value = getattr(function, "__builtins__", {}).get(name, _MISSING)
             if _is_builtin(value):
                 return
+        if _is_only_written(value, (r for r in plan.references if not r.free and r.name == name)):
+            return
         self._named(scope, module_name(function), name, label, value)
         if isinstance(value, ModuleType):
             self._attributes(value, reference.attributes, label, plan)
@@ -234,7 +255,7 @@ class _Walk:
         except Exception as error:
             # Looking at a value runs code of its class; what that raises costs the disk cache, never the launch.
             reason = f"is a {type(value).__qualname__} that cannot be looked at ({type(error).__name__}: {error})"
-        what = f"{kind} {name!r} of {owner}" if name else f"{kind} {owner}"
+        what = f"{kind} {name!r} of {owner}" if name else f"{kind} {owner}".lstrip()
         self.opaque[f"{what} {reason}"] = None
         return f"opaque {type_name(type(value))}"
 
@@ -249,6 +270,19 @@ class _Walk:
 
 
 _CLASS_NOISE = frozenset({"_abc_impl", "__annotate__", "__annotate_func__"})
+
+
+_CONTAINERS = (list, dict, set, bytearray, deque)
+# They return None whatever the container holds.
+_WRITES = frozenset({"append", "appendleft", "extend", "extendleft", "add", "update", "insert", "clear", "discard"})
+
+
+def _is_only_written(value: object, uses: Iterable[Reference]) -> bool:
+    """Return whether value is a container that the code adds to and never looks into, such as a log."""
+    if not isinstance(value, _CONTAINERS) or type(value).__module__ not in ("builtins", "collections"):
+        return False
+    attributes = [use.attributes[:1] for use in uses]
+    return bool(attributes) and all(first and first[0] in _WRITES for first in attributes)
 
 
 def _is_code(value: object) -> bool:

@@ -237,6 +237,8 @@ _EXACT: dict[type, _Describe] = {
     types.WrapperDescriptorType: _descriptor_text,
     types.ClassMethodDescriptorType: _descriptor_text,
     types.GetSetDescriptorType: _descriptor_text,
+    types.MemberDescriptorType: _descriptor_text,
+    functools.cached_property: lambda value, visit: f"cached_property {value_text(value.func, visit)}",
     staticmethod: lambda value, visit: f"staticmethod {value_text(value.__func__, visit)}",
     classmethod: lambda value, visit: f"classmethod {value_text(value.__func__, visit)}",
     property: lambda value, visit: f"property {_items_text((value.fget, value.fset, value.fdel), visit)}",
@@ -251,6 +253,10 @@ _KINDS: tuple[tuple[type, _Describe], ...] = (
 
 # Classes of libraries that must not be imported here, by where they are defined.
 _FOREIGN: dict[tuple[str, str], _Describe] = {
+    # What is logged and who waits for whom decides nothing about code.
+    ("logging", "Logger"): lambda value, _: f"logger {value.name}",
+    ("_thread", "lock"): lambda _value, _: "lock",
+    ("_thread", "RLock"): lambda _value, _: "lock",
     ("numpy", "ndarray"): lambda value, visit: array_text(value),
     ("numpy", "generic"): lambda value, visit: numpy_scalar_text(value),
     ("numpy", "dtype"): lambda value, visit: repr(value),

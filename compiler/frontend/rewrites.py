@@ -6,18 +6,18 @@ import sys
 from typing import Any
 
 
-def foreign_rewrites() -> tuple[type[Any], ...]:
-    """Return the registered rewrite classes that are neither numba-cuda's nor gridjit's, without importing anything.
+def foreign_rewrites() -> tuple[tuple[str, type[Any]], ...]:
+    """Return (kind, class) of each rewrite that is neither numba-cuda's nor gridjit's, without importing anything.
 
-    A process that has not imported numba-cuda cannot have registered any.
+    In the order of kinds, then of registration, which is the order they are applied in. A process that has not
+    imported numba-cuda cannot have registered any.
     """
-    registry = sys.modules.get("numba.cuda.core.rewrites.registry")
+    registry = getattr(sys.modules.get("numba.cuda.core.rewrites.registry"), "rewrite_registry", None)
     if registry is None:
         return ()
-    registered = registry.rewrite_registry.rewrites
     return tuple(
-        rewrite
-        for kind in sorted(registered)
-        for rewrite in registered[kind]
+        (kind, rewrite)
+        for kind in sorted(registry.rewrites)
+        for rewrite in registry.rewrites[kind]
         if not rewrite.__module__.startswith(("numba.", "numba_cuda.", "gridjit."))
     )
