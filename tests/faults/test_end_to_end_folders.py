@@ -1,0 +1,186 @@
+"""Folders that cannot be made, entered, written or filled: right launches, and one warning that names the folder."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import gridjit
+from gridjit.cache.errors import CacheWarning
+
+# Launches two kernels twice, as a user for whom permission bits bind, and prints compiles and warnings. What a compiler
+# imports is imported first, because nobody may not be able to read root's interpreter.
+LAUNCH = """
+import json, os, sys, warnings
+import gridjit
+import numpy as np
+
+def add(x, y):
+    x[0] = x[0] + y
+
+def multiply(x, y):
+    x[0] = x[0] * y
+
+def launch(function, right, **options):
+    kernel, x = gridjit.jit(**options)(function), np.full(1, 7, np.int64)
+    kernel[1, 1](x, 3)
+    assert x[0] == right
+    return kernel.stats.compiles
+
+if sys.argv[1:] == ["drop privileges"]:
+    import gridjit.cache.disk, gridjit.cache.index
+    launch(add, 10, cache=False)
+    if os.geteuid() == 0:
+        os.setgroups([])
+        os.setresgid(65534, 65534, 65534)
+        os.setresuid(65534, 65534, 65534)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    compiles = [launch(add, 10), launch(multiply, 21), launch(add, 10), launch(multiply, 21)]
+print(json.dumps([compiles, [f"{w.category.__name__}: {w.message}" for w in caught]]))
+"""
+
+
+def run(*arguments: str, **environment: str | None) -> tuple[list[int], list[str]]:
+    """Run LAUNCH in another process; a variable given as None is not set there."""
+    kept = {name: value for name, value in os.environ.items() if name not in environment}
+    given = {name: value for name, value in environment.items() if value is not None}
+    done = subprocess.run(
+        [sys.executable, "-c", LAUNCH, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**kept, **given},
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    compiles, told = json.loads(done.stdout)
+    return compiles, told
+
+
+def run_unprivileged(folder: Path | None, **environment: str | None) -> tuple[list[int], str]:
+    """Run it with this cache folder as nobody, if this is root; return the compiles and the one warning."""
+    compiles, told = run("drop privileges", GRIDJIT_CACHE_DIR=folder and str(folder), **environment)
+    (message,) = told
+    assert message.startswith("CacheWarning: ")
+    return compiles, message
+
+
+def test_a_folder_that_may_only_be_read_answers_and_keeps_nothing_new(open_folder: Path) -> None:
+    folder = open_folder / "cache"
+    folder.mkdir(mode=0o755)
+    assert run(GRIDJIT_CACHE_DIR=str(folder)) == ([1, 1, 0, 0], [])
+    kept = sorted(folder.glob("??/*.o"))
+    kept[0].unlink()
+    for made in (folder, *(path for path in folder.iterdir() if path.is_dir())):
+        made.chmod(0o555)
+    before = sorted(folder.rglob("*"))
+    compiles, message = run_unprivileged(folder)
+    assert sorted(compiles) == [0, 0, 1, 1]  # one kernel is found, the other's code is gone
+    assert f"cache folder {folder} cannot be written" in message
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_a_folder_under_one_that_may_not_be_entered_is_no_cache(open_folder: Path) -> None:
+    (open_folder / "closed").mkdir(mode=0o700)
+    (open_folder / "closed" / "cache").mkdir(mode=0o700)
+    if os.geteuid() != 0:
+        (open_folder / "closed").chmod(0o000)
+    compiles, message = run_unprivileged(open_folder / "closed" / "cache")
+    (open_folder / "closed").chmod(0o700)
+    assert compiles == [1, 1, 1, 1]
+    assert str(open_folder / "closed" / "cache") in message
+    assert list((open_folder / "closed" / "cache").iterdir()) == []
+
+
+def test_a_folder_that_may_not_be_made_is_no_cache(open_folder: Path) -> None:
+    open_folder.chmod(0o555)
+    compiles, message = run_unprivileged(open_folder / "deep" / "cache")
+    assert compiles == [1, 1, 1, 1]
+    assert f"cache folder {open_folder}/deep/cache cannot be written" in message
+
+
+def test_without_a_home_there_is_no_cache_and_one_warning() -> None:
+    compiles, message = run_unprivileged(None, HOME=None, XDG_CACHE_HOME=None)
+    assert compiles == [1, 1, 1, 1]
+    assert "Set GRIDJIT_CACHE_DIR to a folder of your own" in message
+
+
+def test_with_a_home_that_is_not_there_there_is_no_cache_and_one_warning(open_folder: Path) -> None:
+    open_folder.chmod(0o555)
+    compiles, message = run_unprivileged(None, HOME=str(open_folder / "gone"), XDG_CACHE_HOME=None)
+    assert compiles == [1, 1, 1, 1]
+    assert str(open_folder / "gone") in message
+
+
+def add(x, y):  # type: ignore[no-untyped-def]
+    x[0] = x[0] + y
+
+
+def multiply(x, y):  # type: ignore[no-untyped-def]
+    x[0] = x[0] * y
+
+
+def subtract(x, y):  # type: ignore[no-untyped-def]
+    x[0] = x[0] - y
+
+
+def launches(*functions: Callable[..., Any]) -> tuple[list[int], list[str]]:
+    """Launch new kernels of functions, which must be right; return how often each compiled, and the warnings."""
+    compiles = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for function in functions:
+            kernel, x = gridjit.jit(function), np.full(1, 7, np.int64)
+            kernel[1, 1](x, 3)
+            assert x[0] == {add: 10, multiply: 21, subtract: 4}[function]
+            compiles.append(kernel.stats.compiles)
+    assert {warning.category for warning in caught} <= {CacheWarning}
+    return compiles, [str(warning.message) for warning in caught]
+
+
+def fill(path: Path) -> None:
+    """Write a file that takes all the room there is."""
+    with path.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while file.write(bytes(4096)):
+            pass
+
+
+def test_a_disk_filled_by_others_is_one_warning_and_a_cache_again_when_there_is_room(
+    cache_dir: Path, mounted: Callable[..., Path], restart: Callable[[], None]
+) -> None:
+    cache_dir.mkdir(mode=0o700)
+    mounted(cache_dir, "-t", "tmpfs", "-o", "size=512k,mode=0700", "tmpfs")
+    assert launches(add, add) == ([1, 0], [])
+    fill(cache_dir / "others")
+    # Older entries make room for newer ones, as far as they go: only what is right is certain.
+    _, told = launches(multiply, add, subtract, multiply, add)
+    assert len(told) <= 1
+    assert all("No space left on device" in message or "full" in message for message in told)
+    (cache_dir / "others").unlink()
+    _, told = launches(add, multiply, subtract)
+    assert told == []
+    restart()
+    assert launches(add, multiply, subtract) == ([0, 0, 0], [])
+
+
+def test_a_disk_full_of_cache_keeps_the_newest(cache_dir: Path, mounted: Callable[..., Path]) -> None:
+    cache_dir.mkdir(mode=0o700)
+    mounted(cache_dir, "-t", "tmpfs", "-o", "size=192k,mode=0700", "tmpfs")
+    source = "def kernel(x, y):\n    x[0] = x[0] + {}\n"
+    for number in range(24):
+        scope: dict[str, Any] = {"__name__": f"generated_{number}"}
+        exec(compile(source.format(number), f"generated_{number}.py", "exec"), scope)
+        for compiles in (1, 0):
+            kernel, x = gridjit.jit(scope["kernel"]), np.zeros(1, np.int64)
+            kernel[1, 1](x, 0)
+            assert (x[0], kernel.stats.compiles) == (number, compiles)
+    assert 2 < len(list(cache_dir.glob("??/*.o"))) < 24
