@@ -70,7 +70,9 @@ def read_linked(given: Any) -> LinkedFile:
     kind = _CLASSES.get(type(given).__name__)
     if kind is None:
         raise CompileError(f"link={given!r}: give the path of a file, or an object like cuda.CUSource")
-    if given.setup_callback or given.teardown_callback or given.nrt:
+    callbacks = [call for call in (given.setup_callback, given.teardown_callback) if call is not None]
+    # numba-cuda's own only warn of a linker without LTO, which gridjit does not need.
+    if given.nrt or not all(call.__module__.startswith("numba.cuda.") for call in callbacks):
         raise CompileError(f"link={given.name!r}: setup and teardown callbacks and NRT are not supported")
     data = given.data
     return LinkedFile(name=given.name, kind=kind, data=data.encode() if isinstance(data, str) else bytes(data))

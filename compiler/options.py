@@ -77,6 +77,8 @@ def options_of(given: Mapping[str, Any]) -> Options:
     for name in ("link", "specialize", "launch_bounds"):
         if name in values:
             values[name] = tuple(values[name]) if _is_several(values[name]) else (values[name],)
+    if isinstance(opt := values.get("opt"), int):
+        values["opt"] = bool(opt)  # numba-cuda takes a level, and knows two
     if isinstance(carveout := values.get("shared_memory_carveout"), str):
         values["shared_memory_carveout"] = _carveout(carveout)
     if isinstance(inline := values.get("inline"), bool):

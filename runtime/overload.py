@@ -102,10 +102,10 @@ class Overload:
         print("-" * 80, self._type_annotation, "=" * 80, sep="\n", file=out)
 
     @property
-    def _type_annotation(self) -> str:
-        from gridjit.compiler.frontend.readable import annotated_source
+    def _type_annotation(self) -> Any:
+        from gridjit.compiler.frontend.readable import annotation
 
-        return annotated_source(self._job(), self._view())
+        return annotation(self._job(), self._view())
 
     def _disassembled(self, *flags: str) -> str:
         from gridjit.compiler.sass import disassembled

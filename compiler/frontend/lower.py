@@ -28,7 +28,10 @@ from gridjit.compiler.view import ConfigView
 # The architecture whose view of the language the host target takes.
 _HOST_CAPABILITY = (9, 0)
 # The function of numba-cuda's reshape_funcs.cu that array reshaping calls.
-_RESHAPE = "@numba_attempt_nocopy_reshape"
+_RESHAPE = "numba_attempt_nocopy_reshape"
+# The functions that a module of LLVM IR defines, and whatever global names it mentions.
+_DEFINED = re.compile(r'^define[^@\n]*@("[^"\n]*"|[\w.$-]+)', re.MULTILINE)
+_NAMED = re.compile(r'@("[^"\n]*"|[\w.$-]+)')
 _ARCH = re.compile(r"sm_(\d+)(\d)([af]?)")
 
 
@@ -144,7 +147,7 @@ def _lowered(
         modules=modules,
         entry=entry,
         exceptions={code: _exception_entry(*found) for code, found in sorted(record.exceptions.items())},
-        linked=linked + _brought_along(library, linked, target, record.view) + _helpers(modules, target),
+        linked=linked + _brought_along(library, linked, target) + _helpers(modules, target),
         cooperative=bool(library.use_cooperative),
         kernel=f"{function.__module__}.{function.__qualname__}",
         source=(function.__code__.co_filename, function.__code__.co_firstlineno),
@@ -161,19 +164,28 @@ def _finish_kernel(kernel: Any, options: Options, bounds: tuple[int, ...] | None
 
 
 def _ordered_modules(library: Any) -> tuple[str, ...]:
-    """Return the kernel's module first, the others by text: numba-cuda keeps them in a set."""
+    """Return the kernel's module first, then each after one that calls into it, in an order that is always the same.
+
+    NVVM drops a function that may be dropped (linkonce) if none of the modules before has called it. numba-cuda keeps
+    the modules in a set.
+    """
     first = str(library._module)
-    return (first, *sorted(text for text in map(str, library.modules) if text != first))
+    waiting = sorted({str(module) for module in library.modules} - {first})
+    ordered, named = [first], set(_NAMED.findall(first))
+    while waiting:
+        called = next((text for text in waiting if not named.isdisjoint(_DEFINED.findall(text))), waiting[0])
+        waiting.remove(called)
+        ordered.append(called)
+        named.update(_NAMED.findall(called))
+    return tuple(ordered)
 
 
-def _brought_along(
-    library: Any, linked: tuple[LinkedFile, ...], target: Target, view: ConfigView
-) -> tuple[LinkedFile, ...]:
-    """Return the files that called functions have to be linked with; they are in no key, so the artifact stays here."""
-    found = discovered_files(library, linked) if target.kind == "ptx" else ()
-    if found:
-        view.keep_private(f"functions that it calls are linked with {', '.join(file.name for file in found)}")
-    return found
+def _brought_along(library: Any, linked: tuple[LinkedFile, ...], target: Target) -> tuple[LinkedFile, ...]:
+    """Return what called functions have to be linked with.
+
+    Files are recorded as dependencies; code in memory is in the key, with the functions or extensions that hold it.
+    """
+    return discovered_files(library, linked) if target.kind == "ptx" else ()
 
 
 def _helpers(modules: tuple[str, ...], target: Target) -> tuple[LinkedFile, ...]:
@@ -181,7 +193,7 @@ def _helpers(modules: tuple[str, ...], target: Target) -> tuple[LinkedFile, ...]
     if target.kind != "ptx" or not any(_RESHAPE in module for module in modules):
         return ()
     path = Path(numba_cuda().__file__ or "").with_name("reshape_funcs.cu")
-    return (LinkedFile(name=str(path), kind="cu", data=path.read_bytes()),)
+    return (LinkedFile(name=path.name, kind="cu", data=path.read_bytes()),)
 
 
 def _exception_entry(exception: Any, arguments: Any, location: Any) -> ExceptionEntry:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gridjit.compiler.frontend.isolation import isolated
 from gridjit.compiler.frontend.launch_visibility import while_visible
 from gridjit.compiler.frontend.lower import _run_pipeline, capability, lower
@@ -15,11 +17,11 @@ def llvm_ir(job: CompileJob, view: ConfigView) -> str:
     return "\n\n".join(lowered.modules)
 
 
-def annotated_source(job: CompileJob, view: ConfigView) -> str:
-    """Return the kernel's source with numba's IR and the types that it inferred."""
+def annotation(job: CompileJob, view: ConfigView) -> Any:
+    """Return numba's annotation of a kernel: as text, its source with numba's IR and the types that it inferred."""
 
-    def annotated() -> str:
+    def annotated() -> Any:
         with isolated(view, capability(job.target), boundscheck=False):
-            return str(_run_pipeline(job.function, job.signature, job.options, job.target).type_annotation)
+            return _run_pipeline(job.function, job.signature, job.options, job.target).type_annotation
 
     return while_visible(view, annotated)

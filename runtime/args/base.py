@@ -56,6 +56,8 @@ Finder: TypeAlias = Callable[[type], ArgumentHandler | None]
 
 _handlers: dict[type, ArgumentHandler] = {}
 _finders: list[tuple[int, Finder]] = []
+# What a value itself may have, rather than its class -> the handler for it.
+_attributes: dict[str, ArgumentHandler] = {}
 
 ACCEPTED = (
     "pass NumPy arrays, device arrays, tensors and other objects with __cuda_array_interface__ or __dlpack__, "
@@ -76,13 +78,21 @@ def register_finder(rank: int, find: Finder) -> None:
 
 def handler_of(value: Any) -> ArgumentHandler:
     """Return the handler of value; raises ArgumentError for a kind that kernels cannot take."""
-    return _handlers.get(type(value)) or _find_handler(type(value))
+    return _handlers.get(type(value)) or _find_handler(value)
 
 
-def _find_handler(python_type: type) -> ArgumentHandler:
+def register_attribute(name: str, handler: ArgumentHandler) -> None:
+    """Make handler responsible for values that have an attribute of their own by this name."""
+    _attributes[name] = handler
+
+
+def _find_handler(value: Any) -> ArgumentHandler:
+    python_type = type(value)
     found = next((h for base in python_type.__mro__ if (h := _handlers.get(base)) is not None), None)
     chosen = found or next((h for _, find in _finders if (h := find(python_type)) is not None), None)
     if chosen is None:
+        if (own := next((h for name, h in _attributes.items() if hasattr(value, name)), None)) is not None:
+            return own
         raise ArgumentError(
             f"a {python_type.__module__}.{python_type.__qualname__} cannot be passed to a kernel; {ACCEPTED}"
         )

@@ -14,7 +14,7 @@ import numpy as np
 from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.signature import ArgType, ArrayType
 from gridjit.runtime.args.arrays import array_parameters, array_type, dense
-from gridjit.runtime.args.base import ArgumentHandler, Parameters, Place, register_finder
+from gridjit.runtime.args.base import ArgumentHandler, Parameters, Place, register_attribute, register_finder
 from gridjit.runtime.args.transfer import Array, Transfer, array_at
 from gridjit.runtime.native.operation import Operation
 
@@ -73,3 +73,4 @@ def _find(python_type: type) -> ArgumentHandler | None:
 
 
 register_finder(2, _find)
+register_attribute("__cuda_array_interface__", _handler)

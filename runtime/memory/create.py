@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -194,7 +195,7 @@ def _pinned(
 
 
 def _dims(shape: Shape) -> tuple[int, ...]:
-    return tuple(int(n) for n in shape) if isinstance(shape, Sequence) else (int(shape),)
+    return tuple(map(operator.index, shape)) if isinstance(shape, Sequence | np.ndarray) else (operator.index(shape),)
 
 
 def _dtype(dtype: Any) -> np.dtype[Any]:

@@ -105,6 +105,16 @@ class DeviceArray:
         return self._memory.space
 
     @property
+    def gpu_data(self) -> Memory:
+        """The memory that it is in, which its views share."""
+        return self._memory
+
+    @property
+    def device_ctypes_pointer(self) -> ctypes.c_void_p:
+        """The address of the first item, as numba-cuda gives it."""
+        return ctypes.c_void_p(self.data)
+
+    @property
     def alloc_size(self) -> int:
         """Bytes from the first to the last of the items."""
         return self._memory.size
@@ -229,8 +239,10 @@ class DeviceArray:
     def reshape(self, *shape: Any, order: str = "C") -> DeviceArray:
         """Return the view with another shape; raises ValueError if that would need a copy."""
         wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
-        if order not in ("C", "F"):
-            raise ValueError(f"reshape(order={order!r}): 'C' or 'F'")
+        if order not in ("C", "F", "A"):
+            raise ValueError(f"reshape(order={order!r}): 'C', 'F' or 'A'")
+        if order == "A":
+            order = "F" if self.is_f_contiguous() and not self.is_c_contiguous() else "C"
         if order == "F":
             return self._viewed(_reshaped(self._ghost.T, tuple(wanted)[::-1]).T)
         return self._viewed(_reshaped(self._ghost, tuple(wanted)))
@@ -286,6 +298,17 @@ class DeviceArray:
         from gridjit.runtime.memory.dlpack import export
 
         return export(self, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What it is to kernels that refer to it, and to numba-cuda."""
+        from gridjit.compiler.frontend.numba_types import numba_arguments
+        from gridjit.compiler.item_types import item_type
+        from gridjit.compiler.signature import ArrayType, Signature
+
+        dtype, ndim, layout, writable, aligned, _ = self._kind
+        own = ArrayType(dtype=item_type(dtype), ndim=ndim, layout=layout, readonly=not writable, aligned=aligned)
+        return numba_arguments(Signature(arguments=(own,)))[0]
 
     def __reduce__(self) -> Any:
         raise TypeError("an array on the device cannot be pickled; pickle copy_to_host()")

@@ -13,6 +13,7 @@ from gridjit.compiler.errors import CompileError
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.session import session
+from gridjit.runtime.streams import Stream
 
 # Names of numba.cuda that become gridjit's; its contexts and devices stay its own, as tests look into them.
 NAMES = (
@@ -51,6 +52,7 @@ def install() -> None:
     # numba.cuda.decorators.jit stays: numba-cuda compiles its own overloads with it.
     cuda.jit = _jit(cuda.jit)  # type: ignore[attr-defined]  # a module's name
     _raise_causes()
+    _take_streams(cuda.external_stream)
     for name in NAMES:
         for module in (cuda, api):
             if hasattr(module, name):
@@ -71,6 +73,23 @@ def _jit(numba_jit: Any) -> Any:
         return gridjit.cuda.jit(func_or_sig, **options)
 
     return jit
+
+
+def _take_streams(numba_stream: Any) -> None:
+    """Have numba-cuda's own launches and copies take gridjit's streams."""
+
+    def taking(function: Any) -> Any:
+        @functools.wraps(function)
+        def take(stream: Any) -> Any:
+            return function(numba_stream(stream.handle) if isinstance(stream, Stream) else stream)
+
+        return take
+
+    for owner in ("cudadrv.driver", "memory_management.nrt", "cudadrv.devicearray"):
+        module = importlib.import_module(f"numba.cuda.{owner}")
+        for name in ("_to_core_stream", "_stream_handle"):
+            if hasattr(module, name):
+                setattr(module, name, taking(getattr(module, name)))
 
 
 def _raise_causes() -> None:
