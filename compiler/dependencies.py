@@ -6,14 +6,15 @@ extension implements is registered by whoever imported it, so in a process that 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from gridjit.compiler.errors import CompileError
 from gridjit.compiler.extensions import numbered, sources_fingerprint
 from gridjit.compiler.frontend.registrations import Registration, registrations
-from gridjit.compiler.link import KINDS, link_fields
+from gridjit.compiler.link import link_fields, read_linked
 from gridjit.compiler.source import function_of
 from gridjit.compiler.targets.base import LinkedFile
 
@@ -80,9 +81,13 @@ def discovered(functions: Iterable[Callable[..., object]], before: Sequence[Regi
     return Discovered(dependencies=tuple(dependencies.values()), private=tuple(private))
 
 
-def file_dependency(path: str) -> Dependency:
-    """Return the dependency on a file that a compile found it has to link."""
-    return Dependency(kind=LINKED_FILE, name=path, parts=_file_parts(path))
+def file_dependencies(found: Iterable[LinkedFile], known: Iterable[LinkedFile]) -> tuple[Dependency, ...]:
+    """Return the dependencies on the files that a compile found it has to link, besides those in its key.
+
+    What has no path was in memory, or is numba-cuda's own.
+    """
+    files = {file.name: file for file in found if file not in set(known) and os.path.isabs(file.name)}
+    return tuple(Dependency(kind=LINKED_FILE, name=name, parts=link_fields([file])) for name, file in files.items())
 
 
 def holds(dependency: Dependency) -> bool:
@@ -104,8 +109,8 @@ def _parts(implementations: Iterable[Registration]) -> tuple[tuple[str, str], ..
 
 def _file_parts(path: str) -> tuple[tuple[str, str], ...]:
     try:
-        return link_fields([LinkedFile(name=path, kind=KINDS.get(Path(path).suffix, ""), data=Path(path).read_bytes())])
-    except OSError:
+        return link_fields([read_linked(path)])
+    except CompileError:
         return ()
 
 

@@ -7,7 +7,7 @@ import time
 from typing import cast
 
 from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.dependencies import discovered
+from gridjit.compiler.dependencies import discovered, file_dependencies
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.frontend.registrations import registrations
 from gridjit.compiler.job import CompileJob, make_job
@@ -43,7 +43,7 @@ def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
         exceptions=lowered.exceptions,
         footprint=view.footprint,
         effects=view.effects,
-        dependencies=found.dependencies,
+        dependencies=found.dependencies + file_dependencies(lowered.linked, job.linked),
         cooperative=lowered.cooperative,
         metadata={
             "launch_config_sensitive": view.footprint.sensitive,

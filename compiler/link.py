@@ -117,7 +117,7 @@ def _headers(file: LinkedFile) -> dict[Path, bytes]:
                 raise CompileError(f"{path}: '#include {match[2].decode()}' names no file; write the name in quotes")
             for folder in {path.parent, root.parent}:
                 header = Path(os.path.normpath(folder / os.fsdecode(match[1])))
-                if header not in found and root.is_absolute() and header.is_file():
+                if header != root and header not in found and root.is_absolute() and header.is_file():
                     found[header] = header.read_bytes()
                     waiting.append((header, found[header]))
     return found

@@ -175,7 +175,22 @@ def _signature_text(value: object, _: Visit) -> str:
 
 
 def _extern_text(value: Any, visit: Visit) -> str:
-    return f"external function {value.name} {value_text(value.sig, visit)}"
+    """Describe what cuda.declare_device made: numba-cuda's context holds what it is called by and linked with."""
+    context = getattr(getattr(sys.modules.get("numba.cuda.descriptor"), "cuda_target", None), "_targetctx", None)
+    found = getattr(context, "_defns", {}).get(value)
+    if found is None:
+        raise OpaqueValue(f"is the external function {value.name!r}, which numba-cuda does not know")
+    (_, implementation), *_ = found.versions
+    (descriptor,) = implementation.__defaults__
+    abi = type_name(type(descriptor.call_conv))
+    links = (_link_text(file, visit) for library in implementation.libs for file in library._linking_files)
+    cooperative = any(library.use_cooperative for library in implementation.libs)
+    signature = value_text(value.sig, visit)
+    return f"external function {value.name} {signature} {abi} {cooperative} {', '.join(sorted(links))}"
+
+
+def _link_text(file: Any, visit: Visit) -> str:
+    return f"{file} {file_digest(file)}" if isinstance(file, str) else value_text(file, visit)
 
 
 def _linkable_text(value: Any, visit: Visit) -> str:

@@ -127,6 +127,8 @@ def _lookup(module: str, path: str) -> Any:
 
 def _list_scan(entries: list[Any], name: str, role: str) -> tuple[Registration, ...]:
     _, count, last, found = _lists.get(id(entries), (entries, 0, None, ()))
+    if len(entries) == count and (not count or entries[-1] is last):
+        return found
     if len(entries) < count or (count and entries[count - 1] is not last):
         count, found = 0, ()
     if len(entries) > count:

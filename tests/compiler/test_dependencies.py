@@ -10,9 +10,11 @@ from types import ModuleType
 
 import pytest
 
-from gridjit.compiler.dependencies import Dependency, Discovered, discovered, file_dependency, holds
+from gridjit.compiler.dependencies import Dependency, Discovered, discovered, file_dependencies, holds
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.frontend.registrations import registrations
+from gridjit.compiler.link import read_linked
+from gridjit.compiler.targets.base import LinkedFile
 
 EXTENSION = """
 import extension_part
@@ -158,10 +160,13 @@ def test_an_implementation_of_a_librarys_function_is_in_the_key_and_no_dependenc
 
 
 def test_a_linked_file_counts_with_its_headers(tmp_path: Path) -> None:
-    source, header = tmp_path / "f.cu", tmp_path / "f.h"
+    source, header, other = tmp_path / "f.cu", tmp_path / "f.h", tmp_path / "other.ptx"
+    other.write_text("")
     source.write_text('#include "f.h"\n')
     header.write_text("1")
-    dependency = file_dependency(str(source))
+    known, memory = read_linked(str(other)), LinkedFile(name="memory", kind="cu", data=b"")
+    (dependency,) = file_dependencies([known, read_linked(str(source)), memory], [known])
+    assert (dependency.kind, dependency.name) == ("linked file", str(source))
     assert holds(dependency)
     header.write_text("2")
     assert not holds(dependency)

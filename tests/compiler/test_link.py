@@ -238,6 +238,11 @@ class TestFields:
         assert [label for label, _ in before] == ["link.0.twice.cu", "link.0.sub/inner.h", "link.0.sub/outer.h"]
         assert [a == b for a, b in zip(before, after, strict=True)] == [True, False, True]
 
+    def test_a_file_that_includes_itself_has_one_field(self, source, tmp_path):
+        path = tmp_path / "self.cu"
+        path.write_text('#ifndef ONCE\n#define ONCE\n#include "self.cu"\n#endif\n')
+        assert [label for label, _ in link_fields(linked_files(Options(link=(str(path),))))] == ["link.0.self.cu"]
+
     def test_headers_that_include_each_other_end(self, source, tmp_path):
         (tmp_path / "a.h").write_text('#include "b.h"\n')
         (tmp_path / "b.h").write_text('#include "a.h"\n')

@@ -7,13 +7,16 @@ import os
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from cuda import pathfinder
 
 import gridjit
+from gridjit import cuda
 
 PROGRAM = """
     import importlib, json, sys
@@ -108,6 +111,15 @@ REWRITE = """
 """
 
 
+def _missing_library() -> bool:
+    try:
+        for name in ("nvvm", "nvJitLink", "nvrtc"):
+            pathfinder.load_nvidia_dynamic_lib(name)
+    except pathfinder.DynamicLibNotFoundError:
+        return True
+    return False
+
+
 def run(folder: Path, *modules: str, **texts: str) -> dict[str, Any]:
     """Run the program with modules imported, after writing files of the given texts."""
     for name, text in {"program": PROGRAM, "api": API, **texts}.items():
@@ -169,3 +181,33 @@ def test_a_rewrite_that_counts_what_it_saw_keeps_the_artifact_in_memory(foreign_
     kernel[1, 1](out)
     assert out[0] == 1 and len(seen) > 1
     assert "Counts changed while the kernel was compiled" in kernel.explain()
+
+
+@pytest.mark.cuda_toolkit
+@pytest.mark.skipif(_missing_library(), reason="a library of the CUDA toolkit cannot be found")
+@pytest.mark.parametrize("place", ["memory", "file", "header"])
+def test_code_that_a_declared_function_brings_along_is_linked_and_counts(
+    tmp_path: Path, restart: Callable[[], None], place: str
+) -> None:
+    file, header = tmp_path / "add.cu", tmp_path / "amount.h"
+
+    def kernel_for(amount: int) -> gridjit.Kernel:
+        body = f'extern "C" __device__ int add(int* result, int x) {{ *result = x + {amount}; return 0; }}\n'
+        header.write_text(body)
+        file.write_text('#include "amount.h"\n' if place == "header" else body)
+        add = cuda.declare_device(
+            "add", "int32(int32)", link=cuda.CUSource(body) if place == "memory" else os.fspath(file)
+        )
+
+        def kernel(out):  # type: ignore[no-untyped-def]
+            out[0] = add(out[0])
+
+        return gridjit.jit(kernel)
+
+    images = []
+    for amount, compiles in ((1, 1), (2, 1), (1, 0)):
+        restart()
+        kernel = kernel_for(amount)
+        images.append(kernel.compile("void(int32[::1])", target="sm_90").image)
+        assert kernel.stats.compiles == compiles, kernel.explain()
+    assert images[0] == images[2] != images[1]
