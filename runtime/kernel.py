@@ -45,6 +45,10 @@ from gridjit.runtime.specialize import Cold, Launch, specialize
 from gridjit.runtime.statistics import Statistics
 
 
+class AlreadySpecializedError(ConfigError, RuntimeError):
+    """A kernel for one signature was asked to specialize once more."""
+
+
 class Kernel(Inspection):
     """A kernel: configure it with `kernel[grid, block, stream, sharedmem]`, then call that with the arguments.
 
@@ -135,7 +139,7 @@ class Kernel(Inspection):
         from gridjit.compiler.frontend.numba_types import parse_signature
 
         if self.specialized:
-            raise ConfigError(f"{self.name} is specialized already, for {self.declared[0]}")
+            raise AlreadySpecializedError(f"{self.name}: Dispatcher already specialized, for {self.declared[0]}")
         signature = parse_signature(args) if _are_types(args) else signature_of(self, args)
         if (found := self._specialized_kernels.get(signature)) is None:
             made = Kernel(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gridjit.compiler.errors import ArgumentError
-from gridjit.compiler.signature import ArgType, ArrayType, ScalarType, Signature
+from gridjit.compiler.signature import ArgType, ArrayType, PointerType, ScalarType, Signature
 
 Converter = Callable[[Sequence[Any]], Sequence[Any]]
 
@@ -48,6 +48,8 @@ def cost(given: ArgType, wanted: ArgType) -> int | None:
         return _scalar_cost(given, wanted)
     if isinstance(given, ArrayType) and isinstance(wanted, ArrayType):
         return _array_cost(given, wanted)
+    if isinstance(given, ScalarType) and isinstance(wanted, PointerType):
+        return 8 if given.dtype in ("int64", "uint64") else None  # an address
     return None
 
 
@@ -110,9 +112,9 @@ def _to_float(name: str) -> Converter:
 
 
 def _mismatch(given: Signature, declared: Sequence[Signature], names: Sequence[str]) -> str:
-    accepted = "; ".join(map(str, declared))
+    accepted = f"the kernel was declared for {'; '.join(map(str, declared))}"
     nearest = min(declared, key=lambda wanted: sum(c is None for c in costs_of(given, wanted)))
     for name, one, other in zip(names, given.arguments, nearest.arguments, strict=False):
         if cost(one, other) is None:
-            return f"argument '{name}' is {one}, which is not taken for {other}; the kernel was declared for {accepted}"
-    return f"arguments {given} are not taken; the kernel was declared for {accepted}"
+            return f"No matching definition: argument '{name}' is {one}, which is not taken for {other}; {accepted}"
+    return f"No matching definition: arguments {given} are not taken; {accepted}"

@@ -32,6 +32,11 @@ class Memory:
             self._free.atexit = False  # at exit the process's end frees it, when the driver may be gone already
 
     @property
+    def device_pointer(self) -> int:
+        """The address, under numba-cuda's name."""
+        return self.address
+
+    @property
     def device(self) -> int | None:
         """The number of the GPU that the memory is on; None on the host."""
         return self.space.device

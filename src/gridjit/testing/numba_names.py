@@ -111,18 +111,26 @@ def _raise_causes() -> None:
         setattr(Kernel, name, unwrapped(getattr(Kernel, name)))
 
 
-def _leave_alone(cuda: ModuleType) -> None:
-    """Give modules that need it a numba.cuda of their own, as it was."""
+@functools.cache
+def original() -> ModuleType:
+    """Return numba.cuda as it was before install(), as a module that kernels know too."""
     from numba.cuda import types
     from numba.cuda.descriptor import cuda_target
 
-    original = ModuleType(cuda.__name__, cuda.__doc__)
-    original.__dict__.update(cuda.__dict__)
-    cuda_target.typing_context.insert_global(original, types.Module(cuda))
+    cuda = numba_cuda()
+    made = ModuleType(cuda.__name__, cuda.__doc__)
+    made.__dict__.update(cuda.__dict__)
+    cuda_target.typing_context.insert_global(made, types.Module(cuda))
+    return made
+
+
+def _leave_alone(cuda: ModuleType) -> None:
+    """Give modules that need it numba.cuda as it was."""
+    unpatched = original()
     for name in _LEFT_ALONE:
         module: Any = importlib.import_module(name)
         if getattr(module, "cuda", None) is cuda:
-            module.cuda = original
+            module.cuda = unpatched
 
 
 def _answer_capability() -> None:

@@ -13,6 +13,9 @@ import pytest
 
 from gridjit.testing import numba_names
 
+# Tests of numba-cuda's own memory: its queue of deallocations, its plugins, its handles. They keep its functions.
+LEFT_ALONE = ("test_deallocations", "test_emm_plugins", "test_host_alloc", "test_ipc")
+
 _CACHE = pytest.StashKey["tempfile.TemporaryDirectory[str]"]()
 
 
@@ -38,6 +41,13 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """Remove the run's own cache."""
     if (folder := config.stash.get(_CACHE, None)) is not None:
         folder.cleanup()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give the tests that are left alone numba.cuda as it was."""
+    for module in {item.module for item in items if isinstance(item, pytest.Function)}:
+        if module.__name__.rpartition(".")[2] in LEFT_ALONE:
+            module.cuda = numba_names.original()
 
 
 @pytest.fixture
