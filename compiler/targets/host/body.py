@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 NAME = r'%(?:"[^"]*"|[-a-zA-Z$._0-9]+)'
@@ -11,6 +11,7 @@ _NAMES = re.compile(NAME)
 _LABEL = re.compile(r'^("[^"]*"|[-a-zA-Z$._0-9]+):')
 _PREDECESSORS = re.compile(r"\s*; preds = .*$")
 _DEFINITION = re.compile(rf"^\s*({NAME}) = (.*)$", re.DOTALL)
+_LABELS = re.compile(rf"label {NAME}")
 _SUCCESSOR = re.compile(rf"label ({NAME})")
 # Local arrays may move to the slab, and lifetimes are a stack's.
 _LIFETIME = re.compile(r"call void @llvm\.lifetime\.")
@@ -111,6 +112,16 @@ def used(line: str) -> set[str]:
 def arms(phi: str) -> list[tuple[str, str]]:
     """Return a phi's (value, predecessor) pairs."""
     return _ARM.findall(phi)
+
+
+def with_predecessors(phi: str, names: Mapping[str, str]) -> str:
+    """Return a phi with its predecessors renamed."""
+    return _ARM.sub(lambda found: f"[ {found[1]}, {names[found[2]]} ]", phi)
+
+
+def without_labels(line: str) -> str:
+    """Return line without the labels it goes to, which are no values."""
+    return _LABELS.sub("", line)
 
 
 def rename(line: str, names: dict[str, str]) -> str:

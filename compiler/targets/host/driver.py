@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gridjit.compiler.targets.host import guard
-from gridjit.compiler.targets.host.barriers import Slot, region_name
 from gridjit.compiler.targets.host.body import Parameter, rename
 from gridjit.compiler.targets.host.coordinates import PLACE
 from gridjit.compiler.targets.host.intrinsics import COORDINATES
+from gridjit.compiler.targets.host.region_text import region_name
+from gridjit.compiler.targets.host.slots import Slot
 
 # Codes that no kernel returns.
 DIVERGENT = -1

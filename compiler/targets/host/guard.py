@@ -11,35 +11,10 @@ from dataclasses import dataclass, replace
 
 from gridjit.compiler.targets.host.body import Block, Body, opcode
 from gridjit.compiler.targets.host.coordinates import PLACE
+from gridjit.compiler.targets.host.operations import PURE
 
 NAME = "gridjit.guard"
 _BRANCH = re.compile(r"^br i1 (\S+), label (\S+), label ([^\s,]+)")
-_PURE = frozenset(
-    [
-        "add",
-        "sub",
-        "mul",
-        "and",
-        "or",
-        "xor",
-        "shl",
-        "lshr",
-        "ashr",
-        "icmp",
-        "fcmp",
-        "select",
-        "sext",
-        "zext",
-        "trunc",
-        "sitofp",
-        "uitofp",
-        "fadd",
-        "fsub",
-        "fmul",
-        "getelementptr",
-        "freeze",
-    ]
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +29,7 @@ def guard(body: Body) -> Guarded:
     """Return body with its guard taken out, if it opens with one."""
     entry = body.blocks[0]
     found = _BRANCH.match(entry.lines[-1])
-    if found is None or not all(opcode(line) in _PURE for line in entry.lines[:-1]):
+    if found is None or not all(opcode(line) in PURE for line in entry.lines[:-1]):
         return Guarded(body=body, text="")
     blocks = {block.label: block for block in body.blocks}
     condition, yes, no = found.groups()

@@ -9,9 +9,9 @@ from typing import Any
 
 from gridjit.compiler.targets.base import Target
 from gridjit.compiler.targets.host import llvm
-from gridjit.compiler.targets.host.barriers import ValueType
 from gridjit.compiler.targets.host.body import Body, defined
 from gridjit.compiler.targets.host.retarget import SharedArray
+from gridjit.compiler.targets.host.slots import ValueType
 
 _ALLOCA = re.compile(r" = alloca (?P<type>.+?)(?:, i\d+ (?P<count>\d+))?(?:, align (?P<align>\d+))?$")
 _LARGEST_ALIGNMENT = 64

@@ -6,14 +6,11 @@ calls count as divergent. The answer errs on the side of divergent, which costs 
 
 from __future__ import annotations
 
-import re
-
-from gridjit.compiler.targets.host.body import Block, Body, arms, defined, opcode, used
+from gridjit.compiler.targets.host.body import Block, Body, arms, defined, opcode, used, without_labels
 from gridjit.compiler.targets.host.coordinates import PLACE
 
 _DIVERGENT_OPERATIONS = frozenset(("load", "call", "alloca", "atomicrmw", "cmpxchg", "freeze"))
 _THREADS_OWN = frozenset(("%gj.tid.x", "%gj.tid.y", "%gj.tid.z", "%gj.thread", "%gj.slab"))
-_LABELS = re.compile(r'label %(?:"[^"]*"|[-a-zA-Z$._0-9]+)')
 
 
 def uniform_values(body: Body) -> frozenset[str]:
@@ -54,7 +51,7 @@ def _diverges(line: str, apart: bool, divergent: set[str]) -> bool:
 
 
 def _reads(line: str) -> set[str]:
-    return used(_LABELS.sub("", line))
+    return used(without_labels(line))
 
 
 def _until_all_meet(blocks: dict[str, Block], branch: str, meeting: str | None) -> set[str]:
