@@ -35,6 +35,11 @@ class Dependency:
     name: str
     parts: tuple[tuple[str, str], ...]
 
+    @property
+    def label(self) -> str:
+        """What it is called where it is recorded: "math_ext.gamma by math_ext.implement_gamma", or the file."""
+        return self.name if self.kind == LINKED_FILE else f"{self.name} by {', '.join(name for name, _ in self.parts)}"
+
     def as_dict(self) -> dict[str, Any]:
         """Return the dependency as plain JSON values."""
         return {"kind": self.kind, "name": self.name, "parts": [list(part) for part in self.parts]}

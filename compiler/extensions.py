@@ -27,7 +27,7 @@ class Extensions:
 
 def extensions() -> Extensions:
     """Return what is registered now with numba-cuda; nothing in a process that has not imported it."""
-    rewrites = [(f"rewrite {kind} {r.__module__}.{r.__qualname__}", r) for kind, r in foreign_rewrites()]
+    rewrites = [(f"rewrite {r.__module__}.{r.__qualname__} {kind}", r) for kind, r in foreign_rewrites()]
     general = [found for found in registrations() if not found.stub]
     if not rewrites and not general:
         return Extensions()

@@ -104,7 +104,7 @@ def keep(job: CompileJob, key: str, artifact: Artifact, cold: Cold) -> None:
     if artifact.private:
         return
     facts = {fact.field: fact.value for fact in artifact.footprint.facts}
-    dependencies = {d.name: json.dumps(d.as_dict()) for d in artifact.dependencies}
+    dependencies = {d.label: json.dumps(d.as_dict()) for d in artifact.dependencies}
     name = artifact_key(job, facts, dependencies)
     cold.store.put(name, artifact.to_bytes(), suffix=artifact.suffix)
     where = {fact.field: fact.where for fact in artifact.footprint.facts}

@@ -85,36 +85,55 @@ def registrations() -> tuple[Registration, ...]:
 
 
 _lock = threading.Lock()
+# The lists of all registries, each with what its entries are; under what they were collected for.
+_watched: dict[object, tuple[tuple[list[Any], str], ...]] = {}
 # Registry list -> the list, how many entries were read, the last of them, and what was found.
 _lists: dict[int, tuple[list[Any], int, object, tuple[Registration, ...]]] = {}
 # Table -> its entries when it was read, and what was found.
-_tables: dict[str, tuple[tuple[Any, ...], tuple[Registration, ...]]] = {}
+_tables: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Registration, ...]]] = {}
 
 
 def _scans() -> Iterator[tuple[Registration, ...]]:
-    seen = set()
-    for registry in (*_known_registries(), *_installed_registries()):
-        if id(registry) not in seen:
-            seen.add(id(registry))
-            for name, entries in vars(registry).items():
-                if name in _LISTS and type(entries) is list:
-                    yield _list_scan(entries, name, "typing" if hasattr(registry, "globals") else "lowering")
+    for entries, kind in _registry_lists():
+        count, last = _lists[id(entries)][1:3] if id(entries) in _lists else (-1, None)
+        if len(entries) != count or (count and entries[-1] is not last):
+            _read_list(entries, kind)
+        if found := _lists[id(entries)][3]:
+            yield found
     for module, path, kind in _TABLES:
         if (table := _lookup(module, path)) is not None:
-            yield _table_scan(f"{module}.{path}", table, kind)
+            yield _table_scan((module, path), table, kind)
 
 
-def _known_registries() -> Iterator[Any]:
-    for module, name in _REGISTRIES:
-        if (registry := _lookup(module, name)) is not None:
-            yield registry
+def _registry_lists() -> tuple[tuple[list[Any], str], ...]:
+    """Return every list of every registry; they are collected again when a module was imported or a context made."""
+    installed = _installed_registries()
+    stamp = (len(sys.modules), len(installed))
+    if stamp not in _watched:
+        _watched.clear()
+        known = [(module, getattr(sys.modules.get(module), name, None)) for module, name in _REGISTRIES]
+        # One that another thread is importing has no registry as yet.
+        complete = all(registry is not None or module not in sys.modules for module, registry in known)
+        registries = {id(found): found for found in (*(r for _, r in known), *installed) if found is not None}
+        lists = tuple(found for registry in registries.values() for found in _lists_of(registry))
+        if not complete:
+            return lists
+        _watched[stamp] = lists
+    return _watched[stamp]
 
 
-def _installed_registries() -> Iterator[Any]:
-    """Yield the registries that the contexts have; looking must not make the contexts, which takes long."""
+def _lists_of(registry: Any) -> Iterator[tuple[list[Any], str]]:
+    role = "typing" if hasattr(registry, "globals") else "lowering"
+    for name, entries in vars(registry).items():
+        if name in _LISTS and type(entries) is list:
+            yield entries, f"{role} {_LISTS[name]}"
+
+
+def _installed_registries() -> tuple[Any, ...]:
+    """Return the registries that the contexts have; looking must not make the contexts, which takes long."""
     target = _lookup("numba.cuda.descriptor", "cuda_target")
-    for context in (getattr(target, "_typingctx", None), getattr(target, "_targetctx", None)):
-        yield from tuple(getattr(context, "_registries", ()))
+    contexts = getattr(target, "_typingctx", None), getattr(target, "_targetctx", None)
+    return tuple(registry for context in contexts for registry in tuple(getattr(context, "_registries", ())))
 
 
 def _lookup(module: str, path: str) -> Any:
@@ -125,29 +144,25 @@ def _lookup(module: str, path: str) -> Any:
     return found
 
 
-def _list_scan(entries: list[Any], name: str, role: str) -> tuple[Registration, ...]:
+def _read_list(entries: list[Any], kind: str) -> None:
     _, count, last, found = _lists.get(id(entries), (entries, 0, None, ()))
-    if len(entries) == count and (not count or entries[-1] is last):
-        return found
     if len(entries) < count or (count and entries[count - 1] is not last):
         count, found = 0, ()
-    if len(entries) > count:
-        read = _typing if role == "typing" else _lowering
-        found += tuple(one for entry in entries[count:] if (one := read(f"{role} {_LISTS[name]}", entry)) is not None)
+    read = _typing if kind.startswith("typing") else _lowering
+    found += tuple(one for entry in entries[count:] if (one := read(kind, entry)) is not None)
     _lists[id(entries)] = (entries, len(entries), entries[-1] if entries else None, found)
-    return found
 
 
-def _table_scan(name: str, table: Mapping[Any, Any], kind: str) -> tuple[Registration, ...]:
-    entries = tuple(table.items())
+def _table_scan(name: tuple[str, str], table: Mapping[Any, Any], kind: str) -> tuple[Registration, ...]:
+    values = tuple(table.values())
     known, found = _tables.get(name, ((), ()))
-    if len(entries) != len(known) or any(new[1] is not old[1] for new, old in zip(entries, known, strict=True)):
+    if values != known:
         found = tuple(
             Registration(kind=kind, about=_name(key), sources=sources)
-            for key, value in entries
+            for key, value in tuple(table.items())
             if (sources := (*_foreign_parts(value), *(_foreign_parts(key) if kind == "data model" else ())))
         )
-        _tables[name] = (entries, found)
+        _tables[name] = (values, found)
     return found
 
 

@@ -213,10 +213,10 @@ def test_a_rewrite_counts_once_for_each_kind_and_again_when_registered_again(ext
     extension.rewrite(), extension.rewrite()
     name = "extension.rewrite.<locals>.Bake"
     assert [label for label in labels() if label.startswith("rewrite")] == [
-        f"rewrite after-inference {name}",
-        f"rewrite after-inference {name} (2)",
-        f"rewrite before-inference {name}",
-        f"rewrite before-inference {name} (2)",
+        f"rewrite {name} after-inference",
+        f"rewrite {name} after-inference (2)",
+        f"rewrite {name} before-inference",
+        f"rewrite {name} before-inference (2)",
     ]
 
 

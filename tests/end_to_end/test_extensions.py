@@ -180,7 +180,7 @@ def test_a_rewrite_that_counts_what_it_saw_keeps_the_artifact_in_memory(foreign_
     out = np.zeros(1)
     kernel[1, 1](out)
     assert out[0] == 1 and len(seen) > 1
-    assert "Counts changed while the kernel was compiled" in kernel.explain()
+    assert "Counts after-inference changed while the kernel was compiled" in kernel.explain()
 
 
 @pytest.mark.cuda_toolkit
