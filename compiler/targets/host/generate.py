@@ -12,9 +12,12 @@ from gridjit.compiler.targets.host import intrinsics, llvm, maths
 from gridjit.compiler.targets.host.barriers import count_barriers
 from gridjit.compiler.targets.host.body import Body, Parameter, opcode, read_body
 from gridjit.compiler.targets.host.coordinates import place
-from gridjit.compiler.targets.host.driver import Plan, access_group, driver_text, supported_parameter
+from gridjit.compiler.targets.host.driver import driver_text
+from gridjit.compiler.targets.host.frame import supported_parameter
 from gridjit.compiler.targets.host.guard import guard
 from gridjit.compiler.targets.host.layout import SharedLayout, lay_out_shared, local_arrays, value_types
+from gridjit.compiler.targets.host.metadata import access_group
+from gridjit.compiler.targets.host.plan import Plan
 from gridjit.compiler.targets.host.recursion import recursive, refuse_recursion
 from gridjit.compiler.targets.host.regions import Regions, cut
 from gridjit.compiler.targets.host.retarget import Retargeted, retarget
