@@ -1,0 +1,237 @@
+"""The stores as a launch uses them - a writable folder over a read-only base, with bounds - against a model.
+
+Whatever is done to folders, files and databases between the steps: what is read is what was last put under that key,
+by whichever store, or nothing; what was just put is there; the bounds hold; and no step raises.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import tempfile
+from pathlib import Path
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from gridjit.cache.chain import ChainStore
+from gridjit.cache.disk import DiskStore
+from gridjit.cache.entry import seal
+from gridjit.cache.history import Job, add_job, read_history
+from gridjit.cache.index import remove_database
+from gridjit.cache.key import digest
+from gridjit.cache.lock import LOCK_FOLDER, Locks
+from gridjit.cache.manifest import Record, add_record, read_manifest
+from gridjit.cache.memory import MemoryStore
+from gridjit.cache.store import SUFFIXES, Store
+
+# The figure of record is a million; the default is a quick look.
+OPERATIONS = int(os.environ.get("GRIDJIT_MODEL_OPERATIONS", "600"))
+STEPS = 50
+
+MAX_ENTRIES = 12
+KEYS = [digest([("n", number)]) for number in range(8)]
+JOBS = [digest([("job", number)]) for number in range(3)]
+KERNELS = ["a.kernel", "another.kernel"]
+# What other programs and other versions may leave under an entry's name.
+FOREIGN = [b"", b"\0" * 200, b"not an entry", b"\x80\x04\x95pickle", seal(KEYS[0], b"of another key")]
+WHICH = st.integers(0, 3)
+DATA = st.binary(max_size=60)
+
+
+class StackModel(RuleBasedStateMachine):
+    """Two processes' stores on one folder over a base, one in memory, one alone; and what each may answer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.root = Path(tempfile.mkdtemp())
+        self.folder, self.base = self.root / "cache", self.root / "base"
+        baked = DiskStore(self.base)
+        self.baked = {key: f"baked {key}".encode() for key in KEYS[:3]}
+        for key, data in self.baked.items():
+            baked.put(key, data, suffix=".cubin")
+        self.stores: list[Store] = [self.open(which) for which in range(4)]
+        self.locks = [Locks(self.folder), Locks(self.folder)]
+        # What was last put on disk, or in memory; it may be gone, but nothing else may be there.
+        self.last: dict[str, bytes] = {}
+        self.held: dict[str, bytes] = {}
+        self.records: dict[str, list[int]] = {job: [] for job in JOBS}
+        self.jobs: dict[str, list[int]] = {kernel: [] for kernel in KERNELS}
+
+    def open(self, which: int) -> Store:
+        """Return a store as a new process would open it: 0 and 1 over the base, 2 without it, 3 in memory."""
+        if which == 3:
+            return MemoryStore(max_entries=MAX_ENTRIES)
+        mine = DiskStore(self.folder, max_entries=MAX_ENTRIES, timeout=1.0)
+        return mine if which == 2 else ChainStore(mine, DiskStore(self.base, read_only=True))
+
+    def teardown(self) -> None:
+        """Remove the folders."""
+        shutil.rmtree(self.root)
+
+    def answers(self, which: int, key: str) -> set[bytes | None]:
+        """Return what a get may answer."""
+        if which == 3:
+            return {self.held.get(key)}
+        baked = self.baked.get(key)
+        # A chain that lost its own entry answers with its base's, and keeps a copy for the stores without a base.
+        return {self.last.get(key, baked), baked, None} - ({None} if which < 2 and baked is not None else set())
+
+    @rule(which=WHICH, key=st.sampled_from(KEYS), data=DATA, suffix=st.sampled_from(SUFFIXES))
+    def put(self, which: int, key: str, data: bytes, suffix: str) -> None:
+        """Put, and read it back through every store of that medium."""
+        self.stores[which].put(key, data, suffix=suffix)
+        (self.held if which == 3 else self.last)[key] = data
+        for other in (3,) if which == 3 else (0, 1, 2):
+            assert self.stores[other].get(key) == data
+
+    @rule(which=WHICH, key=st.sampled_from(KEYS))
+    def get(self, which: int, key: str) -> None:
+        """Get."""
+        assert self.stores[which].get(key) in self.answers(which, key)
+
+    @rule(which=WHICH, key=st.sampled_from(KEYS))
+    def remove(self, which: int, key: str) -> None:
+        """Remove; the base's entry shows again."""
+        self.stores[which].remove(key)
+        (self.held if which == 3 else self.last).pop(key, None)
+        assert self.stores[which].get(key) == (self.baked.get(key) if which < 2 else None)
+
+    @rule(which=st.integers(0, 1), job=st.sampled_from(JOBS), number=st.integers(0, 5))
+    def add_a_record(self, which: int, job: str, number: int) -> None:
+        """Add a record to a manifest, as a compile does."""
+        add_record(self.stores[which], job, Record.of(f"artifact {number}", {"blockdim": number}), self.locks[which])
+        self.records[job].append(number)
+        found = read_manifest(self.stores[1 - which], job)
+        newest = found.match(lambda record: True)
+        assert newest is not None
+        assert newest.artifact == f"artifact {number}"
+        assert {record.facts[0].value for record in found.records} <= set(self.records[job])
+        assert all(record.artifact == f"artifact {record.facts[0].value}" for record in found.records)
+
+    @rule(which=st.integers(0, 1), kernel=st.sampled_from(KERNELS), number=st.integers(0, 5))
+    def add_a_job(self, which: int, kernel: str, number: int) -> None:
+        """Add a job to a kernel's history."""
+        job = Job.of(digest([("job", number)]), [("number", str(number))])
+        add_job(self.stores[which], kernel, job, self.locks[which])
+        self.jobs[kernel].append(number)
+        found = read_history(self.stores[1 - which], kernel).jobs
+        assert found[-1] == job
+        assert {int(one.fields[0][1]) for one in found} <= set(self.jobs[kernel])
+
+    @rule(key=st.sampled_from(KEYS + JOBS), place=st.integers(0, 300), how=st.sampled_from(["flip", "cut", "grow"]))
+    def damage(self, key: str, place: int, how: str) -> None:
+        """Damage an entry's file."""
+        for file in self.folder.glob(f"{key[:2]}/{key}.*"):
+            data = bytearray(file.read_bytes())
+            if how == "flip" and data:
+                data[place % len(data)] ^= 1 << place % 8
+            file.write_bytes(data[: place % (len(data) + 1)] if how == "cut" and place < len(data) else bytes(data))
+            if how == "grow":
+                file.write_bytes(bytes(data) + b"more")
+
+    @rule(key=st.sampled_from(KEYS), suffix=st.sampled_from(SUFFIXES), content=st.sampled_from(FOREIGN))
+    def plant(self, key: str, suffix: str, content: bytes) -> None:
+        """Put something under an entry's name that no store wrote there."""
+        if (self.folder / key[:2]).is_dir():
+            (self.folder / key[:2] / f"{key}{suffix}").write_bytes(content)
+
+    @rule(one=st.sampled_from(KEYS), other=st.sampled_from(KEYS))
+    def swap(self, one: str, other: str) -> None:
+        """Give two entries' files each other's names."""
+        ones, others = (list(self.folder.glob(f"{key[:2]}/{key}.*")) for key in (one, other))
+        if one != other and ones and others:
+            content = ones[0].read_bytes()
+            ones[0].write_bytes(others[0].read_bytes())
+            others[0].write_bytes(content)
+
+    @rule(how=st.sampled_from(["delete", "garbage", "empty", "no tables", "foreign row"]))
+    def damage_the_index(self, how: str) -> None:
+        """Damage the database under the stores."""
+        database = self.folder / "cache.db"
+        if not database.exists():
+            return
+        if how == "delete":
+            remove_database(os.fspath(self.folder))
+        elif how in ("garbage", "empty"):
+            database.write_bytes(b"garbage " * 1000 if how == "garbage" else b"")
+        else:
+            self.execute("DROP TABLE IF EXISTS Cache" if how == "no tables" else _FOREIGN_ROW)
+
+    def execute(self, statement: str) -> None:
+        """Run a statement on the database, if it is one."""
+        connection = sqlite3.connect(self.folder / "cache.db")
+        try:
+            connection.execute(statement)
+            connection.commit()
+        except sqlite3.DatabaseError:
+            pass
+        finally:
+            connection.close()
+
+    @rule(what=st.sampled_from(["folder", "locks", "tmp"]))
+    def remove_a_folder(self, what: str) -> None:
+        """Remove a folder under the stores; of the entries, nothing is left."""
+        shutil.rmtree({"folder": self.folder}.get(what, self.folder / what), ignore_errors=True)
+
+    @rule(spoilt=st.booleans())
+    def spoil_the_locks(self, spoilt: bool) -> None:
+        """Have a file where the locks should be, or no longer."""
+        path = self.folder / LOCK_FOLDER
+        if not self.folder.is_dir():
+            return
+        if spoilt and not path.exists():
+            path.write_text("")
+        elif not spoilt and path.is_file():
+            path.unlink()
+
+    @rule(which=WHICH)
+    def reopen(self, which: int) -> None:
+        """Start over as another process."""
+        self.stores[which].close()
+        self.stores[which] = self.open(which)
+        if which == 3:
+            self.held.clear()
+        if which < 2:
+            self.locks[which] = Locks(self.folder)
+
+    @rule()
+    def verify(self) -> None:
+        """Remove what is damaged; afterwards all is whole."""
+        store = DiskStore(self.folder, max_entries=MAX_ENTRIES, timeout=1.0)
+        store.verify()
+        assert store.verify(remove=False).bad == ()
+
+    @rule()
+    def sweep(self) -> None:
+        """Remove the locks that nobody holds."""
+        self.locks[0].sweep()
+
+    @invariant()
+    def the_bounds_hold(self) -> None:
+        """Count the entries; files that were planted are no entries of the index until it is made anew."""
+        assert len(list(self.stores[3].entries())) <= MAX_ENTRIES
+        assert set(self.held) >= {info.key for info in self.stores[3].entries()}
+
+    @invariant()
+    def the_base_is_untouched(self) -> None:
+        """Compare the base."""
+        assert {path.stem for path in self.base.glob("??/*")} == set(self.baked)
+
+
+_FOREIGN_ROW = (
+    "INSERT INTO Cache(key, raw, store_time, size, mode, filename, value) "
+    f"VALUES ({json.dumps(KEYS[7])!r}, 1, 1, 1, 4, '../../precious', x'80049500')"
+)
+
+
+TestStackModel = StackModel.TestCase
+TestStackModel.settings = settings(
+    max_examples=max(1, OPERATIONS // STEPS),
+    stateful_step_count=STEPS,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
