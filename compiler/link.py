@@ -168,6 +168,22 @@ def link(
     return _link(inputs, link_flags(arch, options, lto=lto))
 
 
+def linked_ptx(code: Sequence[LinkedFile], files: Sequence[LinkedFile], arch: str, options: Options) -> str:
+    """Return the PTX that link-time optimization makes of code and files, for people; both go in as LTO-IR."""
+    inputs = [*code, *(_compiled(file, arch, options, lto=True) for file in files)]
+    nvjitlink = library("nvjitlink")
+    with _linker(nvjitlink, (*link_flags(arch, options, lto=True), "-ptx")) as linker:
+        try:
+            for piece in inputs:
+                _add(nvjitlink, linker, piece)
+            nvjitlink.complete(linker)
+        except nvjitlink.nvJitLinkError as error:
+            raise CompileError(f"nvJitLink: {_log(nvjitlink, linker) or error}") from error
+        ptx = bytearray(nvjitlink.get_linked_ptx_size(linker))
+        nvjitlink.get_linked_ptx(linker, ptx)
+    return ptx.rstrip(b"\0").decode()
+
+
 def link_flags(arch: str, options: Options, *, lto: bool) -> tuple[str, ...]:
     """Return nvJitLink's command-line flags."""
     flags = [f"-arch={arch}"]

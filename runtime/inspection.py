@@ -69,6 +69,10 @@ class Inspection:
         """Return the assembly text: PTX, or the host's."""
         return self._by_signature(signature, Overload.inspect_asm)
 
+    def inspect_lto_ptx(self, signature: Any = None) -> Any:
+        """Return the PTX after link-time optimization with the linked files."""
+        return self._by_signature(signature, Overload.inspect_lto_ptx)
+
     def inspect_sass(self, signature: Any = None) -> Any:
         """Return the GPU's machine code as text; needs nvdisasm."""
         return self._by_signature(signature, Overload.inspect_sass)

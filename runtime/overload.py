@@ -87,6 +87,12 @@ class Overload:
         """Return the assembly text: PTX, or the host's."""
         return self.specialization.artifact.assembly
 
+    def inspect_lto_ptx(self, cc: Any = None) -> str:
+        """Return the PTX after link-time optimization with the linked files, made again from the source."""
+        from gridjit.compiler.frontend.readable import lto_ptx
+
+        return lto_ptx(self._job(), self._view())
+
     def inspect_sass(self) -> str:
         """Return the machine code with the source lines it is known for."""
         return self._disassembled("-gi")

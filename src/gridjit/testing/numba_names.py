@@ -40,7 +40,7 @@ NAMES = (
     "to_device",
 )
 # Modules whose own kernels and arrays stay numba-cuda's: they reach into its dispatchers.
-_LEFT_ALONE = ("numba.cuda.vectorizers", "numba.cuda.deviceufunc")
+_LEFT_ALONE = ("numba.cuda.vectorizers", "numba.cuda.deviceufunc", "numba.cuda.memory_management.nrt")
 
 
 @functools.cache
