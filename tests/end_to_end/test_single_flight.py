@@ -51,11 +51,9 @@ from numba.cuda.core.rewrites import Rewrite, register_rewrite
 
 @register_rewrite("after-inference")
 class Stops(Rewrite):
-    stopped = False
-
     def match(self, func_ir, block, typemap, calltypes):
-        if not Stops.stopped:
-            Stops.stopped = True
+        if not hasattr(sys, "stopped"):  # not of its own: what changes while a kernel is compiled is not stored
+            sys.stopped = True
             print("compiling", flush=True)
             sys.stdin.readline()
         return False
