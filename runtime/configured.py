@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.launch_config import Dim3, LaunchConfig
-from gridjit.runtime.dispatch import Launcher, ReadyTable, launch
+from gridjit.runtime.dispatch import Launcher, launch
 from gridjit.runtime.native.function import KEYWORDS_GIVEN
 
 if TYPE_CHECKING:
@@ -30,16 +30,12 @@ class ConfiguredKernel:
     __call__: Callable[..., None]
     launcher: Launcher
 
-    def __init__(self, kernel: Kernel, config: LaunchConfig, stream: Any, ready: ReadyTable) -> None:
-        self.launcher = ready.launcher(kernel, config, stream)
-        self.__call__ = self.launcher.call if self.launcher.direct else functools.partial(_call, self)
-
     @classmethod
     def of(cls, launcher: Launcher) -> ConfiguredKernel:
         """Return a new configured kernel over what equal ones share."""
-        made = _new(cls)
+        made = cls()
         made.launcher = launcher
-        made.__call__ = launcher.call if launcher.direct else functools.partial(_call, made)
+        made.__call__ = launcher.fast or functools.partial(_call, made)
         return made
 
     @property
@@ -106,50 +102,50 @@ class ConfiguredKernel:
         return f"<{self.dispatcher!r} configured for {self.config}>"
 
 
-class Indexings:
-    """What `kernel[...]` was given before, so that giving it again is a look-up. What comes out is always a new object.
+class Indexable:
+    """What can be configured by indexing: `kernel[grid, block]` again is a look-up that gives a new object.
 
     1, True and 1.0 are equal, but only whole numbers are dimensions. So what is found by equality counts only if it is
     an int, or the very object that was given before.
     """
 
-    LIMIT = 1024
+    INDEXINGS = 1024
 
-    __slots__ = ("_found",)
+    # What was given -> the launcher, and grid and block as they were.
+    _indexings: dict[Hashable, tuple[Launcher, Any, Any]]
 
-    def __init__(self) -> None:
-        self._found: dict[Hashable, tuple[Launcher, Any, Any]] = {}
-
-    def find(self, given: Any) -> ConfiguredKernel | None:
-        """Return a new configured kernel for what was between the brackets, if it was there before."""
+    def __getitem__(self, launch: Any) -> ConfiguredKernel:
+        """Return the kernel configured by [griddim, blockdim(, stream(, sharedmem))]."""
+        # The whole of it stands here: each call that it could be split into costs a tenth of it.
         try:
-            if len(given) == 2:
-                grid, block = given
-                launcher, same_grid, same_block = self._found[given]
+            if len(launch) == 2:
+                grid, block = launch
+                launcher, same_grid, same_block = self._indexings[launch]
             else:
-                grid, block, stream = given
-                launcher, same_grid, same_block = self._found[_key(grid, block, stream)]
+                grid, block, stream = launch
+                launcher, same_grid, same_block = self._indexings[_key(grid, block, stream)]
         except (KeyError, TypeError, ValueError):
-            return None
+            return self._index(launch)
         if (grid is same_grid or grid.__class__ is int) and (block is same_block or block.__class__ is int):
-            made = _new(ConfiguredKernel)
+            made = ConfiguredKernel()
             made.launcher = launcher
-            made.__call__ = launcher.call if launcher.direct else functools.partial(_call, made)
+            made.__call__ = launcher.fast or functools.partial(_call, made)
             return made
-        return None
+        return self._index(launch)
 
-    def remember(self, given: Any, configured: ConfiguredKernel) -> None:
-        """Have find know what configured was made from; what it cannot tell from others is not kept."""
-        if type(given) is not tuple or not 2 <= len(given) <= 3 or not all(map(_is_exact, given[:2])):
-            return
-        if len(self._found) >= self.LIMIT:
-            self._found = {}
-        key = given if len(given) == 2 else _key(*given)
-        self._found[key] = (configured.launcher, given[0], given[1])
+    def _index(self, launch: Any) -> ConfiguredKernel:
+        """Return the kernel configured by what was between the brackets, and remember it."""
+        made = self._configure(launch)
+        if type(launch) is tuple and 2 <= len(launch) <= 3 and all(map(_is_exact, launch[:2])):
+            if len(self._indexings) >= self.INDEXINGS:
+                self._indexings = {}
+            key = launch if len(launch) == 2 else _key(*launch)
+            self._indexings[key] = (made.launcher, launch[0], launch[1])
+        return made
 
-    def clear(self) -> None:
-        """Forget everything."""
-        self._found = {}
+    def _configure(self, launch: Any) -> ConfiguredKernel:
+        """Return the kernel configured by what was between the brackets; raises ConfigError."""
+        raise NotImplementedError
 
 
 def _is_exact(dims: Any) -> bool:
@@ -161,17 +157,14 @@ def _key(grid: Any, block: Any, stream: Any) -> Hashable:
     return (grid, block, 0, stream) if stream.__class__ is int else (grid, block, id(stream))
 
 
-_new = object.__new__
-
-
 def _call(configured: ConfiguredKernel, /, *args: Any, **keywords: Any) -> None:
     """Launch from Python, for objects that may have callbacks, until the native function is known to do."""
     launcher, watched = configured.launcher, hasattr(configured, "_callbacks")
     if keywords:
         launcher.failed(KEYWORDS_GIVEN)
-    if not launcher.direct or (watched and configured._callbacks):
+    if launcher.fast is None or (watched and configured._callbacks):
         launch(launcher, args, configured)
         return
     if not watched:
-        configured.__call__ = launcher.call
-    launcher.call(*args)
+        configured.__call__ = launcher.fast
+    launcher.fast(*args)

@@ -1,6 +1,6 @@
 """dispatch: from a call to a launch. The first call of a kind finds or makes its specialization; the rest reuse it.
 
-A Launcher's `call` is the native launch function where there is one. It knows the kinds of arguments it was told of;
+A Launcher's `fast` is the native launch function where there is one. It knows the kinds of arguments it was told of;
 every other call comes here, is launched from Python, and is told to the native function for the next time.
 """
 
@@ -20,7 +20,7 @@ from gridjit.runtime.args.declared import Converter, converter, resolve
 from gridjit.runtime.args.transfer import Transfer
 from gridjit.runtime.devices.base import LoadedKernel
 from gridjit.runtime.extensions import prepared
-from gridjit.runtime.launch_table import space_of, table_of
+from gridjit.runtime.launch_table import context_of, space_of, table_of
 from gridjit.runtime.native.function import KEYWORDS_GIVEN, MAX_TABLES, NativeFunction, native_function
 from gridjit.runtime.session import session
 from gridjit.runtime.specializations import Hook
@@ -52,11 +52,10 @@ class Ready:
 class Launcher:
     """A kernel with its configuration and stream: what all equal indexings share.
 
-    call: launches with the arguments given to it; the native function where there is one.
-    direct: whether the native function knows a kind of arguments, so that it is worth calling first.
+    fast: the native function, once it knows a kind of arguments, so that it is worth calling first; until then None.
     """
 
-    __slots__ = ("__weakref__", "_known", "call", "config", "direct", "kernel", "native", "ready", "stream")
+    __slots__ = ("__weakref__", "_known", "config", "fast", "kernel", "native", "ready", "stream")
 
     # Tables made in a launcher's life; they are never freed, so a call that keeps needing new ones stays in Python.
     LIMIT = 64
@@ -67,8 +66,7 @@ class Launcher:
         self.stream = stream
         self.ready = ready
         self.native: NativeFunction | None = None
-        self.call: Callable[..., None] = self.slow
-        self.direct = False
+        self.fast: Callable[..., None] | None = None
         self._known: list[Kinds] = []
 
     def slow(self, *args: Any) -> None:
@@ -83,15 +81,18 @@ class Launcher:
 
     def learn(self, ready: Ready, kinds: Kinds, args: tuple[Any, ...]) -> None:
         """Have the native function launch such arguments from now on, if it can."""
-        if len(self._known) >= self.LIMIT or kinds in self._known[-MAX_TABLES:]:
+        if len(self._known) >= self.LIMIT:
             return
-        self._known.append(kinds)
-        table = table_of(self, ready, args)
+        context = context_of(ready.loaded)
+        known = (context, *kinds)
+        if known in self._known[-MAX_TABLES:]:
+            return
+        self._known.append(known)
+        table = table_of(self, ready, args, context)
         if table is None or (native := self._native()) is None:
             return
         native.add(table)
-        self.call = native.call
-        self.direct = True
+        self.fast = native.call
 
     def _native(self) -> NativeFunction | None:
         """Return the native function, made when the first table is; None if launches go through Python."""
@@ -101,7 +102,7 @@ class Launcher:
 
     def forget(self) -> None:
         """Let the next launch look up its specialization anew."""
-        self.direct = False
+        self.fast = None
         if self.native is not None:
             self.native.clear()
         self._known.clear()

@@ -26,7 +26,7 @@ from gridjit.compiler.targets.base import Target
 from gridjit.compiler.view import ConfigView
 from gridjit.runtime import explain
 from gridjit.runtime.capture import note_compile
-from gridjit.runtime.configured import ConfiguredKernel, Indexings
+from gridjit.runtime.configured import ConfiguredKernel, Indexable
 from gridjit.runtime.device_function import DeviceFunction
 from gridjit.runtime.devices.base import LoadedKernel
 from gridjit.runtime.dispatch import ReadyTables, signature_of
@@ -49,7 +49,7 @@ class AlreadySpecializedError(ConfigError, RuntimeError):
     """A kernel for one signature was asked to specialize once more."""
 
 
-class Kernel(Inspection):
+class Kernel(Inspection, Indexable):
     """A kernel: configure it with `kernel[grid, block, stream, sharedmem]`, then call that with the arguments.
 
     It is compiled on the first launch of each combination of argument types and of those facts of the launch
@@ -87,20 +87,15 @@ class Kernel(Inspection):
         self._loaded: dict[Specialization, LoadedKernel] = {}
         self._loading = threading.Lock()
         self._ready = ReadyTables()
-        self._indexings = Indexings()
+        self._indexings = {}
         _kernels.add(self)
 
     # -- launching ---------------------------------------------------------------------------------------------------
 
-    def __getitem__(self, launch: Any) -> ConfiguredKernel:
-        """Return the kernel configured by [griddim, blockdim(, stream(, sharedmem))]."""
-        if (found := self._indexings.find(launch)) is not None:
-            return found
+    def _configure(self, launch: Any) -> ConfiguredKernel:
         if not isinstance(launch, tuple) or not 2 <= len(launch) <= 4:
             raise ConfigError(f"{self.name}[{launch!r}]: give [griddim, blockdim], then stream and sharedmem if needed")
-        made = self.configure(*launch)
-        self._indexings.remember(launch, made)
-        return made
+        return self.configure(*launch)
 
     def configure(
         self,
@@ -132,7 +127,7 @@ class Kernel(Inspection):
         raise ConfigError(f"{self.name}'s launch configuration was not specified: {self.name}[griddim, blockdim](...)")
 
     def _configured(self, config: LaunchConfig, stream: Any) -> ConfiguredKernel:
-        return ConfiguredKernel(self, config, stream, self._ready.of(config))
+        return ConfiguredKernel.of(self._ready.of(config).launcher(self, config, stream))
 
     def specialize(self, *args: Any) -> Kernel:
         """Return a kernel for one signature only, compiled already: for arguments like args, or of numba's types."""
@@ -216,7 +211,7 @@ class Kernel(Inspection):
         self.generation += 1
         forgotten = self._known.clear()
         self._ready.clear()
-        self._indexings.clear()
+        self._indexings = {}
         with self._loading:
             self._loaded.clear()
         return forgotten
@@ -294,7 +289,7 @@ class Kernel(Inspection):
         self._ready.forget(gone)
         if letting.evicted:
             # What is remembered of indexings keeps the code that was launched through it.
-            self._indexings.clear()
+            self._indexings = {}
         if letting.evicted and not self._crowded:
             self._crowded = True
             warnings.warn(explain.crowding(self.name, self._known), SpecializationWarning, stacklevel=2)

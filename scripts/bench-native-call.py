@@ -26,7 +26,7 @@ from gridjit.runtime import args as _kinds  # noqa: F401  (registers them)
 from gridjit.runtime.args.base import Place, handler_of
 from gridjit.runtime.native.function import NativeFunction, native_function
 from gridjit.runtime.native.object_code import code_of, compile_text, place
-from gridjit.runtime.native.table import LaunchTable
+from gridjit.runtime.native.table import Entry, LaunchTable
 
 COUNTS = (0, 1, 4, 26)
 
@@ -146,7 +146,7 @@ def told_of(launch: int, values: tuple[Any, ...], hold: bool) -> NativeFunction:
     operations = tuple(handler_of(v).operation(v, host, t) for v, t in zip(values, types, strict=True))
     table = LaunchTable(
         launch=launch,
-        handle=1,
+        entry=Entry(handle=1),
         config=LaunchConfig.of(1, 1),
         sharedmem=0,
         stream=0,

@@ -13,6 +13,7 @@ from gridjit.runtime.args import (  # isort: skip
     scalars,
     tuples,
     tensors,
+    cupy_arrays,
     interfaces,
     dlpack,
     pointers,
@@ -20,6 +21,7 @@ from gridjit.runtime.args import (  # isort: skip
 
 __all__ = [
     "arrays",
+    "cupy_arrays",
     "dates",
     "device_arrays",
     "direction",

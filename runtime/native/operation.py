@@ -33,6 +33,8 @@ class Operation:
     type: id of the Python type. size: bytes of parameters. The rest is what its way of reading says:
     tag, mask, limit: words to compare with. ndim, itemsize, layout: of arrays; layout as LAYOUTS numbers it.
     at: offsets in the object, found by probes. call: address of a function. keep: objects that ids above stand for.
+    follow: address of a function without arguments that returns the stream that the argument's library works in, which
+    must be the launch's own; 0: no need.
     """
 
     read: Read
@@ -47,4 +49,5 @@ class Operation:
     layout: int = 0
     at: tuple[int, ...] = ()
     call: int = 0
+    follow: int = 0
     keep: tuple[object, ...] = ()

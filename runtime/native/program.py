@@ -23,6 +23,7 @@ entry:
   %buffer = alloca [{MAX_BUFFER} x i8], align 16
   %size = alloca i64, align 8
   %extra = alloca [5 x ptr], align 8
+  %context = alloca i64, align 8
   %holder = getelementptr i8, ptr %self, i64 {BYTES_DATA}
   %cell = load ptr, ptr %holder
   %env.at = getelementptr i8, ptr %cell, i64 {Cell.environment}
@@ -47,13 +48,44 @@ check.stream:
   %guard.at = getelementptr i8, ptr %table, i64 {Table.guard}
   %guard = load ptr, ptr %guard.at
   %unguarded = icmp eq ptr %guard, null
-  br i1 %unguarded, label %prepare, label %check.guard
+  br i1 %unguarded, label %check.context, label %check.guard
 check.guard:
   %guarded.at = getelementptr i8, ptr %table, i64 {Table.guarded}
   %guarded = load ptr, ptr %guarded.at
   %holds = load ptr, ptr %guard
   %changed = icmp ne ptr %holds, %guarded
-  br i1 %changed, label %miss, label %prepare
+  br i1 %changed, label %miss, label %check.context
+check.context:
+  %ask.at = getelementptr i8, ptr %table, i64 {Table.ask}
+  %ask = load ptr, ptr %ask.at
+  %any.context = icmp eq ptr %ask, null
+  br i1 %any.context, label %check.follow, label %ask.context
+ask.context:
+  store i64 0, ptr %context
+  %ask.code = call i32 %ask(ptr null, ptr %context)
+  %current = load i64, ptr %context
+  %wanted.context.at = getelementptr i8, ptr %table, i64 {Table.context}
+  %wanted.context = load i64, ptr %wanted.context.at
+  %ask.failed = icmp ne i32 %ask.code, 0
+  %other.context = icmp ne i64 %current, %wanted.context
+  %no.context = or i1 %ask.failed, %other.context
+  br i1 %no.context, label %miss, label %check.follow
+check.follow:
+  %follow.at = getelementptr i8, ptr %table, i64 {Table.follow}
+  %follow = load ptr, ptr %follow.at
+  %on.its.own = icmp eq ptr %follow, null
+  br i1 %on.its.own, label %prepare, label %ask.follow
+ask.follow:
+  %now = call i64 %follow()
+  %followed.at = getelementptr i8, ptr %table, i64 {Table.followed}
+  %followed = load i64, ptr %followed.at
+  %still = icmp eq i64 %now, %followed
+  br i1 %still, label %prepare, label %gone
+gone:
+  %clear.error.at = getelementptr i8, ptr %env, i64 {Environment.PyErr_Clear}
+  %clear.error = load ptr, ptr %clear.error.at
+  call void %clear.error()
+  br label %miss
 prepare:
   %total.at = getelementptr i8, ptr %table, i64 {Table.size}
   %total = load i64, ptr %total.at

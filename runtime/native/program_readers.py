@@ -233,21 +233,19 @@ loop:
 {_YES}
 """
 
-# Offsets at: 0 data, 1 flags or flag bytes, 2 dtype object, 3 ndim (or, if mask's top half says so, end of the shape),
-# 4 shape pointer, 5 strides pointer, 6 offset of the pointer within what at[0] points to (or -1: it is in the object),
-# 7 offset of a 32-bit device number in what at[0] points to (or -1).
+# Offsets at: 0 data, 1 a word of flags (the word & mask must be limit), 2 dtype object (it must be tag), 3 ndim (or, if
+# layout is not 0, the pointer to the end of the shape), 4 shape pointer, 5 strides pointer, 6 offset of the pointer
+# within what at[0] points to (or -1: it is in the object), 7 offset of a 32-bit device number there. call: the device
+# number that must be there, in the lower half; in the upper, the bits that neither pointer nor strides may have.
 _STRIDED = f"""
-{_load("ndim:i32", "itemsize", "tag:ptr", "mask", "limit", "at0", "at1", "at2", "at3", "at4", "at5", "at6", "at7")}
+{_load("ndim:i32", "itemsize", "tag:ptr", "mask", "limit", "at0", "at1", "at2", "at3", "at4", "at5", "at6")}
   %dtype.at = getelementptr i8, ptr %object, i64 %at2
   %dtype = load ptr, ptr %dtype.at
   %same.dtype = icmp eq ptr %dtype, %tag
   %flags.at = getelementptr i8, ptr %object, i64 %at1
-  %flags32 = load i32, ptr %flags.at, align 1
-  %flags = zext i32 %flags32 to i64
-  %mask.flags = and i64 %mask, 4294967295
-  %flags.masked = and i64 %flags, %mask.flags
-  %wanted = and i64 %limit, 4294967295
-  %same.flags = icmp eq i64 %flags.masked, %wanted
+  %flags = load i64, ptr %flags.at, align 1
+  %flags.masked = and i64 %flags, %mask
+  %same.flags = icmp eq i64 %flags.masked, %limit
   %good = and i1 %same.dtype, %same.flags
   br i1 %good, label %rank, label %no
 rank:
@@ -257,7 +255,8 @@ rank:
   %strides.at = getelementptr i8, ptr %object, i64 %at5
   %strides = load ptr, ptr %strides.at
   %nd.at = getelementptr i8, ptr %object, i64 %at3
-  %is.vector = icmp slt i64 %mask, 0
+{_load("layout:i32")}
+  %is.vector = icmp ne i32 %layout, 0
   br i1 %is.vector, label %vector, label %counted
 vector:
   %end = load i64, ptr %nd.at
@@ -279,18 +278,35 @@ where:
   %is.direct = icmp slt i64 %at6, 0
   br i1 %is.direct, label %write, label %indirect
 indirect:
+{_load("at7", "call")}
   %device.at = getelementptr i8, ptr %direct, i64 %at7
   %device = load i32, ptr %device.at
-  %wanted.device64 = lshr i64 %limit, 32
-  %wanted.device = trunc i64 %wanted.device64 to i32
+  %wanted.device = trunc i64 %call to i32
   %same.device = icmp eq i32 %device, %wanted.device
   br i1 %same.device, label %follow, label %no
 follow:
   %pointer.at = getelementptr i8, ptr %direct, i64 %at6
   %pointer = load ptr, ptr %pointer.at
-  br label %write
+  %odd.bits = lshr i64 %call, 32
+  %address = ptrtoint ptr %pointer to i64
+  br label %align
+align:
+  %align.i = phi i64 [ 0, %follow ], [ %align.next, %align.step ]
+  %align.bits = phi i64 [ %address, %follow ], [ %align.more, %align.step ]
+  %align.done = icmp eq i64 %align.i, %ndim64
+  br i1 %align.done, label %aligned, label %align.step
+align.step:
+  %align.at = getelementptr i64, ptr %strides, i64 %align.i
+  %align.stride = load i64, ptr %align.at
+  %align.more = or i64 %align.bits, %align.stride
+  %align.next = add i64 %align.i, 1
+  br label %align
+aligned:
+  %odd = and i64 %align.bits, %odd.bits
+  %even = icmp eq i64 %odd, 0
+  br i1 %even, label %write, label %no
 write:
-  %data = phi ptr [ %direct, %where ], [ %pointer, %follow ]
+  %data = phi ptr [ %direct, %where ], [ %pointer, %aligned ]
   %nitems = call i64 @write_array(ptr %out, ptr %data, i64 %itemsize, i64 %ndim64, ptr %shape, ptr %strides, i64 1)
   ret i1 true
 no:
@@ -371,10 +387,16 @@ have.strides:
 layouts:
   %empty = icmp eq i64 %nitems, 0
   %is.c.strictly = call i1 @is_dense(ptr %shape, ptr %strides, i64 %ndim64, i64 1)
-  %is.f.strictly = call i1 @is_dense(ptr %shape, ptr %strides, i64 %ndim64, i64 0)
   %is.c = or i1 %is.c.strictly, %empty
-  %f.number = select i1 %is.f.strictly, i32 1, i32 2
-  %number = select i1 %is.c, i32 0, i32 %f.number
+  %wants.c = icmp eq i32 %layout, 0
+  br i1 %wants.c, label %answer, label %not.c
+answer:
+  ret i1 %is.c
+not.c:
+  br i1 %is.c, label %no, label %f.or.any
+f.or.any:
+  %is.f = call i1 @is_dense(ptr %shape, ptr %strides, i64 %ndim64, i64 0)
+  %number = select i1 %is.f, i32 1, i32 2
   %same.layout = icmp eq i32 %number, %layout
   br i1 %same.layout, label %yes, label %no
 {_YES}

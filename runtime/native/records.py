@@ -50,7 +50,11 @@ class OperationRecord(ctypes.Structure):
 
 
 class TableRecord(ctypes.Structure):
-    """What a launch needs; the operations follow it in memory. guard: a slot that must hold the object `guarded`."""
+    """What a launch needs; the operations follow it in memory.
+
+    guard: a slot that must hold the object `guarded`. context: the number of the context that must be current, as the
+    function at `ask` tells (0: any may be). follow: a function without arguments that must return `followed`.
+    """
 
     _fields_ = [
         ("next", ctypes.c_int64),
@@ -62,6 +66,10 @@ class TableRecord(ctypes.Structure):
         ("stream", ctypes.c_int64),
         ("guard", ctypes.c_int64),
         ("guarded", ctypes.c_int64),
+        ("ask", ctypes.c_int64),
+        ("context", ctypes.c_int64),
+        ("follow", ctypes.c_int64),
+        ("followed", ctypes.c_int64),
         *((name, ctypes.c_int32) for name in ("gx", "gy", "gz", "bx", "by", "bz", "shared", "padding")),
     ]
 

@@ -21,22 +21,36 @@ class Guard:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What the driver launches. handle: good in one context only, if ask is not 0.
+
+    ask: address of a function like cuCtxGetId, which must tell the number `context` for the calling thread's context.
+    """
+
+    handle: int
+    ask: int = 0
+    context: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchTable:
     """One launch, but for the values of its arguments.
 
-    launch: address of a function like cuLaunchKernel. handle: of the kernel. stream: its handle.
+    launch: address of a function like cuLaunchKernel. entry: the kernel. stream: its handle.
     sharedmem: dynamic shared memory in bytes. guard: what must hold for stream to be valid.
-    keep: what handles and addresses belong to.
+    follow, followed: a function's address and what it must return. keep: what handles and addresses belong to.
     """
 
     launch: int
-    handle: int
+    entry: Entry
     config: LaunchConfig
     sharedmem: int
     stream: int
     operations: tuple[Operation, ...]
     hold_gil: bool = False
     guard: Guard | None = None
+    follow: int = 0
+    followed: int = 0
     keep: tuple[object, ...] = ()
 
     @property
@@ -58,10 +72,14 @@ class LaunchTable:
             flags=self._flags(size),
             size=size,
             launch=self.launch,
-            handle=self.handle,
+            handle=self.entry.handle,
             stream=self.stream,
             guard=self.guard.address if self.guard else 0,
             guarded=self.guard.holds if self.guard else 0,
+            ask=self.entry.ask,
+            context=_signed(self.entry.context),
+            follow=self.follow,
+            followed=_signed(self.followed),
             shared=self.sharedmem,
         )
         head.gx, head.gy, head.gz = self.config.griddim

@@ -15,6 +15,7 @@ from gridjit.compiler.signature import Signature
 from gridjit.compiler.targets.base import Target
 from gridjit.runtime.configured import ConfiguredKernel
 from gridjit.runtime.dispatch import ReadyTables
+from gridjit.runtime.native.table import Entry
 from gridjit.runtime.specializations import Hook, Specialization
 from gridjit.runtime.streams import stream_handle
 
@@ -77,6 +78,28 @@ def _buffer(extra: int | None) -> bytes:
     return ctypes.string_at(buffer, ctypes.c_size_t.from_address(length).value)
 
 
+class Contexts:
+    """A function like cuCtxGetId. current: the number of the context that is; code: what it returns."""
+
+    FUNCTION = 0x1000
+
+    def __init__(self) -> None:
+        self.current = 1
+        self.code = 0
+        prototype = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint64))
+        self._callback = prototype(self._call)
+        self.address = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
+
+    def entry(self, context: int) -> Entry:
+        return Entry(handle=self.FUNCTION + context, ask=self.address, context=context)
+
+    def _call(self, context: int | None, number: Any) -> int:
+        assert context is None
+        if not self.code:
+            number[0] = self.current
+        return self.code
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RecordingKernel:
     """A loaded kernel of the stand-in."""
@@ -90,6 +113,13 @@ class RecordingKernel:
     @property
     def address(self) -> int:
         return self.recorder.address
+
+    @property
+    def context(self) -> int:
+        return 0 if self.kernel is None or self.kernel.contexts is None else self.kernel.contexts.current
+
+    def entry(self, context: int) -> Entry:
+        return self.kernel.contexts.entry(context)
 
     def launch(self, config: LaunchConfig, stream: Any, sharedmem: int, parameters: bytes) -> None:
         if self.recorder.code:
@@ -123,6 +153,7 @@ class StandInKernel:
     generation: int = 0
     on_launch: Any = None
     device: Any = None
+    contexts: Contexts | None = None
     name: str = "standin"
     signatures: list[Signature] = field(default_factory=list)
     ready: ReadyTables = field(default_factory=ReadyTables)
@@ -162,7 +193,7 @@ class StandInKernel:
 
     def configured(self, griddim: Any = 1, blockdim: Any = 32, stream: Any = 0, sharedmem: int = 0) -> ConfiguredKernel:
         config = LaunchConfig.of(griddim, blockdim, sharedmem)
-        return ConfiguredKernel(self, config, stream, self.ready.of(config))  # type: ignore[arg-type]
+        return ConfiguredKernel.of(self.ready.of(config).launcher(self, config, stream))  # type: ignore[arg-type]
 
 
 def calcsize(signature: Signature) -> int:

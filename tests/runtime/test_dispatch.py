@@ -17,7 +17,7 @@ from gridjit.compiler.frontend.numba_types import numba_arguments, parse_signatu
 from gridjit.compiler.signature import Signature
 from gridjit.runtime.args.direction import In, InOut, Out
 from gridjit.runtime.args.warning import PerformanceWarning
-from gridjit.runtime.configured import ConfiguredKernel, Indexings
+from gridjit.runtime.configured import ConfiguredKernel, Indexable
 from gridjit.runtime.memory.space import HOST_SPACE
 from tests.runtime.standin import StandInKernel
 
@@ -345,21 +345,15 @@ def test_signature_texts_are_whole() -> None:
     assert cuda.jit is gridjit.jit
 
 
-class Indexed:
+class Indexed(Indexable):
     """A kernel that remembers how it was indexed, as kernels do."""
 
     def __init__(self) -> None:
         self.kernel = StandInKernel(arity=0)
-        self.made = 0
-        self.indexings = Indexings()
+        self._indexings = {}
 
-    def __getitem__(self, given: Any) -> ConfiguredKernel:
-        found = self.indexings.find(given)
-        if found is None:
-            self.made += 1
-            found = self.kernel.configured(*given)
-            self.indexings.remember(given, found)
-        return found
+    def _configure(self, launch: Any) -> ConfiguredKernel:
+        return self.kernel.configured(*launch)
 
 
 STREAM = type("Stream", (), {"__cuda_stream__": lambda self: (0, 0x500), "__eq__": lambda *_: True})()
@@ -402,6 +396,6 @@ def test_indexings_that_differ_are_told_apart() -> None:
 
 def test_remembered_indexings_are_bounded() -> None:
     kernel = Indexed()
-    for grid in range(1, 2 * Indexings.LIMIT):
+    for grid in range(1, 2 * Indexable.INDEXINGS):
         kernel[grid, 1]
-    assert len(kernel.indexings._found) <= Indexings.LIMIT
+    assert len(kernel._indexings) <= Indexable.INDEXINGS

@@ -15,6 +15,7 @@ from gridjit.runtime.devices.base import KernelAttributes
 from gridjit.runtime.devices.cuda import faults
 from gridjit.runtime.devices.cuda.errors import LOST_CONTEXT, DriverError
 from gridjit.runtime.devices.cuda.last import last_launches
+from gridjit.runtime.native.table import Entry
 from gridjit.runtime.streams import stream_handle
 
 if TYPE_CHECKING:
@@ -27,7 +28,10 @@ PLAIN_CLUSTER_BLOCKS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CudaKernel:
-    """An artifact's code in the driver. handle: its CUkernel; unloaded when the last reference to it goes."""
+    """An artifact's code in the driver; unloaded when the last reference to it goes.
+
+    handle: its CUkernel, which can be launched in any context.
+    """
 
     artifact: Artifact
     device: CudaDevice
@@ -36,6 +40,7 @@ class CudaKernel:
     static_shared: int
     checked: bool
     _asked: dict[tuple[int, str], int] = field(default_factory=dict, repr=False)
+    _entries: dict[int, Entry] = field(default_factory=dict, repr=False)
     _asking: threading.Lock = field(default_factory=threading.Lock, repr=False)
     __weakref__: Any = field(init=False, repr=False)
 
@@ -43,6 +48,27 @@ class CudaKernel:
     def address(self) -> int:
         """The driver's cuLaunchKernel, for machine code that launches this kernel by its handle."""
         return self.device.launch_address
+
+    @property
+    def context(self) -> int:
+        """The number of the calling thread's context, which no other ever has; 0 if it has none that lives."""
+        try:
+            return self.device.driver.context_id(0)
+        except DriverError:
+            return 0
+
+    def entry(self, context: int) -> Entry:
+        """Return what machine code launches in the calling thread's context, whose number is given.
+
+        That is the CUfunction, which the driver launches faster than the CUkernel, the more so the more parameters
+        there are; but it is good in its own context only.
+        """
+        if (found := self._entries.get(context)) is None:
+            driver = self.device.driver
+            function = int(driver.call("cuKernelGetFunction", self.handle))
+            found = Entry(handle=function, ask=driver.entry_point("cuCtxGetId"), context=context)
+            self._entries[context] = found
+        return found
 
     def launch(self, config: LaunchConfig, stream: Any, sharedmem: int, parameters: bytes) -> None:
         """Launch the kernel in stream and return at once; debug kernels are waited for.
@@ -175,8 +201,7 @@ def load(device: CudaDevice, artifact: Artifact) -> CudaKernel:
     if artifact.target != device.target:
         raise DeviceError(f"{artifact.kernel} was compiled for {artifact.target}, and {device!r} is another")
     driver = device.driver
-    if not driver.current_context():
-        device.make_current()
+    _enter(device)
     library = driver.load_library(artifact.image)
     handle = driver.kernel(library, artifact.entry)
     kernel = CudaKernel(
@@ -193,6 +218,19 @@ def load(device: CudaDevice, artifact: Artifact) -> CudaKernel:
     # At interpreter exit the process's end unloads it, when the driver may be gone already.
     weakref.finalize(kernel, _unload, device, library).atexit = False
     return kernel
+
+
+def _enter(device: CudaDevice) -> None:
+    """Have the calling thread in a context that lives: device's, if it has none or its own was reset."""
+    if not device.driver.current_context():
+        device.make_current()
+        return
+    try:
+        device.driver.context_id(0)
+    except DriverError as error:
+        if error.name not in LOST_CONTEXT:
+            raise
+        device.renew()
 
 
 def _unload(device: CudaDevice, library: int) -> None:

@@ -140,6 +140,7 @@ class StandIn:
         "cuLibraryLoadData": lambda self, *_: self.handle(),
         "cuLibraryUnload": lambda self, library: (),
         "cuLibraryGetKernel": lambda self, library, name: self.handle(),
+        "cuKernelGetFunction": lambda self, kernel: int(kernel) + 0x10000 * self.epoch,
         "cuLibraryGetGlobal": global_variable,
         "cuKernelGetAttribute": lambda self, name, kernel, device: KERNEL_ATTRIBUTES[
             name.name.removeprefix("CU_FUNC_ATTRIBUTE_")

@@ -21,8 +21,10 @@ def debug_kernel(api, device, artifact):
     return device.load(artifact())
 
 
-def test_an_exception_of_an_earlier_launch_is_forgotten(debug_kernel):
+def test_an_exception_of_an_earlier_launch_is_forgotten(api, debug_kernel):
     debug_kernel.launch(CONFIG, 0, 0, b"")
+    assert api.globals[b"entry__errcode__"].value == 0
+    assert len(api.called("cuLaunchKernel")) == 1
 
 
 def test_an_exception_is_raised_with_block_and_thread(api, debug_kernel, monkeypatch):

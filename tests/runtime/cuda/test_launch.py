@@ -152,3 +152,22 @@ def test_machine_code_finds_the_launch_function_and_the_kernel_as_numbers(device
     kernel = device.load(artifact())
     assert kernel.address == 0xADD2E55
     assert isinstance(kernel.handle, int)
+
+
+def test_machine_code_launches_the_function_of_the_context_and_python_the_kernel(api, device, artifact):
+    kernel = device.load(artifact())
+    entries = []
+    for api.epoch in (1, 2, 1):
+        entries.append(kernel.entry(kernel.context))
+        kernel.launch(CONFIG, 0, 0, b"")
+    assert [(entry.handle, entry.context) for entry in entries] == [
+        (kernel.handle + 0x10000 * epoch, epoch) for epoch in (1, 2, 1)
+    ]
+    assert len(api.called("cuKernelGetFunction")) == 2
+    assert {arguments[0] for arguments in api.called("cuLaunchKernel")} == {kernel.handle}
+
+
+def test_a_context_that_is_gone_has_no_number(api, device, artifact):
+    kernel = device.load(artifact())
+    api.failures["cuCtxGetId"] = "CUDA_ERROR_CONTEXT_IS_DESTROYED"
+    assert kernel.context == 0
