@@ -14,39 +14,12 @@ from gridjit.runtime.args.arrays import array_parameters, array_type, dense
 from gridjit.runtime.args.base import ArgumentHandler, Parameters, Place, register_finder
 from gridjit.runtime.args.place_check import check_device
 from gridjit.runtime.args.transfer import Array, Transfer, array_at
+from gridjit.runtime.memory.dlpack_structures import READ_ONLY, ManagedVersioned
+from gridjit.runtime.memory.dlpack_structures import Tensor as Tensor  # tensors takes it from here
 from gridjit.runtime.native.operation import Operation
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 _KINDS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
-_READ_ONLY = 1
-
-
-class Tensor(ctypes.Structure):
-    """DLPack's DLTensor. strides: in items, or null for a C-contiguous tensor."""
-
-    _fields_ = [
-        ("data", ctypes.c_void_p),
-        ("device_type", ctypes.c_int32),
-        ("device_id", ctypes.c_int32),
-        ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8),
-        ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("byte_offset", ctypes.c_uint64),
-    ]
-
-
-class _Versioned(ctypes.Structure):
-    _fields_ = [
-        ("major", ctypes.c_uint32),
-        ("minor", ctypes.c_uint32),
-        ("context", ctypes.c_void_p),
-        ("deleter", ctypes.c_void_p),
-        ("flags", ctypes.c_uint64),
-        ("tensor", Tensor),
-    ]
 
 
 class DlpackObject:
@@ -123,11 +96,11 @@ def _strides(tensor: Tensor, shape: tuple[int, ...], itemsize: int) -> tuple[int
 
 def _in_capsule(capsule: Any) -> tuple[Array, int]:
     if address := _pointer(capsule, b"dltensor_versioned"):
-        versioned = _Versioned.from_address(address)
+        versioned = ManagedVersioned.from_address(address)
         if versioned.major != 1:
             raise ArgumentError(f"DLPack {versioned.major}.{versioned.minor} is not known; 1 is")
         array = ghost_of(versioned.tensor)
-        array.flags.writeable = not versioned.flags & _READ_ONLY
+        array.flags.writeable = not versioned.flags & READ_ONLY
         return array, address_of(versioned.tensor)
     if address := _pointer(capsule, b"dltensor"):
         tensor = Tensor.from_address(address)

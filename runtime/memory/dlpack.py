@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any
 
+from gridjit.runtime.memory.dlpack_structures import COPIED, READ_ONLY, Deleter, Managed, ManagedVersioned, Tensor
 from gridjit.runtime.streams import LEGACY, Stream, create_event, stream_handle
 
 if TYPE_CHECKING:
@@ -12,39 +13,6 @@ if TYPE_CHECKING:
 
 _CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 _VERSION = (1, 0)
-_READ_ONLY, _COPIED = 1, 2
-_Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-
-
-class _Tensor(ctypes.Structure):
-    _fields_ = [
-        ("data", ctypes.c_void_p),
-        ("device_type", ctypes.c_int32),
-        ("device_id", ctypes.c_int32),
-        ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8),
-        ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("byte_offset", ctypes.c_uint64),
-    ]
-
-
-class _Legacy(ctypes.Structure):
-    _fields_ = [("tensor", _Tensor), ("context", ctypes.c_void_p), ("deleter", _Deleter)]
-
-
-class _Versioned(ctypes.Structure):
-    _fields_ = [
-        ("major", ctypes.c_uint32),
-        ("minor", ctypes.c_uint32),
-        ("context", ctypes.c_void_p),
-        ("deleter", _Deleter),
-        ("flags", ctypes.c_uint64),
-        ("tensor", _Tensor),
-    ]
-
 
 # What consumers hold, by the address they were given: the structure, its dimensions, and the array.
 _held: dict[int, tuple[Any, ...]] = {}
@@ -73,9 +41,9 @@ def export(
     tensor, dimensions = _tensor(given)
     _order(given, stream)
     if not versioned:
-        return _capsule(_Legacy(tensor=tensor, deleter=_delete), (dimensions, given), b"dltensor")
-    flags = (_READ_ONLY if read_only else 0) | (_COPIED if copy else 0)
-    made = _Versioned(major=_VERSION[0], minor=_VERSION[1], deleter=_delete, flags=flags, tensor=tensor)
+        return _capsule(Managed(tensor=tensor, deleter=_delete), (dimensions, given), b"dltensor")
+    flags = (READ_ONLY if read_only else 0) | (COPIED if copy else 0)
+    made = ManagedVersioned(major=_VERSION[0], minor=_VERSION[1], deleter=_delete, flags=flags, tensor=tensor)
     return _capsule(made, (dimensions, given), b"dltensor_versioned")
 
 
@@ -87,7 +55,7 @@ def _copied(array: DeviceArray) -> DeviceArray:
     return made
 
 
-def _tensor(array: DeviceArray) -> tuple[_Tensor, Any]:
+def _tensor(array: DeviceArray) -> tuple[Tensor, Any]:
     dtype, ndim = array.dtype, array.ndim
     if dtype.kind not in _CODES or not dtype.isnative:
         raise BufferError(f"DLPack has no items of {dtype}")
@@ -98,7 +66,7 @@ def _tensor(array: DeviceArray) -> tuple[_Tensor, Any]:
     shape = ctypes.cast(dimensions, ctypes.POINTER(ctypes.c_int64))
     strides = ctypes.cast(ctypes.addressof(dimensions) + 8 * ndim, ctypes.POINTER(ctypes.c_int64))
     device_type, device_id = array.__dlpack_device__()
-    tensor = _Tensor(
+    tensor = Tensor(
         data=array.data if array.size else None,
         device_type=device_type,
         device_id=device_id,
@@ -131,7 +99,7 @@ def _forget(address: int) -> None:
 
 
 # Called by the consumer when it is done.
-_delete = _Deleter(_forget)
+_delete = Deleter(_forget)
 
 
 _Destructor = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
