@@ -131,11 +131,18 @@ def distrust(folder: str) -> str | None:
     found = os.stat(folder)
     if not stat.S_ISDIR(found.st_mode):
         return "is not a directory"
-    if found.st_uid not in (os.geteuid(), 0):
-        return f"belongs to user id {found.st_uid}, and this process runs as {os.geteuid()}"
+    if (reason := distrust_owner(found)) is not None:
+        return reason
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         return f"can be written by other users (mode {stat.S_IMODE(found.st_mode):o})"
     return None
+
+
+def distrust_owner(found: os.stat_result) -> str | None:
+    """Return why what a user other than this one and root owns must not be relied on, or None."""
+    if found.st_uid in (os.geteuid(), 0):
+        return None
+    return f"belongs to user id {found.st_uid}, and this process runs as {os.geteuid()}"
 
 
 def _names(folder: str) -> list[str]:

@@ -6,6 +6,7 @@ import os
 import stat
 from pathlib import Path
 
+from gridjit.cache.files import distrust_owner
 from gridjit.compiler.errors import ConfigError
 
 MIN_BYTES = 16
@@ -35,8 +36,8 @@ def read_secret(path: Path) -> bytes:
 def _distrust(found: os.stat_result) -> str | None:
     if not stat.S_ISREG(found.st_mode):
         return "is not a regular file"
-    if found.st_uid not in (os.geteuid(), 0):
-        return f"belongs to user id {found.st_uid}, and this process runs as {os.geteuid()}"
+    if (reason := distrust_owner(found)) is not None:
+        return reason
     if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         return f"can be used by others than its owner (mode {stat.S_IMODE(found.st_mode):o}; chmod 400 it)"
     return None
