@@ -51,6 +51,11 @@ def nothing():
     pass
 
 
+def refuses_without_parameters():
+    if cuda.grid(1) == 5:
+        raise ValueError("the sixth thread")
+
+
 def picky(x, refused):
     i = cuda.grid(1)
     if i == refused:
@@ -71,7 +76,10 @@ def test_a_kernel_computes(device, compiled, packed):
 
 
 def test_a_kernel_without_parameters_runs(compiled):
-    compiled(nothing, "void()").launch(LaunchConfig.of(1, 1), 0, 0, b"")
+    kernel = compiled(refuses_without_parameters, "void()", debug=True, opt=False)
+    kernel.launch(LaunchConfig.of(1, 4), 0, 0, b"")
+    with pytest.raises(ValueError, match=r"block \(1, 0, 0\), thread \(1, 0, 0\) at .*: the sixth thread"):
+        kernel.launch(LaunchConfig.of(2, 4), 0, 0, b"")
 
 
 def test_the_launch_function_takes_the_kernel_and_a_packed_buffer_by_address(device, compiled, packed):

@@ -61,13 +61,17 @@ def test_a_launch_takes_bytes_bytearrays_and_ctypes_buffers(increment_code, pack
     assert x.tolist() == [3] * 100
 
 
-def nothing():
-    pass
+def refuses_without_arguments():
+    if cuda.grid(1) == 69:
+        raise ValueError("the seventieth thread")
 
 
 def test_a_kernel_without_arguments_runs(compiled):
-    code = compiled(nothing, ())
-    launch(load(code.image, code.entry), LaunchConfig.of(3, 32), b"", 0, 2)
+    code = compiled(refuses_without_arguments, ())
+    function = load(code.image, code.entry)
+    assert launch(function, LaunchConfig.of(2, 32), b"", 0, 2) is None
+    status = launch(function, LaunchConfig.of(3, 32), b"", 0, 2)
+    assert (status.block, status.thread) == ((2, 0, 0), (5, 0, 0))
 
 
 def test_a_read_only_view_of_parameters_is_accepted(increment_code, packed):
