@@ -72,8 +72,8 @@ class CupyArray:
         fields, array = self.fields, described(value)
         if fields is None or not isinstance(declared, ArrayType) or not array.type.aligned:
             return None
-        follow = self.stream if _stream_to_wait_for(value) is not None else 0
-        if follow == 0 and _stream_to_wait_for(value) is not None:
+        waits = _stream_to_wait_for(value) is not None
+        if waits and not self.stream:
             return None
         contiguous = struct.unpack("q", struct.pack("ii", *_contiguous(value)))[0]
         return Operation(
@@ -87,7 +87,7 @@ class CupyArray:
             itemsize=value.itemsize,
             layout=1,
             call=value.data.device_id | (value.dtype.alignment - 1) << 32,
-            follow=follow,
+            follow=self.stream if waits else 0,
             at=(
                 fields.memory,
                 fields.contiguous,
