@@ -202,9 +202,12 @@ class DeviceArray:
     # -- views -------------------------------------------------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> Any:
-        """Return a view (ints, slices, None, ..., field names), or one item if there is an int for each axis."""
+        """Return a view (ints, slices, None, ..., field names); a number for an index to one, or a record's field.
+
+        A record stays a view, so that writing to its fields writes to the array.
+        """
         view = self._viewed(self._ghost[_view_key(key)])
-        if view.ndim == 0 and _is_full_index(key, self.ndim):
+        if view.ndim == 0 and view.dtype.names is None and (isinstance(key, str) or _is_full_index(key, self.ndim)):
             return view.copy_to_host()[()]
         return view
 
@@ -214,7 +217,7 @@ class DeviceArray:
         if isinstance(value, DeviceArray):
             view.copy_to_device(value)
         else:
-            view.copy_to_device(np.broadcast_to(np.asarray(value).astype(self.dtype, copy=False), view.shape))
+            view.copy_to_device(np.broadcast_to(np.asarray(value).astype(view.dtype, copy=False), view.shape))
 
     def __iter__(self) -> Iterator[Any]:
         return (self[index] for index in range(len(self)))

@@ -1,0 +1,103 @@
+"""numba-cuda's names on kernels: overloads, inspection, specialize, extensions, pickling, kernels as functions."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gridjit
+from gridjit import cuda
+from gridjit.compiler.errors import ConfigError
+
+
+@gridjit.jit(target="host")
+def double(x: Any) -> None:
+    i = cuda.grid(1)
+    if i < x.size:
+        x[i] *= 2
+
+
+@gridjit.jit(target="host")
+def set_zero(x: Any) -> None:
+    x[0] = 0
+
+
+@gridjit.jit(target="host")
+def calls_a_kernel(x: Any) -> None:
+    set_zero(x)
+
+
+def test_overloads_are_found_by_numbas_types() -> None:
+    from numba.cuda import types
+
+    kernel = gridjit.jit("void(float64[::1])", target="host")(double.py_func)
+    assert (types.float64[::1],) in kernel.overloads
+    assert (types.int64[::1],) not in kernel.overloads
+    assert kernel.overloads[(types.float64[::1],)].specialization is kernel.specializations[0]
+
+
+def test_the_ir_and_the_types_of_what_was_compiled_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    kernel = gridjit.jit("void(float64[::1])", target="host")(double.py_func)
+    (text,) = kernel.inspect_llvm().values()
+    assert "define" in text and "fmul" in text
+    kernel.inspect_types()
+    assert "array(float64, 1d, C)" in capsys.readouterr().out
+
+
+def test_a_kernel_for_one_signature_gives_numbers_and_specializes_no_further() -> None:
+    kernel = double.specialize(np.ones(3))
+    assert kernel is double.specialize(np.zeros(5))
+    assert isinstance(kernel.get_regs_per_thread(), int)
+    with pytest.raises(RuntimeError, match="already specialized"):
+        kernel.specialize(np.ones(3))
+
+
+def test_extensions_prepare_arguments_from_the_last_to_the_first() -> None:
+    order = []
+
+    class Adds:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def prepare_args(self, ty: Any, val: Any, stream: Any, retr: Any) -> tuple[Any, Any]:
+            order.append((self.name, str(ty)))
+            retr.append(lambda: order.append(("after", self.name)))
+            return ty, val
+
+    kernel = gridjit.jit(target="host", extensions=[Adds("a"), Adds("b")])(double.py_func)
+    x = np.ones(2)
+    kernel[1, 2](x)
+    kind = "array(float64, 1d, C)"
+    assert order == [("b", kind), ("a", kind), ("after", "b"), ("after", "a")]
+    assert x.tolist() == [2, 2]
+
+
+def test_a_kernel_pickles_by_name_or_not_at_all() -> None:
+    assert pickle.loads(pickle.dumps(double)) is double
+    with pytest.raises(pickle.PicklingError, match="not what its module has"):
+        pickle.dumps(gridjit.jit(target="host")(double.py_func))
+
+
+def test_a_kernel_can_be_called_by_another() -> None:
+    x = np.ones(1)
+    calls_a_kernel[1, 1](x)
+    assert x.tolist() == [0]
+
+
+def test_a_function_with_any_number_of_arguments_is_no_kernel_until_launched() -> None:
+    @gridjit.jit(target="host")
+    def several(*values: Any) -> None:
+        pass
+
+    with pytest.raises(ConfigError, match="positional parameters only, not values"):
+        several[1, 1]
+
+
+def test_writing_to_the_field_of_a_record_writes_to_the_array(monkeypatch: pytest.MonkeyPatch) -> None:
+    array = cuda.to_device(np.zeros(2, [("a", "f4"), ("b", "i4")]))
+    array[1]["a"] = 1.5
+    assert array[1]["a"] == 1.5
+    assert array.copy_to_host()["a"].tolist() == [0, 1.5]
