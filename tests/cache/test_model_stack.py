@@ -37,7 +37,7 @@ KEYS = [digest([("n", number)]) for number in range(8)]
 JOBS = [digest([("job", number)]) for number in range(3)]
 KERNELS = ["a.kernel", "another.kernel"]
 # What other programs and other versions may leave under an entry's name.
-FOREIGN = [b"", b"\0" * 200, b"not an entry", b"\x80\x04\x95pickle", seal(KEYS[0], b"of another key")]
+FOREIGN = [b"", b"\0" * 200, b"not an entry", b"\x80\x04\x95pickle", seal(JOBS[0], b"of another key")]
 WHICH = st.integers(0, 3)
 DATA = st.binary(max_size=60)
 
@@ -172,7 +172,7 @@ class StackModel(RuleBasedStateMachine):
         finally:
             connection.close()
 
-    @rule(what=st.sampled_from(["folder", "locks", "tmp"]))
+    @rule(what=st.sampled_from(["locks", "tmp", "locks", "tmp", "folder"]))
     def remove_a_folder(self, what: str) -> None:
         """Remove a folder under the stores; of the entries, nothing is left."""
         shutil.rmtree({"folder": self.folder}.get(what, self.folder / what), ignore_errors=True)
@@ -211,8 +211,14 @@ class StackModel(RuleBasedStateMachine):
         self.locks[0].sweep()
 
     @invariant()
+    def nothing_on_disk_lies(self) -> None:
+        """Read every key."""
+        for key in KEYS:
+            assert self.stores[2].get(key) in self.answers(2, key)
+
+    @invariant()
     def the_bounds_hold(self) -> None:
-        """Count the entries; files that were planted are no entries of the index until it is made anew."""
+        """Count the entries in memory."""
         assert len(list(self.stores[3].entries())) <= MAX_ENTRIES
         assert set(self.held) >= {info.key for info in self.stores[3].entries()}
 
