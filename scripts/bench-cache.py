@@ -116,6 +116,9 @@ def main() -> None:
     options = parser.parse_args()
     with ExitStack() as stack:
         temporary = stack.enter_context(tempfile.TemporaryDirectory(dir=options.folder))
+        # Modules are loaded as where gridjit is installed: from bytecode.
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        os.environ["PYTHONPYCACHEPREFIX"] = f"{temporary}/bytecode"
         folders = [filled(f"{temporary}/{entries}", entries, options.bytes) for entries in options.entries]
         fresh = (digest([("fresh", number)]) for number in itertools.count())
         for _ in range(options.repeats):

@@ -58,6 +58,8 @@ class StackModel(RuleBasedStateMachine):
         # What was last put on disk, or in memory; it may be gone, but nothing else may be there.
         self.last: dict[str, bytes] = {}
         self.held: dict[str, bytes] = {}
+        # What lies under another key's name: moved back, it is what was put under its own key, if not last.
+        self.misplaced: dict[str, set[bytes | None]] = {key: set() for key in KEYS}
         self.records: dict[str, list[int]] = {job: [] for job in JOBS}
         self.jobs: dict[str, list[int]] = {kernel: [] for kernel in KERNELS}
 
@@ -78,7 +80,8 @@ class StackModel(RuleBasedStateMachine):
             return {self.held.get(key)}
         baked = self.baked.get(key)
         # A chain that lost its own entry answers with its base's, and keeps a copy for the stores without a base.
-        return {self.last.get(key, baked), baked, None} - ({None} if which < 2 and baked is not None else set())
+        known = {self.last.get(key, baked), baked, None, *self.misplaced[key]}
+        return known - ({None} if which < 2 and baked is not None else set())
 
     @rule(which=WHICH, key=st.sampled_from(KEYS), data=DATA, suffix=st.sampled_from(SUFFIXES))
     def put(self, which: int, key: str, data: bytes, suffix: str) -> None:
@@ -144,6 +147,8 @@ class StackModel(RuleBasedStateMachine):
         """Give two entries' files each other's names."""
         ones, others = (list(self.folder.glob(f"{key[:2]}/{key}.*")) for key in (one, other))
         if one != other and ones and others:
+            for key in (one, other):
+                self.misplaced[key].add(self.last.get(key))
             content = ones[0].read_bytes()
             ones[0].write_bytes(others[0].read_bytes())
             others[0].write_bytes(content)
