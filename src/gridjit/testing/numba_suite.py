@@ -35,12 +35,25 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[_CACHE] = folder = tempfile.TemporaryDirectory(prefix="gridjit-numba-suite-")
         os.environ["GRIDJIT_CACHE_DIR"] = folder.name
     numba_names.install()
+    _count_no_allocations()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Remove the run's own cache."""
     if (folder := config.stash.get(_CACHE, None)) is not None:
         folder.cleanup()
+
+
+def _count_no_allocations() -> None:
+    """Keep the mixins that count allocations of numba-cuda's runtime from starting it: gridjit's kernels have none."""
+    from numba.cuda.tests import support
+
+    for mixin, names in (
+        (support.EnableNRTStatsMixin, ("setUp", "tearDown")),
+        (support.MemoryLeak, ("memory_leak_setup", "memory_leak_teardown")),
+    ):
+        for name in names:
+            setattr(mixin, name, lambda test: None)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
