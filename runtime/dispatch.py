@@ -97,7 +97,7 @@ class Launcher:
     def _native(self) -> NativeFunction | None:
         """Return the native function, made when the first table is; None if launches go through Python."""
         if self.native is None:
-            self.native = native_function(session().store(), self.slow, self.failed)
+            self.native = native_function(session().store(self.kernel.cached), self.slow, self.failed)
         return self.native
 
     def forget(self) -> None:

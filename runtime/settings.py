@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import pwd
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,7 +83,15 @@ def _cache_dir(environ: Mapping[str, str]) -> Path:
         return Path(given).absolute()
     if base := environ.get("XDG_CACHE_HOME"):
         return Path(base) / "gridjit"
-    return Path(environ.get("HOME") or "/nonexistent") / ".cache" / "gridjit"
+    return Path(environ.get("HOME") or _home()) / ".cache" / "gridjit"
+
+
+def _home() -> str:
+    """Return the home that the system's account has, or a place where no folder can be made."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        return os.devnull
 
 
 def bytes_of(name: str, text: str) -> int:

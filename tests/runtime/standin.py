@@ -151,6 +151,7 @@ class StandInKernel:
     hold_gil: bool = False
     extensions: tuple[Any, ...] = ()
     generation: int = 0
+    cached: bool = True
     on_launch: Any = None
     device: Any = None
     contexts: Contexts | None = None
