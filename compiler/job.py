@@ -42,9 +42,10 @@ class CompileJob:
         """The labelled parts of the job's key, the most telling first."""
         return (
             ("kernel", self.kernel),
-            *self.source.parts,
+            # Before the source: some options put lines and files into the code, and so into the source's parts.
             ("signature", str(self.signature)),
             *self.options.fields,
+            *self.source.parts,
             ("marked sensitive to", ", ".join(self.marks)),
             *link_fields(self.linked),
             *self.extensions,

@@ -59,7 +59,13 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         programs = {name: _program(Path(folder), name, text) for name, text in _PROGRAMS.items()}
-        environment = {**os.environ, "GRIDJIT_CACHE_DIR": f"{folder}/cache", "NUMBA_CACHE_DIR": f"{folder}/numba"}
+        environment = {
+            **{name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
+            # Modules come from bytecode, as they do for whoever installed them with pip.
+            "PYTHONPYCACHEPREFIX": f"{folder}/bytecode",
+            "GRIDJIT_CACHE_DIR": f"{folder}/cache",
+            "NUMBA_CACHE_DIR": f"{folder}/numba",
+        }
         for name, path in programs.items():
             _seconds(path, environment, compiles=name == "gridjit")
         times = {name: [] for name in programs}

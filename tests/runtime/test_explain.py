@@ -92,7 +92,7 @@ def test_the_nearest_job_is_compared_and_not_the_newest(restart: Callable[[], No
 def test_more_than_one_change_is_counted(restart: Callable[[], None]) -> None:
     launch(make_kernel())
     restart()
-    assert launch(make_kernel(threshold=5, fastmath=True)) == "global edited.THRESHOLD 3 -> 5 (and 1 more)"
+    assert launch(make_kernel(threshold=5, fastmath=True)) == "option.fastmath False -> True (and 1 more)"
 
 
 def sensitive() -> Any:
