@@ -6,6 +6,8 @@ One view belongs to one compilation. It is visible in the compiling thread only,
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import functools
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -164,7 +166,19 @@ def visible(view: ConfigView) -> Iterator[None]:
 
 
 def importable_hook(callback: Callable[..., Any]) -> Hook | None:
-    """Return callback as (module, qualified name) if importing that name gives the callback itself, else None."""
+    """Return callback as a hook that another process can make again, or None.
+
+    It is a function that importing its module and qualified name gives, or a functools.partial of one over positional
+    arguments that JSON has: None, booleans, numbers and strings.
+    """
+    if isinstance(callback, functools.partial):
+        function = importable_hook(callback.func)
+        plain = all(argument is None or isinstance(argument, bool | int | float | str) for argument in callback.args)
+        return (
+            None
+            if function is None or callback.keywords or not plain
+            else dataclasses.replace(function, arguments=callback.args)
+        )
     module, qualname = getattr(callback, "__module__", None), getattr(callback, "__qualname__", None)
     if not isinstance(module, str) or not isinstance(qualname, str) or module == "__main__":
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 
 import numpy as np
@@ -74,6 +75,17 @@ def test_an_importable_hook_is_an_effect_any_other_keeps_the_artifact_private() 
     assert view.reasons_to_keep_private == ()
     view.pre_launch_callbacks.append(lambda kernel, config: None)
     assert "cannot be imported by name" in view.reasons_to_keep_private[0]
+
+
+def test_a_hook_with_plain_arguments_is_an_effect_with_them_and_others_stay_private() -> None:
+    view = ConfigView(CONFIG)
+    view.pre_launch_callbacks.append(functools.partial(hook, 4096, "tile"))
+    (stored,) = view.effects.hooks
+    assert stored == Hook(module=__name__, qualname="hook", arguments=(4096, "tile"))
+    assert view.reasons_to_keep_private == ()
+    view.pre_launch_callbacks.append(functools.partial(hook, object()))
+    view.pre_launch_callbacks.append(functools.partial(hook, config=None))
+    assert len(view.reasons_to_keep_private) == 2
 
 
 def facts_of(view: ConfigView) -> dict[str, object]:

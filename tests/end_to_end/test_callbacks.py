@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -118,3 +119,31 @@ def test_the_vocabulary_is_numba_cudas_own() -> None:
     x = np.zeros(8)
     cuda.jit(uses_cuda_names)[1, 8](x)
     assert set(x) == {8}
+
+
+def test_a_hooks_arguments_come_back_from_disk(foreign_rewrites: None, restart: Callable[[], None]) -> None:
+    from numba.cuda.core.rewrites import Rewrite, register_rewrite
+    from numba.cuda.launchconfig import current_launch_config
+
+    @register_rewrite("after-inference")
+    class RegistersHookWithSize(Rewrite):  # type: ignore[misc]
+        def match(self, func_ir: Any, block: Any, typemap: Any, calltypes: Any) -> bool:
+            callbacks = current_launch_config().pre_launch_callbacks
+            if not callbacks:
+                callbacks.append(functools.partial(sized_hook, 4096))
+            return False
+
+    for compiles in (1, 0):
+        restart()
+        sizes.clear()
+        kernel = gridjit.jit(increment)
+        kernel[1, 1](np.zeros(1))
+        assert sizes == [4096]
+        assert kernel.stats.compiles == compiles
+
+
+sizes: list[int] = []
+
+
+def sized_hook(size: int, kernel: Any, config: Any) -> None:
+    sizes.append(size)
