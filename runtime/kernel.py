@@ -177,7 +177,7 @@ class Kernel(Inspection, Indexable):
         from gridjit.compiler.frontend.numba_types import parse_signature
 
         here = session()
-        wanted = config if config is None or isinstance(config, LaunchConfig) else LaunchConfig.of(*config)
+        wanted = _launch_config(self.name, config)
         return self._specialized(here, parse_signature(signature), self.target_for(target), wanted, None).artifact
 
     def declare(self, signature: Any) -> None:
@@ -354,6 +354,14 @@ def _module(name: str) -> Any:
 def _are_types(args: tuple[Any, ...]) -> bool:
     """Return whether args are numba's types rather than values."""
     return bool(args) and all(type(arg).__module__.startswith(("numba.core.types", "numba.cuda.types")) for arg in args)
+
+
+def _launch_config(name: str, given: Any) -> LaunchConfig | None:
+    if given is None or isinstance(given, LaunchConfig):
+        return given
+    if not isinstance(given, tuple) or not 2 <= len(given) <= 3:
+        raise ConfigError(f"{name}.compile(config={given!r}): give (griddim, blockdim[, sharedmem])")
+    return LaunchConfig.of(*given)
 
 
 def _parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:

@@ -56,7 +56,7 @@ class Settings:
         if target not in (None, "cuda", "host"):
             raise ConfigError(f"GRIDJIT_TARGET={target}: 'cuda', 'host', or unset for whichever is there")
         return cls(
-            cache=environ.get("GRIDJIT_CACHE", "1") not in ("0", "off", "no"),
+            cache=_switch("GRIDJIT_CACHE", environ.get("GRIDJIT_CACHE")),
             cache_dir=_cache_dir(environ),
             cache_bytes=_bytes("GRIDJIT_CACHE_SIZE", environ.get("GRIDJIT_CACHE_SIZE"), _DEFAULT_CACHE_BYTES),
             cache_entries=_count("GRIDJIT_CACHE_ENTRIES", environ.get("GRIDJIT_CACHE_ENTRIES"), _DEFAULT_CACHE_ENTRIES),
@@ -76,6 +76,15 @@ class Settings:
 def settings() -> Settings:
     """Return this process's settings, read on the first call."""
     return Settings.of(os.environ)
+
+
+def _switch(name: str, text: str | None) -> bool:
+    """Return whether a switch is on, as it is when it is not set."""
+    if (text or "1").lower() in ("1", "on", "yes", "true"):
+        return True
+    if (text or "1").lower() in ("0", "off", "no", "false"):
+        return False
+    raise ConfigError(f"{name}={text}: 1 or 0")
 
 
 def _cache_dir(environ: Mapping[str, str]) -> Path:
