@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gridjit.compiler.launch_config import Dim3, LaunchConfig
+from gridjit.compiler.launch_config import Dim3, LaunchConfig, dim_text
 
 FactValue = bool | int | str | tuple[int, ...] | None
 
@@ -158,10 +158,7 @@ def _argument_value(name: str, args: Sequence[Any]) -> FactValue:
 def fact_text(value: FactValue) -> str:
     """Return a fact's value as people write it: 128, 8x4, True."""
     if isinstance(value, tuple):
-        text = "x".join(map(str, value))
-        while text.endswith("x1"):
-            text = text[:-2]
-        return text
+        return dim_text(value)
     return str(value)
 
 

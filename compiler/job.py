@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from gridjit.compiler.extensions import extensions
@@ -35,7 +35,7 @@ class CompileJob:
     extensions: tuple[tuple[str, str], ...] = ()
     toolchain: tuple[tuple[str, str], ...] = ()
     environment: tuple[tuple[str, str], ...] = ()
-    private: tuple[str, ...] = field(default=())
+    private: tuple[str, ...] = ()
 
     @property
     def fields(self) -> tuple[tuple[str, str], ...]:

@@ -69,7 +69,7 @@ class LaunchConfig:
         return ", ".join(parts)
 
 
-def dim_text(dim: Dim3) -> str:
+def dim_text(dim: tuple[int, ...]) -> str:
     """Return (128, 1, 1) as '128' and (8, 4, 1) as '8x4', the way people write dimensions."""
     text = "x".join(map(str, dim))
     while text.endswith("x1"):

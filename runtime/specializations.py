@@ -6,7 +6,7 @@ import itertools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from gridjit.compiler.artifact import Artifact
@@ -14,7 +14,6 @@ from gridjit.compiler.footprint import Fact, Footprint
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.targets.base import Target
-from gridjit.runtime.devices.base import LoadedKernel
 
 Hook = Callable[..., Any]
 
@@ -38,7 +37,6 @@ class Specialization:
     milliseconds: float
     reason: str
     hooks: tuple[Hook, ...] = ()
-    loaded: LoadedKernel | None = field(default=None, repr=False)
 
     @property
     def footprint(self) -> Footprint:

@@ -14,8 +14,7 @@ from gridjit.runtime.args.arrays import array_parameters, array_type, dense
 from gridjit.runtime.args.base import ArgumentHandler, Parameters, Place, register_finder
 from gridjit.runtime.args.place_check import check_device
 from gridjit.runtime.args.transfer import Array, Transfer, array_at
-from gridjit.runtime.memory.dlpack_structures import READ_ONLY, ManagedVersioned
-from gridjit.runtime.memory.dlpack_structures import Tensor as Tensor  # tensors takes it from here
+from gridjit.runtime.memory.dlpack_structures import READ_ONLY, ManagedVersioned, Tensor
 from gridjit.runtime.native.operation import Operation
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13

@@ -15,8 +15,9 @@ from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.signature import ArgType, ArrayType
 from gridjit.runtime.args.arrays import array_parameters, array_type
 from gridjit.runtime.args.base import ArgumentHandler, Parameters, Place, register_finder
-from gridjit.runtime.args.dlpack import Tensor, address_of, capsule_pointer, check_dlpack_device, ghost_of
+from gridjit.runtime.args.dlpack import address_of, capsule_pointer, check_dlpack_device, ghost_of
 from gridjit.runtime.args.transfer import Array, Transfer
+from gridjit.runtime.memory.dlpack_structures import Tensor
 from gridjit.runtime.native.layout import peek, word_at
 from gridjit.runtime.native.operation import LAYOUTS, Operation, Read
 
