@@ -12,13 +12,13 @@ import os
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gridjit.cache import files
 from gridjit.cache.entry import open_entry, seal
 from gridjit.cache.errors import CacheWarning
 from gridjit.cache.store import SUFFIXES, EntryInfo, check_key, check_suffix
+from gridjit.values import dataclass
 
 if TYPE_CHECKING:
     from gridjit.cache.index import Index

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from hashlib import blake2b
 
 from gridjit.cache.key import Key
 from gridjit.cache.lock import Locks
 from gridjit.cache.store import Store
+from gridjit.values import dataclass
 
 SCHEMA = 1
 MAX_JOBS = 32

@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from gridjit.cache.errors import CacheError
 from gridjit.cache.lock import Locks
 from gridjit.cache.store import Store
+from gridjit.values import dataclass, field
 
 Value: TypeAlias = "bool | int | float | str | tuple[Value, ...] | None"
 
@@ -64,7 +64,7 @@ class Record:
         return _json([[[f.label, f.value] for f in part] for part in (self.facts, self.dependencies)]).decode()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     """The records of one job, the newest last, no two with one cause."""
 
@@ -83,7 +83,7 @@ class Manifest:
         """Return the manifest with record as its newest, without any other of its cause and with at most limit."""
         cause = record.cause
         kept = (*(other for other in self.records if other.cause != cause), record)
-        return Manifest(kept[-limit:])
+        return Manifest(records=kept[-limit:])
 
     def to_bytes(self) -> bytes:
         """Return canonical JSON: the same records are the same bytes."""
@@ -104,7 +104,7 @@ class Manifest:
             plain = json.loads(data or b"{}")
             if plain.get("schema") != SCHEMA:
                 return cls()
-            return cls(tuple(_record(item) for item in plain["records"]))
+            return cls(records=tuple(_record(item) for item in plain["records"]))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, CacheError):
             return cls()
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Protocol
 
 from gridjit.cache.errors import CacheError
+from gridjit.values import dataclass
 
 # The order in which a reader looks for a key: a sensitive job's marker before the plain manifest it replaced.
 SUFFIXES = (".cubin", ".o", ".lcs", ".json")

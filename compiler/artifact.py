@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import struct
-from dataclasses import dataclass, field
 from typing import Any
 
 from gridjit.compiler.dependencies import Dependency
 from gridjit.compiler.footprint import Effects, Fact, FactValue, Footprint, Hook
 from gridjit.compiler.targets.base import ExceptionEntry, Target
+from gridjit.values import dataclass, field
 
 _MAGIC = b"gridjit1"
 _TRAILER = struct.Struct("<Q8s")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from gridjit.compiler.errors import CompileError
@@ -17,6 +16,7 @@ from gridjit.compiler.frontend.registrations import Registration, registrations
 from gridjit.compiler.link import link_fields, read_linked
 from gridjit.compiler.source import function_of
 from gridjit.compiler.targets.base import LinkedFile
+from gridjit.values import dataclass
 
 OVERLOAD, LINKED_FILE = "overload", "linked file"
 

@@ -8,13 +8,13 @@ added to. A value that gridjit cannot see into keeps every kernel's artifact in 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from types import FunctionType
 
 from gridjit.compiler.frontend.registrations import Registration, registrations
 from gridjit.compiler.frontend.rewrites import foreign_rewrites
 from gridjit.compiler.source import SourceFingerprint, fingerprint_values
 from gridjit.compiler.source_code import plan_of
+from gridjit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

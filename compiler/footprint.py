@@ -8,10 +8,10 @@ from __future__ import annotations
 import dataclasses
 import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from gridjit.compiler.launch_config import Dim3, LaunchConfig, dim_text
+from gridjit.values import dataclass
 
 FactValue = bool | int | str | tuple[int, ...] | None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from gridjit.compiler.extensions import extensions
@@ -13,6 +12,7 @@ from gridjit.compiler.signature import Signature
 from gridjit.compiler.source import SourceFingerprint, fingerprint
 from gridjit.compiler.targets.base import LinkedFile, Target
 from gridjit.compiler.toolchain import environment, toolchain
+from gridjit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

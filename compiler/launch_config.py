@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import SupportsIndex, TypeAlias, cast
 
 from gridjit.compiler.errors import ConfigError
+from gridjit.values import dataclass
 
 Dim3 = tuple[int, int, int]
 DimLike: TypeAlias = SupportsIndex | Sequence[SupportsIndex]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 from gridjit.compiler.errors import ConfigError
+from gridjit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,10 +6,10 @@ Every type has a text that names it whole: it is part of the key under which com
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from gridjit.compiler.errors import ConfigError
+from gridjit.values import dataclass, field
 
 # NumPy names of the scalar types a kernel can take, with the struct codes of their parameters.
 SCALAR_CODES = {

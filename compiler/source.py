@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from types import CellType, CodeType, FunctionType, ModuleType
 
@@ -21,6 +20,7 @@ from gridjit.compiler.source_library import is_library
 from gridjit.compiler.source_opaque import OpaqueValue
 from gridjit.compiler.source_scalar import scalar_text
 from gridjit.compiler.source_value import module_name, type_name, value_text
+from gridjit.values import dataclass
 
 # Longer texts are shown by their beginning and a digest.
 _LONGEST = 160

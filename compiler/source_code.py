@@ -5,11 +5,11 @@ from __future__ import annotations
 import dis
 import weakref
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from hashlib import blake2b
 from types import CodeType
 
 from gridjit.compiler.source_scalar import scalar_text
+from gridjit.values import dataclass
 
 _GLOBAL_LOADS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
 _FREE_LOADS = frozenset({"LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF"})

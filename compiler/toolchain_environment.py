@@ -11,12 +11,12 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from gridjit.compiler.source_file import file_digest
+from gridjit.values import dataclass
 
 CONFIG_FILE = ".numba_config.yaml"
 

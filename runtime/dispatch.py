@@ -9,7 +9,6 @@ from __future__ import annotations
 import struct
 import weakref
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.errors import ArgumentError
@@ -24,6 +23,7 @@ from gridjit.runtime.launch_table import context_of, space_of, table_of
 from gridjit.runtime.native.function import KEYWORDS_GIVEN, MAX_TABLES, NativeFunction, native_function
 from gridjit.runtime.session import session
 from gridjit.runtime.specializations import Hook
+from gridjit.values import dataclass
 
 if TYPE_CHECKING:
     from gridjit.runtime.configured import ConfiguredKernel

@@ -8,7 +8,6 @@ import json
 import os
 import threading
 import warnings
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.footprint import FactValue
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import ClassName, Signature
+from gridjit.values import dataclass
 
 SCHEMA = 1
 _MODE = 0o644

@@ -6,10 +6,10 @@ import functools
 import os
 import pwd
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from gridjit.compiler.errors import ConfigError
+from gridjit.values import dataclass
 
 _DEFAULT_CACHE_BYTES = 1 << 30
 _DEFAULT_CACHE_ENTRIES = 100_000

@@ -9,7 +9,6 @@ import dataclasses
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from gridjit.cache.history import Job, add_job
@@ -25,6 +24,7 @@ from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.view import ConfigView, current_view
 from gridjit.runtime import hooks
 from gridjit.runtime.specializations import Hook, Specialization
+from gridjit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -8,11 +8,11 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from types import FunctionType, ModuleType
 from typing import Any
 
 from gridjit.compiler.source_library import is_library
+from gridjit.values import dataclass
 
 # The registries of types and of implementations that numba-cuda's two contexts install: module and name.
 _REGISTRIES = (

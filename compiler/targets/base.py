@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from gridjit.compiler.options import Options
+from gridjit.values import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from gridjit.compiler.errors import CompileError
+from gridjit.values import dataclass
 
 _SYMBOL_TABLE = 2
 _GLOBAL = 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import struct
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from gridjit.runtime.args.base import Parameters, Place, register
 from gridjit.runtime.args.transfer import Array, Transfer
 from gridjit.runtime.native.layout import layout, offsets_of, peek, word_at
 from gridjit.runtime.native.operation import Operation, Read
+from gridjit.values import dataclass
 
 _C, _F, _ALIGNED, _WRITEABLE = 0x1, 0x2, 0x100, 0x400
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.signature import ArgType
+from gridjit.values import dataclass
 
 if TYPE_CHECKING:
     from gridjit.runtime.args.transfer import Transfer

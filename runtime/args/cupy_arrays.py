@@ -11,7 +11,6 @@ import functools
 import importlib
 import struct
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from gridjit.runtime.args.place_check import check_device
 from gridjit.runtime.args.transfer import Transfer
 from gridjit.runtime.native.layout import layout, offsets_of, peek, word_at
 from gridjit.runtime.native.operation import Operation, Read
+from gridjit.values import dataclass
 
 # CuPy's C function that returns its current stream's handle, by the types Cython writes beside it.
 _STREAM_FUNCTION = "get_current_stream_ptr"

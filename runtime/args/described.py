@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from gridjit.compiler.item_types import item_type
 from gridjit.compiler.signature import ArrayType
 from gridjit.runtime.args.arrays import dense
 from gridjit.runtime.args.base import Parameters
+from gridjit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

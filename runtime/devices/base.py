@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.targets.base import Target
+from gridjit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from gridjit.values import dataclass
 
 # The widest pitch that the driver copies with.
 MAX_PITCH = 2**31 - 1

@@ -8,8 +8,9 @@ import struct
 import sys
 import sysconfig
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from gridjit.values import dataclass
 
 _WORD = 8
 _NEWEST = (3, 14)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+
+from gridjit.values import dataclass
 
 
 class Read(enum.IntEnum):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.runtime.native import records
 from gridjit.runtime.native.operation import Operation
+from gridjit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

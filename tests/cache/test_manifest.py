@@ -35,7 +35,7 @@ def test_the_bytes_of_a_manifest_are_the_documented_ones():
     record = Record.of(
         "ab" * 32, {"blockdim": (128, 1, 1)}, {"coop.sum:reduce": "5f3a"}, where={"blockdim": "sum.py:14"}
     )
-    manifest = Manifest((Record.of("cd" * 32), record))
+    manifest = Manifest(records=(Record.of("cd" * 32), record))
     assert manifest.to_bytes() == GOLDEN.read_bytes()
     assert Manifest.from_bytes(GOLDEN.read_bytes()) == manifest
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.artifact import Artifact
@@ -17,6 +16,7 @@ from gridjit.runtime.devices.cuda.errors import LOST_CONTEXT, DriverError
 from gridjit.runtime.devices.cuda.last import last_launches
 from gridjit.runtime.native.table import Entry
 from gridjit.runtime.streams import stream_handle
+from gridjit.values import dataclass, field
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.cuda.device import CudaDevice

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 from typing import Any
 
 from gridjit.compiler.artifact import Artifact
@@ -16,6 +15,7 @@ from gridjit.runtime.devices.exceptions import kernel_exception
 from gridjit.runtime.devices.host.launch import launch
 from gridjit.runtime.devices.host.load import HostFunction, load
 from gridjit.runtime.streams import stream_handle
+from gridjit.values import dataclass
 
 # Threads of a block where the user leaves it open.
 _BLOCK = 256

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from gridjit.compiler.targets.host.libllvm import LoadedCode, load_library, load_object
+from gridjit.values import dataclass, field
 
 # i32 entry(ptr params, ptr launch, i64 first, i64 last, ptr status); ctypes drops the GIL around the call.
 Entry = Callable[[Any, Any, int, int, Any], int]

@@ -1,0 +1,118 @@
+"""gridjit.values.dataclass: what the standard library's frozen, slotted, keyword-only dataclass does, it does."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+from typing import Any
+
+import pytest
+
+from gridjit import values
+
+
+def _point(decorator: Any, **options: Any) -> Any:
+    @decorator(frozen=True, slots=True, kw_only=True, **options)
+    class Point:
+        """A value with a default, a fresh default, and a field that does not count."""
+
+        x: int
+        y: int = 2
+        tags: list[str] = values.field(default_factory=list)
+        note: str = values.field(default="", compare=False, repr=False)
+
+        def __post_init__(self) -> None:
+            if self.x < 0:
+                raise ValueError(f"x={self.x}")
+
+    return Point
+
+
+@values.dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """A value that pickle finds by its name."""
+
+    name: str
+    size: int = 0
+
+
+@pytest.fixture(params=[values.dataclass, dataclasses.dataclass], ids=["gridjit", "standard library"])
+def point(request: pytest.FixtureRequest) -> Any:
+    """The class made by either decorator: each test holds for both."""
+    return _point(request.param)
+
+
+def test_fields_are_set_by_keyword_or_default(point: Any) -> None:
+    made = point(x=1)
+    assert (made.x, made.y, made.tags, made.note) == (1, 2, [], "")
+    assert point(x=1, y=3, tags=["a"], note="b").tags == ["a"]
+
+
+def test_each_value_gets_a_fresh_default(point: Any) -> None:
+    assert point(x=1).tags is not point(x=1).tags
+
+
+@pytest.mark.parametrize(("given", "named"), [({}, "x"), ({"x": 1, "z": 2}, "z")])
+def test_a_missing_or_unknown_argument_is_named(point: Any, given: dict[str, int], named: str) -> None:
+    with pytest.raises(TypeError, match=rf"Point.*'{named}'"):
+        point(**given)
+
+
+def test_positions_are_refused(point: Any) -> None:
+    with pytest.raises(TypeError):
+        point(1)
+
+
+def test_a_value_checks_itself_when_made(point: Any) -> None:
+    with pytest.raises(ValueError, match="x=-1"):
+        point(x=-1)
+
+
+def test_values_are_frozen(point: Any) -> None:
+    made = point(x=1)
+    with pytest.raises(dataclasses.FrozenInstanceError, match="x"):
+        made.x = 2
+    with pytest.raises(dataclasses.FrozenInstanceError, match="x"):
+        del made.x
+    with pytest.raises((AttributeError, TypeError)):  # TypeError in Python's own, a defect of its slots
+        made.other = 1
+    assert not hasattr(made, "__dict__")
+
+
+def test_values_compare_by_the_fields_that_count(point: Any) -> None:
+    assert point(x=1, note="a") == point(x=1, note="b") != point(x=2)
+    assert point(x=1) != (1, 2, [], "")
+
+
+def test_equal_values_hash_alike() -> None:
+    assert hash(Named(name="a")) == hash(Named(name="a", size=0))
+    assert len({Named(name="a"), Named(name="a"), Named(name="b")}) == 2
+
+
+def test_without_eq_values_compare_by_identity() -> None:
+    plain = _point(values.dataclass, eq=False)
+    one = plain(x=1)
+    assert one == one != plain(x=1)
+    assert hash(one) == object.__hash__(one)
+
+
+def test_the_text_names_the_fields(point: Any) -> None:
+    assert repr(point(x=1, note="hidden")) == f"{point.__qualname__}(x=1, y=2, tags=[])"
+
+
+def test_the_standard_library_knows_the_fields(point: Any) -> None:
+    made = point(x=1, tags=["a"])
+    assert [f.name for f in dataclasses.fields(point)] == ["x", "y", "tags", "note"]
+    assert dataclasses.replace(made, y=5) == point(x=1, y=5, tags=["a"])
+    assert dataclasses.asdict(made) == {"x": 1, "y": 2, "tags": ["a"], "note": ""}
+
+
+def test_values_are_copied_and_pickled() -> None:
+    made = Named(name="a", size=3)
+    assert copy.copy(made) == copy.deepcopy(made) == pickle.loads(pickle.dumps(made)) == made
+
+
+def test_other_options_are_refused() -> None:
+    with pytest.raises(TypeError, match="frozen=True"):
+        values.dataclass(frozen=False, slots=True, kw_only=True)
