@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.options import Options
 from gridjit.compiler.signature import Signature
-from gridjit.runtime import explain
 from gridjit.runtime.by_signature import BySignature, as_signature
 from gridjit.runtime.overload import Overload
 from gridjit.runtime.specializations import Specialization, Specializations
@@ -59,6 +58,8 @@ class Inspection:
 
     def explain(self) -> str:
         """Return, in words, what was compiled, why, and on what each specialization depends."""
+        from gridjit.runtime import explain
+
         return explain.story(f"{self.py_func.__module__}.{self.name}", self.stats, self._known.all())
 
     def inspect_llvm(self, signature: Any = None) -> Any:

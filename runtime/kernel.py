@@ -13,8 +13,9 @@ import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from types import CodeType
-from typing import Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
+from gridjit.cache.store import Store
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.errors import CompileDisabledError, ConfigError
 from gridjit.compiler.footprint import MARKABLE
@@ -24,7 +25,6 @@ from gridjit.compiler.options import Options
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.targets.base import Target
 from gridjit.compiler.view import ConfigView
-from gridjit.runtime import explain
 from gridjit.runtime.capture import note_compile
 from gridjit.runtime.configured import ConfiguredKernel, Indexable
 from gridjit.runtime.device_function import DeviceFunction
@@ -32,7 +32,6 @@ from gridjit.runtime.devices.base import LoadedKernel
 from gridjit.runtime.dispatch import ReadyTables, signature_of
 from gridjit.runtime.forall import ForAll
 from gridjit.runtime.inspection import Inspection
-from gridjit.runtime.record import Need
 from gridjit.runtime.session import Session, session
 from gridjit.runtime.specializations import (
     DEFAULT_LIMIT,
@@ -43,6 +42,9 @@ from gridjit.runtime.specializations import (
 )
 from gridjit.runtime.specialize import Cold, Launch, specialize
 from gridjit.runtime.statistics import Statistics
+
+if TYPE_CHECKING:
+    from gridjit.runtime.record import Need
 
 
 class AlreadySpecializedError(ConfigError, RuntimeError):
@@ -237,10 +239,15 @@ class Kernel(Inspection, Indexable):
             locks=here.locks(self._cache),
             in_memory=in_memory,
             add=lambda found: self._add(found, generation),
-            why=lambda job, key: explain.reason(self._known, here.store(self._cache), job, key, config, args),
+            why=lambda job, key: self._why(here.store(self._cache), job, key, config, args),
             compile=lambda job, view, why: self._compile(here, job, view, why),
         )
         return specialize(job, Launch(config=config, args=args, dispatcher=self), cold)
+
+    def _why(self, store: Store, job: CompileJob, key: str, *launch: Any) -> str:
+        from gridjit.runtime import explain
+
+        return explain.reason(self._known, store, job, key, *launch)
 
     def _compile(self, here: Session, job: CompileJob, view: ConfigView, why: str) -> Artifact:
         from gridjit.compiler.driver import compile_job
@@ -272,6 +279,8 @@ class Kernel(Inspection, Indexable):
         return found
 
     def _need(self, found: Specialization) -> Need:
+        from gridjit.runtime.record import Need
+
         return Need(
             kernel=f"{self.py_func.__module__}:{self.name}",
             signature=found.signature,
@@ -291,6 +300,8 @@ class Kernel(Inspection, Indexable):
             # What is remembered of indexings keeps the code that was launched through it.
             self._indexings = {}
         if letting.evicted and not self._crowded:
+            from gridjit.runtime import explain
+
             self._crowded = True
             warnings.warn(explain.crowding(self.name, self._known), SpecializationWarning, stacklevel=2)
 

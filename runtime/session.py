@@ -17,12 +17,12 @@ from gridjit.cache.memory import MemoryStore
 from gridjit.cache.store import Store
 from gridjit.compiler.errors import ConfigError, DeviceError
 from gridjit.compiler.targets.base import Target
-from gridjit.runtime.record import Recorder
 from gridjit.runtime.secret import read_secret
 from gridjit.runtime.settings import Settings, settings
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.base import Device
+    from gridjit.runtime.record import Recorder
 
 
 class Session:
@@ -95,7 +95,11 @@ class Session:
     @functools.cached_property
     def recorder(self) -> Recorder | None:
         """What writes down the specializations that this process needs, if that is asked for."""
-        return None if self.settings.record is None else Recorder(self.settings.record)
+        if self.settings.record is None:
+            return None
+        from gridjit.runtime.record import Recorder
+
+        return Recorder(self.settings.record)
 
     @functools.cached_property
     def _disk(self) -> Store | None:

@@ -11,10 +11,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gridjit.cache.history import Job, add_job
 from gridjit.cache.key import Key
 from gridjit.cache.lock import Locks
-from gridjit.cache.manifest import Record, add_record, read_manifest
+from gridjit.cache.manifest import Record, add_record, promote_record, read_manifest
 from gridjit.cache.store import Store
 from gridjit.compiler.artifact import Artifact, fact_value
 from gridjit.compiler.dependencies import Dependency, holds
@@ -83,8 +82,9 @@ def look_up(job: CompileJob, key: str, launch: Launch, cold: Cold, started: floa
     if artifact is None or not _is_for(artifact, job) or not artifact.footprint.matches(launch.config, launch.args):
         return None
     callbacks = hooks.resolve(artifact.effects.hooks)
-    if callbacks is None:
+    if record is None or callbacks is None:
         return None
+    promote_record(cold.store, key, record, cold.locks)
     return _specialization(job, launch, artifact, callbacks, "disk", "in the cache", started)
 
 
@@ -101,6 +101,8 @@ def right_record(job: CompileJob, key: str, launch: Launch, store: Store) -> Rec
 
 def keep(job: CompileJob, key: str, artifact: Artifact, cold: Cold) -> None:
     """Store an artifact, the manifest that names it, then the job's fields; not what has to stay in this process."""
+    from gridjit.cache.history import Job, add_job
+
     if artifact.private:
         return
     facts = {fact.field: fact.value for fact in artifact.footprint.facts}
