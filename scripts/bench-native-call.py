@@ -22,7 +22,7 @@ import numpy as np
 from gridjit.cache.memory import MemoryStore
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import Signature
-from gridjit.runtime import args as _kinds  # noqa: F401  (registers them)
+from gridjit.runtime.args import every as _every  # noqa: F401  (registers every kind)
 from gridjit.runtime.args.base import Place, handler_of
 from gridjit.runtime.native.function import NativeFunction, native_function
 from gridjit.runtime.native.object_code import code_of, compile_text, place

@@ -1,36 +1,8 @@
 """Launch arguments: what type each has for the compiler, and which parameters it becomes. One file a kind.
 
-The order of the kinds that are found by what a type offers: the fastest way to its memory first.
+NumPy's arrays and numbers are there at once; a value of another type has every kind loaded (base.py, every.py).
 """
 
-from gridjit.runtime.args import (  # isort: skip
-    arrays,
-    dates,
-    device_arrays,
-    direction,
-    enums,
-    records,
-    scalars,
-    tuples,
-    tensors,
-    cupy_arrays,
-    interfaces,
-    dlpack,
-    pointers,
-)
+from gridjit.runtime.args import arrays, scalars
 
-__all__ = [
-    "arrays",
-    "cupy_arrays",
-    "dates",
-    "device_arrays",
-    "direction",
-    "dlpack",
-    "enums",
-    "interfaces",
-    "pointers",
-    "records",
-    "scalars",
-    "tensors",
-    "tuples",
-]
+__all__ = ["arrays", "scalars"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -87,6 +88,7 @@ def register_attribute(name: str, handler: ArgumentHandler) -> None:
 
 
 def _find_handler(value: Any) -> ArgumentHandler:
+    importlib.import_module("gridjit.runtime.args.every")
     python_type = type(value)
     found = next((h for base in python_type.__mro__ if (h := _handlers.get(base)) is not None), None)
     chosen = found or next((h for _, find in _finders if (h := find(python_type)) is not None), None)

@@ -182,5 +182,6 @@ register(float, Float())
 register(int, PythonInt())
 register(complex, Complex())
 register(np.generic, NumpyNumber())
-for _numpy_type in (np.float64, np.complex128):  # subclasses of Python's own, first in their method order otherwise
-    register(_numpy_type, NumpyNumber())
+# By name, so that no look at base classes finds Python's own for np.float64 and np.complex128.
+for _name in SCALAR_CODES:
+    register(np.dtype(_name).type, NumpyNumber())
