@@ -8,7 +8,8 @@ itself - cut short, altered, another key's, another schema's, unsigned where a s
 from __future__ import annotations
 
 import struct
-from hashlib import sha256
+
+from gridjit.digests import sha256
 
 MAGIC = b"gridjit\0"
 SCHEMA = 1

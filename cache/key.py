@@ -8,10 +8,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import TypeAlias
 
 from gridjit.cache.errors import CacheError
+from gridjit.digests import blake2b
 
 FieldValue: TypeAlias = str | bytes | int
 Field: TypeAlias = tuple[str, FieldValue]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import dis
 import weakref
 from collections.abc import Iterable, Iterator
-from hashlib import blake2b
 from types import CodeType
 
 from gridjit.compiler.source_scalar import scalar_text
+from gridjit.digests import blake2b
 from gridjit.values import dataclass
 
 _GLOBAL_LOADS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})

@@ -11,13 +11,13 @@ import itertools
 import struct
 import threading
 import time
-from dataclasses import dataclass, field
 from typing import Any
 
 from gridjit.compiler.errors import LaunchError
 from gridjit.compiler.launch_config import Dim3, LaunchConfig
 from gridjit.runtime.devices.host.load import HostFunction
 from gridjit.runtime.devices.host.pool import pool
+from gridjit.values import dataclass
 
 # The codes the driver returns on its own account (see the host target's driver).
 _DIVERGENT = -1
@@ -56,20 +56,22 @@ def launch(function: HostFunction, config: LaunchConfig, params: Any, sharedmem:
     return None if run.failure is None else _judge(run.failure, function, config)
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
 class _Run:
     """One grid being run: what is left to hand out, who is at work, and what went wrong."""
 
-    function: HostFunction
-    params: Any
-    launch: Any
-    blocks: int
-    chunk: int = 1
-    chunks: itertools.count[int] = field(default_factory=itertools.count)
-    working: int = 0
-    open: bool = True
-    failure: tuple[int, ...] | None = None
-    condition: threading.Condition = field(default_factory=threading.Condition)
+    __slots__ = ("blocks", "chunk", "chunks", "condition", "failure", "function", "launch", "open", "params", "working")
+
+    def __init__(self, *, function: HostFunction, params: Any, launch: Any, blocks: int) -> None:
+        self.function = function
+        self.params = params
+        self.launch = launch
+        self.blocks = blocks
+        self.chunk = 1
+        self.chunks = itertools.count()
+        self.working = 0
+        self.open = True
+        self.failure: tuple[int, ...] | None = None
+        self.condition = threading.Condition()
 
     def some(self, first: int, last: int) -> bool:
         """Run blocks first to last - 1; return whether all went well."""
