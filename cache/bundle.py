@@ -158,12 +158,9 @@ def _merged(mine: bytes | None, theirs: bytes, suffix: str) -> tuple[bytes, str]
         return theirs, suffix
     history, other = History.from_bytes(mine), History.from_bytes(theirs)
     if history is not None and other is not None and history.kernel == other.kernel:
-        for job in history.jobs:
-            other = other.with_job(job)
-        return other.to_bytes(), suffix
+        return other.with_newer(history).to_bytes(), suffix
     known, manifest = Manifest.from_bytes(mine), Manifest.from_bytes(theirs)
     if not known.records or not manifest.records:
         return mine, suffix
-    for record in known.records:
-        manifest = manifest.with_record(record)
-    return manifest.to_bytes(), manifest.suffix
+    both = manifest.with_newer(known)
+    return both.to_bytes(), both.suffix

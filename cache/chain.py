@@ -1,7 +1,8 @@
 """ChainStore: a writable store over read-only ones, as a user's folder over those baked into an image.
 
 The first layer that has a key answers; what a lower layer answers is copied into the top one, so that it is found there
-next time and outlives the lower layer.
+next time and outlives the lower layer. That is right for artifacts, which are the same in every layer. Lists that every
+layer has its own of, manifests and histories, are read from all `layers` and merged by their own modules.
 """
 
 from __future__ import annotations
@@ -16,7 +17,12 @@ class ChainStore:
 
     def __init__(self, overlay: Store, *bases: Store) -> None:
         self._overlay = overlay
-        self._bases = bases
+        self._bases = tuple(layer for base in bases for layer in base.layers)
+
+    @property
+    def layers(self) -> tuple[Store, ...]:
+        """The overlay's, then the bases'."""
+        return (*self._overlay.layers, *self._bases)
 
     def get(self, key: str) -> bytes | None:
         """Return what the first layer that has key holds, or None."""
@@ -36,12 +42,12 @@ class ChainStore:
 
     def find(self, key: str) -> EntryInfo | None:
         """Return what the first layer that has key knows of it, or None."""
-        return next((found for layer in self._layers if (found := layer.find(key)) is not None), None)
+        return next((found for layer in self.layers if (found := layer.find(key)) is not None), None)
 
     def entries(self) -> Iterator[EntryInfo]:
         """Yield the entry that get would answer with, for every key of any layer."""
         seen: set[str] = set()
-        for layer in self._layers:
+        for layer in self.layers:
             for info in layer.entries():
                 if info.key not in seen:
                     seen.add(info.key)
@@ -53,12 +59,8 @@ class ChainStore:
 
     def close(self) -> None:
         """Close every layer."""
-        for layer in self._layers:
+        for layer in self.layers:
             layer.close()
-
-    @property
-    def _layers(self) -> tuple[Store, ...]:
-        return (self._overlay, *self._bases)
 
     def _promote(self, key: str, data: bytes, base: Store) -> None:
         found = base.find(key)

@@ -78,6 +78,11 @@ class DiskStore:
         self._lock = threading.Lock()  # around the index
         self._pid = os.getpid()
 
+    @property
+    def layers(self) -> tuple[DiskStore, ...]:
+        """This store alone."""
+        return (self,)
+
     def get(self, key: str) -> bytes | None:
         """Return what was put under key, or None."""
         check_key(key)

@@ -6,13 +6,14 @@ is compiled, and by people. One that is lost or damaged costs explanations, neve
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterable
-from hashlib import blake2b
 
 from gridjit.cache.key import Key
 from gridjit.cache.lock import Locks
 from gridjit.cache.store import Store
+from gridjit.digests import blake2b
 from gridjit.values import dataclass
 
 SCHEMA = 1
@@ -55,8 +56,13 @@ class History:
 
     def with_job(self, job: Job, *, limit: int = MAX_JOBS) -> History:
         """Return the history with job as its newest and at most limit jobs."""
-        kept = (*(other for other in self.jobs if other.key != job.key), job)
-        return History(kernel=self.kernel, jobs=kept[-limit:])
+        return self.with_newer(History(kernel=self.kernel, jobs=(job,)), limit=limit)
+
+    def with_newer(self, newer: History, *, limit: int = MAX_JOBS) -> History:
+        """Return the history with another's jobs as its newest, those of one key once, and at most limit."""
+        replaced = {job.key for job in newer.jobs}
+        older = [job for job in self.jobs if job.key not in replaced]
+        return History(kernel=self.kernel, jobs=(*older, *newer.jobs)[-limit:])
 
     def nearest(self, job: Job) -> Job | None:
         """Return the job that differs from job in the fewest fields, the newest of those; None if there is no other."""
@@ -87,15 +93,18 @@ def history_key(kernel: str) -> str:
 
 
 def read_history(store: Store, kernel: str) -> History:
-    """Return what is stored of a kernel, an empty history on a miss."""
-    return History.from_bytes(store.get(history_key(kernel))) or History(kernel=kernel)
+    """Return what all layers of store have of a kernel, the nearest layer's jobs as the newest."""
+    key, empty = history_key(kernel), History(kernel=kernel)
+    layers = [History.from_bytes(layer.get(key)) or empty for layer in reversed(store.layers)]
+    limit = MAX_JOBS * len(layers)
+    return functools.reduce(lambda older, newer: older.with_newer(newer, limit=limit), layers, empty)
 
 
 def add_job(store: Store, kernel: str, job: Job, locks: Locks, *, timeout: float = 1.0) -> None:
-    """Add job to what is stored of its kernel; without the lock the last writer wins, and an explanation is lost."""
+    """Add job to what the top layer has of its kernel; without the lock the last writer wins, and some are lost."""
     key = history_key(kernel)
     with locks.single_flight(key, timeout):
-        store.put(key, read_history(store, kernel).with_job(job).to_bytes(), suffix=SUFFIX)
+        store.put(key, read_history(store.layers[0], kernel).with_job(job).to_bytes(), suffix=SUFFIX)
 
 
 def shown(value: str) -> str:

@@ -7,6 +7,7 @@ writer costs a compile, and no record can name a wrong artifact.
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -81,9 +82,13 @@ class Manifest:
 
     def with_record(self, record: Record, *, limit: int = MAX_RECORDS) -> Manifest:
         """Return the manifest with record as its newest, without any other of its cause and with at most limit."""
-        cause = record.cause
-        kept = (*(other for other in self.records if other.cause != cause), record)
-        return Manifest(records=kept[-limit:])
+        return self.with_newer(Manifest(records=(record,)), limit=limit)
+
+    def with_newer(self, newer: Manifest, *, limit: int = MAX_RECORDS) -> Manifest:
+        """Return the manifest with another's records as its newest, those of one cause once, and at most limit."""
+        replaced = {record.cause for record in newer.records}
+        older = [record for record in self.records if record.cause not in replaced]
+        return Manifest(records=(*older, *newer.records)[-limit:])
 
     def to_bytes(self) -> bytes:
         """Return canonical JSON: the same records are the same bytes."""
@@ -110,21 +115,35 @@ class Manifest:
 
 
 def read_manifest(store: Store, job: str) -> Manifest:
-    """Return the manifest under the job's key, an empty one on a miss."""
-    return Manifest.from_bytes(store.get(job))
+    """Return what all layers of store have recorded under the job's key, the nearest layer's records as the newest."""
+    layers = [Manifest.from_bytes(layer.get(job)) for layer in reversed(store.layers)]
+    limit = MAX_RECORDS * len(layers)
+    return functools.reduce(lambda older, newer: older.with_newer(newer, limit=limit), layers)
 
 
 def add_record(store: Store, job: str, record: Record, locks: Locks, *, timeout: float = 1.0) -> Manifest:
-    """Add record to what is stored under the job's key, and return the whole.
+    """Add record to what is stored under the job's key, in the top layer, and return the whole of that.
 
     Reads, merges and writes under the job's lock, which the calling thread may hold already. If the lock cannot be had
     within timeout seconds, the last writer wins, and what the other added is compiled again when it is next needed.
     Put the artifact first: a reader trusts that what a manifest names was there.
     """
     with locks.single_flight(job, timeout):
-        manifest = read_manifest(store, job).with_record(record)
+        manifest = read_manifest(store.layers[0], job).with_record(record)
         store.put(job, manifest.to_bytes(), suffix=manifest.suffix)
         return manifest
+
+
+def promote_record(store: Store, job: str, record: Record, locks: Locks) -> None:
+    """Copy a record that was of use into the top layer, if only a lower one has it, so that it outlives that.
+
+    Where the job's lock is not free at once, the next to use the record will do it.
+    """
+    if len(store.layers) == 1 or record in read_manifest(store.layers[0], job).records:
+        return
+    with locks.single_flight(job, 0.0) as got:
+        if got:
+            add_record(store, job, record, locks)
 
 
 def _facts(values: Mapping[str, object], places: Mapping[str, str]) -> tuple[Fact, ...]:

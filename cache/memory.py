@@ -22,6 +22,11 @@ class MemoryStore:
         self._lock = threading.Lock()
         self._pid = os.getpid()
 
+    @property
+    def layers(self) -> tuple[MemoryStore, ...]:
+        """This store alone."""
+        return (self,)
+
     def get(self, key: str) -> bytes | None:
         """Return what was put under key, or None; makes it the most recently used."""
         check_key(key)

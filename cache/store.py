@@ -31,6 +31,10 @@ class EntryInfo:
 class Store(Protocol):
     """Bytes by key."""
 
+    @property
+    def layers(self) -> tuple[Store, ...]:
+        """The stores that get asks, one after the other, the one that put writes to first; by default only itself."""
+
     def get(self, key: str) -> bytes | None:
         """Return what was put under key, or None."""
 

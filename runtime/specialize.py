@@ -79,10 +79,12 @@ def look_up(job: CompileJob, key: str, launch: Launch, cold: Cold, started: floa
     record = right_record(job, key, launch, cold.store)
     data = None if record is None else cold.store.get(record.artifact)
     artifact = None if data is None else Artifact.from_bytes(data)
-    if artifact is None or not _is_for(artifact, job) or not artifact.footprint.matches(launch.config, launch.args):
+    if record is None or artifact is None or not _is_for(artifact, job):
+        return None
+    if not artifact.footprint.matches(launch.config, launch.args):
         return None
     callbacks = hooks.resolve(artifact.effects.hooks)
-    if record is None or callbacks is None:
+    if callbacks is None:
         return None
     promote_record(cold.store, key, record, cold.locks)
     return _specialization(job, launch, artifact, callbacks, "disk", "in the cache", started)
