@@ -19,6 +19,10 @@ class UnsupportedError(CompileError):
     """The kernel uses an operation that its target does not offer (yet)."""
 
 
+class LinkError(CompileError):
+    """What a kernel is linked with cannot be read, compiled or linked; the message names the file."""
+
+
 class CompileDisabledError(CompileError):
     """A compile was needed while GRIDJIT_ASSERT_NO_COMPILE forbids it."""
 

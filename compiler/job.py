@@ -84,7 +84,7 @@ def _link_fields(files: tuple[LinkedFile, ...]) -> tuple[tuple[str, str], ...]:
     """Return the key fields of linked files; the linker is imported by kernels that link something."""
     if not files:
         return ()
-    from gridjit.compiler.link import link_fields
+    from gridjit.compiler.linked_files import link_fields
 
     return link_fields(files)
 
@@ -92,6 +92,6 @@ def _link_fields(files: tuple[LinkedFile, ...]) -> tuple[tuple[str, str], ...]:
 def _linked_files(options: Options) -> tuple[LinkedFile, ...]:
     if not options.link:
         return ()
-    from gridjit.compiler.link import linked_files
+    from gridjit.compiler.linked_files import linked_files
 
     return linked_files(options)

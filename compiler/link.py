@@ -1,43 +1,18 @@
-"""Linking: the files a kernel is linked with, and PTX or LTO-IR with them made into a cubin by nvJitLink."""
+"""Linking: PTX or LTO-IR and the files linked with it made into a cubin by nvJitLink."""
 
 from __future__ import annotations
 
-import hashlib
-import os
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-from gridjit.compiler.errors import CompileError
+from gridjit.compiler.errors import LinkError
 from gridjit.compiler.options import Options
 from gridjit.compiler.targets.base import LinkedFile
 from gridjit.compiler.targets.ptx_nvrtc import compile_cuda
 from gridjit.compiler.targets.ptx_symbols import check_definitions
 from gridjit.compiler.targets.ptx_toolkit import cudadevrt, library
 
-# File suffix -> kind of LinkedFile.
-KINDS = {
-    ".ptx": "ptx",
-    ".cubin": "cubin",
-    ".ltoir": "ltoir",
-    ".cu": "cu",
-    ".o": "o",
-    ".a": "a",
-    ".lib": "a",
-    ".fatbin": "fatbin",
-}
-# numba-cuda's classes for code in memory -> kind of LinkedFile.
-_CLASSES = {
-    "PTXSource": "ptx",
-    "Cubin": "cubin",
-    "LTOIR": "ltoir",
-    "CUSource": "cu",
-    "Object": "o",
-    "Archive": "a",
-    "Fatbin": "fatbin",
-}
 # Kind -> name of nvJitLink's InputType.
 _INPUT_TYPES = {
     "ptx": "PTX",
@@ -47,84 +22,6 @@ _INPUT_TYPES = {
     "a": "LIBRARY",
     "fatbin": "FATBIN",
 }
-
-
-# An include in quotes or brackets, or one through a macro.
-_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*(?:["<]([^">\n]+)[">]|(\w+))', re.MULTILINE)
-
-
-def linked_files(options: Options) -> tuple[LinkedFile, ...]:
-    """Return the files that options.link names, read now; raises CompileError naming a file that cannot be used."""
-    return tuple(map(read_linked, options.link))
-
-
-def read_linked(given: Any) -> LinkedFile:
-    """Return a file by its path, or numba-cuda's object of code in memory (cuda.CUSource, cuda.PTXSource...).
-
-    Raises CompileError naming what cannot be used.
-    """
-    if isinstance(given, LinkedFile):
-        return given
-    if isinstance(given, str | os.PathLike):
-        return _read(os.fspath(given))
-    kind = _CLASSES.get(type(given).__name__)
-    if kind is None:
-        raise CompileError(f"link={given!r}: give the path of a file, or an object like cuda.CUSource")
-    callbacks = [call for call in (given.setup_callback, given.teardown_callback) if call is not None]
-    # numba-cuda's own only warn of a linker without LTO, which gridjit does not need.
-    if given.nrt or not all(call.__module__.startswith("numba.cuda.") for call in callbacks):
-        raise CompileError(f"link={given.name!r}: setup and teardown callbacks and NRT are not supported")
-    data = given.data
-    return LinkedFile(name=given.name, kind=kind, data=data.encode() if isinstance(data, str) else bytes(data))
-
-
-def _read(path: str) -> LinkedFile:
-    kind = KINDS.get(Path(path).suffix)
-    if kind is None:
-        raise CompileError(f"link={path!r}: the suffix says what a file is; accepted are {', '.join(KINDS)}")
-    try:
-        return LinkedFile(name=os.path.abspath(path), kind=kind, data=Path(path).read_bytes())
-    except OSError as error:
-        raise CompileError(f"link={path!r}: {error.strerror or error}; give a file ({', '.join(KINDS)})") from error
-
-
-def link_fields(files: Sequence[LinkedFile]) -> tuple[tuple[str, str], ...]:
-    """Return the files' part of a key: for each, in order, a label with its name and the digest of its bytes.
-
-    A CUDA C++ file's headers beside it count too; those of the toolkit are the toolkit's. Raises CompileError for an
-    include that only the preprocessor could follow.
-    """
-    return tuple(field for index, file in enumerate(files) for field in _fields(f"link.{index}", file))
-
-
-def _fields(label: str, file: LinkedFile) -> Iterator[tuple[str, str]]:
-    path = Path(file.name)
-    yield f"{label}.{path.name}", f"{file.kind}:{_digest(file.data)}"
-    if file.kind == "cu":
-        for header, data in sorted(_headers(file).items()):
-            yield f"{label}.{os.path.relpath(header, path.parent)}", _digest(data)
-
-
-def _headers(file: LinkedFile) -> dict[Path, bytes]:
-    """Return the headers that file includes, directly or not, from its own folder or the including header's."""
-    root = Path(file.name)
-    found: dict[Path, bytes] = {}
-    waiting = [(root, file.data)]
-    while waiting:
-        path, data = waiting.pop()
-        for match in _INCLUDE.finditer(data):
-            if match[2]:
-                raise CompileError(f"{path}: '#include {match[2].decode()}' names no file; write the name in quotes")
-            for folder in {path.parent, root.parent}:
-                header = Path(os.path.normpath(folder / os.fsdecode(match[1])))
-                if header != root and header not in found and root.is_absolute() and header.is_file():
-                    found[header] = header.read_bytes()
-                    waiting.append((header, found[header]))
-    return found
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
 
 
 def uses_lto(files: Sequence[LinkedFile], arch: str, options: Options) -> bool:
@@ -158,7 +55,7 @@ def link(
 ) -> bytes:
     """Return the cubin of code (PTX or LTO-IR texts of one kernel) linked with files.
 
-    cooperative: also link cudadevrt, which grid-wide synchronization calls. Raises CompileError with the linker's log.
+    cooperative: also link cudadevrt, which grid-wide synchronization calls. Raises LinkError with the linker's log.
     """
     lto = any(_holds_ltoir(piece, arch) for piece in (*code, *files))
     inputs = [*code, *(_compiled(file, arch, options, lto=lto) for file in files)]
@@ -178,7 +75,7 @@ def linked_ptx(code: Sequence[LinkedFile], files: Sequence[LinkedFile], arch: st
                 _add(nvjitlink, linker, piece)
             nvjitlink.complete(linker)
         except nvjitlink.nvJitLinkError as error:
-            raise CompileError(f"nvJitLink: {_log(nvjitlink, linker) or error}") from error
+            raise LinkError(f"nvJitLink: {_log(nvjitlink, linker) or error}") from error
         ptx = bytearray(nvjitlink.get_linked_ptx_size(linker))
         nvjitlink.get_linked_ptx(linker, ptx)
     return ptx.rstrip(b"\0").decode()
@@ -213,7 +110,7 @@ def _link(inputs: Sequence[LinkedFile], flags: Sequence[str]) -> bytes:
                 _add(nvjitlink, linker, piece)
             nvjitlink.complete(linker)
         except nvjitlink.nvJitLinkError as error:
-            raise CompileError(f"nvJitLink: {_log(nvjitlink, linker) or f'{piece.name}: {error}'}") from error
+            raise LinkError(f"nvJitLink: {_log(nvjitlink, linker) or f'{piece.name}: {error}'}") from error
         cubin = bytearray(nvjitlink.get_linked_cubin_size(linker))
         nvjitlink.get_linked_cubin(linker, cubin)
     return bytes(cubin)
@@ -229,7 +126,7 @@ def _linker(nvjitlink: Any, flags: Sequence[str]) -> Iterator[int]:
     try:
         linker: int = nvjitlink.create(len(flags), list(flags))
     except nvjitlink.nvJitLinkError as error:
-        raise CompileError(_refusal(nvjitlink, flags, error)) from error
+        raise LinkError(_refusal(nvjitlink, flags, error)) from error
     try:
         yield linker
     finally:

@@ -93,6 +93,14 @@ def environment(environ: Mapping[str, str] = os.environ) -> tuple[tuple[str, str
     return tuple(fields)
 
 
+def extra_include_directories(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+    """Return the folders where linked CUDA C++ finds headers besides its own: what the setting says now."""
+    setting = next(one for one in SETTINGS if one.variable == "NUMBA_CUDA_NVRTC_EXTRA_SEARCH_PATHS")
+    declared = _declared(setting, environ, {})
+    named = getattr(sys.modules.get("numba.core.config"), setting.attribute, declared)
+    return tuple(os.path.abspath(folder) for folder in str(named or "").split(":") if folder)
+
+
 def _declared(setting: Setting, environ: Mapping[str, str], configured: Mapping[str, Any]) -> object:
     text: Any = environ.get(setting.variable)
     if text is None and setting.in_file:

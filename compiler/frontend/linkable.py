@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from gridjit.compiler.link import read_linked
+from gridjit.compiler.linked_files import read_linked
 from gridjit.compiler.targets.base import LinkedFile
 
 

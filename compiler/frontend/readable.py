@@ -10,7 +10,7 @@ from gridjit.compiler.frontend.lower import _run_pipeline, capability, lower
 from gridjit.compiler.job import CompileJob
 from gridjit.compiler.link import linked_ptx
 from gridjit.compiler.targets.base import LinkedFile
-from gridjit.compiler.targets.ptx_nvvm import compile_ltoir
+from gridjit.compiler.targets.ptx_nvvm import accelerated, compile_ltoir
 from gridjit.compiler.view import ConfigView
 
 
@@ -23,9 +23,10 @@ def llvm_ir(job: CompileJob, view: ConfigView) -> str:
 def lto_ptx(job: CompileJob, view: ConfigView) -> str:
     """Return the PTX of a kernel after link-time optimization with what it is linked with."""
     lowered, _ = lower(job.function, job.signature, job.options, job.target, job.linked, view)
-    data = compile_ltoir(lowered.modules, job.target.arch, job.options)
+    arch = accelerated(job.target.arch)
+    data = compile_ltoir(lowered.modules, arch, job.options)
     code = LinkedFile(name=lowered.entry, kind="ltoir", data=data)
-    return linked_ptx((code,), lowered.linked, job.target.arch, job.options)
+    return linked_ptx((code,), lowered.linked, arch, job.options)
 
 
 def annotation(job: CompileJob, view: ConfigView) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from gridjit.compiler.options import Options
@@ -37,11 +38,18 @@ class ExceptionEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkedFile:
-    """A file linked into the kernel: its name, its kind (ptx, cubin, ltoir, cu, o, a, fatbin) and its bytes."""
+    """A file linked into the kernel: its name, its kind (ptx, cubin, ltoir, cu, o, a, fatbin) and its bytes.
+
+    setup, teardown: called with the module that the file is part of, before its first launch and before it is unloaded.
+    nrt: whether it calls numba-cuda's runtime.
+    """
 
     name: str
     kind: str
     data: bytes = field(repr=False)
+    setup: Callable[..., Any] | None = None
+    teardown: Callable[..., Any] | None = None
+    nrt: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from gridjit.compiler.errors import CompileError
 from gridjit.compiler.link import link, uses_lto
 from gridjit.compiler.options import Options
 from gridjit.compiler.targets.base import Code, LinkedFile, Lowered, Target
-from gridjit.compiler.targets.ptx_nvvm import check_arch, compile_ltoir, compile_ptx
+from gridjit.compiler.targets.ptx_nvvm import accelerated, check_arch, compile_ltoir, compile_ptx
 from gridjit.compiler.targets.ptx_resources import read_resources
 
 
@@ -17,11 +17,12 @@ def generate(lowered: Lowered, target: Target, options: Options) -> Code:
     """
     try:
         check_arch(target.arch)
-        pieces = _compile(lowered, target, options)
-        cubin = link(pieces, lowered.linked, target.arch, options, cooperative=lowered.cooperative)
+        arch = accelerated(target.arch)
+        pieces = _compile(lowered, arch, options)
+        cubin = link(pieces, lowered.linked, arch, options, cooperative=lowered.cooperative)
         resources = read_resources(cubin, lowered.entry)
     except CompileError as error:
-        raise CompileError(f"{_place(lowered)} for {target.arch}: {error}") from error
+        raise type(error)(f"{_place(lowered)} for {target.arch}: {error}") from error
     return Code(
         image=cubin,
         suffix=".cubin",
@@ -31,11 +32,11 @@ def generate(lowered: Lowered, target: Target, options: Options) -> Code:
     )
 
 
-def _compile(lowered: Lowered, target: Target, options: Options) -> tuple[LinkedFile, ...]:
-    if uses_lto(lowered.linked, target.arch, options):
-        data = compile_ltoir(lowered.modules, target.arch, options)
+def _compile(lowered: Lowered, arch: str, options: Options) -> tuple[LinkedFile, ...]:
+    if uses_lto(lowered.linked, arch, options):
+        data = compile_ltoir(lowered.modules, arch, options)
         return (LinkedFile(name=lowered.entry, kind="ltoir", data=data),)
-    texts = compile_ptx(lowered.modules, target.arch, options)
+    texts = compile_ptx(lowered.modules, arch, options)
     return tuple(LinkedFile(name=lowered.entry, kind="ptx", data=text) for text in texts)
 
 

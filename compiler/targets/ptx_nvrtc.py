@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gridjit.compiler.errors import CompileError
+from gridjit.compiler.errors import LinkError
 from gridjit.compiler.options import Options
 from gridjit.compiler.targets.base import LinkedFile
 from gridjit.compiler.targets.ptx_toolkit import include_directories, library
+from gridjit.compiler.toolchain_environment import extra_include_directories
+
+
+class LinkedCodeWarning(UserWarning):
+    """NVRTC compiled a CUDA C++ file that a kernel is linked with, and had something to say about it."""
 
 
 def compile_cuda(file: LinkedFile, arch: str, options: Options, *, lto: bool) -> LinkedFile:
-    """Return the CUDA C++ file as PTX, or as LTO-IR; raises CompileError with the compiler's messages."""
+    """Return the CUDA C++ file as PTX, or as LTO-IR; raises LinkError with the compiler's messages.
+
+    What the compiler says of a file that it accepts is a LinkedCodeWarning.
+    """
     nvrtc = library("nvrtc")
     flags = nvrtc_flags(file, arch, options, lto=lto)
     with _program(nvrtc, file) as program:
         (status,) = nvrtc.nvrtcCompileProgram(program, len(flags), [flag.encode() for flag in flags])
         if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-            raise CompileError(f"NVRTC: {file.name}: {status.name}\n{_log(nvrtc, program)}")
+            raise LinkError(f"NVRTC: {file.name}: {status.name}\n{_log(nvrtc, program)}")
+        if log := _log(nvrtc, program):
+            warnings.warn(f"{file.name}, NVRTC log messages:\n{log}", LinkedCodeWarning, stacklevel=2)
         if lto:
             return replace(file, kind="ltoir", data=_output(nvrtc, program, "LTOIR"))
         return replace(file, kind="ptx", data=_output(nvrtc, program, "PTX").rstrip(b"\0"))
@@ -32,7 +43,7 @@ def nvrtc_flags(file: LinkedFile, arch: str, options: Options, *, lto: bool) -> 
     flags = [f"--gpu-architecture={arch.replace('sm_', 'compute_')}", "--relocatable-device-code=true"]
     # A file known by a bare name has no folder: its includes must not depend on where the process runs.
     own = (str(Path(file.name).parent),) if Path(file.name).is_absolute() else ()
-    folders = (*own, *include_directories())
+    folders = (*own, *include_directories(), *extra_include_directories())
     flags += [f"--include-path={folder}" for folder in folders]
     if lto:
         flags.append("--dlink-time-opt")
@@ -47,7 +58,7 @@ def nvrtc_flags(file: LinkedFile, arch: str, options: Options, *, lto: bool) -> 
 def _program(nvrtc: Any, file: LinkedFile) -> Iterator[Any]:
     status, program = nvrtc.nvrtcCreateProgram(file.data, file.name.encode(), 0, [], [])
     if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-        raise CompileError(f"NVRTC: {file.name}: {status.name}")
+        raise LinkError(f"NVRTC: {file.name}: {status.name}")
     try:
         yield program
     finally:

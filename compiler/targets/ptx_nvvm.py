@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +17,8 @@ from gridjit.compiler.targets.ptx_toolkit import ARCH_NAMES, libdevice, library
 _UNKNOWN_ATTRIBUTES = re.compile(r" immarg\b")
 _UNKNOWN_GROUP_ATTRIBUTES = re.compile(r"\b(willreturn|nofree|nosync|mustprogress|nocallback) ?")
 _LIBDEVICE_CALL = re.compile(r'^declare [^\n]*@"?__nv_', re.MULTILINE)
+# From here on, an architecture has instructions that its successors lack; naming it with an "a" allows them.
+_FIRST_ACCELERATED = 90
 # Lets NVVM keep variables of generated code apart in debug information; not every release has it.
 _NUMBA_DEBUG = "-numba-debug"
 
@@ -73,6 +76,17 @@ def check_arch(arch: str) -> None:
         raise CompileError(
             f"architecture {arch!r} is not known to the installed NVVM; known are {', '.join(known_archs())}"
         )
+
+
+@functools.cache
+def accelerated(arch: str) -> str:
+    """Return the name under which code may use all that arch has: "sm_90a" for "sm_90", and "sm_80" for itself.
+
+    gridjit runs a cubin on exactly the architecture it was made for, so nothing is lost by it.
+    """
+    plain = re.fullmatch(r"sm_(\d+)", arch)
+    newer = plain is not None and int(plain[1]) >= _FIRST_ACCELERATED
+    return f"{arch}a" if newer and _knows(library("nvvm"), f"{arch}a") else arch
 
 
 def known_archs() -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import pytest
 from gridjit.compiler.dependencies import Dependency, Discovered, discovered, file_dependencies, holds
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.frontend.registrations import registrations
-from gridjit.compiler.link import read_linked
+from gridjit.compiler.linked_files import read_linked
 from gridjit.compiler.targets.base import LinkedFile
 
 EXTENSION = """

@@ -7,12 +7,13 @@ import sys
 import pytest
 from cuda import pathfinder
 
-from gridjit.compiler.errors import CompileError
-from gridjit.compiler.link import link, link_fields, linked_files
+from gridjit.compiler.errors import CompileError, LinkError
+from gridjit.compiler.link import link
+from gridjit.compiler.linked_files import link_fields, linked_files
 from gridjit.compiler.options import Options
 from gridjit.compiler.targets.base import LinkedFile, Lowered, Target
 from gridjit.compiler.targets.ptx import generate
-from gridjit.compiler.targets.ptx_nvrtc import compile_cuda
+from gridjit.compiler.targets.ptx_nvrtc import LinkedCodeWarning, compile_cuda
 
 
 def missing_library() -> str | None:
@@ -51,6 +52,18 @@ define void @kernel(i32* %p) {
 """
 TWICE = 'extern "C" __device__ int twice(int x) { return x + x; }\n'
 ARCH = "sm_90"
+
+
+@pytest.fixture
+def extra(tmp_path, monkeypatch):
+    """Return a folder that headers are looked for in."""
+    folder = tmp_path / "extra"
+    folder.mkdir()
+    monkeypatch.setenv("NUMBA_CUDA_NVRTC_EXTRA_SEARCH_PATHS", f"/nowhere:{folder}")
+    config = sys.modules.get("numba.core.config")
+    if hasattr(config, "CUDA_NVRTC_EXTRA_SEARCH_PATHS"):
+        monkeypatch.setattr(config, "CUDA_NVRTC_EXTRA_SEARCH_PATHS", f"/nowhere:{folder}")
+    return folder
 
 
 @pytest.fixture
@@ -140,7 +153,7 @@ class TestLinking:
 
     def test_an_error_in_cuda_source_is_shown_with_its_line(self, source):
         source.write_text(TWICE + "__device__ int broken() { return missing; }\n")
-        with pytest.raises(CompileError, match=r'app\.kernel for sm_90: NVRTC: [^\0]*twice\.cu\(2\)[^\0]*"missing"'):
+        with pytest.raises(LinkError, match=r'app\.kernel for sm_90: NVRTC: [^\0]*twice\.cu\(2\)[^\0]*"missing"'):
             make(source)
 
     def test_a_file_that_is_not_what_its_suffix_says_is_named(self, tmp_path):
@@ -156,6 +169,24 @@ class TestLinking:
             'extern "C" __device__ int twice(int x) { return FACTOR * __half2int_rn(__int2half_rn(x)); }\n'
         )
         assert b".text.twice\0" in make(source).image
+
+    def test_headers_in_the_extra_folders_are_found(self, source, extra):
+        (extra / "factor.h").write_text("#define FACTOR 3\n")
+        source.write_text('#include <factor.h>\nextern "C" __device__ int twice(int x) { return FACTOR * x; }\n')
+        assert b".text.twice\0" in make(source).image
+
+    def test_what_the_compiler_says_of_a_file_it_accepts_is_a_warning(self, source):
+        source.write_text('extern "C" __device__ int twice(int x) { int unused; return x + x; }\n')
+        with pytest.warns(LinkedCodeWarning, match=r"twice\.cu.*\n.*declared but never referenced"):
+            make(source)
+
+    @pytest.mark.parametrize("lto", [False, True])
+    def test_code_may_use_what_only_its_architecture_has(self, source, lto):
+        replace = "tensormap.replace.tile.rank.shared::cta.b1024.b32 [%0], 2;"
+        source.write_text(
+            f'extern "C" __device__ int twice(int x) {{ asm volatile("{replace}" :: "r"(x)); return 0; }}\n'
+        )
+        assert b".text.kernel\0" in make(source, lto=lto).image
 
     def test_an_architecture_that_the_linker_does_not_know_is_named(self):
         ptx = LinkedFile(name="kernel", kind="ptx", data=b"")
@@ -182,7 +213,7 @@ class TestFiles:
         assert file.name == str(source)
 
     def test_a_missing_file_is_named_with_the_accepted_suffixes(self, tmp_path):
-        with pytest.raises(CompileError, match=r"gone\.cu.*No such file.*\.ptx.*\.fatbin"):
+        with pytest.raises(LinkError, match=r"gone\.cu.*No such file.*\.ptx.*\.fatbin"):
             linked_files(Options(link=(str(tmp_path / "gone.cu"),)))
 
     def test_a_folder_is_no_file(self, tmp_path):
@@ -237,6 +268,29 @@ class TestFields:
         after = self.fields(source)
         assert [label for label, _ in before] == ["link.0.twice.cu", "link.0.sub/inner.h", "link.0.sub/outer.h"]
         assert [a == b for a, b in zip(before, after, strict=True)] == [True, False, True]
+
+    def test_a_header_in_the_extra_folders_counts(self, source, extra):
+        header = extra / "factor.h"
+        header.write_text("#define FACTOR 2\n")
+        source.write_text("#include <factor.h>\n" + TWICE)
+        before = self.fields(source)
+        header.write_text("#define FACTOR 3\n")
+        assert [label for label, _ in before] == ["link.0.twice.cu", "link.0.extra/factor.h"]
+        assert before[1] != self.fields(source)[1]
+
+    def test_a_header_that_code_in_memory_names_by_its_path_counts(self, tmp_path):
+        header = tmp_path / "factor.h"
+        header.write_text("#define FACTOR 2\n")
+        file = LinkedFile(name="in memory", kind="cu", data=f"#include <{header}>\n".encode())
+        before = link_fields([file])
+        header.write_text("#define FACTOR 3\n")
+        assert before[0] == link_fields([file])[0]
+        assert before[1] != link_fields([file])[1]
+
+    def test_code_in_memory_has_no_headers_beside_it(self, tmp_path, monkeypatch):
+        (tmp_path / "factor.h").write_text("#define FACTOR 2\n")
+        monkeypatch.chdir(tmp_path)
+        assert len(link_fields([LinkedFile(name="in memory", kind="cu", data=b'#include "factor.h"\n')])) == 1
 
     def test_a_file_that_includes_itself_has_one_field(self, source, tmp_path):
         path = tmp_path / "self.cu"
