@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,9 +14,23 @@ from gridjit.compiler.signature import SCALAR_CODES, Field, RecordType
 ItemType: TypeAlias = str | RecordType
 
 
-@functools.lru_cache(maxsize=1024)
 def item_type(dtype: np.dtype[Any]) -> ItemType:
     """Return what a kernel sees an item of dtype as; raises ArgumentError for one that kernels cannot use."""
+    return _item_type(*identity(dtype))
+
+
+def identity(dtype: np.dtype[Any]) -> tuple[np.dtype[Any], Hashable]:
+    """Return what tells dtype from every other: NumPy calls records equal that differ in being aligned."""
+    return dtype, None if dtype.names is None else _alignments(dtype)
+
+
+def _alignments(dtype: np.dtype[Any]) -> Hashable:
+    fields: Mapping[str, Any] = dtype.fields or {}
+    return (dtype.isalignedstruct, *(_alignments(field[0].base) for field in fields.values()))
+
+
+@functools.lru_cache(maxsize=1024)
+def _item_type(dtype: np.dtype[Any], _: Hashable) -> ItemType:
     if dtype.names is not None:
         return _record(dtype)
     name: str = dtype.name

@@ -272,7 +272,7 @@ def _declared(kernel: Kernel, given: Signature) -> Signature:
     if not kernel.declared:
         return given
     try:
-        return resolve(given, kernel.declared, kernel.parameter_names)
+        return resolve(given, kernel.declared, kernel.parameter_names, getattr(kernel, "py_func", kernel.name))
     except ArgumentError as error:
         raise ArgumentError(f"{kernel.name}: {error}") from None
 

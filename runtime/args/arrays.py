@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from gridjit.compiler.item_types import item_type
+from gridjit.compiler.item_types import identity, item_type
 from gridjit.compiler.signature import ArgType, ArrayType
 from gridjit.runtime.args.base import Parameters, Place, register
-from gridjit.runtime.args.transfer import Array, Transfer
+from gridjit.runtime.args.transfer import Array, Transfer, has_aligned_steps
 from gridjit.runtime.native.layout import layout, offsets_of, peek, word_at
 from gridjit.runtime.native.operation import Operation, Read
 from gridjit.values import dataclass
@@ -24,10 +24,12 @@ class HostArray:
     """A NumPy array: a pointer, a shape and strides in bytes, as numba lays out an array."""
 
     def kind(self, value: Array) -> Hashable:
-        return (value.dtype, value.ndim, value.flags.num)
+        flags = value.flags.num
+        return (*identity(value.dtype), value.ndim, flags, flags & _ALIGNED or has_aligned_steps(value))
 
     def type_of(self, value: Array, place: Place) -> ArrayType:
-        return array_type(value)
+        # What is copied to a device lies there as it should.
+        return array_type(value, aligned=None if place.is_host else has_aligned_steps(value))
 
     def parameters(self, value: Array, transfer: Transfer) -> Parameters:
         if transfer.space is None:
@@ -54,15 +56,15 @@ class HostArray:
         )
 
 
-def array_type(array: Array) -> ArrayType:
-    """Return an array's type."""
+def array_type(array: Array, aligned: bool | None = None) -> ArrayType:
+    """Return an array's type; aligned: whether its items are, None if they are as here."""
     flags = array.flags
     return ArrayType(
         dtype=item_type(array.dtype),
         ndim=array.ndim,
         layout="C" if flags.c_contiguous else "F" if flags.f_contiguous else "A",
         readonly=not flags.writeable,
-        aligned=flags.aligned,
+        aligned=flags.aligned if aligned is None else aligned,
     )
 
 

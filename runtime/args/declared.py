@@ -9,28 +9,35 @@ from typing import Any
 import numpy as np
 
 from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.item_types import ItemType
 from gridjit.compiler.signature import ArgType, ArrayType, PointerType, ScalarType, Signature
 
 Converter = Callable[[Sequence[Any]], Sequence[Any]]
 
 _KINDS = "biufc"  # NumPy's letters: each converts to itself and to the later ones, but for sign and size
+# More than any sum of conversions: another declared signature that takes the items as they are comes first.
+_REINTERPRETED = 1000
 
 
-def resolve(given: Signature, declared: Sequence[Signature], names: Sequence[str]) -> Signature:
+def resolve(
+    given: Signature, declared: Sequence[Signature], names: Sequence[str], function: object = "the kernel"
+) -> Signature:
     """Return the declared signature that a call of the given types uses: the one with the fewest conversions.
 
-    Raises ArgumentError naming the argument that fits none, and what is accepted.
+    Raises ArgumentError naming the argument that fits none and what is accepted, or the signatures that fit equally.
     """
     if given in declared:
         return given
-    ranked = [
-        (sum(cost for cost in costs if cost is not None), index)
-        for index, wanted in enumerate(declared)
+    ranked = {
+        wanted: sum(cost for cost in costs if cost is not None)
+        for wanted in declared
         if None not in (costs := costs_of(given, wanted))
-    ]
-    if ranked:
-        return declared[min(ranked)[1]]
-    raise ArgumentError(_mismatch(given, declared, names))
+    }
+    fewest = min(ranked.values(), default=0)
+    best = [wanted for wanted, conversions in ranked.items() if conversions == fewest]
+    if len(best) == 1:
+        return best[0]
+    raise ArgumentError(_ambiguity(function, given, best) if best else _mismatch(given, declared, names))
 
 
 def costs_of(given: Signature, wanted: Signature) -> list[int | None]:
@@ -77,22 +84,31 @@ def _scalar_cost(given: ScalarType, wanted: ScalarType) -> int | None:
 
 
 def _array_cost(given: ArrayType, wanted: ArrayType) -> int | None:
-    same = given.dtype == wanted.dtype and given.ndim == wanted.ndim
+    same = given.dtype == wanted.dtype
     layout = given.layout == wanted.layout or wanted.layout == "A" or given.ndim == 0
-    if not same or not layout or (given.readonly and not wanted.readonly) or (wanted.aligned and not given.aligned):
+    if given.ndim != wanted.ndim or not layout or not (same or _differ_in_sign(given.dtype, wanted.dtype)):
         return None
-    return 1
+    if (given.readonly and not wanted.readonly) or (wanted.aligned and not given.aligned):
+        return None
+    return 1 if same else _REINTERPRETED
+
+
+def _differ_in_sign(one: ItemType, other: ItemType) -> bool:
+    """Return whether two item types are integers of one width: the same bits, read with a sign or without."""
+    names = {one, other}
+    return any(names == {f"int{bits}", f"uint{bits}"} for bits in (8, 16, 32, 64))
 
 
 def _to_integer(name: str) -> Converter:
-    info = np.iinfo(name)
-    low, high = int(info.min), int(info.max)
+    """Return what makes an integer of any number with as many bits: 2**32 - 1 is -1 in an int32, as it is in C."""
+    bits = 8 * np.dtype(name).itemsize
+    low, high, first = -(2 ** (bits - 1)), 2**bits - 1, int(np.iinfo(name).min)
 
     def convert(parts: Sequence[Any]) -> Sequence[Any]:
         value = int(parts[0])
         if not low <= value <= high:
-            raise ArgumentError(f"{value} does not fit into {name}, from {low} to {high}")
-        return (value,)
+            raise ArgumentError(f"{value} does not fit into the {bits} bits of {name}, from {low} to {high}")
+        return ((value - first) % 2**bits + first,)
 
     return convert
 
@@ -109,6 +125,17 @@ def _to_float(name: str) -> Converter:
         return (value,)
 
     return convert
+
+
+def _ambiguity(function: object, given: Signature, best: Sequence[Signature]) -> str:
+    """Return, in numba's words and types, which signatures nothing chooses between."""
+    from gridjit.compiler.frontend.numba_types import numba_arguments
+
+    fitting = "\n".join(f"{numba_arguments(wanted)} -> none" for wanted in best)
+    return (
+        f"Ambiguous overloading for {function} {numba_arguments(given)}:\n{fitting}\n"
+        "These declared signatures fit equally well; declare the types that are given, or convert an argument"
+    )
 
 
 def _mismatch(given: Signature, declared: Sequence[Signature], names: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gridjit.compiler.item_types import item_type
+from gridjit.compiler.item_types import identity, item_type
 from gridjit.compiler.signature import ArrayType
 from gridjit.runtime.args.arrays import dense
 from gridjit.runtime.args.base import Parameters
@@ -28,7 +28,7 @@ class Described:
     @property
     def kind(self) -> Hashable:
         """What decides its type."""
-        return (self.dtype, *self._layout)
+        return (*identity(self.dtype), *self._layout)
 
     @property
     def type(self) -> ArrayType:

@@ -21,7 +21,7 @@ class OwnArray:
         return value._kind
 
     def type_of(self, value: DeviceArray, place: Place) -> ArrayType:
-        dtype, ndim, layout, writable, aligned, device = value._kind
+        dtype, ndim, layout, writable, aligned, device, _ = value._kind
         check_device("a device array", device, place)
         return ArrayType(dtype=item_type(dtype), ndim=ndim, layout=layout, readonly=not writable, aligned=aligned)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gridjit.compiler.errors import ArgumentError
-from gridjit.compiler.item_types import item_type
+from gridjit.compiler.item_types import identity, item_type
 from gridjit.compiler.signature import ArgType, RecordType
 from gridjit.runtime.args.base import Parameters, Place, register
 from gridjit.runtime.args.transfer import Transfer, array_at
@@ -19,7 +19,7 @@ class Record:
     """A structured value: an item of a structured array, which kernels see and change in place."""
 
     def kind(self, value: np.void) -> Hashable:
-        return value.dtype
+        return identity(value.dtype)
 
     def type_of(self, value: np.void, place: Place) -> RecordType:
         found = item_type(value.dtype) if value.dtype.names is not None else None

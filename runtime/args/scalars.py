@@ -94,8 +94,8 @@ class PythonInt:
         bits = _INT_BITS.get(name.removeprefix("u"))
         if bits is None:
             return None
-        low, high = (0, 2**bits - 1) if name.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-        size = bits // 8
+        # Any number with as many bits, with a sign or without.
+        low, high, size = -(2 ** (bits - 1)), min(2**bits, 2**63) - 1, bits // 8
         return Operation(read=Read.INT, type=id(int), size=size, alignment=size, tag=low, limit=high)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gridjit.compiler.errors import ArgumentError
 from gridjit.runtime.args.directed import Directed
 from gridjit.runtime.args.warning import PerformanceWarning
 from gridjit.runtime.settings import settings
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from gridjit.runtime.memory.space import Memory, Space
 
 Array = np.ndarray[Any, Any]
+# Of the device's allocations, in bytes; no item needs more.
+_ALIGNMENT = 256
 
 
 class Transfer:
@@ -33,7 +36,7 @@ class Transfer:
         self.stream = stream
         self.kernel = kernel
         self._groups: list[tuple[int, int]] = []
-        self._held: dict[int, Memory] = {}
+        self._held: dict[tuple[int, int], Memory] = {}
         self._back: list[tuple[Array, Array]] = []
         self._kept: list[Any] = []
 
@@ -63,7 +66,8 @@ class Transfer:
         for low, high in sorted(_extent(array) for array in _arrays(args)):
             if self._groups and low < self._groups[-1][1]:
                 start, end = self._groups.pop()
-                self._groups.append((start, max(end, high)))
+                # What is aligned here must be so there: arrays keep their place between the device's alignments.
+                self._groups.append((start - start % _ALIGNMENT, max(end, high)))
             else:
                 self._groups.append((low, high))
 
@@ -78,6 +82,11 @@ class Transfer:
         memory, base = self._memory(low, high)
         offset = array.__array_interface__["data"][0] - base
         ghost = array_at(memory.address + offset, array.shape, array.strides, array.dtype)
+        if not ghost.flags.aligned and has_aligned_steps(array):
+            raise ArgumentError(
+                f"an unaligned array of {array.dtype} shares memory with another argument, so its copy on the device "
+                "cannot be aligned; pass a copy of it"
+            )
         if read and array.size:
             self.space.write(ghost, array, self.stream)
         if write and array.size and array.flags.writeable:
@@ -109,12 +118,18 @@ class Transfer:
         assert self.space is not None
         within = (group for group in self._groups if group[0] <= low and high <= group[1])
         start, end = next(within, (low, high))
-        if start not in self._held:
-            self._held[start] = self.space.allocate(end - start, self.stream)
-        return self._held[start], start
+        if (start, end) not in self._held:
+            self._held[start, end] = self.space.allocate(end - start, self.stream)
+        return self._held[start, end], start
 
 
 IN_PLACE = Transfer(None, 0)
+
+
+def has_aligned_steps(array: Array) -> bool:
+    """Return whether all items of an array are aligned where its first one is."""
+    step = array.dtype.alignment
+    return all(stride % step == 0 for count, stride in zip(array.shape, array.strides, strict=True) if count > 1)
 
 
 def _arrays(values: Iterable[Any]) -> Iterator[Array]:

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, SupportsIndex
 
 import numpy as np
 
 from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.item_types import identity, item_type
 from gridjit.runtime.memory.space import Memory, Space
 from gridjit.runtime.memory.transfer import Array, address_of, overlaps_itself
 from gridjit.runtime.streams import LEGACY, stream_handle
 
-# (dtype, ndim, layout, writable, aligned, device): equal kinds are one object, so that identity tells them apart.
-Kind = tuple[np.dtype[Any], int, str, bool, bool, int | None]
+# (dtype, ndim, layout, writable, aligned, device, what else tells the dtype from others): equal kinds are one object,
+# so that identity tells them apart.
+Kind = tuple[np.dtype[Any], int, str, bool, bool, int | None, Hashable]
 _kinds: dict[Kind, Kind] = {}
 _NUMPY_CAN_REFUSE = tuple(map(int, np.__version__.split(".")[:2])) >= (2, 1)
 
@@ -306,10 +308,9 @@ class DeviceArray:
     def _numba_type_(self) -> Any:
         """What it is to kernels that refer to it, and to numba-cuda."""
         from gridjit.compiler.frontend.numba_types import numba_arguments
-        from gridjit.compiler.item_types import item_type
         from gridjit.compiler.signature import ArrayType, Signature
 
-        dtype, ndim, layout, writable, aligned, _ = self._kind
+        dtype, ndim, layout, writable, aligned, *_ = self._kind
         own = ArrayType(dtype=item_type(dtype), ndim=ndim, layout=layout, readonly=not writable, aligned=aligned)
         return numba_arguments(Signature(arguments=(own,)))[0]
 
@@ -338,7 +339,8 @@ def _descriptor(ghost: Array) -> bytes:
 def _kind(ghost: Array, device: int | None) -> Kind:
     flags = ghost.flags
     layout = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
-    kind = (ghost.dtype, ghost.ndim, layout, flags.writeable, flags.aligned, device)
+    dtype, more = identity(ghost.dtype)
+    kind = (dtype, ghost.ndim, layout, flags.writeable, flags.aligned, device, more)
     return _kinds.setdefault(kind, kind)
 
 

@@ -13,7 +13,7 @@ class Read(enum.IntEnum):
     COPY = 0  # `size` bytes at `at[0]` in the object; if mask, the word at at[1] & mask must be tag
     DOUBLES_TO_FLOATS = 1  # `size` / 4 doubles at at[0], rounded
     INT = 2  # a Python int from tag to limit (as signed numbers), `size` bytes
-    UNSIGNED = 3  # a Python int of 64 bits without a sign; below 2**63 only if limit is 1
+    UNSIGNED = 3  # a Python int of 64 bits without a sign; one below 2**63, also a negative one, only if limit is 1
     INT_TO_DOUBLE = 4
     INT_TO_FLOAT = 5
     BOOL = 6  # True or False

@@ -152,9 +152,7 @@ _UNSIGNED = _integer(f"""
   br i1 %fits, label %small, label %large
 small:
   %small.allowed = icmp ne i64 %limit, 0
-  %positive = icmp sge i64 %value, 0
-  %small.good = and i1 %small.allowed, %positive
-  br i1 %small.good, label %write.small, label %no
+  br i1 %small.allowed, label %write.small, label %no
 write.small:
   store i64 %value, ptr %out
   ret i1 true

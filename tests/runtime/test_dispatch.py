@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import warnings
 from collections import namedtuple
 from typing import Any
 
@@ -15,10 +14,7 @@ from gridjit import cuda
 from gridjit.compiler.errors import ArgumentError, ConfigError
 from gridjit.compiler.frontend.numba_types import numba_arguments, parse_signature
 from gridjit.compiler.signature import Signature
-from gridjit.runtime.args.direction import In, InOut, Out
-from gridjit.runtime.args.warning import PerformanceWarning
 from gridjit.runtime.configured import ConfiguredKernel, Indexable
-from gridjit.runtime.memory.space import HOST_SPACE
 from tests.runtime.standin import StandInKernel
 
 
@@ -171,6 +167,13 @@ def parameters(kernel: StandInKernel, *args: Any) -> bytes:
         ("int8", -128, np.int8(-128)),
         ("uint16", 65535, np.uint16(65535)),
         ("uint64", 5, np.uint64(5)),
+        # As many bits as there are, read with the sign that was declared.
+        ("int32", 0xFFFFFFFF, np.int32(-1)),
+        ("int32", 2**31, np.int32(-(2**31))),
+        ("int8", np.uint8(200), np.int8(-56)),
+        ("int64", 2**64 - 1, np.int64(-1)),
+        ("uint8", -1, np.uint8(255)),
+        ("uint64", -1, np.uint64(2**64 - 1)),
         ("float32", 0.1, np.float32(0.1)),
         ("float32", 16777217, np.float32(16777216)),
         ("float32", 1e300, np.float32(np.inf)),
@@ -205,12 +208,36 @@ def test_the_nearest_declared_signature_is_used() -> None:
         assert kernel.signatures[-1] == kernel.declared[wanted]
 
 
+def test_integers_of_the_other_sign_are_taken_as_they_lie_in_memory_if_no_declared_signature_has_them() -> None:
+    kernel = declared("void(int32[:], float64)", "void(int16[:], float64)", "void(uint16[:], float32)")
+    for dtype, wanted in (("u4", 0), ("i4", 0), ("i2", 1), ("u2", 2)):
+        array = np.arange(6, dtype=dtype)
+        assert parameters(kernel, array, 1.5)[: 7 * 8] == parameters(StandInKernel(arity=1), array)
+        assert kernel.signatures[-1] == kernel.declared[wanted]
+
+
+def test_declared_signatures_that_fit_equally_well_are_an_error_that_names_them() -> None:
+    kernel = declared("(float32, float64)", "(float64, float32)", "(int64, int64)").configured()
+    with pytest.raises(TypeError, match="Ambiguous overloading") as caught:
+        kernel(1.0, 2.0)
+    lines = str(caught.value).splitlines()
+    assert lines[0].endswith("(float64, float64):")
+    assert lines[1:3] == ["(float32, float64) -> none", "(float64, float32) -> none"]
+    kernel(np.float32(1), 2.0)
+
+
+def test_a_signature_that_is_declared_twice_is_not_ambiguous() -> None:
+    kernel = declared("(float32,)", "(float32,)")
+    assert parameters(kernel, 1.5) == np.float32(1.5).tobytes()
+
+
 @pytest.mark.parametrize("warm", [False, True])
 @pytest.mark.parametrize(
     ("text", "good", "bad", "words"),
     [
-        ("int32", 1, 2**31, "argument 'a0' of standin: 2147483648 does not fit into int32"),
-        ("uint8", 1, -1, "-1 does not fit into uint8, from 0 to 255"),
+        ("int32", 1, 2**32, "argument 'a0' of standin: 4294967296 does not fit into the 32 bits of int32"),
+        ("int32", 1, -(2**31) - 1, "-2147483649 does not fit into the 32 bits of int32"),
+        ("uint8", 1, -129, "-129 does not fit into the 8 bits of uint8, from -128 to 255"),
         ("int32", 1, 1.0, r"argument 'a0' is float64, which is not taken for int32; .* declared for \(int32\)"),
         (
             "float32[::1]",
@@ -219,6 +246,8 @@ def test_the_nearest_declared_signature_is_used() -> None:
             r"float32\[1d A\], which is not taken for float32\[1d C",
         ),
         ("float32[:]", np.ones(2, "f4"), np.ones(2), r"float64\[1d C\], which is not taken"),
+        ("int32[:]", np.ones(2, "i4"), np.ones(2, "u8"), r"uint64\[1d C\], which is not taken"),
+        ("int32[:]", np.ones(2, "i4"), np.ones(2, "f4"), r"float32\[1d C\], which is not taken"),
         ("float32[:]", np.ones(2, "f4"), np.broadcast_to(np.float32(1), (2,)), "readonly"),
     ],
 )
@@ -230,106 +259,6 @@ def test_what_no_declared_signature_takes_is_an_error(text: str, good: Any, bad:
         configured(good)
     with pytest.raises(ArgumentError, match=words):
         configured(bad)
-
-
-class FarSpace:
-    """A device's memory, elsewhere: what is copied is noted, and every allocation starts as 0xff."""
-
-    device = 0
-    timeline = HOST_SPACE.timeline
-
-    def __init__(self) -> None:
-        self.copies: list[str] = []
-
-    def allocate(self, size: int, stream: Any) -> Any:
-        memory = HOST_SPACE.allocate(size, stream)
-        memory.owner[:] = 0xFF
-        return memory
-
-    def write(self, ghost: np.ndarray, values: np.ndarray, stream: Any) -> None:
-        self.copies.append(f"in {values.size} on {stream}")
-        HOST_SPACE.write(ghost, values, stream)
-
-    def read(self, ghost: np.ndarray, values: np.ndarray, stream: Any) -> None:
-        self.copies.append(f"out {values.size} on {stream}")
-        HOST_SPACE.read(ghost, values, stream)
-
-
-class FarDevice:
-    def __init__(self) -> None:
-        self.space = FarSpace()
-
-
-def far_kernel(arity: int) -> StandInKernel:
-    return StandInKernel(arity=arity, device=FarDevice())
-
-
-def on_device(kernel: StandInKernel) -> np.ndarray:
-    """Return the array that the last launch's parameters describe, of one dimension and float64."""
-    import ctypes
-
-    _, _, count, itemsize, address, _, stride = np.frombuffer(kernel.recorder.last.parameters[:56], np.int64).tolist()
-    low = min(0, (count - 1) * stride)
-    block = (ctypes.c_char * (abs((count - 1) * stride) + itemsize)).from_address(address + low)
-    return np.ndarray((count,), np.float64, block, -low, (stride,))
-
-
-@pytest.mark.parametrize(
-    ("wrap", "copies"),
-    [(In, ["in 3 on 16"]), (Out, ["out 3 on 16"]), (InOut, ["in 3 on 16", "out 3 on 16"])],
-)
-def test_an_array_goes_the_way_that_is_said_on_the_launchs_own_stream(wrap: Any, copies: list[str]) -> None:
-    kernel = far_kernel(1)
-    kernel.configured(stream=16)(wrap(np.ones(3)))
-    assert kernel.device.space.copies == copies
-    assert kernel.recorder.ways == ["python"]
-
-
-def test_a_plain_array_is_copied_both_ways_with_one_warning_a_kernel() -> None:
-    kernel = far_kernel(1)
-    with pytest.warns(PerformanceWarning, match="standin: a NumPy array of 24 bytes is copied to the device and back"):
-        kernel.configured()(np.ones(3))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        kernel.configured()(np.ones(3))
-    assert kernel.device.space.copies == ["in 3 on 0", "out 3 on 0"] * 2
-
-
-@pytest.mark.parametrize("index", [slice(None), slice(None, None, 2), slice(None, None, -1)])
-def test_what_the_kernel_wrote_comes_back_and_nothing_else_changes(index: slice) -> None:
-    kernel = far_kernel(1)
-    values = np.arange(6.0)
-    expected = values.copy()
-    expected[index] += 100
-
-    def work(launched: StandInKernel) -> None:
-        array = on_device(launched)
-        assert array.tolist() == values[index].tolist()
-        array += 100
-
-    kernel.on_launch = work
-    kernel.configured()(InOut(values[index]))
-    assert values.tolist() == expected.tolist()
-
-
-def test_arrays_that_share_memory_on_the_host_share_it_on_the_device() -> None:
-    kernel = far_kernel(2)
-    values = np.zeros(6)
-
-    def work(launched: StandInKernel) -> None:
-        first, second = np.frombuffer(launched.recorder.last.parameters, np.int64).reshape(2, 7)
-        assert second[4] - first[4] == 8
-
-    kernel.on_launch = work
-    kernel.configured()(InOut(values[::2]), InOut(values[1::2]))
-
-
-def test_a_read_only_array_is_not_copied_back() -> None:
-    kernel = far_kernel(1)
-    values = np.ones(3)
-    values.flags.writeable = False
-    kernel.configured()(InOut(values))
-    assert kernel.device.space.copies == ["in 3 on 0"]
 
 
 def test_signature_texts_are_whole() -> None:
