@@ -6,6 +6,8 @@ by whichever store, or nothing; what was just put is there; the bounds hold; and
 
 from __future__ import annotations
 
+import atexit
+import functools
 import json
 import os
 import shutil
@@ -24,13 +26,13 @@ from gridjit.cache.history import Job, add_job, read_history
 from gridjit.cache.index import remove_database
 from gridjit.cache.key import digest
 from gridjit.cache.lock import LOCK_FOLDER, Locks
-from gridjit.cache.manifest import Record, add_record, read_manifest
+from gridjit.cache.manifest import Record, add_record, promote_record, read_manifest
 from gridjit.cache.memory import MemoryStore
 from gridjit.cache.store import SUFFIXES, Store
 
 # The figure of record is a million; the default is a quick look.
 OPERATIONS = int(os.environ.get("GRIDJIT_MODEL_OPERATIONS", "600"))
-STEPS = 50
+STEPS = 100
 
 MAX_ENTRIES = 12
 KEYS = [digest([("n", number)]) for number in range(8)]
@@ -42,17 +44,49 @@ WHICH = st.integers(0, 3)
 DATA = st.binary(max_size=60)
 
 
+# What the base holds: artifacts, and a record and a job that no overlay's may hide.
+BAKED = {key: f"baked {key}".encode() for key in KEYS[:3]}
+BAKED_RECORD = Record.of("artifact 100", {"blockdim": 100})
+BAKED_JOB = Job.of(digest([("job", 100)]), [("number", "100")])
+
+
+@functools.cache
+def baked_folder() -> Path:
+    """The base, written once: that no step touches it is checked after each."""
+    folder = Path(tempfile.mkdtemp()) / "base"
+    atexit.register(shutil.rmtree, folder.parent)
+    store = DiskStore(folder)
+    for key, data in BAKED.items():
+        store.put(key, data, suffix=".cubin")
+    add_record(store, JOBS[0], BAKED_RECORD, Locks())
+    add_job(store, KERNELS[0], BAKED_JOB, Locks())
+    return folder
+
+
+@functools.cache
+def baked_paths() -> list[str]:
+    """What the base consists of; a file that is added changes its folder's time."""
+    return [os.fspath(path) for path in (baked_folder(), *baked_folder().rglob("*"))]
+
+
+@functools.cache
+def baked_state() -> list[tuple[int, int]]:
+    """The base's state when it was written."""
+    return state_of(baked_paths())
+
+
+def state_of(paths: list[str]) -> list[tuple[int, int]]:
+    """Return the size and time of files and folders."""
+    return [(found.st_size, found.st_mtime_ns) for found in map(os.stat, paths)]
+
+
 class StackModel(RuleBasedStateMachine):
     """Two processes' stores on one folder over a base, one in memory, one alone; and what each may answer."""
 
     def __init__(self) -> None:
         super().__init__()
         self.root = Path(tempfile.mkdtemp())
-        self.folder, self.base = self.root / "cache", self.root / "base"
-        baked = DiskStore(self.base)
-        self.baked = {key: f"baked {key}".encode() for key in KEYS[:3]}
-        for key, data in self.baked.items():
-            baked.put(key, data, suffix=".cubin")
+        self.folder, self.base = self.root / "cache", baked_folder()
         self.stores: list[Store] = [self.open(which) for which in range(4)]
         self.locks = [Locks(self.folder), Locks(self.folder)]
         # What was last put on disk, or in memory; it may be gone, but nothing else may be there.
@@ -78,7 +112,7 @@ class StackModel(RuleBasedStateMachine):
         """Return what a get may answer."""
         if which == 3:
             return {self.held.get(key)}
-        baked = self.baked.get(key)
+        baked = BAKED.get(key)
         # A chain that lost its own entry answers with its base's, and keeps a copy for the stores without a base.
         known = {self.last.get(key, baked), baked, None, *self.misplaced[key]}
         return known - ({None} if which < 2 and baked is not None else set())
@@ -101,19 +135,33 @@ class StackModel(RuleBasedStateMachine):
         """Remove; the base's entry shows again."""
         self.stores[which].remove(key)
         (self.held if which == 3 else self.last).pop(key, None)
-        assert self.stores[which].get(key) == (self.baked.get(key) if which < 2 else None)
+        assert self.stores[which].get(key) == (BAKED.get(key) if which < 2 else None)
 
     @rule(which=st.integers(0, 1), job=st.sampled_from(JOBS), number=st.integers(0, 5))
     def add_a_record(self, which: int, job: str, number: int) -> None:
         """Add a record to a manifest, as a compile does."""
         add_record(self.stores[which], job, Record.of(f"artifact {number}", {"blockdim": number}), self.locks[which])
         self.records[job].append(number)
-        found = read_manifest(self.stores[1 - which], job)
-        newest = found.match(lambda record: True)
-        assert newest is not None
+        newest = self.check_the_records(1 - which, job)[-1]
         assert newest.artifact == f"artifact {number}"
-        assert {record.facts[0].value for record in found.records} <= set(self.records[job])
-        assert all(record.artifact == f"artifact {record.facts[0].value}" for record in found.records)
+
+    @rule(which=st.integers(0, 1), job=st.sampled_from(JOBS))
+    def use_a_record(self, which: int, job: str) -> None:
+        """Find a record in whatever layer has it, and copy it up, as a launch does."""
+        for record in self.check_the_records(which, job)[:1]:
+            promote_record(self.stores[which], job, record, self.locks[which])
+            assert record in self.check_the_records(1 - which, job)
+            if not (self.folder / LOCK_FOLDER).is_file():
+                assert record in self.check_the_records(2, job)
+
+    def check_the_records(self, which: int, job: str) -> tuple[Record, ...]:
+        """Return the records of a job; none is made up, and the base's are never hidden."""
+        found = read_manifest(self.stores[which], job).records
+        baked = {100} if job == JOBS[0] else set()
+        assert {record.facts[0].value for record in found} <= {*self.records[job], *baked}
+        assert all(record.artifact == f"artifact {record.facts[0].value}" for record in found)
+        assert which == 2 or not baked or BAKED_RECORD in found
+        return found
 
     @rule(which=st.integers(0, 1), kernel=st.sampled_from(KERNELS), number=st.integers(0, 5))
     def add_a_job(self, which: int, kernel: str, number: int) -> None:
@@ -123,7 +171,8 @@ class StackModel(RuleBasedStateMachine):
         self.jobs[kernel].append(number)
         found = read_history(self.stores[1 - which], kernel).jobs
         assert found[-1] == job
-        assert {int(one.fields[0][1]) for one in found} <= set(self.jobs[kernel])
+        baked = {100} if kernel == KERNELS[0] else set()
+        assert baked <= {int(one.fields[0][1]) for one in found} <= {*self.jobs[kernel], *baked}
 
     @rule(key=st.sampled_from(KEYS + JOBS), place=st.integers(0, 300), how=st.sampled_from(["flip", "cut", "grow"]))
     def damage(self, key: str, place: int, how: str) -> None:
@@ -230,7 +279,7 @@ class StackModel(RuleBasedStateMachine):
     @invariant()
     def the_base_is_untouched(self) -> None:
         """Compare the base."""
-        assert {path.stem for path in self.base.glob("??/*")} == set(self.baked)
+        assert state_of(baked_paths()) == baked_state()
 
 
 _FOREIGN_ROW = (
