@@ -15,7 +15,7 @@ import re
 from gridjit.runtime.native import records
 from gridjit.runtime.native.layout import Layout
 from gridjit.runtime.native.operation import Read
-from gridjit.runtime.native.program_readers import READERS, STRIDED_TAIL
+from gridjit.runtime.native.readers import readers
 
 _MAIN = """
 define ptr @launch(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) #0 {
@@ -284,7 +284,7 @@ def program(layout: Layout) -> str:
         ),
         "DRIVER_CALL": _DRIVER,
     }
-    text = _MAIN + "".join(READERS.values()) + STRIDED_TAIL + _ATTRIBUTES
+    text = _MAIN + readers() + _ATTRIBUTES
     for _ in range(2):  # the loads name fields themselves
         text = re.sub(r"\{([A-Za-z_.0-9]+)\}", lambda match: str(values[match[1]]), text)
     return text

@@ -1,0 +1,79 @@
+"""Readers of values that lie in the object as they are passed, or nearly so."""
+
+from __future__ import annotations
+
+from gridjit.runtime.native.operation import Read
+from gridjit.runtime.native.readers.words import load
+
+_COPY = f"""
+{load("size", "at0", "mask")}
+  %source = getelementptr i8, ptr %object, i64 %at0
+  %unmasked = icmp eq i64 %mask, 0
+  br i1 %unmasked, label %copy, label %compare
+compare:
+{load("at1", "tag")}
+  %word.at = getelementptr i8, ptr %object, i64 %at1
+  %word = load i64, ptr %word.at, align 1
+  %masked = and i64 %word, %mask
+  %same = icmp eq i64 %masked, %tag
+  br i1 %same, label %copy, label %no
+copy:
+  switch i64 %size, label %no [
+    i64 1, label %one
+    i64 2, label %two
+    i64 4, label %four
+    i64 8, label %eight
+    i64 16, label %sixteen
+  ]
+one:
+  %v1 = load i8, ptr %source
+  store i8 %v1, ptr %out
+  ret i1 true
+two:
+  %v2 = load i16, ptr %source, align 1
+  store i16 %v2, ptr %out
+  ret i1 true
+four:
+  %v4 = load i32, ptr %source, align 1
+  store i32 %v4, ptr %out
+  ret i1 true
+eight:
+  %v8 = load i64, ptr %source, align 1
+  store i64 %v8, ptr %out, align 4
+  ret i1 true
+sixteen:
+  %v16 = load i64, ptr %source, align 1
+  store i64 %v16, ptr %out
+  %source.b = getelementptr i8, ptr %source, i64 8
+  %out.b = getelementptr i8, ptr %out, i64 8
+  %v16b = load i64, ptr %source.b, align 1
+  store i64 %v16b, ptr %out.b
+  ret i1 true
+no:
+  ret i1 false
+"""
+
+_DOUBLES_TO_FLOATS = f"""
+{load("size", "at0")}
+  %source = getelementptr i8, ptr %object, i64 %at0
+  %count = lshr i64 %size, 2
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %loop ]
+  %from = getelementptr double, ptr %source, i64 %i
+  %to = getelementptr float, ptr %out, i64 %i
+  %wide = load double, ptr %from
+  %narrow = fptrunc double %wide to float
+  store float %narrow, ptr %to
+  %i.next = add i64 %i, 1
+  %more = icmp slt i64 %i.next, %count
+  br i1 %more, label %loop, label %yes
+yes:
+  ret i1 true
+"""
+
+READERS = {
+    Read.COPY: _COPY,
+    Read.DOUBLES_TO_FLOATS: _DOUBLES_TO_FLOATS,
+    Read.IGNORED: "  ret i1 true",
+}
