@@ -1,9 +1,16 @@
-"""The exceptions gridjit raises; every one derives from GridjitError."""
+"""The exceptions gridjit raises; every one derives from GridjitError.
+
+Some are also what numba-cuda raises in such a case, if that is imported.
+"""
 
 from __future__ import annotations
 
+from typing import ClassVar
 
-class GridjitError(Exception):
+from gridjit.compiler.kindred import Kindred
+
+
+class GridjitError(Kindred, Exception):
     """Base class of every error that gridjit raises on its own account."""
 
 
@@ -22,6 +29,14 @@ class UnsupportedError(CompileError):
 class LinkError(CompileError):
     """What a kernel is linked with cannot be read, compiled or linked; the message names the file."""
 
+    kin: ClassVar[tuple[str, ...]] = ("numba.cuda.cudadrv.driver:LinkerError",)
+
+
+class LinkedSourceError(LinkError):
+    """CUDA C++ that a kernel is linked with does not compile; the message is NVRTC's."""
+
+    kin = ("numba.cuda.cudadrv.driver:LinkerError", "cuda.core._utils.cuda_utils:NVRTCError")
+
 
 class CompileDisabledError(CompileError):
     """A compile was needed while GRIDJIT_ASSERT_NO_COMPILE forbids it."""
@@ -37,3 +52,9 @@ class LaunchError(GridjitError):
 
 class DeviceError(GridjitError):
     """The device or the driver is missing, or refused a call."""
+
+
+class ConfigWarning(Kindred, UserWarning):
+    """Options contradict each other; the message says which one counts."""
+
+    kin = ("numba.cuda.core.errors:NumbaInvalidConfigWarning",)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from gridjit.compiler.kindred import Kindred
 
-class PerformanceWarning(UserWarning):
+
+class PerformanceWarning(Kindred, UserWarning):
     """A launch does more than it would have to."""
+
+    kin = ("numba.cuda.core.errors:NumbaPerformanceWarning",)

@@ -36,7 +36,8 @@ class Driver:
     def error(self, call: str, code: Any) -> DriverError:
         """Return the exception for a code that call returned."""
         _, text = self.api.cuGetErrorString(code)
-        return driver_error(call, _error_name(code), text.decode() if isinstance(text, bytes) else "")
+        words = text.decode() if isinstance(text, bytes) else ""
+        return driver_error(call, _error_name(code), words, code=int(code))
 
     def _enum(self, family: str, name: str) -> Any:
         return getattr(getattr(self.api, family), name)

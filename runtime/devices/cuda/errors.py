@@ -64,18 +64,29 @@ LOST_CONTEXT = ("CUDA_ERROR_INVALID_CONTEXT", "CUDA_ERROR_CONTEXT_IS_DESTROYED")
 
 
 class DriverError(DeviceError):
-    """The driver refused a call. name: the driver's own name of the error, like "CUDA_ERROR_INVALID_VALUE"."""
+    """The driver refused a call.
 
-    def __init__(self, message: str, name: str) -> None:
-        super().__init__(message)
+    name, code: the driver's own name of the error, like "CUDA_ERROR_INVALID_VALUE", and its number (0: not known).
+    """
+
+    kin = ("numba.cuda.cudadrv.driver:CudaAPIError", "cuda.core._utils.cuda_utils:CUDAError")
+
+    def __init__(self, message: str, name: str, code: int = 0) -> None:
+        super().__init__(message, name, code)
+        self.msg = message
         self.name = name
+        self.code = code
+
+    def saying(self, message: str) -> DriverError:
+        """Return the same error with more to say."""
+        return type(self)(message, self.name, self.code)
 
 
 class KernelError(LaunchError, DriverError):
     """A kernel could not be launched, or failed while it ran, by the driver's account."""
 
 
-def driver_error(call: str, name: str, text: str, about: str = "") -> DriverError:
+def driver_error(call: str, name: str, text: str, about: str = "", code: int = 0) -> DriverError:
     """Return the exception for an error of the driver's that call reported; about: what was being done."""
     words = [f"{about}: " if about else "", f"{name} from {call}"]
     if text:
@@ -83,4 +94,4 @@ def driver_error(call: str, name: str, text: str, about: str = "") -> DriverErro
     if advice := ADVICE.get(name):
         words.append(f"; {advice}")
     kind = KernelError if name in ASYNCHRONOUS or call.startswith("cuLaunch") else DriverError
-    return kind("".join(words), name)
+    return kind("".join(words), name, code)

@@ -40,4 +40,4 @@ def attributed(stream: int | None) -> Iterator[None]:
         yield
     except KernelError as error:
         launched = last_launches.of(stream)
-        raise KernelError(f"{error}; launched last: {launched}" if launched else str(error), error.name) from None
+        raise error.saying(f"{error}; launched last: {launched}" if launched else str(error)) from None

@@ -1,0 +1,64 @@
+"""Kindred: errors and warnings of ours that are another library's too, so that programs written for it catch them.
+
+A class names the others' in `kin`. Those that are imported when it is raised become its bases; nothing is imported for
+it: who catches a class has imported it.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import Any, ClassVar, TypeVar
+
+Ours = TypeVar("Ours", bound="Kindred")
+
+
+class Kindred:
+    """The first base of an exception class. kin: what it also is, each as "module:Class".
+
+    An instance's class is then made for it, of its own name. It pickles as the class that was called.
+    """
+
+    kin: ClassVar[tuple[str, ...]] = ()
+    args: tuple[Any, ...]
+
+    def __new__(cls: type[Ours], *args: Any) -> Ours:
+        wanted = cls if "plain" in vars(cls) else akin(cls, tuple(filter(None, map(_imported, cls.kin))))
+        return super().__new__(wanted, *args)
+
+    def __init__(self, *args: Any) -> None:
+        # Not the next base's: another library's takes what it likes.
+        BaseException.__init__(self, *args)  # type: ignore[arg-type]
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
+        return vars(type(self)).get("plain", type(self)), self.args
+
+
+def for_cause(ours: type[Ours], message: str, cause: BaseException) -> Ours:
+    """Return an error of ours to raise from another library's: it is of both classes, and has cause's attributes."""
+    try:
+        made = akin(ours, (type(cause),))(message)
+    except TypeError:  # the two cannot be one: their instances are laid out differently
+        return ours(message)
+    vars(made).update(vars(cause))
+    return made
+
+
+def akin(ours: type[Ours], others: tuple[type, ...]) -> type[Ours]:
+    """Return ours as a class that is also each of others."""
+    bases = tuple(other for other in others if not issubclass(ours, other))
+    return _both(ours, bases) if bases else ours
+
+
+@functools.cache
+def _both(ours: Any, bases: tuple[type, ...]) -> Any:
+    names = {name: getattr(ours, name) for name in ("__module__", "__qualname__", "__doc__")}
+    return type(ours.__name__, (ours, *bases), {**names, "plain": ours})
+
+
+def _imported(name: str) -> type | None:
+    module, _, attribute = name.partition(":")
+    return getattr(sys.modules.get(module), attribute, None)
