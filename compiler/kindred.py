@@ -6,9 +6,8 @@ it: who catches a class has imported it.
 
 from __future__ import annotations
 
-import functools
 import sys
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 Ours = TypeVar("Ours", bound="Kindred")
 
@@ -49,14 +48,17 @@ def for_cause(ours: type[Ours], message: str, cause: BaseException) -> Ours:
 
 def akin(ours: type[Ours], others: tuple[type, ...]) -> type[Ours]:
     """Return ours as a class that is also each of others."""
-    bases = tuple(other for other in others if not issubclass(ours, other))
-    return _both(ours, bases) if bases else ours
+    bases = (ours, *(other for other in others if not issubclass(ours, other)))
+    if len(bases) == 1:
+        return ours
+    if bases not in _made:
+        names = {name: getattr(ours, name) for name in ("__module__", "__qualname__", "__doc__")}
+        _made[bases] = type(ours.__name__, bases, {**names, "plain": ours})
+    return cast("type[Ours]", _made[bases])
 
 
-@functools.cache
-def _both(ours: Any, bases: tuple[type, ...]) -> Any:
-    names = {name: getattr(ours, name) for name in ("__module__", "__qualname__", "__doc__")}
-    return type(ours.__name__, (ours, *bases), {**names, "plain": ours})
+# Bases -> the class made of them.
+_made: dict[tuple[type, ...], type] = {}
 
 
 def _imported(name: str) -> type | None:
