@@ -12,6 +12,7 @@ import pytest
 import gridjit
 from gridjit import cuda
 
+pytestmark = pytest.mark.usefixtures("target")
 hooked: list[tuple[Any, Any]] = []
 
 
@@ -20,7 +21,8 @@ def hook(kernel: Any, config: Any) -> None:
 
 
 def increment(x):  # type: ignore[no-untyped-def]
-    x[0] += 1
+    if cuda.grid(1) == 0:
+        x[0] += 1
 
 
 def test_a_callback_runs_before_each_launch_through_its_object_with_kernel_and_config() -> None:

@@ -11,6 +11,8 @@ import pytest
 import gridjit
 from gridjit import LaunchConfig, cuda
 
+pytestmark = pytest.mark.usefixtures("target")
+
 
 def make_block_sum() -> gridjit.Kernel:
     @gridjit.jit

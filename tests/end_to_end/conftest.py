@@ -1,0 +1,33 @@
+"""What whole programs share: each runs on the host and, where there is one, on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gridjit.runtime.devices.cuda import presence
+
+# NumPy arrays are arguments like others to these programs; that a GPU gets copies of them is not news.
+COPIES = "ignore::gridjit.runtime.args.warning.PerformanceWarning"
+
+
+@pytest.fixture(
+    scope="module",
+    params=["host", pytest.param("cuda", marks=[pytest.mark.gpu, pytest.mark.filterwarnings(COPIES)])],
+)
+def device_kind(request: pytest.FixtureRequest) -> str:
+    """Where kernels run: "host" or "cuda"; the test is skipped where there is no such device."""
+    kind: str = request.param
+    if kind == "cuda" and (reason := presence.why_not()):
+        pytest.skip(reason)
+    return kind
+
+
+@pytest.fixture
+def target(device_kind: str, cache_dir: Path, monkeypatch: pytest.MonkeyPatch, restart: Callable[[], None]) -> str:
+    """Run the test's kernels on each device in turn, also those of processes it starts; returns "host" or "cuda"."""
+    monkeypatch.setenv("GRIDJIT_TARGET", device_kind)
+    restart()
+    return device_kind
