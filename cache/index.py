@@ -144,6 +144,11 @@ class _Database(diskcache.Cache):  # type: ignore[misc]  # diskcache has no type
         """Return the file name of every row, by rowid."""
         return dict(self._sql("SELECT rowid, filename FROM Cache").fetchall())
 
+    def count_anew(self) -> None:
+        """Set the totals, which triggers keep, to those of the rows: a database that lost its rows keeps them."""
+        for total, expression in (("count", "COUNT(*)"), ("size", "COALESCE(SUM(size), 0)")):
+            self._sql(f"UPDATE Settings SET value = (SELECT {expression} FROM Cache) WHERE key = ?", (total,))
+
     def drop_row(self, rowid: int) -> None:
         """Delete one row."""
         self._sql("DELETE FROM Cache WHERE rowid = ?", (rowid,))
@@ -163,7 +168,10 @@ class Index:
         """Note that info's file is in place, and return the keys whose files must go to keep the bounds."""
         with self._transaction() as database:
             database.set(info.key, StoredFile(info.suffix, info.size))
-            return _make_room(database, max_bytes, max_entries)
+            removed = _make_room(database, max_bytes, max_entries)
+            if info.key in removed:
+                raise IndexBroken("its totals leave no room for a single entry")
+            return removed
 
     def reconcile(self, infos: Iterable[EntryInfo], *, max_bytes: int, max_entries: int) -> list[str]:
         """Make the rows those of the files, the oldest first; return the keys that must go to keep the bounds."""
@@ -178,6 +186,7 @@ class Index:
                     present.pop(parsed[0], None)
             for info in sorted(present.values(), key=lambda info: info.stored):
                 database.set(info.key, StoredFile(info.suffix, info.size))
+            database.count_anew()
             return _make_room(database, max_bytes, max_entries)
 
     def forget(self, keys: Iterable[str]) -> list[str]:
@@ -188,9 +197,9 @@ class Index:
         return []
 
     def is_empty(self) -> bool:
-        """Return whether no entry is noted."""
+        """Return whether no entry is noted, whatever the totals say."""
         with self._transaction() as database:
-            return len(database) == 0
+            return not database.oldest(1)
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[_Database]:
