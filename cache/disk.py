@@ -10,20 +10,22 @@ from __future__ import annotations
 import errno
 import os
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from gridjit.cache import files
 from gridjit.cache.entry import open_entry, seal
-from gridjit.cache.errors import CacheWarning
+from gridjit.cache.errors import warn
 from gridjit.cache.store import SUFFIXES, EntryInfo, check_key, check_suffix
 from gridjit.values import dataclass
 
 if TYPE_CHECKING:
     from gridjit.cache.index import Index
 
-_WAY_ON = "Set GRIDJIT_CACHE_DIR to a folder of your own, or GRIDJIT_CACHE=0 to do without a cache."
+_OWN_FOLDER = "Set GRIDJIT_CACHE_DIR to a folder of your own, or GRIDJIT_CACHE=0 to do without a cache."
+_NO_SUCH_BASE = "Set GRIDJIT_CACHE_BASE without it to do without its entries."
+_TRUST = "Set GRIDJIT_CACHE_ALLOW_SHARED=1 to use it all the same, and run what others put there."
+_MORE_ROOM = "Set GRIDJIT_CACHE_SIZE to more."
 # How long the index is waited for once a wait was in vain, until it answers again.
 _SHORT_WAIT_S = 0.05
 # Indexes of a parent process, kept for good: to free one that was in use at the fork would undo its parent's work.
@@ -106,7 +108,7 @@ class DiskStore:
             return
         sealed = seal(key, data, secret=self._secret)
         if len(sealed) > self._max_bytes:
-            self._warn(f"is bounded to {self._max_bytes} bytes and cannot hold an entry of {len(sealed)}")
+            self._warn(f"is bounded to {self._max_bytes} bytes and cannot hold an entry of {len(sealed)}", _MORE_ROOM)
             return
         try:
             if self._writable():
@@ -281,12 +283,13 @@ class DiskStore:
             return
         self._trusted = reason is None or self._allow_shared
         if not self._trusted:
-            self._warn(f"is not used: it {reason}")
+            self._warn(f"is not used: it {reason}", _TRUST)
 
-    def _warn(self, what: str) -> None:
+    def _warn(self, what: str, *ways_on: str) -> None:
         if not self._warned:
             self._warned = True
-            warnings.warn(f"cache folder {self.folder} {what}. {_WAY_ON}", CacheWarning, stacklevel=4)
+            ways = " ".join((*ways_on, _NO_SUCH_BASE if self.read_only else _OWN_FOLDER))
+            warn(f"cache folder {self.folder} {what}. {ways}", stacklevel=4)
 
     def _guard(self) -> threading.Lock:
         # A fork may have copied the lock while another thread held it; that thread does not exist in the child.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 
 class CacheWarning(UserWarning):
     """The cache cannot be used as asked; work goes on without it."""
@@ -9,3 +11,14 @@ class CacheWarning(UserWarning):
 
 class CacheError(Exception):
     """The cache was asked for something that has no meaning: a name, suffix or value that cannot be stored."""
+
+
+def warn(message: str, *, stacklevel: int) -> None:
+    """Issue a CacheWarning; where warnings are errors, log it instead, for it must neither end a launch nor be lost."""
+    try:
+        warnings.warn(message, CacheWarning, stacklevel=stacklevel + 1)
+    except CacheWarning:
+        import logging
+
+        # Without a handler this comes out on standard error.
+        logging.getLogger("gridjit.cache").warning("CacheWarning: %s", message)

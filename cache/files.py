@@ -7,6 +7,7 @@ relied on here, never an index, so that a folder can be read where it cannot be 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import stat
@@ -126,11 +127,11 @@ def distrust(folder: str) -> str | None:
     """Return why code in folder must not be run, or None: others may write there, or own it.
 
     Root's folders are trusted: who is root needs no cache to run code here, and images are built by root.
-    Raises FileNotFoundError if there is no folder.
+    Raises FileNotFoundError or NotADirectoryError if there is no folder.
     """
     found = os.stat(folder)
     if not stat.S_ISDIR(found.st_mode):
-        return "is not a directory"
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), folder)
     if (reason := distrust_owner(found)) is not None:
         return reason
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):

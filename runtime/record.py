@@ -7,11 +7,10 @@ import importlib
 import json
 import os
 import threading
-import warnings
 from pathlib import Path
 from typing import Any
 
-from gridjit.cache.errors import CacheWarning
+from gridjit.cache.errors import warn
 from gridjit.compiler import signature as signature_types
 from gridjit.compiler.artifact import fact_value
 from gridjit.compiler.errors import ConfigError
@@ -96,7 +95,8 @@ class Recorder:
         except OSError as error:
             if not self._warned:
                 self._warned = True
-                warnings.warn(f"GRIDJIT_RECORD={self._path} cannot be written: {error}", CacheWarning, stacklevel=4)
+                way_on = "Set it to a file that can be, or not at all."
+                warn(f"GRIDJIT_RECORD={self._path} cannot be written: {error}. {way_on}", stacklevel=4)
 
 
 def _append(path: Path, line: bytes) -> None:

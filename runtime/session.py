@@ -5,13 +5,12 @@ from __future__ import annotations
 import functools
 import sys
 import threading
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gridjit.cache.chain import ChainStore
 from gridjit.cache.disk import DiskStore
-from gridjit.cache.errors import CacheWarning
+from gridjit.cache.errors import warn
 from gridjit.cache.lock import Locks
 from gridjit.cache.memory import MemoryStore
 from gridjit.cache.store import Store
@@ -110,7 +109,7 @@ class Session:
             overlay, bases = self.open_disk(), self.open_bases()
         except ConfigError as error:
             # Not even unsigned entries are used: who asked for signatures does not trust the folder without them.
-            warnings.warn(f"{error}. Nothing is cached on disk", CacheWarning, stacklevel=4)
+            warn(f"{error}. Nothing is cached on disk", stacklevel=4)
             return None
         return ChainStore(overlay, *bases) if bases else overlay
 

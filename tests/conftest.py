@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +20,28 @@ def cache_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     fresh_session()
     yield folder
     fresh_session()
+
+
+class Collector(logging.Handler):
+    """Keeps what is logged."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.said: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a message."""
+        self.said.append(record.getMessage())
+
+
+@pytest.fixture(autouse=True)
+def logged() -> Iterator[list[str]]:
+    """Fail the test for a warning of the cache that became an error and was logged, unless it is taken from here."""
+    collector, logger = Collector(), logging.getLogger("gridjit")
+    logger.addHandler(collector)
+    yield collector.said
+    logger.removeHandler(collector)
+    assert collector.said == []
 
 
 @pytest.fixture

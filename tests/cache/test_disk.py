@@ -184,7 +184,7 @@ def test_a_folder_that_others_may_write_is_refused_with_one_warning(folder, key_
     DiskStore(folder).put(key_of(1), b"data", suffix=".o")
     folder.chmod(mode)
     store = DiskStore(folder)
-    with pytest.warns(CacheWarning, match=f"{folder} is not used: it can be written by other users.*GRIDJIT_CACHE_DIR"):
+    with pytest.warns(CacheWarning, match=f"{folder} is not used: it can be written by other users.*=1 .*CACHE_DIR"):
         assert store.get(key_of(1)) is None
     store.put(key_of(2), b"data", suffix=".o")
     assert list(store.entries()) == []
@@ -200,6 +200,31 @@ def test_a_folder_of_another_user_is_refused_with_one_warning(folder, key_of):
         assert store.get(key_of(1)) is None
     assert store.get(key_of(1)) is None
     assert DiskStore(folder, allow_shared=True).get(key_of(1)) == b"data"
+
+
+@pytest.mark.parametrize(
+    ("read_only", "way_on"),
+    [(False, "GRIDJIT_CACHE_DIR to a folder of your own"), (True, "GRIDJIT_CACHE_BASE without")],
+)
+def test_the_warning_of_a_folder_that_is_not_trusted_says_what_trusts_it_and_what_does_without(
+    folder, key_of, read_only, way_on
+):
+    folder.mkdir()
+    folder.chmod(0o770)
+    with pytest.warns(CacheWarning, match=f"Set GRIDJIT_CACHE_ALLOW_SHARED=1 .* Set {way_on}"):
+        DiskStore(folder, read_only=read_only).get(key_of(1))
+
+
+def test_a_warning_that_is_an_error_is_logged_once_and_not_raised(folder, key_of, logged):
+    folder.mkdir()
+    folder.chmod(0o770)
+    store = DiskStore(folder)
+    assert store.get(key_of(1)) is None
+    store.put(key_of(1), b"data", suffix=".o")
+    assert store.get(key_of(1)) is None
+    (message,) = logged
+    assert message.startswith(f"CacheWarning: cache folder {folder} is not used: ")
+    logged.clear()
 
 
 def test_the_disk_takes_only_text_for_keys_and_files_for_values(folder, key_of):

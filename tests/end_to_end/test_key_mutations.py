@@ -214,6 +214,7 @@ class App:
             env={**os.environ, "PYTHONPATH": f"{self.folder}:{os.environ.get('PYTHONPATH', '')}", **environment},
         )
         assert done.returncode == 0, done.stderr
+        assert "CacheWarning" not in done.stderr
         report = json.loads(done.stdout)
         return Outcome(out=tuple(report["out"]), compiles=report["compiles"], why="")
 

@@ -59,6 +59,7 @@ def run(folder: Path, program: str = PROGRAM, **environment: str) -> dict[str, A
         env={**os.environ, **environment},
     )
     assert done.returncode == 0, done.stderr
+    assert "CacheWarning" not in done.stderr
     report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     assert report["right"]
     return report

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import gridjit
 from gridjit.cache.errors import CacheWarning
@@ -52,6 +53,15 @@ with warnings.catch_warnings(record=True) as caught:
     compiles = [launch(add, 10), launch(multiply, 21), launch(add, 10), launch(multiply, 21)]
 print(json.dumps([compiles, [f"{w.category.__name__}: {w.message}" for w in caught]]))
 """
+
+
+# The same under -W error, where only what the launches did is printed.
+STRICT = (
+    LAUNCH[: LAUNCH.index("with warnings.catch_warnings")]
+    + """
+print(json.dumps([[launch(add, 10), launch(multiply, 21)], []]))
+"""
+)
 
 
 def run(*arguments: str, **environment: str | None) -> tuple[list[int], list[str]]:
@@ -188,3 +198,34 @@ def test_a_disk_full_of_cache_keeps_the_newest(cache_dir: Path, mounted: Callabl
             kernel[1, 1](x, 0)
             assert (x[0], kernel.stats.compiles) == (number, compiles)
     assert 2 < len(list(cache_dir.glob("??/*.o"))) < 24
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        ("GRIDJIT_CACHE_DIR", "{file}/cache", "cache folder {file}/cache cannot be written: "),
+        ("GRIDJIT_CACHE_DIR", "{shared}", "cache folder {shared} is not used: it can be written by other users"),
+        ("GRIDJIT_CACHE_BASE", "{shared}", "cache folder {shared} is not used: it can be written by other users"),
+        ("GRIDJIT_CACHE_SIZE", "100", "is bounded to 100 bytes and cannot hold an entry of "),
+        ("GRIDJIT_CACHE_KEY_FILE", "{file}/key", "GRIDJIT_CACHE_KEY_FILE={file}/key cannot be read"),
+        ("GRIDJIT_RECORD", "{file}/record", "GRIDJIT_RECORD={file}/record cannot be written: "),
+    ],
+)
+def test_where_warnings_are_errors_launches_are_right_and_the_warning_is_logged(
+    tmp_path: Path, variable: str, value: str, said: str
+) -> None:
+    places = {"file": tmp_path / "file", "shared": tmp_path / "shared"}
+    places["file"].write_text("")
+    places["shared"].mkdir()
+    places["shared"].chmod(0o777)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", STRICT],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, variable: value.format(**places)},
+    )
+    assert (done.returncode, done.stdout) == (0, "[[1, 1], []]\n")
+    assert done.stderr.startswith("CacheWarning: ")
+    assert done.stderr.count("\n") == 1
+    assert said.format(**places) in done.stderr

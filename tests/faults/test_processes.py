@@ -23,10 +23,17 @@ from gridjit.cache.manifest import Record, add_record, read_manifest
 KILLS = int(os.environ.get("GRIDJIT_TEST_KILLS", "24"))
 
 # Data is a function of the key's number and a version, so that a reader can tell what was put from what was not.
+# A warning ends the process: as an error it would only be logged.
 COMMON = """
-import os, random, signal, sys
+import logging, os, random, signal, sys
 from gridjit.cache.disk import DiskStore
 from gridjit.cache.key import digest
+
+class Fail(logging.Handler):
+    def emit(self, record):
+        raise AssertionError(record.getMessage())
+
+logging.getLogger("gridjit").addHandler(Fail())
 
 def key_of(number):
     return digest([("number", number)])

@@ -59,6 +59,7 @@ def run_example(script: Path) -> str:
     command = [sys.executable, "-W", "error", str(script)]
     done = subprocess.run(command, env=environment, cwd=script.parent, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert "CacheWarning" not in done.stderr
     return done.stdout
 
 

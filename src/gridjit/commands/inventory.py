@@ -59,7 +59,8 @@ def open_cache(folder: str | None = None) -> DiskStore:
         raise GridjitError(f"cache folder {store.folder} cannot be read: {error.strerror}") from None
     if reason is not None and not session().settings.cache_allow_shared:
         raise GridjitError(
-            f"cache folder {store.folder} is not used: it {reason} (GRIDJIT_CACHE_ALLOW_SHARED=1 allows it)"
+            f"cache folder {store.folder} is not used: it {reason}; GRIDJIT_CACHE_ALLOW_SHARED=1 uses it all the same, "
+            "and runs what others put there"
         )
     return store
 
