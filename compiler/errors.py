@@ -38,6 +38,10 @@ class LinkedSourceError(LinkError):
     kin = ("numba.cuda.cudadrv.driver:LinkerError", "cuda.core._utils.cuda_utils:NVRTCError")
 
 
+class LaunchNeededError(CompileError):
+    """The kernel's code depends on its launch, and it was to be compiled without one."""
+
+
 class CompileDisabledError(CompileError):
     """A compile was needed while GRIDJIT_ASSERT_NO_COMPILE forbids it."""
 

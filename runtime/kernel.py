@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import inspect
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from gridjit.cache.store import Store
 from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.errors import CompileDisabledError, ConfigError
+from gridjit.compiler.errors import CompileDisabledError, ConfigError, LaunchNeededError
 from gridjit.compiler.footprint import MARKABLE
 from gridjit.compiler.job import CompileJob, make_job
 from gridjit.compiler.launch_config import DimLike, LaunchConfig
@@ -132,7 +133,10 @@ class Kernel(Inspection, Indexable):
         return ConfiguredKernel.of(self._ready.of(config).launcher(self, config, stream))
 
     def specialize(self, *args: Any) -> Kernel:
-        """Return a kernel for one signature only, compiled already: for arguments like args, or of numba's types."""
+        """Return a kernel for one signature only: for arguments like args, or of numba's types.
+
+        It is compiled already, unless its code depends on the launch.
+        """
         from gridjit.compiler.frontend.numba_types import parse_signature
 
         if self.specialized:
@@ -183,11 +187,15 @@ class Kernel(Inspection, Indexable):
         return self._specialized(here, parse_signature(signature), self.target_for(target), wanted, None).artifact
 
     def declare(self, signature: Any) -> None:
-        """Compile for a signature now, and convert the arguments of launches to it or to another declared one."""
+        """Compile for a signature now, and convert the arguments of launches to it or to another declared one.
+
+        Code that depends on its launch is compiled when there is one.
+        """
         from gridjit.compiler.frontend.numba_types import parse_signature
 
         wanted = parse_signature(signature)
-        self.compile(wanted)
+        with contextlib.suppress(LaunchNeededError):
+            self.compile(wanted)
         self.declared = (*self.declared, wanted)
 
     @property

@@ -53,9 +53,9 @@ def restart(cache_dir: Path) -> Callable[[], None]:
 @pytest.fixture
 def foreign_rewrites() -> Iterator[None]:
     """Let the test register rewrites with numba-cuda; they are gone after it."""
-    from gridjit.compiler.frontend.bootstrap import numba_cuda
+    from gridjit.compiler.frontend.static_rewrite import install
 
-    numba_cuda()
+    install()  # gridjit's own rewrite is registered once a process, so it must not go with the test's
     registry = sys.modules["numba.cuda.core.rewrites.registry"].rewrite_registry
     before = {kind: list(classes) for kind, classes in registry.rewrites.items()}
     yield

@@ -19,6 +19,15 @@ Result = TypeVar("Result")
 _NOTHING_TO_MATCH = (False, (), (), False, False, False)
 
 
+# The words of those who ask for a launch that is not there; numba-cuda's own error is a plain RuntimeError.
+_NO_LAUNCH = ("No launch config set for this thread", "needs a launch configuration")
+
+
+def needs_launch(view: ConfigView, error: Exception) -> bool:
+    """Return whether a compile failed since there is no launch that it is for."""
+    return view.config is None and any(words in str(error) for words in _NO_LAUNCH)
+
+
 def while_visible(view: ConfigView, compile_it: Callable[[], Result]) -> Result:
     """Return compile_it(), with view current in gridjit.launchconfig and in numba.cuda.launchconfig."""
     numba_cuda()

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from gridjit.compiler.errors import CompileError, GridjitError
+from gridjit.compiler.errors import CompileError, GridjitError, LaunchNeededError
 from gridjit.compiler.footprint import PRESENCE
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.frontend.fold import folded, launch_bounds
 from gridjit.compiler.frontend.isolation import Isolation, isolated
-from gridjit.compiler.frontend.launch_visibility import while_visible
+from gridjit.compiler.frontend.launch_visibility import needs_launch, while_visible
 from gridjit.compiler.frontend.linkable import discovered_files
 from gridjit.compiler.frontend.numba_types import numba_arguments
 from gridjit.compiler.frontend.pipeline import kernel_pipeline
@@ -53,8 +53,7 @@ def lower(
         view.read(PRESENCE)  # a foreign rewrite may ask whether there is a launch, and numba-cuda cannot tell us
 
     def compile_it() -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
-        boundscheck = options.debug and target.kind == "host"
-        with isolated(view, capability(target), boundscheck) as record:
+        with isolated(view, capability(target), boundscheck=options.debug) as record:
             result = _run_pipeline(function, signature, options, target)
             return _lowered(function, result, options, target, linked, record), _discovered(record)
 
@@ -63,7 +62,8 @@ def lower(
     except GridjitError:
         raise
     except Exception as error:  # numba raises dozens of types; each is the user's kernel not compiling
-        raise CompileError(_message(function, signature, target, error)) from error
+        kind = LaunchNeededError if needs_launch(view, error) else CompileError
+        raise kind(_message(function, signature, target, error)) from error
 
 
 def capability(target: Target) -> tuple[Any, ...]:

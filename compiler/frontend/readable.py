@@ -33,7 +33,7 @@ def annotation(job: CompileJob, view: ConfigView) -> Any:
     """Return numba's annotation of a kernel: as text, its source with numba's IR and the types that it inferred."""
 
     def annotated() -> Any:
-        with isolated(view, capability(job.target), boundscheck=False):
+        with isolated(view, capability(job.target), boundscheck=job.options.debug):
             return _run_pipeline(job.function, job.signature, job.options, job.target).type_annotation
 
     return while_visible(view, annotated)

@@ -21,13 +21,18 @@ from gridjit.compiler.view import ConfigView
 
 FLOATS = ArrayType(dtype="float32", ndim=1)
 HOST = Target(kind="host", arch="any")
+HOPPER = Target(kind="ptx", arch="sm_90")
 
 
 def lowered(
-    function: Any, *types: ArgType, config: LaunchConfig | None = None, options: Options | None = None
+    function: Any,
+    *types: ArgType,
+    config: LaunchConfig | None = None,
+    options: Options | None = None,
+    target: Target = HOST,
 ) -> tuple[Lowered, ConfigView]:
     view = ConfigView(config)
-    result, _ = lower(function, Signature(arguments=types), options or Options(), HOST, (), view)
+    result, _ = lower(function, Signature(arguments=types), options or Options(), target, (), view)
     return result, view
 
 
@@ -182,10 +187,13 @@ def test_exception_codes_differ_between_a_kernel_and_its_device_functions() -> N
     assert raised == {("ValueError", ("negative",)), ("IndexError", ("too large",))}
 
 
-def test_debug_adds_bounds_checks_and_leaves_none_behind() -> None:
-    checked, _ = lowered(calls_square, FLOATS, options=Options(debug=True, opt=False))
-    plain, _ = lowered(calls_square, FLOATS)
-    assert "IndexError" in {entry.qualname for entry in checked.exceptions.values()}
+@pytest.mark.parametrize("target", [HOST, HOPPER], ids=str)
+def test_debug_adds_bounds_checks_and_leaves_none_behind(target: Target) -> None:
+    checked, _ = lowered(calls_square, FLOATS, options=Options(debug=True, opt=False), target=target)
+    plain, _ = lowered(calls_square, FLOATS, target=target)
+    (code,) = (code for code, entry in checked.exceptions.items() if entry.qualname == "IndexError")
+    # Both indices of x are compared with its size from above and from below.
+    assert "".join(checked.modules).count(f"i32 {code}") >= 4
     assert plain.exceptions == {}
 
 
