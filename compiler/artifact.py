@@ -70,7 +70,9 @@ class Artifact:
             "exceptions": [[c, e.module, e.qualname, list(e.arguments), e.where] for c, e in self.exceptions.items()],
             "facts": [[fact.field, fact.value, fact.where] for fact in self.footprint.facts],
             "sharedmem": self.effects.sharedmem,
-            "hooks": [[hook.module, hook.qualname, list(hook.arguments)] for hook in self.effects.hooks],
+            "hooks": _hook_lists(self.effects.hooks),
+            "setup": _hook_lists(self.effects.setup),
+            "teardown": _hook_lists(self.effects.teardown),
             "dependencies": [dependency.as_dict() for dependency in self.dependencies],
             "cooperative": self.cooperative,
             "metadata": self.metadata,
@@ -110,13 +112,23 @@ def _described(image: bytes, text: dict[str, Any]) -> Artifact:
         ),
         effects=Effects(
             sharedmem=text["sharedmem"],
-            hooks=tuple(Hook(module=m, qualname=q, arguments=tuple(a)) for m, q, a in text["hooks"]),
+            hooks=_hooks(text["hooks"]),
+            setup=_hooks(text["setup"]),
+            teardown=_hooks(text["teardown"]),
         ),
         dependencies=tuple(Dependency.from_dict(values) for values in text["dependencies"]),
         cooperative=text["cooperative"],
         metadata=text["metadata"],
         assembly=text["assembly"],
     )
+
+
+def _hook_lists(hooks: tuple[Hook, ...]) -> list[list[Any]]:
+    return [[hook.module, hook.qualname, list(hook.arguments)] for hook in hooks]
+
+
+def _hooks(lists: list[list[Any]]) -> tuple[Hook, ...]:
+    return tuple(Hook(module=m, qualname=q, arguments=tuple(a)) for m, q, a in lists)
 
 
 def fact_value(value: Any) -> FactValue:

@@ -23,6 +23,7 @@ def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
     Raises CompileError in the user's terms: kernel, argument types, source line.
     """
     from gridjit.compiler.frontend.lower import lower
+    from gridjit.compiler.linked_files import callbacks_of
 
     started = time.perf_counter()
     if job.marks:
@@ -30,6 +31,7 @@ def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
     registered = registrations()
     lowered, functions = lower(job.function, job.signature, job.options, job.target, job.linked, view)
     found = discovered(functions, registered)
+    view.setup_callbacks, view.teardown_callbacks = callbacks_of(lowered.linked)
     code = _generator(job.target.kind).generate(lowered, job.target, job.options)
     return Artifact(
         target=job.target,

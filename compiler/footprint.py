@@ -69,7 +69,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hook:
-    """A pre-launch hook that a compile registered: an importable function and its JSON arguments."""
+    """A function that an artifact wants called: where it is imported from, and its JSON arguments."""
 
     module: str
     qualname: str
@@ -82,10 +82,13 @@ class Effects:
 
     sharedmem: dynamic shared memory the compile required, in bytes (0: what the launch asked for).
     hooks: pre-launch hooks, run with (kernel, config) before each launch.
+    setup, teardown: run with the loaded module in each context, before its first launch there, and at its end.
     """
 
     sharedmem: int = 0
     hooks: tuple[Hook, ...] = ()
+    setup: tuple[Hook, ...] = ()
+    teardown: tuple[Hook, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import Any
 from gridjit.compiler.errors import LinkError
 from gridjit.compiler.options import Options
 from gridjit.compiler.targets.base import LinkedFile
-from gridjit.compiler.targets.ptx_nvrtc import compile_cuda
+from gridjit.compiler.targets.ptx_nvrtc import compile_cuda, compile_once, nvrtc_flags
 from gridjit.compiler.targets.ptx_symbols import check_definitions
 from gridjit.compiler.targets.ptx_toolkit import cudadevrt, library
 
@@ -99,7 +99,9 @@ def link_flags(arch: str, options: Options, *, lto: bool) -> tuple[str, ...]:
 
 def _compiled(file: LinkedFile, arch: str, options: Options, *, lto: bool) -> LinkedFile:
     """Return the file as nvJitLink takes it: CUDA C goes through NVRTC first."""
-    return compile_cuda(file, arch, options, lto=lto) if file.kind == "cu" else file
+    if file.kind != "cu":
+        return file
+    return (compile_once if file.toolkit else compile_cuda)(file, nvrtc_flags(file, arch, options, lto=lto))
 
 
 def _link(inputs: Sequence[LinkedFile], flags: Sequence[str]) -> bytes:

@@ -57,8 +57,6 @@ def read_linked(given: Any) -> LinkedFile:
     kind = _CLASSES.get(type(given).__name__)
     if kind is None:
         raise LinkError(f"link={given!r}: give the path of a file, or an object like cuda.CUSource")
-    if given.nrt or _users(given.setup_callback) or _users(given.teardown_callback):
-        raise LinkError(f"link={given.name!r}: setup and teardown callbacks and NRT are not supported")
     data = given.data
     return LinkedFile(
         name=given.name,

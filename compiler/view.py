@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from gridjit.compiler.arguments_view import ArgumentsView
@@ -45,6 +45,9 @@ class ConfigView:
         self.config = config
         self.dispatcher = dispatcher
         self.pre_launch_callbacks: list[Callable[..., Any]] = []
+        # What linked code wants called with its module, when that is loaded and when it is unloaded.
+        self.setup_callbacks: tuple[Callable[..., Any], ...] = ()
+        self.teardown_callbacks: tuple[Callable[..., Any], ...] = ()
         self._private: list[str] = []
         self._arguments = args
         self._facts: dict[str, Fact] = {}
@@ -123,15 +126,24 @@ class ConfigView:
 
     @property
     def effects(self) -> Effects:
-        """What was asked for so far: shared memory, and the hooks that another process can import."""
-        hooks = (importable_hook(callback) for callback in self.pre_launch_callbacks)
-        return Effects(sharedmem=self._required_sharedmem, hooks=tuple(hook for hook in hooks if hook is not None))
+        """What was asked for so far: shared memory, and the functions that another process can import."""
+        return Effects(
+            sharedmem=self._required_sharedmem,
+            hooks=_importable(self.pre_launch_callbacks),
+            setup=_importable(self.setup_callbacks),
+            teardown=_importable(self.teardown_callbacks),
+        )
 
     @property
     def reasons_to_keep_private(self) -> tuple[str, ...]:
         """Why the result must stay in this process's memory; empty if it may be stored."""
-        unnamed = (hook for hook in self.pre_launch_callbacks if importable_hook(hook) is None)
-        return (*self._private, *(f"the pre-launch hook {hook!r} cannot be imported by name" for hook in unnamed))
+        kinds = (
+            ("pre-launch hook", self.pre_launch_callbacks),
+            ("setup callback", self.setup_callbacks),
+            ("teardown callback", self.teardown_callbacks),
+        )
+        unnamed = ((kind, call) for kind, calls in kinds for call in calls if importable_hook(call) is None)
+        return (*self._private, *(f"the {kind} {call!r} cannot be imported by name" for kind, call in unnamed))
 
     def _launch(self, name: str) -> LaunchConfig:
         if self.config is None:
@@ -186,6 +198,11 @@ def importable_hook(callback: Callable[..., Any]) -> Hook | None:
     for name in qualname.split("."):
         found = getattr(found, name, None)
     return Hook(module=module, qualname=qualname) if found is callback else None
+
+
+def _importable(callbacks: Iterable[Callable[..., Any]]) -> tuple[Hook, ...]:
+    hooks = (importable_hook(callback) for callback in callbacks)
+    return tuple(hook for hook in hooks if hook is not None)
 
 
 def _reader() -> str:

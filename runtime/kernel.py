@@ -29,7 +29,7 @@ from gridjit.compiler.view import ConfigView
 from gridjit.runtime.capture import note_compile
 from gridjit.runtime.configured import ConfiguredKernel, Indexable
 from gridjit.runtime.device_function import DeviceFunction
-from gridjit.runtime.devices.base import LoadedKernel
+from gridjit.runtime.devices.base import Device, LoadedKernel
 from gridjit.runtime.dispatch import ReadyTables, signature_of
 from gridjit.runtime.forall import ForAll
 from gridjit.runtime.inspection import Inspection
@@ -165,10 +165,14 @@ class Kernel(Inspection, Indexable):
         """Return what a launch needs: the specialization that is right for it, loaded on the device."""
         here = session()
         found = self._specialized(here, signature, here.target(self._target), config, args)
+        return found, self.loaded(found, here.device(self._target))
+
+    def loaded(self, found: Specialization, device: Device) -> LoadedKernel:
+        """Return a specialization as it is launched on device, loading it if need be."""
         with self._loading:
             if (loaded := self._loaded.get(found)) is None:
-                loaded = self._loaded[found] = here.device(self._target).load(found.artifact)
-        return found, loaded
+                loaded = self._loaded[found] = device.load(found.artifact, found.module)
+        return loaded
 
     def compile(
         self, signature: Any, config: LaunchConfig | tuple[Any, ...] | None = None, target: str | None = None

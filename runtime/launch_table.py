@@ -34,6 +34,8 @@ def table_of(launcher: Launcher, ready: Ready, args: tuple[Any, ...], context: i
     loaded: Any = ready.loaded
     config, stream = launcher.config, launcher.stream
     plain = config.cluster is None and not config.cooperative and not getattr(loaded, "checked", False)
+    # A module with callbacks has to be asked before each launch whether it is set up.
+    plain = plain and getattr(loaded, "module", None) is None
     wanted = getattr(session().settings, "native_launch", True)
     if not plain or not wanted or loaded.artifact.cooperative:
         return None

@@ -122,7 +122,7 @@ class Overload:
         return disassembled(artifact.image, *flags)
 
     def _loaded(self) -> Any:
-        return session().device_for(self.specialization.target).load(self.specialization.artifact)
+        return self.kernel.loaded(self.specialization, session().device_for(self.specialization.target))
 
     def _job(self) -> CompileJob:
         return self.kernel.job_for(self.specialization.signature, self.specialization.target)

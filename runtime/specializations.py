@@ -13,6 +13,7 @@ from gridjit.compiler.footprint import Fact, Footprint
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.targets.base import Target
+from gridjit.runtime.devices.base import NO_CALLBACKS, ModuleCallbacks
 from gridjit.values import dataclass
 
 Hook = Callable[..., Any]
@@ -28,6 +29,7 @@ class Specialization:
     signature: the argument types. config: the launch that asked for it (None: compiled ahead of a launch).
     artifact: the code and all that is known of it. origin: "compiled", "disk" or "memory".
     milliseconds: what it took to get it. reason: why it was needed. hooks: called before each of its launches.
+    module: what is called with the module that it becomes.
     """
 
     signature: Signature
@@ -37,6 +39,7 @@ class Specialization:
     milliseconds: float
     reason: str
     hooks: tuple[Hook, ...] = ()
+    module: ModuleCallbacks = NO_CALLBACKS
 
     @property
     def footprint(self) -> Footprint:

@@ -22,6 +22,7 @@ from gridjit.compiler.job import CompileJob
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.view import ConfigView, current_view
 from gridjit.runtime import hooks
+from gridjit.runtime.devices.base import ModuleCallbacks
 from gridjit.runtime.specializations import Hook, Specialization
 from gridjit.values import dataclass
 
@@ -71,7 +72,8 @@ def specialize(job: CompileJob, launch: Launch, cold: Cold) -> Specialization:
         artifact = _with_reason(cold.compile(job, view, reason), reason)
         keep(job, key, artifact, cold)
         callbacks = tuple(view.pre_launch_callbacks)
-        return cold.add(_specialization(job, launch, artifact, callbacks, "compiled", reason, started))
+        module = ModuleCallbacks(setup=view.setup_callbacks, teardown=view.teardown_callbacks)
+        return cold.add(_specialization(job, launch, artifact, callbacks, module, "compiled", reason, started))
 
 
 def look_up(job: CompileJob, key: str, launch: Launch, cold: Cold, started: float) -> Specialization | None:
@@ -84,10 +86,11 @@ def look_up(job: CompileJob, key: str, launch: Launch, cold: Cold, started: floa
     if not artifact.footprint.matches(launch.config, launch.args):
         return None
     callbacks = hooks.resolve(artifact.effects.hooks)
-    if callbacks is None:
+    module = hooks.resolve_module(artifact.effects)
+    if callbacks is None or module is None:
         return None
     promote_record(cold.store, key, record, cold.locks)
-    return _specialization(job, launch, artifact, callbacks, "disk", "in the cache", started)
+    return _specialization(job, launch, artifact, callbacks, module, "disk", "in the cache", started)
 
 
 def _is_for(artifact: Artifact, job: CompileJob) -> bool:
@@ -148,6 +151,7 @@ def _specialization(
     launch: Launch,
     artifact: Artifact,
     callbacks: tuple[Hook, ...],
+    module: ModuleCallbacks,
     origin: str,
     reason: str,
     started: float,
@@ -160,4 +164,5 @@ def _specialization(
         milliseconds=round((time.perf_counter() - started) * 1e3, 2),
         reason=reason,
         hooks=callbacks,
+        module=module,
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import traceback
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from gridjit.compiler.errors import CompileError, GridjitError, LaunchNeededError
@@ -14,7 +13,7 @@ from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.frontend.fold import folded, launch_bounds
 from gridjit.compiler.frontend.isolation import Isolation, isolated
 from gridjit.compiler.frontend.launch_visibility import needs_launch, while_visible
-from gridjit.compiler.frontend.linkable import discovered_files
+from gridjit.compiler.frontend.linkable import discovered_files, numba_files
 from gridjit.compiler.frontend.numba_types import numba_arguments
 from gridjit.compiler.frontend.pipeline import kernel_pipeline
 from gridjit.compiler.frontend.rewrites import foreign_rewrites
@@ -27,11 +26,12 @@ from gridjit.compiler.view import ConfigView
 
 # The architecture whose view of the language the host target takes.
 _HOST_CAPABILITY = (9, 0)
-# The function of numba-cuda's reshape_funcs.cu that array reshaping calls.
-_RESHAPE = "numba_attempt_nocopy_reshape"
 # The functions that a module of LLVM IR defines, and whatever global names it mentions.
 _DEFINED = re.compile(r'^define[^@\n]*@("[^"\n]*"|[\w.$-]+)', re.MULTILINE)
 _NAMED = re.compile(r'@("[^"\n]*"|[\w.$-]+)')
+# What numba says of a kernel that allocates memory without its runtime, and how a kernel may.
+_CANNOT_ALLOCATE = ("NRT required but not enabled", "Only accept returning of array")
+_HOW_TO_ALLOCATE = "\nKernels may allocate with NUMBA_CUDA_ENABLE_NRT=1, or numba.cuda.config.CUDA_ENABLE_NRT = True"
 _ARCH = re.compile(r"sm_(\d+)(\d)([af]?)")
 
 
@@ -147,7 +147,7 @@ def _lowered(
         modules=modules,
         entry=entry,
         exceptions={code: _exception_entry(*found) for code, found in sorted(record.exceptions.items())},
-        linked=linked + _brought_along(library, linked, target) + _helpers(modules, target),
+        linked=_to_link(modules, library, linked, target),
         cooperative=bool(library.use_cooperative),
         kernel=f"{function.__module__}.{function.__qualname__}",
         source=(function.__code__.co_filename, function.__code__.co_firstlineno),
@@ -180,20 +180,18 @@ def _ordered_modules(library: Any) -> tuple[str, ...]:
     return tuple(ordered)
 
 
-def _brought_along(library: Any, linked: tuple[LinkedFile, ...], target: Target) -> tuple[LinkedFile, ...]:
-    """Return what called functions have to be linked with.
+def _to_link(
+    modules: tuple[str, ...], library: Any, linked: tuple[LinkedFile, ...], target: Target
+) -> tuple[LinkedFile, ...]:
+    """Return linked and what else is called. The host links nothing: there calls of it are refused.
 
-    Files are recorded as dependencies; code in memory is in the key, with the functions or extensions that hold it.
+    Files that called functions brought along are recorded as dependencies; code in memory is in the key, with the
+    functions or extensions that hold it.
     """
-    return discovered_files(library, linked) if target.kind == "ptx" else ()
-
-
-def _helpers(modules: tuple[str, ...], target: Target) -> tuple[LinkedFile, ...]:
-    """Return numba-cuda's own CUDA C++ that the modules call: array reshaping."""
-    if target.kind != "ptx" or not any(_RESHAPE in module for module in modules):
-        return ()
-    path = Path(numba_cuda().__file__ or "").with_name("reshape_funcs.cu")
-    return (LinkedFile(name=path.name, kind="cu", data=path.read_bytes()),)
+    if target.kind != "ptx":
+        return linked
+    files = linked + discovered_files(library, linked)
+    return files + numba_files(modules, files)
 
 
 def _exception_entry(exception: Any, arguments: Any, location: Any) -> ExceptionEntry:
@@ -211,7 +209,8 @@ def _message(function: Callable[..., Any], signature: Signature, target: Target,
     text = str(getattr(error, "msg", None) or error)
     words = re.split(r"\n\s*There are \d+ candidate", text)[0].strip()
     head = f"{function.__module__}.{function.__qualname__}{signature} for {target} does not compile"
-    return f"{head}, at {_place(function, error)}\n{words}"
+    advice = _HOW_TO_ALLOCATE if target.kind == "ptx" and any(sign in text for sign in _CANNOT_ALLOCATE) else ""
+    return f"{head}, at {_place(function, error)}\n{words}{advice}"
 
 
 def _place(function: Callable[..., Any], error: Exception) -> str:

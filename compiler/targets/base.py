@@ -41,7 +41,7 @@ class LinkedFile:
     """A file linked into the kernel: its name, its kind (ptx, cubin, ltoir, cu, o, a, fatbin) and its bytes.
 
     setup, teardown: called with the module that the file is part of, before its first launch and before it is unloaded.
-    nrt: whether it calls numba-cuda's runtime.
+    nrt: whether it calls numba-cuda's runtime. toolkit: whether it includes nothing but the toolkit's headers.
     """
 
     name: str
@@ -50,6 +50,7 @@ class LinkedFile:
     setup: Callable[..., Any] | None = None
     teardown: Callable[..., Any] | None = None
     nrt: bool = False
+    toolkit: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

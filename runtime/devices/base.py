@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from gridjit.compiler.artifact import Artifact
@@ -23,6 +24,23 @@ class KernelAttributes:
     local_bytes: int
     constant_bytes: int
     max_threads: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModuleCallbacks:
+    """What linked code wants called with its module (a cuda.core.ObjectCode), in each context where it is launched.
+
+    setup: before its first launch. teardown: before it is unloaded.
+    """
+
+    setup: tuple[Callable[[Any], Any], ...] = ()
+    teardown: tuple[Callable[[Any], Any], ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.setup or self.teardown)
+
+
+NO_CALLBACKS = ModuleCallbacks()
 
 
 class LoadedKernel(Protocol):
@@ -52,6 +70,6 @@ class Device(Protocol):
         """What code must be made for to run here."""
         ...
 
-    def load(self, artifact: Artifact) -> LoadedKernel:
-        """Return artifact, loaded; raises DeviceError if it cannot be."""
+    def load(self, artifact: Artifact, callbacks: ModuleCallbacks = NO_CALLBACKS) -> LoadedKernel:
+        """Return artifact, loaded; raises DeviceError if it cannot be. callbacks: for the module that it becomes."""
         ...

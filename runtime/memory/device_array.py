@@ -112,9 +112,9 @@ class DeviceArray:
         return self._memory
 
     @property
-    def device_ctypes_pointer(self) -> ctypes.c_void_p:
+    def device_ctypes_pointer(self) -> ctypes.c_size_t:
         """The address of the first item, as numba-cuda gives it."""
-        return ctypes.c_void_p(self.data)
+        return ctypes.c_size_t(self.data)
 
     @property
     def alloc_size(self) -> int:

@@ -13,7 +13,7 @@ from gridjit.compiler.linked_files import link_fields, linked_files
 from gridjit.compiler.options import Options
 from gridjit.compiler.targets.base import LinkedFile, Lowered, Target
 from gridjit.compiler.targets.ptx import generate
-from gridjit.compiler.targets.ptx_nvrtc import LinkedCodeWarning, compile_cuda
+from gridjit.compiler.targets.ptx_nvrtc import LinkedCodeWarning, compile_cuda, nvrtc_flags
 
 
 def missing_library() -> str | None:
@@ -85,7 +85,7 @@ def make(*paths, **options):
 def as_kind(source, kind):
     """Return the path of source compiled to a file of another kind."""
     (file,) = linked_files(Options(link=(str(source),)))
-    made = compile_cuda(file, ARCH, Options(), lto=kind == "ltoir")
+    made = compile_cuda(file, nvrtc_flags(file, ARCH, Options(), lto=kind == "ltoir"))
     if kind == "cubin":
         made = LinkedFile(name="twice", kind="cubin", data=relocatable_cubin())
     path = source.with_suffix("." + kind)

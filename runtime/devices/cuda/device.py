@@ -8,6 +8,7 @@ import threading
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.errors import DeviceError
 from gridjit.compiler.targets.base import Target
+from gridjit.runtime.devices.base import NO_CALLBACKS, ModuleCallbacks
 from gridjit.runtime.devices.cuda.current import Current
 from gridjit.runtime.devices.cuda.driver import Driver, driver
 from gridjit.runtime.devices.cuda.errors import LOST_CONTEXT, DriverError
@@ -100,9 +101,9 @@ class CudaDevice:
         """A context manager that makes the device the calling thread's, and gives the thread its own back."""
         return Current(self)
 
-    def load(self, artifact: Artifact) -> CudaKernel:
+    def load(self, artifact: Artifact, callbacks: ModuleCallbacks = NO_CALLBACKS) -> CudaKernel:
         """Return artifact, loaded; raises DeviceError if it is for another architecture."""
-        return load(self, artifact)
+        return load(self, artifact, callbacks)
 
     def synchronize(self) -> None:
         """Wait for all work on the device; raises what a kernel did wrong."""

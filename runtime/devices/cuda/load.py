@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.errors import ConfigError, DeviceError, LaunchError
 from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.runtime.devices.base import KernelAttributes
+from gridjit.compiler.targets.base import Target
+from gridjit.runtime.devices.base import NO_CALLBACKS, KernelAttributes, ModuleCallbacks
 from gridjit.runtime.devices.cuda import faults
+from gridjit.runtime.devices.cuda.callbacks import Module, module_of
 from gridjit.runtime.devices.cuda.errors import LOST_CONTEXT, DriverError
 from gridjit.runtime.devices.cuda.last import last_launches
 from gridjit.runtime.native.table import Entry
@@ -30,7 +32,7 @@ PLAIN_CLUSTER_BLOCKS = 8
 class CudaKernel:
     """An artifact's code in the driver; unloaded when the last reference to it goes.
 
-    handle: its CUkernel, which can be launched in any context.
+    handle: its CUkernel, which can be launched in any context. module: what has callbacks for the contexts it is in.
     """
 
     artifact: Artifact
@@ -39,6 +41,7 @@ class CudaKernel:
     handle: int
     static_shared: int
     checked: bool
+    module: Module | None = None
     _asked: dict[tuple[int, str], int] = field(default_factory=dict, repr=False)
     _entries: dict[int, Entry] = field(default_factory=dict, repr=False)
     _asking: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -73,9 +76,13 @@ class CudaKernel:
     def launch(self, config: LaunchConfig, stream: Any, sharedmem: int, parameters: bytes) -> None:
         """Launch the kernel in stream and return at once; debug kernels are waited for.
 
-        Raises KernelError if the driver refuses the launch, and a debug kernel's own exception.
+        Raises KernelError if the driver refuses the launch, a debug kernel's own exception, and what a setup callback
+        raises.
         """
         handle = stream_handle(stream)
+        if self.module is not None:
+            _enter(self.device)
+            self.module.set_up()
         if sharedmem + self.static_shared > PLAIN_SHARED_BYTES or config.cluster is not None:
             self.prepare(config, sharedmem)
         if self.checked:
@@ -196,13 +203,14 @@ class CudaKernel:
         return error.saying("".join(words))
 
 
-def load(device: CudaDevice, artifact: Artifact) -> CudaKernel:
+def load(device: CudaDevice, artifact: Artifact, callbacks: ModuleCallbacks = NO_CALLBACKS) -> CudaKernel:
     """Return artifact loaded into the driver; raises DeviceError if device cannot run it."""
-    if artifact.target != device.target:
+    if not _runs_on(artifact.target, device.target):
         raise DeviceError(f"{artifact.kernel} was compiled for {artifact.target}, and {device!r} is another")
     driver = device.driver
     _enter(device)
-    library = driver.load_library(artifact.image)
+    module = Module(device, module_of(artifact.image), callbacks) if callbacks else None
+    library = driver.load_library(artifact.image) if module is None else module.handle
     handle = driver.kernel(library, artifact.entry)
     kernel = CudaKernel(
         artifact=artifact,
@@ -211,13 +219,29 @@ def load(device: CudaDevice, artifact: Artifact) -> CudaKernel:
         handle=handle,
         static_shared=driver.kernel_attribute("SHARED_SIZE_BYTES", handle, device.handle),
         checked=bool(driver.global_variable(library, faults.code_name(artifact))),
+        module=module,
     )
     carveout = artifact.metadata.get("shared_memory_carveout")
     if carveout is not None:
         driver.set_kernel_attribute("PREFERRED_SHARED_MEMORY_CARVEOUT", int(carveout), handle, device.handle)
-    # At interpreter exit the process's end unloads it, when the driver may be gone already.
-    weakref.finalize(kernel, _unload, device, library).atexit = False
+    _unload_with(kernel, device, library, module)
     return kernel
+
+
+def _runs_on(wanted: Target, here: Target) -> bool:
+    """Return whether code for one target runs on a device of another: sm_90a is what devices of sm_90 have."""
+    return wanted == here or (wanted.kind == here.kind and wanted.arch == f"{here.arch}a")
+
+
+def _unload_with(kernel: CudaKernel, device: CudaDevice, library: int, module: Module | None) -> None:
+    """Have a kernel's code unloaded when the kernel goes; a module unloads itself, when its callbacks have been called.
+
+    At interpreter exit the process's end unloads it, when the driver may be gone already; callbacks are called before.
+    """
+    if module is None:
+        weakref.finalize(kernel, _unload, device, library).atexit = False
+    else:
+        weakref.finalize(kernel, module.tear_down)
 
 
 def _enter(device: CudaDevice) -> None:

@@ -10,7 +10,7 @@ from gridjit.compiler.errors import LaunchError
 from gridjit.compiler.launch_config import MAX_BLOCK_THREADS, LaunchConfig
 from gridjit.compiler.targets.base import Target
 from gridjit.compiler.targets.host.target import host_target
-from gridjit.runtime.devices.base import KernelAttributes
+from gridjit.runtime.devices.base import NO_CALLBACKS, KernelAttributes, ModuleCallbacks
 from gridjit.runtime.devices.exceptions import kernel_exception
 from gridjit.runtime.devices.host.launch import launch
 from gridjit.runtime.devices.host.load import HostFunction, load
@@ -65,6 +65,6 @@ class HostDevice:
         """This processor and its features."""
         return host_target()
 
-    def load(self, artifact: Artifact) -> HostKernel:
-        """Return artifact's code, executable."""
+    def load(self, artifact: Artifact, callbacks: ModuleCallbacks = NO_CALLBACKS) -> HostKernel:
+        """Return artifact's code, executable; nothing is linked with it that could have callbacks."""
         return HostKernel(artifact=artifact, function=load(artifact.image, artifact.entry), threads=self._threads)

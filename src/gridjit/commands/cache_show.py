@@ -67,7 +67,8 @@ def _artifact(artifact: Artifact) -> Iterator[tuple[str, Any]]:
     yield "entry", artifact.entry
     yield "depends on", [str(fact) for fact in artifact.footprint.facts]
     yield "needs sharedmem", artifact.effects.sharedmem
-    yield "hooks", [f"{hook.module}.{hook.qualname}{hook.arguments}" for hook in artifact.effects.hooks]
+    for name in ("hooks", "setup", "teardown"):
+        yield name, [f"{hook.module}.{hook.qualname}{hook.arguments}" for hook in getattr(artifact.effects, name)]
     yield "used", [used.label for used in artifact.dependencies]
     yield "resources", [f"{name} {number}" for name, number in sorted(artifact.resources.items())]
     yield "raises", [f"{e.qualname}{e.arguments} {e.where}".rstrip() for _, e in sorted(artifact.exceptions.items())]

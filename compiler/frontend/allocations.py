@@ -1,0 +1,39 @@
+"""allocations: numba-cuda's statistics of what kernels allocate, kept in device memory that a program can ask about."""
+
+from __future__ import annotations
+
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from gridjit.compiler.frontend.bootstrap import numba_cuda
+
+# Module -> the counters that it writes to: they are not freed before it is.
+_counters: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+
+
+def counting() -> bool:
+    """Return whether the program asked for statistics."""
+    numba_cuda()
+    from numba.cuda import config
+
+    return bool(config.CUDA_NRT_STATS)
+
+
+def count(module: Any) -> None:
+    """Have a module's kernels count in the current context; the setup callback of what is compiled while counting()."""
+    numba_cuda()
+    from numba.cuda.cudadrv.devices import get_context
+    from numba.cuda.memory_management.nrt import rtsys
+
+    rtsys.ensure_initialized()
+    rtsys.set_memsys_to_module(SimpleNamespace(get_function=partial(_function, module)))
+    # Whatever stream the kernel is launched in, it must find the counters.
+    get_context().synchronize()
+    _counters[module] = rtsys._memsys
+
+
+def _function(module: Any, name: str) -> Any:
+    """Return a kernel of a module as numba-cuda's modules have it."""
+    return SimpleNamespace(kernel=module.get_kernel(name))

@@ -1,0 +1,156 @@
+"""callbacks: what linked code wants called with its module - once in each context that the module is launched in.
+
+Setup callbacks end before the first launch of the module in a context begins, whichever threads launch it. Each setup
+has one teardown, in its context, before the module is unloaded: when the kernel goes, when the program resets the
+context through numba-cuda, or when the interpreter exits. A context that ended by itself took the module along, and
+nothing is called for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from gridjit.runtime.devices.base import ModuleCallbacks
+from gridjit.runtime.devices.cuda.errors import DriverError
+
+if TYPE_CHECKING:
+    from gridjit.runtime.devices.cuda.device import CudaDevice
+    from gridjit.runtime.devices.cuda.driver import Driver
+
+
+def module_of(image: bytes) -> Any:
+    """Return a cubin, loaded, as the cuda.core.ObjectCode that callbacks are called with; it unloads itself."""
+    module: Any = importlib.import_module("cuda.core").ObjectCode.from_cubin(image)
+    return module
+
+
+class Module:
+    """A loaded module and its callbacks. handle: its CUlibrary."""
+
+    def __init__(self, device: CudaDevice, code: Any, callbacks: ModuleCallbacks) -> None:
+        self.handle = int(code.handle)
+        self._device = device
+        self._code = code
+        self._callbacks = callbacks
+        self._process = os.getpid()
+        # A callback may launch kernels of the module, so that its thread comes here again.
+        self._calling = threading.RLock()
+        self._contexts: dict[int, _Context] = {}
+
+    def set_up(self) -> None:
+        """Have the setup callbacks called in the calling thread's context, if they were not; raises what they raise."""
+        driver = self._device.driver
+        number = driver.context_id(0)
+        if (known := self._contexts.get(number)) is not None and known.ready:
+            return
+        with self._calling:
+            if number in self._contexts:
+                return
+            here = self._contexts[number] = _Context(driver.current_context())
+            try:
+                for call in self._callbacks.setup:
+                    call(self._code)
+            except BaseException:
+                del self._contexts[number]
+                raise
+            here.reset = on_reset(weakref.WeakMethod(self.tear_down), number)
+            here.ready = True
+
+    def tear_down(self, only: int | None = None) -> None:
+        """Have the teardown callbacks called in each context that was set up; only: the number of the one to go.
+
+        All of them are called; the first exception is raised after.
+        """
+        with self._calling:
+            numbers = [number for number in self._contexts if only in (None, number)]
+            raised = [error for number in numbers for error in self._end(number, self._contexts.pop(number))]
+        if raised:
+            raise raised[0]
+
+    def _end(self, number: int, context: _Context) -> list[BaseException]:
+        """Return what the teardown callbacks raised in one context; nothing is called in one that is gone."""
+        context.reset()
+        driver = self._device.driver
+        try:
+            if os.getpid() != self._process or driver.context_id(context.handle) != number:
+                return []
+            with _in_context(driver, context.handle):
+                return [error for call in self._callbacks.teardown if (error := _raised(call, self._code)) is not None]
+        except DriverError:
+            return []
+
+
+@contextlib.contextmanager
+def _in_context(driver: Driver, context: int) -> Iterator[None]:
+    before = driver.current_context()
+    driver.set_context(context)
+    try:
+        yield
+    finally:
+        driver.set_context(before)
+
+
+def _raised(call: Callable[[Any], Any], code: Any) -> BaseException | None:
+    try:
+        call(code)
+    except BaseException as error:
+        return error
+    return None
+
+
+class _Context:
+    """A context that a module is in use in. reset: stops waiting for its reset."""
+
+    def __init__(self, handle: int) -> None:
+        self.handle = handle
+        self.ready = False
+        self.reset: Callable[[], None] = _nothing
+
+
+def _nothing() -> None:
+    pass
+
+
+class _Token:
+    """What stands for a module of ours among those of a context of numba-cuda's; it goes when that is reset."""
+
+
+def on_reset(function: weakref.WeakMethod[Callable[[int], None]], number: int) -> Callable[[], None]:
+    """Have function called with a number when the program resets the current context through numba-cuda.
+
+    Returns what undoes it.
+    """
+    modules = _numba_modules()
+    if modules is None:
+        return _nothing
+
+    def cleared() -> None:
+        if (found := function()) is not None:
+            found(number)
+
+    key, token = object(), _Token()
+    watch = weakref.finalize(token, cleared)
+    watch.atexit = False
+    modules[key] = token
+
+    def undo() -> None:
+        watch.detach()
+        modules.pop(key, None)
+
+    return undo
+
+
+def _numba_modules() -> Any:
+    """Return the table of modules that numba-cuda has for the current context; None without it, or of a foreign one."""
+    devices: Any = sys.modules.get("numba.cuda.cudadrv.devices")
+    try:
+        return None if devices is None else devices.get_context().modules
+    except Exception:  # numba-cuda only works in primary contexts, and its driver may be missing
+        return None

@@ -1,0 +1,188 @@
+"""Linked code: its callbacks come back from disk, and kernels that allocate are linked with numba-cuda's runtime."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from cuda import pathfinder
+
+import gridjit
+from gridjit.compiler.errors import CompileError
+from gridjit.compiler.footprint import Hook
+from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.runtime.kernel import Kernel
+from gridjit.runtime.specializations import Specialization
+
+cuda: Any = numba_cuda()
+
+
+def missing_library() -> str | None:
+    """Return the name of a library of the CUDA toolkit that cannot be found, or None."""
+    try:
+        for name in ("nvvm", "nvJitLink", "nvrtc"):
+            pathfinder.load_nvidia_dynamic_lib(name)
+    except pathfinder.DynamicLibNotFoundError as error:
+        return str(error).splitlines()[0]
+    return None
+
+
+MISSING = missing_library()
+pytestmark = [
+    pytest.mark.cuda_toolkit,
+    pytest.mark.skipif(MISSING is not None, reason=f"a CUDA library cannot be found: {MISSING}"),
+]
+
+TWICE = 'extern "C" __device__ int twice(int *out, int x) { *out = x + x; return 0; }'
+
+
+def set_up(module: Any) -> None:
+    """A setup callback."""
+
+
+def set_up_otherwise(module: Any) -> None:
+    """Another."""
+
+
+def tear_down(size: int, module: Any) -> None:
+    """A teardown callback with an argument before the module."""
+
+
+def increment(x):  # type: ignore[no-untyped-def]
+    x[0] += 1
+
+
+def specialized(kernel: Kernel, signature: str = "void(int32[::1])") -> Specialization:
+    """Return the kernel's specialization for a GPU that this machine need not have."""
+    kernel.compile(signature, target="sm_90")
+    (found,) = kernel.specializations
+    return found
+
+
+def linked(**callbacks: Any) -> Kernel:
+    """Return a kernel that is linked with code that has callbacks."""
+    return gridjit.jit(increment, link=[cuda.CUSource("", **callbacks)])
+
+
+def test_callbacks_come_back_from_disk(restart: Callable[[], None]) -> None:
+    wanted = functools.partial(tear_down, 4096)
+    for origin in ("compiled", "disk"):
+        restart()
+        found = specialized(linked(setup_callback=set_up, teardown_callback=wanted))
+        assert found.origin == origin
+        assert found.module.setup == (set_up,)
+        (call,) = found.module.teardown
+        assert isinstance(call, functools.partial) and (call.func, call.args) == (tear_down, (4096,))
+        assert found.artifact.effects.setup == (Hook(module=__name__, qualname="set_up"),)
+
+
+def test_another_callback_is_another_kernel(restart: Callable[[], None]) -> None:
+    specialized(linked(setup_callback=set_up))
+    restart()
+    other = specialized(linked(setup_callback=set_up_otherwise))
+    assert (other.origin, other.module.setup) == ("compiled", (set_up_otherwise,))
+    assert "set_up -> " in other.reason
+
+
+def test_a_callback_that_cannot_be_imported_stays_in_memory_and_explain_says_so(restart: Callable[[], None]) -> None:
+    specialized(linked(setup_callback=set_up))
+    for _ in range(2):
+        restart()
+        calls: list[Any] = []
+        kernel = linked(setup_callback=calls.append, teardown_callback=lambda module: None)
+        found = specialized(kernel)
+        assert (found.origin, found.module.setup) == ("compiled", (calls.append,))
+        assert "not stored on disk: the setup callback" in kernel.explain()
+        assert "not stored on disk: the teardown callback" in kernel.explain()
+
+
+def test_callbacks_of_a_declared_function_come_along(restart: Callable[[], None]) -> None:
+    twice = cuda.declare_device(
+        "twice", "int32(int32)", link=[cuda.CUSource(TWICE, setup_callback=set_up, teardown_callback=set_up_otherwise)]
+    )
+
+    def calls_it(x):  # type: ignore[no-untyped-def]
+        x[0] = twice(x[0])
+
+    for origin in ("compiled", "disk"):
+        restart()
+        found = specialized(gridjit.jit(calls_it))
+        assert found.origin == origin
+        assert (found.module.setup, found.module.teardown) == ((set_up,), (set_up_otherwise,))
+
+
+def test_a_file_that_two_functions_bring_along_is_set_up_once() -> None:
+    library = cuda.CUSource(TWICE + TWICE.replace("twice", "again"), setup_callback=set_up)
+    twice, again = (cuda.declare_device(name, "int32(int32)", link=[library]) for name in ("twice", "again"))
+
+    def calls_both(x):  # type: ignore[no-untyped-def]
+        x[0] = twice(x[0]) + again(x[0])
+
+    assert specialized(gridjit.jit(calls_both)).module.setup == (set_up,)
+
+
+# -- numba-cuda's runtime ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Let kernels allocate; returns numba's configuration."""
+    config: Any = importlib.import_module("numba.cuda").config
+    monkeypatch.setattr(config, "CUDA_ENABLE_NRT", True)
+    monkeypatch.setattr(config, "CUDA_NRT_STATS", False)
+    return config
+
+
+def allocates(x):  # type: ignore[no-untyped-def]
+    copied = x.copy()
+    made = np.empty(10, np.int32)
+    made[5] = copied.sum()
+    x[0] = made[5]
+
+
+@pytest.mark.parametrize("lto", [False, True])
+def test_a_kernel_that_allocates_is_linked_with_the_runtime(runtime: Any, lto: bool) -> None:
+    found = specialized(gridjit.jit(allocates, lto=lto))
+    assert b"NRT_MemSys_set\0" in found.artifact.image
+    assert not found.module
+
+
+def test_a_debug_kernel_may_allocate(runtime: Any) -> None:
+    assert b"NRT_MemSys_set\0" in specialized(gridjit.jit(allocates, debug=True, opt=False)).artifact.image
+
+
+def test_a_kernel_that_does_not_allocate_is_linked_with_nothing(runtime: Any) -> None:
+    assert b"NRT_" not in specialized(gridjit.jit(increment)).artifact.image
+
+
+def test_code_that_says_it_needs_the_runtime_gets_it(runtime: Any) -> None:
+    source = 'extern "C" __device__ void *NRT_Allocate(size_t);\n'
+    source += TWICE.replace("{", "{ NRT_Allocate(8);")
+    twice = cuda.declare_device("twice", "int32(int32)", link=[cuda.CUSource(source, nrt=True)])
+
+    def calls_it(x):  # type: ignore[no-untyped-def]
+        x[0] = twice(x[0])
+
+    assert b"NRT_Allocate\0" in specialized(gridjit.jit(calls_it)).artifact.image
+
+
+def test_a_kernel_that_may_not_allocate_says_how_it_may(runtime: Any) -> None:
+    runtime.CUDA_ENABLE_NRT = False
+    with pytest.raises(CompileError, match="NUMBA_CUDA_ENABLE_NRT=1"):
+        specialized(gridjit.jit(allocates))
+
+
+def test_statistics_that_were_asked_for_are_kept_from_the_first_launch(
+    runtime: Any, restart: Callable[[], None]
+) -> None:
+    specialized(gridjit.jit(allocates))
+    runtime.CUDA_NRT_STATS = True
+    for origin in ("compiled", "disk"):
+        restart()
+        found = specialized(gridjit.jit(allocates))
+        assert found.origin == origin
+        assert [call.__qualname__ for call in found.module.setup] == ["count"]
