@@ -7,10 +7,12 @@ every other call comes here, is launched from Python, and is told to the native 
 from __future__ import annotations
 
 import struct
+import threading
 import weakref
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from gridjit.cache.store import Store
 from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import ArgType, Signature
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel
 
 Kinds = tuple[Hashable, ...]
+_making = threading.RLock()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -96,8 +99,12 @@ class Launcher:
 
     def _native(self) -> NativeFunction | None:
         """Return the native function, made when the first table is; None if launches go through Python."""
-        if self.native is None:
-            self.native = native_function(session().store(self.kernel.cached), self.slow, self.failed)
+        # Objects that are launched know it by its address, so there is one, for the launcher's whole life.
+        with _making:
+            if self.native is None:
+                store = session().store(self.kernel.cached)
+                self.native = native_function(store, self.slow, self.failed)
+                _index_natively(store)
         return self.native
 
     def forget(self) -> None:
@@ -218,6 +225,13 @@ def prepare(launcher: Launcher, args: tuple[Any, ...], handlers: Sequence[Argume
     if generation == kernel.generation and not any(fact.about_argument for fact in found.footprint.facts):
         launcher.ready.by_kinds[kinds] = ready
     return ready
+
+
+def _index_natively(store: Store) -> None:
+    """Have kernels be indexed by machine code too, from now on."""
+    from gridjit.runtime.indexing import index_natively
+
+    index_natively(store)
 
 
 def place_of(kernel: Kernel) -> Place:

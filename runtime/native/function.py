@@ -11,8 +11,7 @@ from typing import Any
 from gridjit.cache.store import Store
 from gridjit.runtime.native import records
 from gridjit.runtime.native.layout import layout
-from gridjit.runtime.native.object_code import code_of, object_code, place
-from gridjit.runtime.native.program import program
+from gridjit.runtime.native.placed import environment_address, launch_address
 from gridjit.runtime.native.table import LaunchTable
 
 # Tables in a chain: an inline cache for a few kinds of arguments; more are launched by Python.
@@ -24,18 +23,21 @@ _FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002
 class NativeFunction:
     """One launch function and its tables.
 
-    call: the builtin. It launches by the first table that fits its arguments; else it returns slow(*args).
+    address, cell: of the function and of its CellRecord, for objects that are called by it. call: the builtin.
+    It launches by the first table that fits its arguments; else it returns slow(*args).
     When the driver returns a code that is not 0, it returns failed(code, *args); keywords are code KEYWORDS_GIVEN.
     """
 
-    __slots__ = ("_adding", "_cell", "_count", "_keep", "call")
+    __slots__ = ("_adding", "_cell", "_count", "_keep", "address", "call", "cell")
 
     def __init__(self, address: int, slow: Callable[..., Any], failed: Callable[..., Any]) -> None:
-        self._cell = records.CellRecord(slow=id(slow), failed=id(failed), environment=_environment_address())
+        self._cell = records.CellRecord(slow=id(slow), failed=id(failed), environment=environment_address())
         self._keep: list[object] = [self._cell, slow, failed]
+        self.address = address
+        self.cell = ctypes.addressof(self._cell)
         self._count = 0
         self._adding = threading.Lock()
-        holder = _Holder(ctypes.addressof(self._cell).to_bytes(8, "little"))
+        holder = _holder(self.cell)
         holder.keep = self._keep
         self.call: Callable[..., None] = _builtin(_definition(address), holder)
 
@@ -57,36 +59,21 @@ class NativeFunction:
 
 
 class _Holder(bytes):
-    """The address of a cell, for machine code; and a reference to what must live as long."""
+    """The address of a cell where machine code looks for it, and a reference to what must live as long."""
 
     keep: list[object]
 
 
+def _holder(cell: int) -> _Holder:
+    found = layout()
+    assert found is not None
+    return _Holder(bytes(records.CELL - found.bytes_data) + cell.to_bytes(8, "little"))
+
+
 def native_function(store: Store, slow: Callable[..., Any], failed: Callable[..., Any]) -> NativeFunction | None:
     """Return a new launch function, or None where launches go through Python."""
-    address = _address(store)
+    address = launch_address(store)
     return None if address is None else NativeFunction(address, slow, failed)
-
-
-_placing = threading.Lock()
-_placed: list[int | None] = []
-
-
-def _address(store: Store) -> int | None:
-    """Return the address of the launch function's code, made and placed on the first call."""
-    if not _placed:
-        with _placing:
-            if not _placed:
-                _placed.append(_place(store))
-    return _placed[0]
-
-
-def _place(store: Store) -> int | None:
-    found = layout()
-    if found is None:
-        return None
-    code = code_of(object_code(program(found), store))
-    return None if code is None else place(code)
 
 
 class _MethodDefinition(ctypes.Structure):
@@ -111,17 +98,3 @@ def _builtin(definition: _MethodDefinition, holder: _Holder) -> Callable[..., No
     make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
     made: Callable[..., None] = make(ctypes.addressof(definition), holder, "gridjit")
     return made
-
-
-@functools.cache
-def _environment() -> records.EnvironmentRecord:
-    environment = records.EnvironmentRecord()
-    for name in records.API:
-        setattr(environment, name, ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value)
-    for name, value in zip(records.OBJECTS, (None, True, False, bytes), strict=True):
-        setattr(environment, name, id(value))
-    return environment
-
-
-def _environment_address() -> int:
-    return ctypes.addressof(_environment())

@@ -20,24 +20,36 @@ _NEWEST = (3, 14)
 class Layout:
     """Offsets in bytes.
 
-    type: of an object's type. bytes_data, bytes_size: of a bytes object's content and length. float_value,
-    complex_value: of the C doubles in a float and a complex.
+    references, type: of an object's count of references (32 bits) and its type. counts_none: whether None has one.
+    bytes_data, bytes_size: of a bytes object's content and length. float_value, complex_value: of the C doubles in a
+    float and a complex. tuple_items, tuple_size: of a tuple's items and how many they are. int_digit: of the 32 bits
+    of an int that needs no more. int_size: of the word that tells such ints, which hold int_single there, from zero,
+    negative and longer ones.
     """
 
+    references: int
+    counts_none: bool
     type: int
     bytes_data: int
     bytes_size: int
     float_value: int
     complex_value: int
+    tuple_items: int
+    tuple_size: int
+    int_digit: int
+    int_size: int
+    int_single: int
 
 
 @functools.cache
 def layout() -> Layout | None:
     """Return this interpreter's layout, or None if it is not one that native launches were made for."""
-    if not _known_interpreter():
+    if not known_interpreter():
         return None
     try:
         return Layout(
+            references=_only(_references(object())),
+            counts_none=sys.version_info < (3, 12),
             type=_only(
                 offsets_of(object.__basicsize__, [(x, _word(id(type(x)))) for x in (1.5, b"x", (1,), _Slotted())])
             ),
@@ -49,16 +61,47 @@ def layout() -> Layout | None:
                     complex.__basicsize__, [(x, struct.pack("dd", x.real, x.imag)) for x in (3 - 7.5j, 1e9 + 1j)]
                 )
             ),
+            tuple_items=_only(
+                offsets_of(tuple.__basicsize__ + 8, [(x, _word(id(x[0]))) for x in ((len,), (layout,), ("a", "b"))])
+            ),
+            tuple_size=_only(offsets_of(tuple.__basicsize__, [((None,) * n, _word(n)) for n in (977, 1234)])),
+            int_digit=_only(
+                offsets_of(int.__basicsize__ + 4, [(x, x.to_bytes(4, "little")) for x in (123456789, 987654321)])
+            ),
+            int_size=object.__basicsize__,
+            int_single=_single(object.__basicsize__),
         )
     except LookupError:
         return None
+
+
+def _references(value: object) -> list[int]:
+    """Return every offset at which a count in value grows with the references to it."""
+    counters = [ctypes.c_uint32.from_address(id(value) + at) for at in range(object.__basicsize__ - 3)]
+    before = [counter.value for counter in counters]
+    held = [value] * 977
+    return [at for at, counter in enumerate(counters) if counter.value - before[at] == len(held)]
+
+
+def _single(place: int) -> int:
+    """Return the word at a place in ints of one digit that no other int has there."""
+    singles, others = ({word_at(id(x) + place) for x in ints} for ints in (_SINGLE, _OTHER))
+    if len(singles) != 1 or singles & others:
+        raise LookupError("ints are not told apart by their size")
+    return singles.pop()
+
+
+# Not those that CPython keeps one object of, which it may mark.
+_SINGLE = (977, 123456789, (1 << 30) - 1)
+_OTHER = (0, -977, 1 << 30, -(1 << 30), 1 << 60, 1 << 90)
 
 
 class _Slotted:
     __slots__ = ("a", "b")
 
 
-def _known_interpreter() -> bool:
+def known_interpreter() -> bool:
+    """Return whether this is an interpreter, and a machine, that native functions were made for."""
     return (
         sys.implementation.name == "cpython"
         and (3, 10) <= sys.version_info[:2] <= _NEWEST

@@ -1,4 +1,4 @@
-"""Object code of the native launch function: made by LLVM once for a machine, kept in a store, placed in memory.
+"""Object code of the native functions: made by LLVM once for a machine, kept in a store, placed in memory.
 
 The code refers to nothing outside itself, so placing it is a copy: a warm process needs no LLVM for it.
 """
@@ -6,39 +6,56 @@ The code refers to nothing outside itself, so placing it is a copy: a warm proce
 from __future__ import annotations
 
 import ctypes
+import functools
 import mmap
 import platform
 import struct
 import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from gridjit.cache.key import Key
 from gridjit.cache.store import Store
 from gridjit.compiler.toolchain import toolchain
 
-_SCHEMA = 1
+_SCHEMA = 2
 _RELOCATIONS = (4, 9)  # SHT_RELA, SHT_REL
+_CPU = "generic"
 
 
-def object_code(text: str, store: Store) -> bytes:
-    """Return the object file of LLVM IR text, from store if it is there."""
+def object_code(name: str, inputs: object, text: Callable[[], str], store: Store) -> bytes:
+    """Return the object file of LLVM IR, from store if it is there.
+
+    text: returns the IR. inputs: values that the IR is made from and that show all of it in their repr; the rest is
+    in this folder's files.
+    """
     key = Key.of(
         (
-            ("kind", "native launch function"),
+            ("kind", f"native {name} function"),
             ("schema", _SCHEMA),
-            ("text", text),
+            ("sources", _sources() or text()),
+            ("inputs", repr(inputs)),
             ("cpu", f"{platform.machine()} {_CPU}"),
             ("llvmlite", dict(toolchain("host"))["llvmlite"]),
         )
     ).digest
     if (found := store.get(key)) is not None:
         return found
-    made = compile_text(text)
+    made = compile_text(text())
     store.put(key, made, suffix=".o")
     return made
 
 
-_CPU = "generic"
+@functools.cache
+def _sources() -> bytes:
+    """Return what the modules that write IR say, so that a process that finds its code need not run them; b"" if they
+    cannot be read."""
+    folder = Path(__file__).parent
+    try:
+        return b"".join(path.read_bytes() for path in sorted(folder.glob("**/*.py")))
+    except OSError:
+        return b""
 
 
 def compile_text(text: str) -> bytes:

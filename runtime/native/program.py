@@ -1,10 +1,11 @@
 """The native launch function as LLVM IR text. One function serves all kernels; everything it knows is in the table.
 
-    PyObject *launch(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+    PyObject *launch(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 
-self is a bytes object that holds the address of a CellRecord. For each table from the first: every argument is checked
-and its parameters written into a buffer on the stack; the first table that fits is launched. If none fits, or keywords
-were given, Python is called with the same arguments.
+self holds the address of a CellRecord, {CELL} bytes from its start: it is called as a vectorcall function of an object
+that is launched, and as a builtin function whose self is bytes. For each table from the first: every argument is
+checked and its parameters written into a buffer on the stack; the first table that fits is launched. If none fits, or
+keywords were given, Python is called with the same arguments.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from gridjit.runtime.native.operation import Read
 from gridjit.runtime.native.readers import readers
 
 _MAIN = """
-define ptr @launch(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) #0 {
+define ptr @launch(ptr %self, ptr %args, i64 %nargs.flagged, ptr %kwnames) #0 {
 entry:
   %buffer = alloca [{MAX_BUFFER} x i8], align 16
   %size = alloca i64, align 8
   %extra = alloca [5 x ptr], align 8
   %context = alloca i64, align 8
-  %holder = getelementptr i8, ptr %self, i64 {BYTES_DATA}
+  %nargs = and i64 %nargs.flagged, 9223372036854775807
+  %holder = getelementptr i8, ptr %self, i64 {CELL}
   %cell = load ptr, ptr %holder
   %env.at = getelementptr i8, ptr %cell, i64 {Cell.environment}
   %env = load ptr, ptr %env.at
@@ -153,6 +155,11 @@ launch:
   %empty = icmp eq i64 %total, 0
   %extra.used = select i1 %empty, ptr null, ptr %extra
 {LOADS}
+  %before = load i64, ptr %env
+  %number = add i64 %before, 1
+  store i64 %number, ptr %env
+  %last.at = getelementptr i8, ptr %table, i64 {Table.last}
+  store i64 %number, ptr %last.at
   %hold.bit = and i32 %flags, {HOLD_GIL}
   %hold = icmp ne i32 %hold.bit, 0
   br i1 %hold, label %call.held, label %call.released
@@ -175,9 +182,7 @@ called:
 success:
   %none.at = getelementptr i8, ptr %env, i64 {Environment.none}
   %none = load ptr, ptr %none.at
-  %incref.at = getelementptr i8, ptr %env, i64 {Environment.Py_IncRef}
-  %incref = load ptr, ptr %incref.at
-  call void %incref(ptr %none)
+{KEEP_NONE}
   ret ptr %none
 
 report:
@@ -250,10 +255,17 @@ fail:
 }
 """
 
-_ATTRIBUTES = """
+ATTRIBUTES = """
 attributes #0 = { nounwind "no-jump-tables"="true" "no-builtins" }
 attributes #1 = { nounwind noinline "no-builtins" }
 attributes #2 = { nounwind alwaysinline "no-builtins" }
+"""
+
+_KEEP_NONE = """
+  %kept.at = getelementptr i8, ptr %none, i64 {REFERENCES}
+  %kept = load i64, ptr %kept.at
+  %kept.more = add i64 %kept, 1
+  store i64 %kept.more, ptr %kept.at
 """
 
 _DRIVER = (
@@ -273,7 +285,7 @@ def program(layout: Layout) -> str:
         for name in names.values()
     )
     values = {
-        **_field_offsets(layout),
+        **field_offsets(layout),
         "CASES": "\n".join(f"    i32 {int(read)}, label %case.{name}" for read, name in names.items()),
         "CALLS": calls,
         "RESULTS": ", ".join(f"[ %ok.{name}, %case.{name} ]" for name in names.values()),
@@ -283,14 +295,20 @@ def program(layout: Layout) -> str:
             for name, kind, field in loads
         ),
         "DRIVER_CALL": _DRIVER,
+        "KEEP_NONE": _KEEP_NONE if layout.counts_none else "",
     }
-    text = _MAIN + readers() + _ATTRIBUTES
-    for _ in range(2):  # the loads name fields themselves
+    return filled(_MAIN + readers() + ATTRIBUTES, values)
+
+
+def filled(text: str, values: dict[str, object]) -> str:
+    """Return text with each {name} replaced by its value."""
+    for _ in range(2):  # what is put in names fields itself
         text = re.sub(r"\{([A-Za-z_.0-9]+)\}", lambda match: str(values[match[1]]), text)
     return text
 
 
-def _field_offsets(layout: Layout) -> dict[str, object]:
+def field_offsets(layout: Layout) -> dict[str, object]:
+    """Return what programs call the fields of records and of Python's objects, and where those are."""
     kinds = {
         "Cell": records.CellRecord,
         "Table": records.TableRecord,
@@ -300,14 +318,20 @@ def _field_offsets(layout: Layout) -> dict[str, object]:
     found: dict[str, object] = {
         f"{kind}.{name}": offset for kind, record in kinds.items() for name, offset in records.offsets(record).items()
     }
-    found.update(
-        OBJECT_TYPE=layout.type,
-        BYTES_DATA=layout.bytes_data,
-        BYTES_SIZE=layout.bytes_size,
-        MAX_BUFFER=records.MAX_BUFFER,
-        PADDED=records.PADDED,
-        HOLD_GIL=records.HOLD_GIL,
-        TABLE_SIZE=ctypes.sizeof(records.TableRecord),
-        OPERATION_SIZE=ctypes.sizeof(records.OperationRecord),
-    )
-    return found
+    return found | {
+        "OBJECT_TYPE": layout.type,
+        "REFERENCES": layout.references,
+        "BYTES_DATA": layout.bytes_data,
+        "BYTES_SIZE": layout.bytes_size,
+        "TUPLE_ITEMS": layout.tuple_items,
+        "TUPLE_SIZE": layout.tuple_size,
+        "INT_DIGIT": layout.int_digit,
+        "INT_SIZE": layout.int_size,
+        "INT_SINGLE": layout.int_single,
+        "CELL": records.CELL,
+        "MAX_BUFFER": records.MAX_BUFFER,
+        "PADDED": records.PADDED,
+        "HOLD_GIL": records.HOLD_GIL,
+        "TABLE_SIZE": ctypes.sizeof(records.TableRecord),
+        "OPERATION_SIZE": ctypes.sizeof(records.OperationRecord),
+    }

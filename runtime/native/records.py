@@ -17,12 +17,17 @@ API = (
     "PyTuple_New",
     "PyTuple_SetItem",
     "PyObject_Call",
+    "PyObject_CallFunctionObjArgs",
     "Py_IncRef",
     "Py_DecRef",
     "PyEval_SaveThread",
     "PyEval_RestoreThread",
 )
-OBJECTS = ("none", "true", "false", "bytes_type")
+OBJECTS = ("none", "true", "false", "bytes_type", "int_type")
+
+# Where objects that are launched keep the address of the function that launches them, and of its CellRecord.
+FUNCTION = 48
+CELL = 56
 
 HOLD_GIL = 1
 PADDED = 2
@@ -52,6 +57,7 @@ class OperationRecord(ctypes.Structure):
 class TableRecord(ctypes.Structure):
     """What a launch needs; the operations follow it in memory.
 
+    last: the number of its last launch, 0 if there was none.
     guard: a slot that must hold the object `guarded`. context: the number of the context that must be current, as the
     function at `ask` tells (0: any may be). follow: a function without arguments that must return `followed`.
     """
@@ -70,6 +76,7 @@ class TableRecord(ctypes.Structure):
         ("context", ctypes.c_int64),
         ("follow", ctypes.c_int64),
         ("followed", ctypes.c_int64),
+        ("last", ctypes.c_int64),
         *((name, ctypes.c_int32) for name in ("gx", "gy", "gz", "bx", "by", "bz", "shared", "padding")),
     ]
 
@@ -81,9 +88,13 @@ class CellRecord(ctypes.Structure):
 
 
 class EnvironmentRecord(ctypes.Structure):
-    """Addresses of what CPython offers, so that the code needs no linking."""
+    """What there is once in a process, so that the code needs no linking.
 
-    _fields_ = [(name, ctypes.c_int64) for name in (*API, *OBJECTS)]
+    Addresses of what CPython offers. launches: how many there were so far. index: the Python function (kernel, index)
+    that configures a kernel for an index that machine code does not remember.
+    """
+
+    _fields_ = [("launches", ctypes.c_int64), *((name, ctypes.c_int64) for name in (*API, *OBJECTS, "index"))]
 
 
 def offsets(record: type[ctypes.Structure]) -> dict[str, int]:

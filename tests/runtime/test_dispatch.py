@@ -14,7 +14,8 @@ from gridjit import cuda
 from gridjit.compiler.errors import ArgumentError, ConfigError
 from gridjit.compiler.frontend.numba_types import numba_arguments, parse_signature
 from gridjit.compiler.signature import Signature
-from gridjit.runtime.configured import ConfiguredKernel, Indexable
+from gridjit.runtime.configured import ConfiguredKernel
+from gridjit.runtime.indexing import Indexable
 from tests.runtime.standin import StandInKernel
 
 
@@ -279,7 +280,7 @@ class Indexed(Indexable):
 
     def __init__(self) -> None:
         self.kernel = StandInKernel(arity=0)
-        self._indexings = {}
+        self.forget_indexings()
 
     def _configure(self, launch: Any) -> ConfiguredKernel:
         return self.kernel.configured(*launch)
