@@ -27,11 +27,12 @@ from gridjit.compiler.signature import Signature
 from gridjit.compiler.targets.base import Target
 from gridjit.compiler.view import ConfigView
 from gridjit.runtime.capture import note_compile
-from gridjit.runtime.configured import ConfiguredKernel, Indexable
+from gridjit.runtime.configured import ConfiguredKernel
 from gridjit.runtime.device_function import DeviceFunction
 from gridjit.runtime.devices.base import Device, LoadedKernel
 from gridjit.runtime.dispatch import ReadyTables, signature_of
 from gridjit.runtime.forall import ForAll
+from gridjit.runtime.indexing import Indexable
 from gridjit.runtime.inspection import Inspection
 from gridjit.runtime.session import Session, session
 from gridjit.runtime.specializations import (
@@ -90,7 +91,7 @@ class Kernel(Inspection, Indexable):
         self._loaded: dict[Specialization, LoadedKernel] = {}
         self._loading = threading.Lock()
         self._ready = ReadyTables()
-        self._indexings = {}
+        self.forget_indexings()
         _kernels.add(self)
 
     # -- launching ---------------------------------------------------------------------------------------------------
@@ -225,7 +226,7 @@ class Kernel(Inspection, Indexable):
         self.generation += 1
         forgotten = self._known.clear()
         self._ready.clear()
-        self._indexings = {}
+        self.forget_indexings()
         with self._loading:
             self._loaded.clear()
         return forgotten
@@ -310,7 +311,7 @@ class Kernel(Inspection, Indexable):
         self._ready.forget(gone)
         if letting.evicted:
             # What is remembered of indexings keeps the code that was launched through it.
-            self._indexings = {}
+            self.forget_indexings()
         if letting.evicted and not self._crowded:
             from gridjit.runtime import explain
 
