@@ -13,6 +13,7 @@ from gridjit.runtime.session import session
 from gridjit.runtime.specializations import Specialization
 
 if TYPE_CHECKING:
+    from gridjit.runtime.code_library import CodeLibrary
     from gridjit.runtime.kernel import Kernel
 
 
@@ -112,6 +113,13 @@ class Overload:
         from gridjit.compiler.frontend.readable import annotation
 
         return annotation(self._job(), self._view())
+
+    @property
+    def _codelibrary(self) -> CodeLibrary:
+        """The code, under numba-cuda's names for it."""
+        from gridjit.runtime.code_library import CodeLibrary
+
+        return CodeLibrary(self)
 
     def _disassembled(self, *flags: str) -> str:
         from gridjit.compiler.sass import disassembled

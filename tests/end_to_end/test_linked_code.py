@@ -186,3 +186,19 @@ def test_statistics_that_were_asked_for_are_kept_from_the_first_launch(
         found = specialized(gridjit.jit(allocates))
         assert found.origin == origin
         assert [call.__qualname__ for call in found.module.setup] == ["count"]
+
+
+# -- what is linked, as numba-cuda shows it ----------------------------------------------------------------------------
+
+
+def synchronizes(x):  # type: ignore[no-untyped-def]
+    x[0] = 1
+    cuda.cg.this_grid().sync()
+
+
+@pytest.mark.parametrize(("function", "files"), [(increment, ()), (synchronizes, ("cudadevrt",))])
+def test_what_a_kernel_is_linked_with_is_named(function: Any, files: tuple[str, ...]) -> None:
+    kernel = gridjit.jit(function)
+    specialized(kernel)
+    (overload,) = kernel.overloads.values()
+    assert overload._codelibrary._linking_files == files

@@ -127,6 +127,11 @@ class Driver:
         attribute = self._enum("CUfunction_attribute", f"CU_FUNC_ATTRIBUTE_{name}")
         self.call("cuKernelSetAttribute", attribute, value, kernel, device)
 
+    def set_kernel_cache(self, preference: str, kernel: int, device: int) -> None:
+        """Prefer "L1", "SHARED", "EQUAL" or "NONE" when a device's launches of a kernel split its on-chip memory."""
+        config = self._enum("CUfunc_cache", f"CU_FUNC_CACHE_PREFER_{preference}")
+        self.call("cuKernelSetCacheConfig", kernel, config, device)
+
     def potential_block(self, kernel: int, sharedmem: int, limit: int) -> tuple[int, int]:
         """Return the smallest grid and the block size that fill the current device best."""
         grid, block = self.call("cuOccupancyMaxPotentialBlockSize", kernel, None, sharedmem, limit)

@@ -14,8 +14,9 @@ from gridjit.compiler.targets.base import Target
 from gridjit.runtime.devices.base import NO_CALLBACKS, KernelAttributes, ModuleCallbacks
 from gridjit.runtime.devices.cuda import faults
 from gridjit.runtime.devices.cuda.callbacks import Module, module_of
-from gridjit.runtime.devices.cuda.errors import LOST_CONTEXT, DriverError
-from gridjit.runtime.devices.cuda.last import last_launches
+from gridjit.runtime.devices.cuda.errors import ASYNCHRONOUS, LOST_CONTEXT, DriverError
+from gridjit.runtime.devices.cuda.last import in_words
+from gridjit.runtime.native.launched import last_launches
 from gridjit.runtime.native.table import Entry
 from gridjit.runtime.streams import stream_handle
 from gridjit.values import dataclass, field
@@ -89,7 +90,7 @@ class CudaKernel:
             self._refuse_capture(handle)
             faults.clear(self, handle)
         self._launch(config, handle, sharedmem, parameters)
-        last_launches.note(handle, self.artifact.kernel, config)
+        last_launches.note(self.artifact.kernel, config, handle, self.device.ordinal)
         if self.checked:
             faults.raise_fault(self, handle)
 
@@ -126,7 +127,7 @@ class CudaKernel:
         Machine code that launches by the handle calls this once for a configuration. Raises ConfigError naming the
         limit.
         """
-        device = self._here()
+        device = self.here()
         if sharedmem + self.static_shared > PLAIN_SHARED_BYTES:
             limit = device.max_shared_bytes
             if sharedmem + self.static_shared > limit:
@@ -151,7 +152,7 @@ class CudaKernel:
                 device.driver.set_kernel_attribute(attribute, value, self.handle, device.handle)
                 self._asked[device.ordinal, attribute] = value
 
-    def _here(self) -> CudaDevice:
+    def here(self) -> CudaDevice:
         """Return the device that a launch goes to from this thread."""
         from gridjit.runtime.devices.cuda.device import CudaDevice
 
@@ -163,7 +164,7 @@ class CudaKernel:
 
     def attributes(self) -> KernelAttributes:
         """Return what the kernel uses on the current device."""
-        here = self._here()
+        here = self.here()
 
         def of(name: str) -> int:
             return here.driver.kernel_attribute(name, self.handle, here.handle)
@@ -178,16 +179,20 @@ class CudaKernel:
 
     def potential_block(self, sharedmem: int = 0, limit: int = 0) -> int:
         """Return the block size that fills the current device best; limit: at most this many threads, if not 0."""
-        self._here()
+        self.here()
         return self.device.driver.potential_block(self.handle, sharedmem, limit)[1]
 
     def active_blocks(self, threads: int, sharedmem: int = 0) -> int:
         """Return how many blocks of so many threads a multiprocessor of the current device holds at once."""
-        self._here()
+        self.here()
         return self.device.driver.active_blocks(self.handle, threads, sharedmem)
 
     def _explained(self, error: DriverError, config: LaunchConfig, sharedmem: int) -> DriverError:
         """Return error with the kernel and the configuration named, and what they need where that is the trouble."""
+        if error.name in ASYNCHRONOUS:
+            before = in_words(None, self.device.ordinal) or "not known"
+            message = f"{error}, found when {self.artifact.kernel} [{config}] was to be launched; launched last: {before}"
+            return type(error)(message, error.name)
         words = [f"{self.artifact.kernel} [{config}]: {error}"]
         if error.name in ("CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "CUDA_ERROR_INVALID_VALUE"):
             uses = self.attributes()
@@ -198,7 +203,7 @@ class CudaKernel:
             )
         if error.name == "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE":
             threads = config.blockdim[0] * config.blockdim[1] * config.blockdim[2]
-            resident = self.active_blocks(threads, sharedmem) * self._here().attribute("MULTIPROCESSOR_COUNT")
+            resident = self.active_blocks(threads, sharedmem) * self.here().attribute("MULTIPROCESSOR_COUNT")
             words.append(f"; at most {resident} blocks of {threads} threads are resident")
         return error.saying("".join(words))
 

@@ -146,6 +146,7 @@ class StandIn:
             name.name.removeprefix("CU_FUNC_ATTRIBUTE_")
         ],
         "cuKernelSetAttribute": lambda self, *_: (),
+        "cuKernelSetCacheConfig": lambda self, *_: (),
         "cuOccupancyMaxPotentialBlockSize": lambda self, *_: (264, 768),
         "cuOccupancyMaxActiveBlocksPerMultiprocessor": lambda self, *_: 2,
         "cuLaunchKernel": launch,
