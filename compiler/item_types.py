@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Hashable, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from gridjit.compiler.errors import ArgumentError
-from gridjit.compiler.signature import SCALAR_CODES, Field, RecordType
+from gridjit.compiler.signature import BFLOAT16, SCALAR_CODES, Field, ItemType, RecordType
 
-ItemType: TypeAlias = str | RecordType
+__all__ = ["ItemType", "bfloat16", "dtype_of", "identity", "item_type"]
 
 
 def item_type(dtype: np.dtype[Any]) -> ItemType:
@@ -36,19 +37,25 @@ def _item_type(dtype: np.dtype[Any], _: Hashable) -> ItemType:
     name: str = dtype.name
     if dtype.kind in "mM" and name.endswith("64"):
         raise ArgumentError(f"items of {name} without a unit cannot be passed to a kernel; give them one")
-    if dtype.kind not in "mM" and name not in SCALAR_CODES:
+    if dtype.kind not in "mMSU" and name not in SCALAR_CODES and not _is_bfloat16(dtype):
         raise ArgumentError(
-            f"items of {dtype} cannot be passed to a kernel; pass numbers, datetime64, timedelta64 or records"
+            f"items of {dtype} cannot be passed to a kernel; pass numbers, text, datetime64, timedelta64 or records"
         )
     if not dtype.isnative:
         raise ArgumentError(f"items of {dtype} have foreign byte order; convert them with astype('{name}')")
-    return name
+    return dtype.str if dtype.kind in "SU" else name
+
+
+def _is_bfloat16(dtype: np.dtype[Any]) -> bool:
+    return dtype.name == BFLOAT16 and dtype.type.__module__ == "ml_dtypes"
 
 
 def dtype_of(item: ItemType) -> np.dtype[Any]:
-    """Return NumPy's dtype for an item type."""
+    """Return NumPy's dtype for an item type; raises ArgumentError if it has none."""
     if isinstance(item, str):
-        return np.dtype(item)
+        return bfloat16() if item == BFLOAT16 else np.dtype(item)
+    if not isinstance(item, RecordType):
+        raise ArgumentError(f"NumPy has no dtype for items of {item}")
     return np.dtype(
         {
             "names": [field.name for field in item.fields],
@@ -62,6 +69,15 @@ def dtype_of(item: ItemType) -> np.dtype[Any]:
     )
 
 
+def bfloat16() -> np.dtype[Any]:
+    """Return the dtype of bfloat16, which ml_dtypes adds to NumPy; raises ArgumentError where it is missing."""
+    try:
+        found: np.dtype[Any] = np.dtype(importlib.import_module("ml_dtypes").bfloat16)
+    except ImportError as error:
+        raise ArgumentError("items of bfloat16 need the package ml_dtypes, which is not installed") from error
+    return found
+
+
 def _record(dtype: np.dtype[Any]) -> RecordType:
     fields: Mapping[str, Any] = dtype.fields or {}
     return RecordType(
@@ -73,5 +89,4 @@ def _record(dtype: np.dtype[Any]) -> RecordType:
 
 def _field(name: str, dtype: np.dtype[Any], offset: int) -> Field:
     base, shape = dtype.subdtype or (dtype, ())
-    text = base.kind in "SU" and base.isnative
-    return Field(name=name, type=base.str if text else item_type(base), shape=tuple(shape), offset=offset)
+    return Field(name=name, type=item_type(base), shape=tuple(shape), offset=offset)

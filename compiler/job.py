@@ -76,7 +76,7 @@ def make_job(
         extensions=registered.fields,
         toolchain=toolchain(target.kind),
         environment=environment(),
-        private=(*source.opaque, *registered.private),
+        private=(*source.opaque, *signature.private, *registered.private),
     )
 
 

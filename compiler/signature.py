@@ -6,6 +6,7 @@ Every type has a text that names it whole: it is part of the key under which com
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 from gridjit.compiler.errors import ConfigError
@@ -28,6 +29,8 @@ SCALAR_CODES = {
     "complex64": "ff",
     "complex128": "dd",
 }
+# The item type of CUDA's and ml_dtypes' 16-bit float with the exponent of a float32.
+BFLOAT16 = "bfloat16"
 # A date or a span of time with its unit: "datetime64[ns]", "timedelta64[25s]".
 _TIME = re.compile(r"(datetime64|timedelta64)\[\d*[A-Za-z]+\]")
 
@@ -56,7 +59,7 @@ class Field:
     """A field of a record: its item type (NumPy's name, "<U4" or "|S4" for text, or a record), shape and offset."""
 
     name: str
-    type: str | RecordType
+    type: ItemType
     offset: int
     shape: tuple[int, ...] = ()
 
@@ -87,7 +90,7 @@ class RecordType:
 class ArrayType:
     """A strided array. layout is "C", "F" or "A" (any strides), as numba writes it."""
 
-    dtype: str | RecordType
+    dtype: ItemType
     ndim: int
     layout: str = "C"
     readonly: bool = False
@@ -107,6 +110,40 @@ class ArrayType:
     def __str__(self) -> str:
         flags = ("" if self.aligned else ", unaligned") + (", readonly" if self.readonly else "")
         return f"{self.dtype}[{self.ndim}d {self.layout}{flags}]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignType:
+    """A type that an extension of numba made. numba: the type itself; name: its class and what tells it from others.
+
+    unseen: why the name does not tell all, if so. codes: of its launch parameters, as its data model has them; none for
+    items of arrays. opaque: whether there is nothing in a value of it, so that any pointer will do.
+    """
+
+    name: str
+    numba: Any
+    unseen: str = ""
+    codes: str = ""
+    opaque: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassType:
+    """A type passed as an argument. form: "class" of a number type (np.float32), "dtype" of a NumPy dtype."""
+
+    dtype: ItemType
+    form: str
+
+    @property
+    def codes(self) -> str:
+        """A pointer, which nothing reads."""
+        return "P"
+
+    def __str__(self) -> str:
+        return f"{self.form}({self.dtype})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,10 +200,13 @@ class TupleType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnumType:
-    """A member of an enum class, passed by its value. members: names and values, which kernels may compare with."""
+    """A member of an enum class, passed by its value. members: names and values, which kernels may compare with.
+
+    dtype: of the values, all alike: numbers, or tuples of them.
+    """
 
     enum: ClassName
-    dtype: ScalarType
+    dtype: ScalarType | TupleType
     members: tuple[tuple[str, str], ...]
     integral: bool
 
@@ -180,7 +220,8 @@ class EnumType:
         return f"{'int' * self.integral}enum {self.enum}({self.dtype}: {members})"
 
 
-ArgType: TypeAlias = ScalarType | ArrayType | TupleType | RecordType | EnumType | PointerType
+ItemType: TypeAlias = str | RecordType | ForeignType
+ArgType: TypeAlias = ScalarType | ArrayType | TupleType | RecordType | EnumType | PointerType | ClassType | ForeignType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,5 +235,26 @@ class Signature:
         """The struct-module codes of all launch parameters; "@" alignment is CUDA's."""
         return "@" + "".join(argument.codes for argument in self.arguments)
 
+    @property
+    def private(self) -> tuple[str, ...]:
+        """Why code for these types must stay in this process: what an extension's type is cannot be told."""
+        return tuple(f"the type {found} of an argument {found.unseen}" for found in self.foreign if found.unseen)
+
+    @property
+    def foreign(self) -> tuple[ForeignType, ...]:
+        """The types of extensions among them, of items as well."""
+        return tuple(dict.fromkeys(found for argument in self.arguments for found in _foreign_in(argument)))
+
     def __str__(self) -> str:
         return "(" + ", ".join(map(str, self.arguments)) + ")"
+
+
+def _foreign_in(argument: ArgType | str) -> Iterator[ForeignType]:
+    match argument:
+        case ForeignType():
+            yield argument
+        case ArrayType():
+            yield from _foreign_in(argument.dtype)
+        case TupleType():
+            for item in argument.items:
+                yield from _foreign_in(item)

@@ -1,7 +1,7 @@
 """extensions: objects that prepare a kernel's arguments before each launch, as numba-cuda's jit(extensions=...) has it.
 
 Each has prepare_args(ty, val, stream=, retr=) and returns (ty, val); the last given prepares first. What they append to
-retr is called after the launch.
+retr is called after the launch. A value of an extension's own type stays one to the kernel: only what is passed is new.
 """
 
 from __future__ import annotations
@@ -21,9 +21,12 @@ def prepared(
 
 
 def _prepared(extensions: Sequence[Any], arg: Any, stream: Any, after: list[Callable[[], Any]]) -> Any:
+    from gridjit.compiler.frontend.foreign_types import is_foreign
     from gridjit.compiler.frontend.numba_types import numba_type_of
+    from gridjit.runtime.args.foreign import Prepared
 
-    kind, value = numba_type_of(arg.value if isinstance(arg, Directed) else arg), arg
+    original = numba_type_of(arg.value if isinstance(arg, Directed) else arg)
+    kind, value = original, arg
     for extension in reversed(extensions):
         kind, value = extension.prepare_args(kind, value, stream=stream, retr=after)
-    return value
+    return Prepared(numba=original, value=value) if is_foreign(original) else value

@@ -285,7 +285,7 @@ class Kernel(Inspection, Indexable):
         letting = self._known.add(found)
         here = session()
         here.report(f"{found.origin} {self.name}{found} in {found.milliseconds} ms: {found.reason}")
-        if here.recorder is not None:
+        if here.recorder is not None and not found.signature.foreign:
             here.recorder.note(self._need(found))
         if letting.evicted or letting.doubted:
             self._let_go(letting)

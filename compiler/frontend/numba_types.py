@@ -7,12 +7,17 @@ from typing import Any
 
 from gridjit.compiler.errors import ArgumentError, ConfigError
 from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.foreign_types import foreign_argument, foreign_item, is_foreign
 from gridjit.compiler.item_types import dtype_of, item_type
 from gridjit.compiler.signature import (
+    BFLOAT16,
     ArgType,
     ArrayType,
     ClassName,
+    ClassType,
     EnumType,
+    ForeignType,
+    ItemType,
     PointerType,
     RecordType,
     ScalarType,
@@ -49,11 +54,18 @@ def parse_signature(signature: Any) -> Signature:
 
 
 def numba_type_of(value: Any) -> Any:
-    """Return the numba type of a launch argument, as numba-cuda's own launches would find it."""
+    """Return the numba type of a launch argument, as numba-cuda's own launches would find it.
+
+    Raises ConfigError for a value that numba has no type for.
+    """
     numba_cuda()
+    from numba.cuda.core.errors import NumbaError
     from numba.cuda.typing.typeof import Purpose, typeof
 
-    return typeof(value, Purpose.argument)
+    try:
+        return typeof(value, Purpose.argument)
+    except (NumbaError, ValueError, TypeError, NotImplementedError) as error:
+        raise ConfigError(f"numba has no type for it: {error}") from error
 
 
 def _to_numba(argument: ArgType) -> Any:
@@ -75,11 +87,21 @@ def _to_numba(argument: ArgType) -> Any:
         case EnumType():
             member = types.IntEnumMember if argument.integral else types.EnumMember
             return member(argument.enum.python, _to_numba(argument.dtype))
+        case ClassType():
+            form = types.DType if argument.form == "dtype" else types.NumberClass
+            return form(_item_to_numba(argument.dtype))
+        case ForeignType():
+            return argument.numba
 
 
-def _item_to_numba(item: str | RecordType) -> Any:
+def _item_to_numba(item: ItemType) -> Any:
+    from numba.cuda import types
     from numba.cuda.np import numpy_support
 
+    if isinstance(item, ForeignType):
+        return item.numba
+    if item == BFLOAT16:
+        return types.bfloat16
     dtype = dtype_of(item)
     return numpy_support.from_struct_dtype(dtype) if dtype.names is not None else numpy_support.from_dtype(dtype)
 
@@ -106,10 +128,16 @@ def from_numba(argument: Any) -> ArgType:
     if isinstance(argument, types.BaseTuple):
         return _tuple_from_numba(argument)
     if isinstance(argument, types.EnumMember):
-        return enum_type(argument.instance_class, ScalarType(dtype=str(_item_from_numba(argument.dtype))))
+        return enum_type(argument.instance_class, from_numba(argument.dtype))
+    if isinstance(argument, types.NumberClass):
+        return ClassType(dtype=_item_from_numba(argument.instance_type), form="class")
+    if isinstance(argument, types.DType):
+        return ClassType(dtype=_item_from_numba(argument.dtype), form="dtype")
     times = types.NPDatetime | types.NPTimedelta
     if isinstance(argument, types.Boolean | types.Integer | types.Float | types.Complex | times):
         return ScalarType(dtype=str(_item_from_numba(argument)))
+    if is_foreign(argument):
+        return foreign_argument(argument)
     raise ConfigError(
         f"argument type {argument} is not supported; use numbers, dates, arrays, records, tuples, enums and pointers"
     )
@@ -123,17 +151,27 @@ def _tuple_from_numba(argument: Any) -> TupleType:
     return TupleType(items=items, named=ClassName.of(python), names=tuple(argument.fields))
 
 
-def _item_from_numba(argument: Any) -> str | RecordType:
+def _item_from_numba(argument: Any) -> ItemType:
+    from numba.cuda import types
+    from numba.cuda.core.errors import NumbaError
     from numba.cuda.np import numpy_support
 
+    if argument == types.bfloat16:
+        return BFLOAT16
     try:
         return item_type(numpy_support.as_dtype(argument))
-    except (NotImplementedError, ArgumentError) as error:
+    except (NumbaError, NotImplementedError, ArgumentError) as error:
+        if is_foreign(argument):
+            return foreign_item(argument)
         raise ConfigError(f"items of type {argument} are not supported: {error}") from error
 
 
-def enum_type(python: type[enum.Enum], dtype: ScalarType) -> EnumType:
-    """Return the type of an enum class's members."""
+def enum_type(python: type[enum.Enum], dtype: ArgType) -> EnumType:
+    """Return the type of an enum class's members; raises ConfigError if kernels cannot take their values."""
+    if not isinstance(dtype, ScalarType | TupleType):
+        raise ConfigError(
+            f"members of {python.__qualname__} have values of type {dtype}; use numbers or tuples of them"
+        )
     return EnumType(
         enum=ClassName.of(python),
         dtype=dtype,

@@ -62,7 +62,7 @@ _attributes: dict[str, ArgumentHandler] = {}
 
 ACCEPTED = (
     "pass NumPy arrays, device arrays, tensors and other objects with __cuda_array_interface__ or __dlpack__, "
-    "numbers, tuples, enums, dates and records"
+    "numbers, tuples, enums, dates, records and NumPy's types"
 )
 
 

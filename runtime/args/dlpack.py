@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.item_types import bfloat16
 from gridjit.compiler.signature import ArgType, ArrayType
 from gridjit.runtime.args.arrays import array_parameters, array_type, dense
 from gridjit.runtime.args.base import ArgumentHandler, Parameters, Place, register_finder
@@ -19,6 +20,7 @@ from gridjit.runtime.native.operation import Operation
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 _KINDS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
+_BFLOAT = 4
 
 
 class DlpackObject:
@@ -59,16 +61,22 @@ def exported(value: Any, transfer: Transfer | None) -> tuple[Array, int, Any]:
 
 def ghost_of(tensor: Tensor) -> Array:
     """Return an array over the memory of a tensor; raises ArgumentError for items that kernels cannot use."""
-    kind, bits = _KINDS.get(tensor.code), tensor.bits
-    if kind is None or tensor.lanes != 1 or bits % 8:
-        raise ArgumentError(
-            f"a tensor of DLPack type (code {tensor.code}, {bits} bits, {tensor.lanes} lanes) cannot be passed to a "
-            "kernel; bfloat16 and smaller floats have no type in kernels, view them as integers"
-        )
-    dtype = np.dtype(f"{kind}{bits // 8}" if kind != "b" else "bool")
+    dtype = _dtype(tensor)
     shape = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
     strides = _strides(tensor, shape, dtype.itemsize)
     return array_at(address_of(tensor), shape, strides, dtype)
+
+
+def _dtype(tensor: Tensor) -> np.dtype[Any]:
+    kind, bits = _KINDS.get(tensor.code), tensor.bits
+    if (tensor.code, bits, tensor.lanes) == (_BFLOAT, 16, 1):
+        return bfloat16()
+    if kind is None or tensor.lanes != 1 or bits % 8:
+        raise ArgumentError(
+            f"a tensor of DLPack type (code {tensor.code}, {bits} bits, {tensor.lanes} lanes) cannot be passed to a "
+            "kernel; floats of less than 16 bits have no type in kernels, view them as integers"
+        )
+    return np.dtype(f"{kind}{bits // 8}" if kind != "b" else "bool")
 
 
 def address_of(tensor: Tensor) -> int:

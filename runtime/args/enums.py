@@ -6,14 +6,14 @@ import enum
 from collections.abc import Hashable
 
 from gridjit.compiler.errors import ArgumentError
-from gridjit.compiler.signature import ArgType, ClassName, EnumType, ScalarType
+from gridjit.compiler.signature import ArgType, ClassName, EnumType, ScalarType, TupleType
 from gridjit.runtime.args.base import Parameters, Place, handler_of, register
 from gridjit.runtime.args.transfer import Transfer
 from gridjit.runtime.native.operation import Operation
 
 
 class EnumMember:
-    """A member of an Enum or IntEnum whose values are numbers of one type."""
+    """A member of an Enum or IntEnum whose values are numbers of one type, or tuples of them."""
 
     def kind(self, value: enum.Enum) -> Hashable:
         return (type(value), handler_of(value.value).kind(value.value))
@@ -22,9 +22,9 @@ class EnumMember:
         python = type(value)
         kinds = {handler_of(member.value).type_of(member.value, place) for member in python}
         dtype = kinds.pop()
-        if kinds or not isinstance(dtype, ScalarType):
+        if kinds or not isinstance(dtype, ScalarType | TupleType):
             raise ArgumentError(
-                f"members of {python.__qualname__} have values of several types; give them one number type"
+                f"members of {python.__qualname__} have values of several types; give them one, of numbers or tuples"
             )
         return EnumType(
             enum=ClassName.of(python),

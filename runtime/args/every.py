@@ -17,6 +17,8 @@ from gridjit.runtime.args import (  # isort: skip
     interfaces,
     dlpack,
     pointers,
+    type_objects,
+    foreign,
 )
 
 __all__ = [
@@ -27,10 +29,12 @@ __all__ = [
     "direction",
     "dlpack",
     "enums",
+    "foreign",
     "interfaces",
     "pointers",
     "records",
     "scalars",
     "tensors",
     "tuples",
+    "type_objects",
 ]

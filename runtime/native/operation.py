@@ -21,6 +21,7 @@ class Read(enum.IntEnum):
     STRIDED = 8  # pointers to shape and strides (bytes) in the object: NumPy's arrays and their like
     DLPACK = 9  # what a DLPack exchange function writes
     IGNORED = 10  # no parameters, any value of the type
+    ITSELF = 11  # the object `tag` and no other; its parameter is a null pointer
 
 
 LAYOUTS = {"C": 0, "F": 1, "A": 2, "any": 3}

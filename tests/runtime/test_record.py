@@ -15,10 +15,12 @@ import pytest
 
 import gridjit
 from gridjit.cache.errors import CacheWarning
+from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import (
     ArrayType,
     ClassName,
+    ClassType,
     EnumType,
     Field,
     PointerType,
@@ -60,6 +62,7 @@ def need(*arguments: Any, **changes: Any) -> Need:
         ArrayType(dtype=PAIR, ndim=1),
         PAIR,
         PointerType(dtype="void"),
+        ClassType(dtype=PAIR, form="dtype"),
         TupleType(items=(ScalarType(dtype="int8"), TupleType(items=()))),
         EnumType(
             enum=ClassName.of(pytest.ExitCode), dtype=ScalarType(dtype="int64"), members=(("OK", "0"),), integral=True
@@ -143,6 +146,20 @@ def test_disk_hits_are_recorded_too(record: Path, restart: Callable[[], None]) -
     restart()
     sized()[1, 32](np.ones(1, np.float32))
     assert record.read_text() == first
+
+
+def test_what_another_process_would_not_understand_is_not_recorded(record: Path) -> None:
+    numba_cuda()
+    from numba.cuda import types
+
+    @gridjit.jit(target="host")
+    def kernel(x, kind):  # type: ignore[no-untyped-def]
+        x[0] = 2
+
+    out = np.ones(1)
+    kernel[1, 1](out, types.unicode_type)
+    assert out[0] == 2
+    assert not record.exists()
 
 
 def test_a_file_that_cannot_be_written_is_said_once_and_launches_go_on(

@@ -72,8 +72,16 @@ yes:
   ret i1 true
 """
 
+_ITSELF = f"""
+{load("tag:ptr")}
+  %same = icmp eq ptr %object, %tag
+  store i64 0, ptr %out
+  ret i1 %same
+"""
+
 READERS = {
     Read.COPY: _COPY,
     Read.DOUBLES_TO_FLOATS: _DOUBLES_TO_FLOATS,
     Read.IGNORED: "  ret i1 true",
+    Read.ITSELF: _ITSELF,
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import enum
 import struct
+import sys
 from collections import namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +19,9 @@ from hypothesis import strategies as st
 from gridjit.compiler.errors import ArgumentError
 from gridjit.runtime.args.base import Place
 from gridjit.runtime.args.direction import In, InOut, Out
+from gridjit.runtime.args.dlpack import ghost_of
 from gridjit.runtime.memory.create import to_device
+from gridjit.runtime.memory.dlpack_structures import Tensor
 from gridjit.runtime.memory.space import HOST_SPACE
 from gridjit.runtime.native.layout import layout
 from tests.runtime.standin import Launched, StandInKernel
@@ -31,6 +34,11 @@ class Color(enum.Enum):
 
 class Level(enum.IntEnum):
     LOW = 3
+
+
+class Planet(enum.Enum):
+    VENUS = (4.869e24, 6.0518e6)
+    EARTH = (5.976e24, 6.37814e6)
 
 
 Point = namedtuple("Point", "x y")
@@ -106,6 +114,14 @@ ROWS = {
         "32 bytes, aligned)[1d C]",
         array,
     ),
+    "array of text": Row(np.array(["a", "bcd"]), "<U3[1d C]", array),
+    "array of bytes": Row(np.zeros((2, 2), "S5"), "|S5[2d C]", array),
+    "own array of text": Row(own(np.array(["a", "bcd"])), "<U3[1d C]", lambda value: value._parameters),
+    "NumPy type": Row(np.float32, "class(float32)", bytes(8)),
+    "other NumPy type": Row(np.int64, "class(int64)", bytes(8)),
+    "dtype": Row(np.dtype("f4"), "dtype(float32)", bytes(8)),
+    "dtype of records": Row(np.dtype([("a", "i4")]), "dtype(record('a': int32 at 0; 4 bytes))", bytes(8)),
+    "NumPy type in a tuple": Row((np.int8, 1), "(class(int8),int64,)", struct.pack("@Pq", 0, 1), native=False),
     "own array": Row(own(MATRIX), "float32[2d C]", lambda value: value._parameters),
     "own array, strided": Row(own(MATRIX)[::2, ::-1], "float32[2d A]", lambda value: value._parameters),
     "own array, 0-D": Row(own(np.array(1.5)), "float64[0d C]", lambda value: value._parameters),
@@ -122,6 +138,12 @@ ROWS = {
     ),
     "enum": Row(Color.GREEN, f"enum {__name__}.Color(int64: RED=1, GREEN=2)", struct.pack("q", 2), native=False),
     "int enum": Row(Level.LOW, f"intenum {__name__}.Level(int64: LOW=3)", struct.pack("q", 3), native=False),
+    "enum of tuples": Row(
+        Planet.EARTH,
+        f"enum {__name__}.Planet((float64,float64,): VENUS=(4.869e+24, 6051800.0), EARTH=(5.976e+24, 6378140.0))",
+        struct.pack("dd", 5.976e24, 6.37814e6),
+        native=False,
+    ),
     "pointer": Row(
         ctypes.cast(0x1234, ctypes.POINTER(ctypes.c_float)), "float32*", struct.pack("P", 0x1234), native=False
     ),
@@ -198,8 +220,11 @@ def test_a_record_is_passed_by_the_address_of_its_own_memory() -> None:
         (None, "a builtins.NoneType cannot be passed"),
         ([1, 2], "a builtins.list cannot be passed"),
         (2**64, "the int 18446744073709551616 does not fit into 64 bits"),
-        (np.array(["a"]), "items of <U1 cannot be passed"),
+        (np.array(["a"], ">U1"), r"items of >U1 have foreign byte order"),
         (np.zeros(2, object), "items of object cannot be passed"),
+        (int, r"the class builtins.int cannot be passed to a kernel; of classes, .* such as np.float32"),
+        (np.floating, "the class numpy.floating cannot be passed"),
+        (np.dtype("M8"), "datetime64 without a unit"),
         (np.zeros(2, ">f4"), r"foreign byte order; convert them with astype\('float32'\)"),
         (np.longdouble(1), "a NumPy longdouble|a NumPy float128"),
         ((1, "a"), "a builtins.str cannot be passed"),
@@ -340,3 +365,28 @@ def test_dlpack_objects_are_passed_as_the_arrays_they_export(values: np.ndarray,
 def test_a_tensor_on_another_device_is_an_error(device: tuple[int, int], words: str) -> None:
     with pytest.raises(ArgumentError, match=words):
         StandInKernel(arity=1).configured()(Exporter(BUFFER, device))
+
+
+def test_arrays_of_bfloat16_are_passed_as_such() -> None:
+    bfloat16 = pytest.importorskip("ml_dtypes").bfloat16
+    values = np.ones((2, 3), bfloat16)
+    for value in (values, own(values)):
+        kernel, (first, second) = launched(value)
+        assert str(kernel.signatures[0].arguments[0]) == "bfloat16[2d C]"
+        assert first.parameters == second.parameters
+    assert str(launched(bfloat16)[0].signatures[0]) == "(class(bfloat16))"
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_a_tensor_of_bfloat16_needs_a_dtype_for_it(installed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if installed:
+        pytest.importorskip("ml_dtypes")
+    else:
+        monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    shape = (ctypes.c_int64 * 1)(3)
+    tensor = Tensor(data=0x1000, ndim=1, code=4, bits=16, lanes=1, shape=shape, strides=None)
+    if installed:
+        assert ghost_of(tensor).dtype.name == "bfloat16"
+    else:
+        with pytest.raises(ArgumentError, match="bfloat16 need the package ml_dtypes"):
+            ghost_of(tensor)

@@ -1,0 +1,90 @@
+"""Types that extensions of numba made: as arguments of kernels, and as items of arrays."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import Any
+
+from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.signature import ForeignType
+from gridjit.compiler.source_value import type_name
+
+_OWN = ("numba.core.", "numba.np.", "numba.cuda.types", "numba.cuda.core.", "numba.cuda.np.")
+_INTEGERS = {1: "?", 8: "b", 16: "h", 32: "i", 64: "q"}
+
+
+def is_foreign(numba_type: Any) -> bool:
+    """Return whether a type is an extension's rather than one of numba's own; a reference to a type counts as one."""
+    from numba.cuda import types
+
+    return isinstance(numba_type, types.TypeRef) or not type(numba_type).__module__.startswith(_OWN)
+
+
+def foreign_item(numba_type: Any) -> ForeignType:
+    """Return an extension's type as that of an array's items."""
+    key = _key_text(numba_type)
+    name = f"{type_name(type(numba_type))} {numba_type}" if key is None else key
+    return ForeignType(name=name, numba=numba_type, unseen=_unseen(numba_type, key))
+
+
+def _unseen(numba_type: Any, key: str | None) -> str:
+    """Return why the name of a type does not tell all that it is; empty if it does.
+
+    What its class and data model are is in the key of every kernel, as all that is registered with numba.
+    """
+    python = type(numba_type)
+    found: Any = sys.modules.get(python.__module__)
+    for name in python.__qualname__.split("."):
+        found = getattr(found, name, None)
+    if found is not python:
+        return "is of a class that is not what its module has under that name"
+    return "has a key of more than types, numbers and text" if key is None else ""
+
+
+def _key_text(value: Any) -> str | None:
+    """Return what numba compares of a type (its key) as text, None where there is more to it than can be told."""
+    from numba.cuda import types
+
+    if value is None or type(value) in (str, int, float, bool):
+        return repr(value)
+    if type(value) is tuple:
+        parts = [_key_text(part) for part in value]
+        return None if None in parts else f"({', '.join(map(str, parts))})"
+    if not isinstance(value, types.Type):
+        return None
+    key = _key_text(value.key)
+    return None if key is None else f"{type_name(type(value))} {key}"
+
+
+def foreign_argument(numba_type: Any) -> ForeignType:
+    """Return an extension's type as an argument's; raises ConfigError if kernels cannot take one."""
+    from numba.cuda.descriptor import cuda_target
+
+    try:
+        model = cuda_target.target_context.data_model_manager[numba_type]
+        codes = _codes(model.get_argument_type())
+    except (KeyError, NotImplementedError) as error:
+        raise ConfigError(
+            f"argument type {numba_type} is not supported: no data model says how it is passed"
+        ) from error
+    opaque = not codes or any(base.__name__ == "OpaqueModel" for base in type(model).__mro__)
+    return replace(foreign_item(numba_type), codes=codes, opaque=opaque)
+
+
+def _codes(llvm_type: Any) -> str:
+    """Return the struct-module codes of what a data model is passed as."""
+    from llvmlite import ir
+
+    match llvm_type:
+        case tuple() | list():
+            return "".join(map(_codes, llvm_type))
+        case ir.PointerType():
+            return "P"
+        case ir.IntType() if llvm_type.width in _INTEGERS:
+            return _INTEGERS[llvm_type.width]
+        case ir.FloatType():
+            return "f"
+        case ir.DoubleType():
+            return "d"
+    raise NotImplementedError(llvm_type)
