@@ -62,6 +62,8 @@ def table_of(launcher: Launcher, ready: Ready, args: tuple[Any, ...], context: i
         follow=follow,
         followed=followed,
         keep=(loaded, stream),
+        kernel=loaded.artifact.kernel,
+        device=getattr(getattr(loaded, "device", None), "ordinal", None),
     )
     return table if table.fits and table.places[1] == struct.calcsize(loaded.artifact.parameters) else None
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ctypes
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from gridjit.cache.store import Store
 from gridjit.runtime.native import records
+from gridjit.runtime.native.launched import Launched, last_launches
 from gridjit.runtime.native.layout import layout
 from gridjit.runtime.native.placed import environment_address, launch_address
 from gridjit.runtime.native.table import LaunchTable
@@ -28,18 +30,19 @@ class NativeFunction:
     When the driver returns a code that is not 0, it returns failed(code, *args); keywords are code KEYWORDS_GIVEN.
     """
 
-    __slots__ = ("_adding", "_cell", "_count", "_keep", "address", "call", "cell")
+    __slots__ = ("__weakref__", "_adding", "_cell", "_count", "_tables", "address", "call", "cell")
 
     def __init__(self, address: int, slow: Callable[..., Any], failed: Callable[..., Any]) -> None:
         self._cell = records.CellRecord(slow=id(slow), failed=id(failed), environment=environment_address())
-        self._keep: list[object] = [self._cell, slow, failed]
+        self._tables: list[tuple[ctypes.Array[ctypes.c_char], LaunchTable]] = []
         self.address = address
         self.cell = ctypes.addressof(self._cell)
         self._count = 0
         self._adding = threading.Lock()
         holder = _holder(self.cell)
-        holder.keep = self._keep
+        holder.keep = (self._cell, self._tables, slow, failed)
         self.call: Callable[..., None] = _builtin(_definition(address), holder)
+        last_launches.watch(self)
 
     def add(self, table: LaunchTable) -> None:
         """Try table first from now on; if there are too many, drop the others."""
@@ -47,7 +50,7 @@ class NativeFunction:
             full = self._count >= MAX_TABLES
             memory = table.in_memory(0 if full else self._cell.table)
             # A thread may be reading any older table: they all stay as long as the function does.
-            self._keep += [memory, table]
+            self._tables.append((memory, table))
             self._count = 1 if full else self._count + 1
             self._cell.table = ctypes.addressof(memory)
 
@@ -57,11 +60,24 @@ class NativeFunction:
             self._cell.table = 0
             self._count = 0
 
+    def launched(self) -> Iterator[Launched]:
+        """Yield the last launch of each table that was launched by."""
+        for memory, table in list(self._tables):
+            if number := records.TableRecord.from_buffer(memory).last:
+                yield Launched(
+                    number=number, kernel=table.kernel, config=table.config, stream=table.stream, device=table.device
+                )
+
+    def __del__(self) -> None:
+        # While the process ends, modules go too.
+        with suppress(TypeError, AttributeError):
+            last_launches.keep(self.launched())
+
 
 class _Holder(bytes):
     """The address of a cell where machine code looks for it, and a reference to what must live as long."""
 
-    keep: list[object]
+    keep: tuple[object, ...]
 
 
 def _holder(cell: int) -> _Holder:

@@ -155,11 +155,6 @@ launch:
   %empty = icmp eq i64 %total, 0
   %extra.used = select i1 %empty, ptr null, ptr %extra
 {LOADS}
-  %before = load i64, ptr %env
-  %number = add i64 %before, 1
-  store i64 %number, ptr %env
-  %last.at = getelementptr i8, ptr %table, i64 {Table.last}
-  store i64 %number, ptr %last.at
   %hold.bit = and i32 %flags, {HOLD_GIL}
   %hold = icmp ne i32 %hold.bit, 0
   br i1 %hold, label %call.held, label %call.released
@@ -180,6 +175,11 @@ called:
   %failed = icmp ne i32 %code, 0
   br i1 %failed, label %report, label %success
 success:
+  %before = load i64, ptr %env
+  %number = add i64 %before, 1
+  store i64 %number, ptr %env
+  %last.at = getelementptr i8, ptr %table, i64 {Table.last}
+  store i64 %number, ptr %last.at
   %none.at = getelementptr i8, ptr %env, i64 {Environment.none}
   %none = load ptr, ptr %none.at
 {KEEP_NONE}

@@ -39,6 +39,7 @@ class LaunchTable:
     launch: address of a function like cuLaunchKernel. entry: the kernel. stream: its handle.
     sharedmem: dynamic shared memory in bytes. guard: what must hold for stream to be valid.
     follow, followed: a function's address and what it must return. keep: what handles and addresses belong to.
+    kernel, device: what messages call it, and the number of the device that it is launched on.
     """
 
     launch: int
@@ -52,6 +53,8 @@ class LaunchTable:
     follow: int = 0
     followed: int = 0
     keep: tuple[object, ...] = ()
+    kernel: str = ""
+    device: int | None = None
 
     @property
     def places(self) -> tuple[tuple[int, ...], int]:

@@ -131,6 +131,44 @@ def test_a_launch_in_cupys_own_stream_is_native() -> None:
     assert (y == 2).all()
 
 
+def test_what_a_native_launch_did_is_told_with_its_kernels_name() -> None:
+    program = """
+        import numpy as np, gridjit
+        from gridjit import cuda
+
+        @gridjit.jit
+        def harmless(x):
+            x[0] = 0
+
+        @gridjit.jit
+        def spoil(x, place):
+            x[place] = 1
+
+        x = cuda.to_device(np.zeros(4, np.int64))
+        for _ in range(3):
+            spoil[2, 32](x, 0)
+            harmless[1, 1](x)
+        cuda.synchronize()
+        spoil[2, 32](x, 1 << 40)
+        assert spoil[2, 32].launcher.fast is not None
+        try:
+            cuda.synchronize()
+        except gridjit.LaunchError as error:
+            print(error)
+        try:
+            harmless[1, 1](x)
+        except gridjit.LaunchError as error:
+            print(error)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    waited, launched = done.stdout.splitlines()
+    assert waited.endswith("launched last: __main__.spoil [grid 2, block 32]"), waited
+    assert (
+        "found when __main__.harmless [grid 1, block 1] was to be launched; launched last: __main__.spoil" in launched
+    )
+
+
 def test_own_arrays_launch_natively_with_much_shared_memory() -> None:
     x, y = to_device(np.ones(8, np.float32)), to_device(np.zeros(8, np.float32))
     configured = gridjit.jit(double)[1, 32, 0, 100 << 10]

@@ -14,8 +14,9 @@ from gridjit.compiler.targets.base import Target
 from gridjit.runtime.devices.base import NO_CALLBACKS, KernelAttributes, ModuleCallbacks
 from gridjit.runtime.devices.cuda import faults
 from gridjit.runtime.devices.cuda.callbacks import Module, module_of
-from gridjit.runtime.devices.cuda.errors import LOST_CONTEXT, DriverError
-from gridjit.runtime.devices.cuda.last import last_launches
+from gridjit.runtime.devices.cuda.errors import ASYNCHRONOUS, LOST_CONTEXT, DriverError
+from gridjit.runtime.devices.cuda.last import in_words
+from gridjit.runtime.native.launched import last_launches
 from gridjit.runtime.native.table import Entry
 from gridjit.runtime.streams import stream_handle
 from gridjit.values import dataclass, field
@@ -89,7 +90,7 @@ class CudaKernel:
             self._refuse_capture(handle)
             faults.clear(self, handle)
         self._launch(config, handle, sharedmem, parameters)
-        last_launches.note(handle, self.artifact.kernel, config)
+        last_launches.note(self.artifact.kernel, config, handle, self.device.ordinal)
         if self.checked:
             faults.raise_fault(self, handle)
 
@@ -188,6 +189,10 @@ class CudaKernel:
 
     def _explained(self, error: DriverError, config: LaunchConfig, sharedmem: int) -> DriverError:
         """Return error with the kernel and the configuration named, and what they need where that is the trouble."""
+        if error.name in ASYNCHRONOUS:
+            found = f"{error}, found when {self.artifact.kernel} [{config}] was to be launched"
+            before = in_words(None, self.device.ordinal)
+            return type(error)(f"{found}; launched last: {before}" if before else found, error.name)
         words = [f"{self.artifact.kernel} [{config}]: {error}"]
         if error.name in ("CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "CUDA_ERROR_INVALID_VALUE"):
             uses = self.attributes()

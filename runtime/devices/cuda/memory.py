@@ -159,7 +159,7 @@ class CudaSpace:
 
     def _copy(self, copies: list[Rows], stream: Any) -> None:
         handle = stream_handle(stream)
-        with self._device.current, attributed(handle):
+        with self._device.current, attributed(handle, self._device.ordinal):
             for rows in copies:
                 if rows.height == 1:
                     self.driver.copy(rows.destination, rows.source, rows.width, handle or None)

@@ -66,17 +66,17 @@ class CudaTimeline:
 
     def synchronize(self, stream: int) -> None:
         """Wait for a stream; raises KernelError naming the kernel that was launched last in it."""
-        with self.device.current, attributed(stream):
+        with self.device.current, attributed(stream, self.device.ordinal):
             self.driver.synchronize_stream(stream)
 
     def synchronize_all(self) -> None:
         """Wait for the device; raises KernelError naming the kernels that were launched last."""
-        with self.device.current, attributed(None):
+        with self.device.current, attributed(None, self.device.ordinal):
             self.driver.synchronize()
 
     def done(self, stream: int) -> bool:
         """Return whether a stream has no work left."""
-        with self.device.current, attributed(stream):
+        with self.device.current, attributed(stream, self.device.ordinal):
             return self.driver.stream_done(stream)
 
     def wait(self, stream: int, event: int) -> None:
@@ -107,12 +107,12 @@ class CudaTimeline:
 
     def synchronize_event(self, event: int) -> None:
         """Wait for the work noted in event."""
-        with attributed(None):
+        with attributed(None, self.device.ordinal):
             self.driver.synchronize_event(event)
 
     def event_done(self, event: int) -> bool:
         """Return whether the work noted in event is done."""
-        with attributed(None):
+        with attributed(None, self.device.ordinal):
             return self.driver.event_done(event)
 
     def elapsed_ms(self, start: int, end: int) -> float:

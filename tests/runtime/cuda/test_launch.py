@@ -140,6 +140,14 @@ def test_what_a_kernel_did_is_told_at_the_next_wait_with_its_name(api, device, a
         device.timeline.synchronize(0x77)
 
 
+def test_what_a_kernel_did_is_not_blamed_on_the_one_that_found_it(api, device, artifact):
+    device.load(artifact()).launch(CONFIG, 0x78, 0, b"")
+    innocent = device.load(artifact(kernel="module.innocent"))
+    api.failures["cuLaunchKernel"] = "CUDA_ERROR_ILLEGAL_ADDRESS"
+    with pytest.raises(LaunchError, match=r"found when module.innocent \[.*launched last:.*module.saxpy \[grid 4x2"):
+        innocent.launch(CONFIG, 0x78, 0, b"")
+
+
 def test_occupancy_comes_from_the_driver(api, device, artifact):
     kernel = device.load(artifact())
     assert kernel.potential_block(sharedmem=512) == 768
