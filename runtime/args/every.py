@@ -12,6 +12,7 @@ from gridjit.runtime.args import (  # isort: skip
     records,
     scalars,
     tuples,
+    unified_arrays,
     tensors,
     cupy_arrays,
     interfaces,
@@ -37,4 +38,5 @@ __all__ = [
     "tensors",
     "tuples",
     "type_objects",
+    "unified_arrays",
 ]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -14,6 +15,7 @@ from gridjit.compiler.errors import ArgumentError
 from gridjit.runtime.memory.device_array import DeviceArray, ghost_of
 from gridjit.runtime.memory.space import Memory, Space, current_space
 from gridjit.runtime.memory.transfer import Array, address_of
+from gridjit.runtime.memory.unified import ManagedArray, MappedArray, UnifiedArray
 
 Shape = int | Sequence[int]
 
@@ -74,17 +76,7 @@ def pinned_array(
     shape: Shape, dtype: Any = np.float64, strides: Shape | None = None, order: str = "C", *, space: Space | None = None
 ) -> Array:
     """Return a NumPy array in page-locked host memory, which the device copies from and to by itself."""
-    return _pinned(space or current_space(), shape, dtype, strides, order)
-
-
-class MappedArray(np.ndarray[Any, Any]):
-    """A NumPy array in page-locked memory that kernels on a GPU use in place, over the bus."""
-
-    @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Version 3 of the CUDA array interface: host and device have the same addresses."""
-        interface: dict[str, Any] = dict(self.__array_interface__)
-        return interface | {"version": 3, "stream": None}
+    return _host_array((space or current_space()).pinned, shape, dtype, strides, order)[0]
 
 
 def mapped_array(
@@ -104,8 +96,30 @@ def mapped_array(
     around the cache.
     """
     here = space or current_space()
-    made = _pinned(here, shape, dtype, strides, order, mapped=True)
-    return made if here.device is None else made.view(MappedArray)
+    made, memory = _host_array(functools.partial(here.pinned, mapped=True), shape, dtype, strides, order)
+    return made if here.device is None else _unified(MappedArray, made, memory)
+
+
+def managed_array(
+    shape: Shape,
+    dtype: Any = np.float64,
+    strides: Shape | None = None,
+    order: str = "C",
+    stream: Any = 0,
+    attach_global: bool = True,
+    *,
+    space: Space | None = None,
+) -> Array:
+    """Return a NumPy array that kernels use in place and whose memory moves to where it is used; plain on the host.
+
+    Read on the host what a kernel wrote after synchronizing with it. attach_global: any stream of any device may use
+    it; else, on devices that cannot page, only the host until it is attached. stream is numba-cuda's and changes
+    nothing. Raises DeviceError on a device without managed memory.
+    """
+    here = space or current_space()
+    manage = functools.partial(here.managed, attach_global=attach_global)
+    made, memory = _host_array(manage, shape, dtype, strides, order)
+    return made if here.device is None else _unified(ManagedArray, made, memory)
 
 
 def mapped_array_like(
@@ -185,13 +199,21 @@ def extent(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple
     return (sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach) + itemsize)
 
 
-def _pinned(
-    space: Space, shape: Shape, dtype: Any, strides: Shape | None, order: str, *, mapped: bool = False
-) -> Array:
+def _host_array(
+    allocate: Callable[[int], Memory], shape: Shape, dtype: Any, strides: Shape | None, order: str
+) -> tuple[Array, Memory]:
+    """Return a NumPy array over memory that allocate gives, and that memory."""
     dims, item = _dims(shape), _dtype(dtype)
     steps = strides_of(dims, item.itemsize, order) if strides is None else _dims(strides)
     low, high = extent(dims, steps, item.itemsize)
-    return _numpy_over(space.pinned(high - low, mapped=mapped), dims, item, steps, -low)
+    memory = allocate(high - low)
+    return _numpy_over(memory, dims, item, steps, -low), memory
+
+
+def _unified(kind: type[UnifiedArray], array: Array, memory: Memory) -> UnifiedArray:
+    made = array.view(kind)
+    made.memory = memory
+    return made
 
 
 def _dims(shape: Shape) -> tuple[int, ...]:

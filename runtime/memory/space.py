@@ -75,6 +75,10 @@ class Space(Protocol):
         """Return size bytes of host memory that the device copies from and to by itself."""
         ...
 
+    def managed(self, size: int, *, attach_global: bool = True) -> Memory:
+        """Return size bytes that host and device use in place; attach_global: any stream of any device may."""
+        ...
+
     def pin(self, address: int, size: int) -> Callable[[], None]:
         """Page-lock memory of the host's that exists already; returns what undoes it."""
         ...
@@ -106,6 +110,10 @@ class HostSpace:
 
     def pinned(self, size: int, *, mapped: bool = False) -> Memory:
         """Return size bytes: all host memory is as near as the host can have it."""
+        return self.allocate(size, 0)
+
+    def managed(self, size: int, *, attach_global: bool = True) -> Memory:
+        """Return size bytes: there is no other place for them to move to."""
         return self.allocate(size, 0)
 
     def pin(self, address: int, size: int) -> Callable[[], None]:

@@ -31,6 +31,7 @@ _OURS = {
     "is_cuda_array": ("gridjit.runtime.vocabulary", "is_cuda_array"),
     "launchconfig": ("gridjit.launchconfig", ""),
     "list_devices": ("gridjit.runtime.devices.cuda.device", "devices"),
+    "managed_array": ("gridjit.runtime.memory.create", "managed_array"),
     "mapped_array": ("gridjit.runtime.memory.create", "mapped_array"),
     "mapped_array_like": ("gridjit.runtime.memory.create", "mapped_array_like"),
     "per_thread_default_stream": ("gridjit.runtime.streams", "per_thread_default_stream"),

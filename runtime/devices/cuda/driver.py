@@ -5,9 +5,11 @@ cuda.bindings is untyped and takes 70 ms to import; it is imported here alone, w
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import importlib
+from collections.abc import Iterator
 from typing import Any
 
 from gridjit.compiler.errors import DeviceError
@@ -18,6 +20,7 @@ from gridjit.runtime.devices.cuda.errors import DriverError, driver_error
 # CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END
 _PARAMETERS, _SIZE, _END = 1, 2, 0
 _Extra = ctypes.c_void_p * 5
+_RELAXED = "CU_STREAM_CAPTURE_MODE_RELAXED"
 
 
 class Driver:
@@ -291,6 +294,19 @@ class Driver:
         """Return size bytes of page-locked host memory, for every context; mapped: also addressable by the device."""
         flags = 0x01 | (0x02 if mapped else 0)  # CU_MEMHOSTALLOC_PORTABLE, _DEVICEMAP
         return int(self.call("cuMemHostAlloc", size, flags))
+
+    def allocate_managed(self, size: int, *, everywhere: bool = True) -> int:
+        """Return size bytes that move to where they are used; everywhere: by any stream of any device."""
+        return int(self.call("cuMemAllocManaged", size, 0x01 if everywhere else 0x02))  # CU_MEM_ATTACH_GLOBAL, _HOST
+
+    @contextlib.contextmanager
+    def while_capturing(self) -> Iterator[None]:
+        """Allow calls that a capture in another of the thread's streams would forbid, and be broken by."""
+        before = self.call("cuThreadExchangeStreamCaptureMode", self._enum("CUstreamCaptureMode", _RELAXED))
+        try:
+            yield
+        finally:
+            self.call("cuThreadExchangeStreamCaptureMode", before)
 
     def free_host(self, address: int) -> None:
         """Free page-locked host memory."""

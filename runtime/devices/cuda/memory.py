@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridjit.compiler.errors import LaunchError
+from gridjit.compiler.errors import DeviceError, LaunchError
 from gridjit.runtime.devices.cuda.driver import Driver
 from gridjit.runtime.devices.cuda.errors import DriverError
 from gridjit.runtime.devices.cuda.last import attributed
@@ -171,7 +171,16 @@ class CudaSpace:
         epoch = self._device.renew()
         with self._device.current:
             address = self.driver.allocate_host(max(size, 1), mapped=mapped)
-        return Memory(self, address, size, free=functools.partial(self._free_pinned, address, epoch))
+        return Memory(self, address, size, free=functools.partial(self._free_whole, "free_host", address, epoch))
+
+    def managed(self, size: int, *, attach_global: bool = True) -> Memory:
+        """Return size bytes that move between host and device; raises DeviceError if the device has no such memory."""
+        if not self._device.attribute("MANAGED_MEMORY"):
+            raise DeviceError(f"{self._device!r} has no managed memory: use a mapped array, or copy with to_device()")
+        epoch = self._device.renew()
+        with self._device.current:
+            address = self.driver.allocate_managed(max(size, 1), everywhere=attach_global)
+        return Memory(self, address, size, free=functools.partial(self._free_whole, "free", address, epoch))
 
     def pin(self, address: int, size: int) -> Callable[[], None]:
         """Page-lock memory of the host's that exists already; returns what undoes it."""
@@ -179,11 +188,12 @@ class CudaSpace:
             self.driver.register_host(address, size)
         return functools.partial(self.driver.unregister_host, address)
 
-    def _free_pinned(self, address: int, epoch: int) -> None:
+    def _free_whole(self, free: str, address: int, epoch: int) -> None:
+        """Free memory that is of no stream by a method of the driver's, after all work in the context."""
         try:
             if self.driver.context_id(self._device.context) != epoch:
                 return
-            with self._device.current:
-                self.driver.free_host(address)
+            with self._device.current, self.driver.while_capturing():
+                getattr(self.driver, free)(address)
         except DriverError:
             pass  # the context is lost, and the memory with it

@@ -29,6 +29,7 @@ NAMES = (
     "external_stream",
     "is_available",
     "is_cuda_array",
+    "managed_array",
     "mapped_array",
     "mapped_array_like",
     "per_thread_default_stream",

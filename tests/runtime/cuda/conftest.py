@@ -22,6 +22,7 @@ ATTRIBUTES = {
     "MULTIPROCESSOR_COUNT": 132,
     "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": 232448,
     "MEMORY_POOLS_SUPPORTED": 1,
+    "MANAGED_MEMORY": 1,
 }
 KERNEL_ATTRIBUTES = {
     "NUM_REGS": 40,
@@ -46,6 +47,7 @@ class StandIn:
         self.packed: list[bytes] = []
         self.called_back: list[tuple[Any, int]] = []
         self.attributes = dict(ATTRIBUTES)
+        self.mode: Any = None
         self._next = 0x100
 
     def __getattr__(self, name: str) -> Any:
@@ -120,6 +122,10 @@ class StandIn:
             ctypes.c_uint32.from_address(address + 4 * index).value = value
         return ()
 
+    def exchange_mode(self, mode: Any) -> Any:
+        self.mode, before = mode, self.mode
+        return before
+
     _functions: dict[str, Callable[..., Any]] = {
         "cuGetErrorString": lambda self, code: b"what the driver says",
         "cuInit": lambda self, flags: (),
@@ -175,6 +181,8 @@ class StandIn:
         "cuMemFree": free,
         "cuMemHostAlloc": lambda self, size, flags: self.allocate(size),
         "cuMemFreeHost": free,
+        "cuMemAllocManaged": lambda self, size, flags: self.allocate(size),
+        "cuThreadExchangeStreamCaptureMode": exchange_mode,
         "cuMemcpy": copy,
         "cuMemcpyAsync": copy,
         "cuMemcpy2DUnaligned": copy_2d,

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import gc
 import itertools
+import pickle
 
 import numpy as np
 import pytest
 
 from gridjit.compiler.errors import DeviceError, LaunchError
 from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.runtime.args.base import handler_of
+from gridjit.runtime.args.transfer import Transfer
 from gridjit.runtime.memory.create import (
     as_device_array,
     device_array,
+    managed_array,
     mapped_array,
     pinned,
     pinned_array,
@@ -168,6 +172,62 @@ def test_a_mapped_array_is_one_for_host_and_device(api, device):
     assert there.data == made.ctypes.data
     assert there.copy_to_host().tolist() == [[7] * 3] * 2
     assert api.called("cuMemHostAlloc") == [(24, 3)]
+
+
+@pytest.mark.parametrize(("attach_global", "flags"), [(True, 1), (False, 2)])
+def test_a_managed_array_is_one_for_host_and_device_until_its_last_view(api, device, attach_global, flags):
+    made = managed_array((2, 3), np.int32, attach_global=attach_global, space=device.space)
+    made[:] = 7
+    assert api.called("cuMemAllocManaged") == [(24, flags)]
+    row = made[1]
+    assert row.__cuda_array_interface__["data"][0] == row.ctypes.data
+    del made
+    gc.collect()
+    assert row.tolist() == [7] * 3
+    assert not api.called("cuMemFree")
+    del row
+    gc.collect()
+    assert not api.memory
+
+
+@pytest.mark.parametrize("make", [mapped_array, managed_array])
+def test_what_numpy_makes_of_an_array_used_in_place_is_an_array_like_any_other(device, make):
+    made = make((4, 3), np.int32, space=device.space)
+    made[:] = 2
+    for view in (made[1:], made.T, made[::-1, 1], made.reshape(12), made.view(np.uint32)):
+        assert view.__cuda_array_interface__["shape"] == view.shape
+    for other in (made.copy(), made + 1, made[[0, 2]], np.empty_like(made), pickle.loads(pickle.dumps(made))):
+        assert not hasattr(other, "__cuda_array_interface__")
+
+
+@pytest.mark.parametrize("make", [mapped_array, managed_array])
+def test_a_kernel_gets_an_array_used_in_place_by_its_address_and_a_copy_of_what_is_made_of_it(api, device, make):
+    made = make(4, np.int32, space=device.space)
+    view, other = made[1:], made + 1
+    transfer = Transfer(device.space, 0)
+    at, view_at, other_at = (handler_of(array).parameters(array, transfer)[4] for array in (made, view, other))
+    assert (at, view_at) == (made.ctypes.data, made.ctypes.data + 4)
+    assert other_at in api.memory
+    assert len({handler_of(array).kind(array) for array in (made, other)}) == 2
+
+
+def test_memory_of_no_stream_is_freed_without_breaking_a_capture(api, device):
+    modes = []
+    for free in ("cuMemFree", "cuMemFreeHost"):
+        call = api._functions[free]
+        api._functions = {**api._functions, free: lambda self, at, call=call: modes.append(self.mode) or call(self, at)}
+    api.mode = before = object()
+    for make in (mapped_array, managed_array):
+        make(5, space=device.space)
+        gc.collect()
+    assert modes == [api.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED] * 2
+    assert api.mode is before
+
+
+def test_a_device_without_managed_memory_says_what_there_is_instead(api, device):
+    api.attributes["MANAGED_MEMORY"] = 0
+    with pytest.raises(DeviceError, match="no managed memory: use a mapped array"):
+        managed_array(5, space=device.space)
 
 
 def test_arrays_are_page_locked_for_a_while(api, device):

@@ -1,0 +1,45 @@
+"""UnifiedArray: a NumPy array whose memory a GPU uses in place: mapped (over the bus), or managed (it moves).
+
+NumPy gives copies and results the class of what they were made from. Those are arrays like any other, with memory None;
+views of the memory are not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gridjit.runtime.memory.space import Memory
+from gridjit.runtime.memory.transfer import address_of
+
+
+class UnifiedArray(np.ndarray[Any, Any]):
+    """A NumPy array; on the device too, unless it only was made from such an array. memory: what it is in, or None."""
+
+    memory: Memory | None
+
+    def __array_finalize__(self, made_from: Any) -> None:
+        """Take over the memory of the array that this one was made from, if it is a view of it."""
+        memory = getattr(made_from, "memory", None)
+        self.memory = memory if memory is not None and _is_in(self, memory) else None
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Version 3 of the CUDA array interface: host and device have the same addresses."""
+        if self.memory is None:
+            raise AttributeError("this array is a copy in the host's own memory, which no device has")
+        interface: dict[str, Any] = dict(self.__array_interface__)
+        return interface | {"version": 3, "stream": None}
+
+
+class MappedArray(UnifiedArray):
+    """A NumPy array in page-locked memory that kernels on a GPU use in place, over the bus."""
+
+
+class ManagedArray(UnifiedArray):
+    """A NumPy array whose memory moves to where it is used, the host or a GPU."""
+
+
+def _is_in(array: np.ndarray[Any, Any], memory: Memory) -> bool:
+    return memory.address <= address_of(array) < memory.address + memory.size
