@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 
-# Module -> the counters that it writes to: they are not freed before it is.
-_counters: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+# The counters that modules write to, by identity. numba-cuda makes new ones when a context is reset, and a module that
+# is still loaded must not write to memory that was freed: these few bytes stay.
+_counters: dict[int, Any] = {}
 
 
 def counting() -> bool:
@@ -31,7 +31,7 @@ def count(module: Any) -> None:
     rtsys.set_memsys_to_module(SimpleNamespace(get_function=partial(_function, module)))
     # Whatever stream the kernel is launched in, it must find the counters.
     get_context().synchronize()
-    _counters[module] = rtsys._memsys
+    _counters[id(rtsys._memsys)] = rtsys._memsys
 
 
 def _function(module: Any, name: str) -> Any:
