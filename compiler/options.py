@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
-from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.errors import ConfigError, ConfigWarning
+from gridjit.compiler.toolchain_environment import setting_now
 from gridjit.values import dataclass
 
 
@@ -70,11 +72,17 @@ _FOR_KERNELS = frozenset(("max_registers", "launch_bounds", "lto", "link", "shar
 
 
 def options_of(given: Mapping[str, Any]) -> Options:
-    """Return the options for jit's keyword arguments; raises ConfigError naming one that does not exist."""
+    """Return the options for jit's keyword arguments; raises ConfigError naming one that does not exist.
+
+    What is not said of debug and opt is as numba's settings say. Contradictions are a ConfigWarning.
+    """
     known = {f.name for f in fields(Options)}
     if unknown := sorted(set(given) - known):
         raise ConfigError(f"jit({unknown[0]}=...): no such option; there are {', '.join(sorted(known))}")
     values = {name: value for name, value in given.items() if value is not None}
+    _warn_of_contradictions(values)
+    values.setdefault("debug", bool(setting_now("NUMBA_CUDA_DEBUGINFO")))
+    values.setdefault("opt", setting_now("NUMBA_OPT") != 0)
     for name in ("link", "specialize", "launch_bounds"):
         if name in values:
             values[name] = tuple(values[name]) if _is_several(values[name]) else (values[name],)
@@ -85,6 +93,18 @@ def options_of(given: Mapping[str, Any]) -> Options:
     if isinstance(inline := values.get("inline"), bool):
         values["inline"] = "always" if inline else "never"
     return Options(**values)
+
+
+def _warn_of_contradictions(given: Mapping[str, Any]) -> None:
+    if not given.get("debug"):
+        return
+    for name, words in (
+        ("opt", "optimized debug code is not supported by CUDA, so a GPU's code is not optimized; say opt=False"),
+        ("lineinfo", "debug and lineinfo are mutually exclusive, and of debug's information only lines are kept"),
+    ):
+        if given.get(name):
+            # The caller of jit.
+            warnings.warn(ConfigWarning(f"jit(debug=True, {name}={given[name]!r}): {words}"), stacklevel=4)
 
 
 def _text(value: Any) -> str:

@@ -93,11 +93,16 @@ def environment(environ: Mapping[str, str] = os.environ) -> tuple[tuple[str, str
     return tuple(fields)
 
 
+def setting_now(variable: str, environ: Mapping[str, str] = os.environ) -> object:
+    """Return what one of numba-cuda's settings is at this moment."""
+    setting = next(one for one in SETTINGS if one.variable == variable)
+    declared = _declared(setting, environ, _config_file() if setting.in_file else {})
+    return getattr(sys.modules.get("numba.core.config"), setting.attribute, declared)
+
+
 def extra_include_directories(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
-    """Return the folders where linked CUDA C++ finds headers besides its own: what the setting says now."""
-    setting = next(one for one in SETTINGS if one.variable == "NUMBA_CUDA_NVRTC_EXTRA_SEARCH_PATHS")
-    declared = _declared(setting, environ, {})
-    named = getattr(sys.modules.get("numba.core.config"), setting.attribute, declared)
+    """Return the folders where linked CUDA C++ finds headers besides its own."""
+    named = setting_now("NUMBA_CUDA_NVRTC_EXTRA_SEARCH_PATHS", environ)
     return tuple(os.path.abspath(folder) for folder in str(named or "").split(":") if folder)
 
 

@@ -19,6 +19,7 @@ from gridjit.compiler.frontend.pipeline import kernel_pipeline
 from gridjit.compiler.frontend.rewrites import foreign_rewrites
 from gridjit.compiler.frontend.static_rewrite import install as install_static
 from gridjit.compiler.frontend.vocabulary import install as install_vocabulary
+from gridjit.compiler.kindred import for_cause
 from gridjit.compiler.options import Options
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.targets.base import ExceptionEntry, LinkedFile, Lowered, Target
@@ -63,7 +64,7 @@ def lower(
         raise
     except Exception as error:  # numba raises dozens of types; each is the user's kernel not compiling
         kind = LaunchNeededError if needs_launch(view, error) else CompileError
-        raise kind(_message(function, signature, target, error)) from error
+        raise for_cause(kind, _message(function, signature, target, error), error) from error
 
 
 def capability(target: Target) -> tuple[Any, ...]:

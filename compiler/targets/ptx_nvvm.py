@@ -26,6 +26,8 @@ _NUMBA_DEBUG = "-numba-debug"
 class NvvmError(CompileError):
     """NVVM refused a program; the message is its log."""
 
+    kin = ("numba.cuda.cudadrv.error:NvvmError",)
+
 
 def prepare(module: str) -> str:
     """Return a module of numba-cuda's dialect as NVVM reads it: atomics defined, unknown attributes dropped."""

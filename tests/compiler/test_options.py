@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+import importlib
+import sys
 from typing import Any
 
 import pytest
 
 import gridjit
 from gridjit import ConfigError
+from gridjit.compiler.errors import ConfigWarning
 
 
 def kernel(x):  # type: ignore[no-untyped-def]
@@ -46,3 +49,29 @@ def test_only_python_functions_can_be_kernels(other: Any) -> None:
 def test_options_are_kept_as_numba_names_them() -> None:
     made = gridjit.jit(launch_bounds=128, shared_memory_carveout="MaxShared", inline=True)(kernel)
     assert made.options.changed() == {"launch_bounds": (128,), "shared_memory_carveout": 100, "inline": "always"}
+
+
+@pytest.mark.parametrize("other", ["opt", "lineinfo"])
+def test_options_that_contradict_debug_are_warned_of_where_they_are_given(other: str) -> None:
+    with pytest.warns(ConfigWarning, match=f"debug=True, {other}=True") as caught:
+        gridjit.jit(debug=True, **{other: True})
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("options", [{"debug": True}, {"debug": True, "opt": False}, {"lineinfo": True}, {}])
+def test_options_that_go_together_are_not_warned_of(options: dict[str, Any]) -> None:
+    gridjit.jit(**options)(kernel)
+
+
+def test_debug_and_opt_are_what_the_environment_says_unless_they_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_CUDA_DEBUGINFO", "1")
+    monkeypatch.setenv("NUMBA_OPT", "0")
+    monkeypatch.delitem(sys.modules, "numba.core.config", raising=False)
+    assert gridjit.jit()(kernel).options.changed() == {"debug": True, "opt": False}
+    assert gridjit.jit(debug=False, opt=True)(kernel).options.changed() == {}
+
+
+def test_debug_is_what_is_assigned_to_numbas_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = importlib.import_module("numba.core.config")
+    monkeypatch.setattr(config, "CUDA_DEBUGINFO_DEFAULT", 1)
+    assert gridjit.jit()(kernel).options.changed() == {"debug": True}

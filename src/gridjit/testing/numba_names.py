@@ -9,9 +9,7 @@ from typing import Any
 
 import gridjit.cuda
 import gridjit.launchconfig
-from gridjit.compiler.errors import CompileError
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.session import session
 from gridjit.runtime.streams import Stream
 
@@ -52,7 +50,6 @@ def install() -> None:
     _leave_alone(cuda)
     # numba.cuda.decorators.jit stays: numba-cuda compiles its own overloads with it.
     cuda.jit = _jit(cuda.jit)  # type: ignore[attr-defined]  # a module's name
-    _raise_causes()
     _take_streams(cuda.external_stream)
     for name in NAMES:
         for module in (cuda, api):
@@ -91,25 +88,6 @@ def _take_streams(numba_stream: Any) -> None:
         for name in ("_to_core_stream", "_stream_handle"):
             if hasattr(module, name):
                 setattr(module, name, taking(getattr(module, name)))
-
-
-def _raise_causes() -> None:
-    """Have a kernel that does not compile raise what its CompileError was raised from: numba-cuda's own error."""
-
-    def unwrapped(method: Any) -> Any:
-        @functools.wraps(method)
-        def call(*args: Any, **options: Any) -> Any:
-            try:
-                return method(*args, **options)
-            except CompileError as error:
-                if error.__cause__ is None:
-                    raise
-                raise error.__cause__ from None
-
-        return call
-
-    for name in ("compile", "declare", "specialization_for"):
-        setattr(Kernel, name, unwrapped(getattr(Kernel, name)))
 
 
 @functools.cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import re
 import threading
@@ -168,6 +169,18 @@ def test_a_typing_error_names_kernel_types_and_line() -> None:
     message = str(caught.value)
     assert "adds_text(float32[1d C], int64) for host does not compile" in message
     assert f"test_lower.py:{adds_text.__code__.co_firstlineno + 1}" in message
+
+
+def test_a_typing_error_is_caught_as_numbas_own() -> None:
+    def adds_text(x, n):  # type: ignore[no-untyped-def]
+        x[0] = n + "text"
+
+    errors = importlib.import_module("numba.core.errors")
+    with pytest.raises(errors.TypingError) as caught:
+        lowered(adds_text, FLOATS, ScalarType(dtype="int64"))
+    assert isinstance(caught.value, CompileError)
+    assert type(caught.value.__cause__) is errors.TypingError
+    assert "does not compile" in str(caught.value)
 
 
 def test_exception_codes_differ_between_a_kernel_and_its_device_functions() -> None:
