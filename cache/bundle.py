@@ -119,7 +119,7 @@ def _check(path: str | os.PathLike[str]) -> None:
     digest = sha256()
     with open(path, "rb") as file:
         if file.read(len(MAGIC)) != MAGIC:
-            raise CacheError(f"{path} is no gridjit bundle of this version")
+            raise CacheError(f"{path} is no gridjit bundle of this version: write one with `gridjit cache export`")
         digest.update(MAGIC)
         count = 0
         while True:
@@ -129,11 +129,11 @@ def _check(path: str | os.PathLike[str]) -> None:
             if name_length == 0:
                 break
             if name_length + length > size - file.tell():
-                raise CacheError(f"bundle {path} is cut short or altered")
+                raise CacheError(f"bundle {path} is cut short or altered: copy it again")
             digest.update(file.read(name_length + length))
             count += 1
         if length != count or file.read() != digest.digest():
-            raise CacheError(f"bundle {path} is cut short or altered")
+            raise CacheError(f"bundle {path} is cut short or altered: copy it again")
 
 
 def _add(store: Store, locks: Locks, entry: Entry, payload: bytes) -> str:

@@ -59,7 +59,7 @@ class Need:
         try:
             plain = json.loads(line)
             if plain["schema"] != SCHEMA:
-                raise ConfigError(f"schema {plain['schema']!r} is of another version of gridjit")
+                raise ConfigError(f"this line has schema {plain['schema']!r}: it is of another version of gridjit")
             signature = _made(plain["signature"])
             if not isinstance(signature, Signature):
                 raise TypeError("it has no signature")
@@ -70,6 +70,8 @@ class Need:
                 target=str(plain["target"]),
                 facts=tuple((str(field), fact_value(value)) for field, value in plain["facts"].items()),
             )
+        except ConfigError:
+            raise
         except (ValueError, KeyError, TypeError, AttributeError, ImportError, RecursionError) as error:
             raise ConfigError(f"this is no recorded line: {type(error).__name__}: {error}") from error
 

@@ -12,6 +12,7 @@ from gridjit.cache.lock import Locks
 from gridjit.commands import tables
 from gridjit.commands.cache_ls import add_selection
 from gridjit.commands.inventory import DAMAGED, open_cache, read_items, select
+from gridjit.commands.kernels import parse_targets
 from gridjit.compiler.errors import GridjitError
 from gridjit.runtime.session import session
 
@@ -21,7 +22,7 @@ def register(subparsers: Any) -> None:
     export = subparsers.add_parser("export", help="write entries to a file for other machines")
     export.add_argument("file", type=Path, metavar="FILE")
     add_selection(export)
-    export.add_argument("--target", metavar="T,T", default="", help='only code for these: "sm_90", "host"')
+    export.add_argument("--target", metavar="T,T", help='only code for these: "sm_90", "host"')
     export.set_defaults(run=run_export)
     importing = subparsers.add_parser("import", help="add a file's entries; status 1 if some are refused")
     importing.add_argument("file", type=Path, metavar="FILE")
@@ -34,10 +35,12 @@ def register(subparsers: Any) -> None:
 def run_export(given: argparse.Namespace) -> int:
     """Write the bundle; returns 0, or 1 if there is nothing to export."""
     store = open_cache(given.dir)
-    chosen = select(read_items(store), given.kernel, [name for name in given.target.split(",") if name])
+    targets = [target for target in parse_targets(given.target) if target]
+    chosen = select(read_items(store), given.kernel, targets)
     infos = [item.info for item in chosen if item.kind != DAMAGED]
     if not infos:
-        raise GridjitError(f"nothing in {store.folder} is meant: see `gridjit cache ls`")
+        wanted = "".join((f" of {given.kernel}" if given.kernel else "", f" for {given.target}" if targets else ""))
+        raise GridjitError(f"{store.folder} holds no entry{wanted}; `gridjit cache ls` lists what is there")
     try:
         count = write_bundle(given.file, store, infos, session().secret)
     except OSError as error:
@@ -51,7 +54,7 @@ def run_export(given: argparse.Namespace) -> int:
 
 def run_import(given: argparse.Namespace) -> int:
     """Read the bundle; returns 0, or 1 if entries were refused."""
-    store = open_cache(given.dir)
+    store = open_cache(given.dir, new=True)
     locks = Locks(store.folder, allow_shared=session().settings.cache_allow_shared)
     try:
         done = import_bundle(given.file, store, locks, session().secret)
@@ -65,5 +68,5 @@ def run_import(given: argparse.Namespace) -> int:
     else:
         print(", ".join(f"{number} {what}" for what, number in counts.items()))
         if done.refused:
-            print("refused: the entries' seals are not right, or they are not signed with this machine's key")
+            print("refused: the entries' seals are not right, or not made with the key of GRIDJIT_CACHE_KEY_FILE here")
     return 1 if done.refused else 0

@@ -41,7 +41,7 @@ def run_ls(given: argparse.Namespace) -> int:
     table = tables.table("key", "kernel", "signature", "target", "depends on", "size", "age", right=("size", "age"))
     for item in shown:
         table.add_row(item.info.key[:KEY_DIGITS], item.kernel, *_what(item), *_size_and_age(item))
-    tables.console().print(table if shown else "nothing in the cache")
+    tables.console().print(table if shown else f"nothing in the cache{f' of {given.kernel}' if given.kernel else ''}")
     return 0
 
 

@@ -14,6 +14,7 @@ from gridjit.commands import tables
 from gridjit.commands.cache_ls import KEY_DIGITS
 from gridjit.commands.kernels import find_kernel, parse_config, parse_targets
 from gridjit.compiler.artifact import Artifact, fact_value
+from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.footprint import CIRCUMSTANCES, Fact
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import Signature
@@ -36,7 +37,7 @@ def register(subparsers: Any) -> None:
         help="show what is stored of a kernel, and why it would be compiled",
         description="With --signature, the status is 0 if that is in the cache and 1 if it would be compiled.",
     )
-    parser.add_argument("kernel", metavar="MODULE:KERNEL")
+    parser.add_argument("kernel", metavar="MODULE:KERNEL", help="a kernel, like stats.rows:scale")
     parser.add_argument("--signature", metavar="S", help='argument types, like "void(float32[::1], int64)"')
     parser.add_argument("--config", metavar="C", help="a launch, like grid=4,block=128,sharedmem=1024")
     parser.add_argument("--target", metavar="T", help='"host", or an architecture like sm_90 (default: this machine)')
@@ -46,13 +47,17 @@ def register(subparsers: Any) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Print what is stored, and the answer for a signature; returns 0, or 1 if that would be compiled."""
+    if not given.signature and (given.config or given.target):
+        raise ConfigError("--config and --target are of the launch to ask about: give --signature with them")
     kernel = find_kernel(given.kernel)
     store = session().store(kernel.cached)
     stored = list(stored_results(kernel, store))
     answer = None
     if given.signature:
         config = parse_config(given.config) if given.config else None
-        (target,) = parse_targets(given.target)
+        target, *others = parse_targets(given.target)
+        if others:
+            raise ConfigError(f"--target {given.target}: give one")
         answer = predict(kernel, store, given.signature, config, target)
     if given.json:
         tables.print_json({"kernel": given.kernel, "stored": stored, "now": answer})
@@ -112,6 +117,8 @@ def _print(name: str, stored: list[dict[str, Any]], answer: dict[str, Any] | Non
     print(
         f"  in the cache: {answer['artifact'][:KEY_DIGITS]}" if answer["artifact"] else f"  compiles: {answer['why']}"
     )
+    if not answer["artifact"] and answer["config"] is None and any(result["depends on"] for result in stored):
+        print("  it depends on the launch: give one with --config")
     for reason in answer["private"]:
         print(f"  not stored on disk: {reason}")
 

@@ -48,12 +48,17 @@ class Item:
         return plain
 
 
-def open_cache(folder: str | None = None) -> DiskStore:
-    """Return the store of a folder, by default the one in use; raises GridjitError if it is not to be trusted."""
+def open_cache(folder: str | None = None, *, new: bool = False) -> DiskStore:
+    """Return the store of a folder, by default the one in use; raises GridjitError if it is not to be trusted.
+
+    A folder that is named must be there, unless it may be new; the one in use is made when it is needed.
+    """
     store = session().open_disk(Path(folder).absolute() if folder else None)
     try:
         reason = files.distrust(store.folder)
     except FileNotFoundError:
+        if folder and not new:
+            raise GridjitError(f"--dir {folder}: there is no such folder") from None
         return store
     except OSError as error:
         raise GridjitError(f"cache folder {store.folder} cannot be read: {error.strerror}") from None

@@ -55,7 +55,9 @@ def run(given: argparse.Namespace) -> int:
         raise ConfigError(f"--jobs {given.jobs}: give a whole number from 1")
     started = time.perf_counter()
     works, unreadable = recorded(given.file, given.target) if given.file else (list(asked(given)), [])
-    builds = unreadable + build_all(works, given.jobs or _cores(), quiet=given.json)
+    if given.kernels and not works:
+        raise ConfigError(f"no kernel of {', '.join(given.kernels)} declares a signature: give one with --signature")
+    builds = unreadable + build_all(works, given.jobs or _cores(), quiet=given.json or not sys.stderr.isatty())
     return _report(builds, time.perf_counter() - started, as_json=given.json)
 
 

@@ -1,0 +1,65 @@
+"""What the command line says to words that make no sense, and to a reader that goes away."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from gridjit.commands import main
+
+FLOATS = "void(float32[::1])"
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        ("explain opstats:sized --config grid=1,block=32", 2, "give --signature with them"),
+        ("explain opstats:sized --target sm_90", 2, "give --signature with them"),
+        (f"explain opstats:sized --signature {FLOATS} --target sm_80,sm_90", 2, "--target sm_80,sm_90: give one"),
+        ("explain opstats:plain", 1, "opstats:plain is no kernel; kernels of opstats: declared, scale, sized"),
+        ("warm undeclared:none", 2, "undeclared:none declares no signature: give one with --signature"),
+        ("warm undeclared", 2, "no kernel of undeclared declares a signature: give one with --signature"),
+        ("cache ls --dir nowhere", 1, "--dir nowhere: there is no such folder"),
+        ("cache verify --dir nowhere", 1, "--dir nowhere: there is no such folder"),
+        ("cache clear --dir nowhere", 1, "--dir nowhere: there is no such folder"),
+        ("cache ls --dir opstats.py", 1, "opstats.py cannot be read: Not a directory"),
+        ("cache show 00", 1, "has a key that begins with '00'"),
+        ("cache export b --kernel nosuch", 1, "holds no entry of nosuch; `gridjit cache ls` lists what is there"),
+        ("cache export b --target sm_80", 1, "holds no entry for sm_80; `gridjit cache ls` lists what is there"),
+        ("cache export b --target hopper", 2, "--target hopper: 'host' or an architecture like 'sm_90'"),
+        ("cache import nowhere", 1, "nowhere cannot be read: No such file or directory"),
+        ("cache import opstats.py", 1, "opstats.py is no gridjit bundle of this version: write one with"),
+    ],
+)
+def test_wrong_words_are_one_line_with_the_value_and_the_way_on(
+    filled: Any, tmp_path: Any, capsys: pytest.CaptureFixture[str], words: str, status: int, said: str
+) -> None:
+    (tmp_path / "undeclared.py").write_text("from opstats import *\n\n\n@gridjit.jit\ndef none(x):\n    x[0] = 1\n")
+    assert main(words.split()) == status
+    out, errors = capsys.readouterr()
+    assert (out, errors.count("\n")) == ("", 1)
+    assert errors.startswith("gridjit: ")
+    assert said in errors
+
+
+@pytest.mark.usefixtures("filled")
+def test_explain_without_a_launch_says_how_to_give_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "opstats:sized", "--signature", FLOATS, "--target", "host"]) == 1
+    assert capsys.readouterr().out.endswith("it depends on the launch: give one with --config\n")
+    assert main(["explain", "opstats:declared", "--signature", "void(int8[::1])", "--target", "host"]) == 1
+    assert "--config" not in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize("words", ["cache ls", "cache ls --json", "cache verify", "info"])
+def test_a_reader_that_goes_away_is_no_error(words: str) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "gridjit", *words.split()], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode in (0, 1)
