@@ -36,6 +36,7 @@ _SETTINGS = {
     "sqlite_synchronous": 0,
 }
 _PAUSE_S = 0.001
+_OF_THE_MOMENT = ("locked", "full", "disk I/O error", "unable to open", "out of memory", "interrupted")
 # How many of the oldest rows are looked at in one step of making room.
 _STEP = 32
 
@@ -161,7 +162,7 @@ class Index:
         self._folder = folder
         self._timeout = timeout
         self._connection: object = None
-        with _failures_named():
+        with _failures_named(folder):
             self._database = _Database(folder, timeout)
 
     def record(self, info: EntryInfo, *, max_bytes: int, max_entries: int) -> list[str]:
@@ -206,7 +207,7 @@ class Index:
         # A connection that lives no longer than this cannot be inherited by a fork, write to a file that was
         # deleted meanwhile, or keep a lock after a failed commit.
         self._database.deadline = time.monotonic() + self._timeout
-        with _failures_named():
+        with _failures_named(self._folder):
             try:
                 # Held here too: a forked child drops what its parent's threads held, and would close it.
                 self._connection = self._database.connection
@@ -252,21 +253,28 @@ def _make_room(database: _Database, max_bytes: int, max_entries: int) -> list[st
 
 
 @contextlib.contextmanager
-def _failures_named() -> Iterator[None]:
+def _failures_named(folder: str) -> Iterator[None]:
     """Turn what SQLite and diskcache raise into IndexBroken where a new database helps, else into IndexFailed."""
     try:
         yield
     except IndexFailed:
         raise
     except diskcache.Timeout as error:
-        raise IndexFailed("its database stayed locked by another process") from error
+        raise IndexFailed(f"its database {DBNAME} stayed locked by another process") from error
     except sqlite3.OperationalError as error:
-        text = str(error)
-        if "no such" in text or "has no column" in text:
-            raise IndexBroken(f"its database says: {text}") from error
-        code = errno.ENOSPC if "full" in text else errno.EIO
-        raise IndexFailed(code, f"its database says: {text}") from error
+        text = f"its database {DBNAME} says: {error}"
+        if not _is_of_the_moment(str(error), folder):
+            raise IndexBroken(text) from error
+        raise IndexFailed(errno.ENOSPC if "full" in text else errno.EIO, text) from error
     except OSError as error:
         raise IndexFailed(error.errno, str(error)) from error
     except Exception as error:  # diskcache trips over settings and rows that are not its own in many ways
-        raise IndexBroken(f"its database is damaged: {error!r}") from error
+        raise IndexBroken(f"its database {DBNAME} is damaged: {error!r}") from error
+
+
+def _is_of_the_moment(text: str, folder: str) -> bool:
+    """Return whether what SQLite says is of the disk, the rights or other processes; else the file is damaged."""
+    if "readonly" in text:
+        # Or a damaged byte says that only newer versions may write it.
+        return not os.access(os.path.join(folder, DBNAME), os.W_OK)
+    return any(moment in text for moment in _OF_THE_MOMENT)

@@ -130,6 +130,18 @@ def drop_the_settings(database: Path) -> None:
     connection.close()
 
 
+def flip_a_bit_at(place: int) -> Callable[[Path], None]:
+    """What changes a bit of a byte: 18 says who may write, 47 which format it has, 8033 is in a table's text."""
+
+    def flip(database: Path) -> None:
+        data = bytearray(database.read_bytes())
+        data[place] ^= 0x40
+        database.write_bytes(data)
+
+    flip.__name__ = f"flip_a_bit_at_{place}"
+    return flip
+
+
 def lie_about_the_size(database: Path) -> None:
     """Leave totals that no row accounts for."""
     with sqlite3.connect(database) as connection:
@@ -145,6 +157,7 @@ DAMAGES = [
     drop_the_tables,
     drop_the_rows,
     drop_the_settings,
+    *(flip_a_bit_at(place) for place in (0, 18, 19, 28, 44, 47, 56, 100, 8033)),
     lie_about_the_size,
     Path.unlink,
 ]
