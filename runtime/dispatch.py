@@ -21,6 +21,7 @@ from gridjit.runtime.args.declared import Converter, converter, resolve
 from gridjit.runtime.args.transfer import Transfer
 from gridjit.runtime.devices.base import LoadedKernel
 from gridjit.runtime.extensions import prepared
+from gridjit.runtime.graph_capture import refuse_to_load
 from gridjit.runtime.launch_table import context_of, space_of, table_of
 from gridjit.runtime.native.function import KEYWORDS_GIVEN, MAX_TABLES, NativeFunction, native_function
 from gridjit.runtime.session import session
@@ -210,6 +211,8 @@ def prepare(launcher: Launcher, args: tuple[Any, ...], handlers: Sequence[Argume
     generation = kernel.generation
     given = signature_of(kernel, args)
     signature = _declared(kernel, given)
+    if not kernel.is_loaded_for(signature, launcher.config, args):
+        refuse_to_load(kernel.timeline, launcher.stream, kernel.name, signature)
     found, loaded = kernel.specialization_for(signature, launcher.config, args)
     ready = Ready(
         loaded=loaded,

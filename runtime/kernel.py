@@ -44,6 +44,7 @@ from gridjit.runtime.specializations import (
 )
 from gridjit.runtime.specialize import Cold, Launch, specialize
 from gridjit.runtime.statistics import Statistics
+from gridjit.runtime.streams import HOST, Timeline
 
 if TYPE_CHECKING:
     from gridjit.runtime.record import Need
@@ -167,6 +168,16 @@ class Kernel(Inspection, Indexable):
         here = session()
         found = self._specialized(here, signature, here.target(self._target), config, args)
         return found, self.loaded(found, here.device(self._target))
+
+    def is_loaded_for(self, signature: Signature, config: LaunchConfig, args: tuple[Any, ...]) -> bool:
+        """Return whether a launch finds its specialization loaded."""
+        return self._known.match(signature, session().target(self._target), config, args) in self._loaded
+
+    @property
+    def timeline(self) -> Timeline:
+        """The streams and events of the device that launches go to."""
+        timeline: Timeline = getattr(session().device(self._target), "timeline", HOST)
+        return timeline
 
     def loaded(self, found: Specialization, device: Device) -> LoadedKernel:
         """Return a specialization as it is launched on device, loading it if need be."""

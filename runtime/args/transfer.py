@@ -15,6 +15,7 @@ import numpy as np
 from gridjit.compiler.errors import ArgumentError
 from gridjit.runtime.args.directed import Directed
 from gridjit.runtime.args.warning import PerformanceWarning
+from gridjit.runtime.graph_capture import refuse_to_copy
 from gridjit.runtime.settings import settings
 from gridjit.runtime.streams import LEGACY, Stream, create_event, stream_handle
 
@@ -78,6 +79,7 @@ class Transfer:
         Arrays of one launch that share memory on the host share it on the device.
         """
         assert self.space is not None
+        refuse_to_copy(self.space.timeline, self.stream)
         low, high = _extent(array)
         memory, base = self._memory(low, high)
         offset = array.__array_interface__["data"][0] - base

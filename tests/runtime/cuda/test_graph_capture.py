@@ -1,0 +1,66 @@
+"""Launches into a stream that is captured into a graph: what could not be repeated is refused before it is done."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gridjit
+from gridjit import cuda
+from gridjit.compiler.errors import ArgumentError, LaunchError
+from gridjit.runtime.memory.create import to_device
+from gridjit.runtime.session import Session
+
+pytestmark = [
+    pytest.mark.cuda_toolkit,
+    pytest.mark.filterwarnings("ignore::gridjit.runtime.args.warning.PerformanceWarning"),
+]
+STREAM = 0x50
+
+
+def writes_block(out):
+    out[cuda.threadIdx.x] = gridjit.static.blockDim.x
+
+
+@pytest.fixture
+def kernel(device, monkeypatch):
+    """Return a kernel that is launched on the stand-in."""
+    monkeypatch.setattr(Session, "device", lambda self, name: device)
+    return gridjit.jit(writes_block)
+
+
+def test_a_kernel_that_is_not_loaded_is_not_compiled_but_told_to_be_launched_before(api, device, kernel):
+    out = to_device(np.zeros(32), space=device.space)
+    api.capturing.add(STREAM)
+    with pytest.raises(LaunchError, match=r"writes_block\(float64\[1d C\]\) is not loaded.*launch it once before"):
+        kernel[1, 32, STREAM](out)
+    assert kernel.stats.compiles == 0
+    assert not api.called("cuLibraryLoadData")
+
+
+def test_a_kernel_that_was_launched_before_is_captured_also_with_another_grid(api, device, kernel):
+    out = to_device(np.zeros(32), space=device.space)
+    kernel[1, 32](out)
+    api.capturing.add(STREAM)
+    kernel[5, 32, STREAM](out)
+    grids = [(call[1], call[8]) for call in api.called("cuLaunchKernel")]
+    assert grids == [(1, 0), (5, STREAM)]
+
+
+def test_a_kernel_that_needs_other_code_for_the_captured_launch_is_refused(api, device, kernel):
+    out = to_device(np.zeros(64), space=device.space)
+    kernel[1, 32](out)
+    api.capturing.add(STREAM)
+    with pytest.raises(LaunchError, match="same configuration"):
+        kernel[1, 64, STREAM](out)
+
+
+@pytest.mark.parametrize("direction", [lambda x: x, gridjit.In, gridjit.Out, gridjit.InOut])
+def test_an_array_on_the_host_is_refused_by_its_name_and_nothing_is_copied(api, kernel, direction):
+    out = np.zeros(32)
+    kernel[1, 32](direction(out))
+    copies = len(api.called("cuMemcpy"))
+    api.capturing.add(STREAM)
+    with pytest.raises(ArgumentError, match=r"argument 'out' of writes_block: .* graph .*cuda\.to_device\(\) before"):
+        kernel[1, 32, STREAM](direction(out))
+    assert len(api.called("cuMemcpy")) == copies
