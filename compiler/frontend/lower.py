@@ -206,9 +206,11 @@ def _discovered(record: Isolation) -> tuple[Callable[..., Any], ...]:
 
 
 def _message(function: Callable[..., Any], signature: Signature, target: Target, error: Exception) -> str:
-    """Return the error as: which kernel, with which types, for what; where; numba's own words, less its candidates."""
+    """Return the error as: which kernel, with which types, for what; where; numba's own words, of candidates only errors."""
     text = str(getattr(error, "msg", None) or error)
-    words = re.split(r"\n\s*There are \d+ candidate", text)[0].strip()
+    words, *candidates = re.split(r"\n\s*There are \d+ candidate", text)
+    reasons = dict.fromkeys(re.findall(r"raised a specific error:\s*(\S.*)", "".join(candidates)))
+    words = "\n".join((words.strip(), *(f"because {reason.strip()}" for reason in reasons)))
     head = f"{function.__module__}.{function.__qualname__}{signature} for {target} does not compile"
     advice = _HOW_TO_ALLOCATE if target.kind == "ptx" and any(sign in text for sign in _CANNOT_ALLOCATE) else ""
     return f"{head}, at {_place(function, error)}\n{words}{advice}"

@@ -171,6 +171,16 @@ def test_a_typing_error_names_kernel_types_and_line() -> None:
     assert f"test_lower.py:{adds_text.__code__.co_firstlineno + 1}" in message
 
 
+def test_what_a_candidate_refused_is_told_and_the_candidates_are_not() -> None:
+    def odd(x):  # type: ignore[no-untyped-def]
+        tile = cuda.local.array(10, dtype="int33")
+        x[0] = tile[0]
+
+    with pytest.raises(CompileError, match="because TypingError: Invalid NumPy dtype specified: 'int33'") as caught:
+        lowered(odd, FLOATS)
+    assert "candidate" not in str(caught.value)
+
+
 def test_a_typing_error_is_caught_as_numbas_own() -> None:
     def adds_text(x, n):  # type: ignore[no-untyped-def]
         x[0] = n + "text"
