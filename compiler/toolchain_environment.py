@@ -1,4 +1,4 @@
-"""The settings of numba-cuda that alter the code it makes, as labelled values: only those that are not the default.
+"""Settings of numba-cuda that alter what a compile makes or says, as labelled values: those that are not the default.
 
 They come from the environment, from a `.numba_config.yaml` in the working directory, and from assignments to
 `numba.config`; the result is the same before numba is imported as after it.
@@ -59,6 +59,8 @@ SETTINGS = (
     Setting(variable="NUMBA_BOUNDSCHECK", attribute="BOUNDSCHECK", parse=int, default=None),
     Setting(variable="NUMBA_CUDA_DEBUGINFO", attribute="CUDA_DEBUGINFO_DEFAULT", parse=int, default=0),
     Setting(variable="NUMBA_DEBUG_NRT", attribute="DEBUG_NRT", parse=int, default=0),
+    # Has compiles warn: what was compiled without it was not asked.
+    Setting(variable="NUMBA_ALWAYS_WARN_UNINIT_VAR", attribute="ALWAYS_WARN_UNINIT_VAR", parse=int, default=0),
     # Puts prints into the generated code.
     Setting(variable="NUMBA_DEBUG_JIT", attribute="DEBUG_JIT", parse=int, default=0),
     Setting(variable="NUMBA_ENABLE_CUDASIM", attribute="ENABLE_CUDASIM", parse=int, default=0),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +65,16 @@ class ConfiguredKernel:
         # From now on somebody may add one at any time, so calls come by __call__.
         disarm(self)
 
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """Pickle the kernel and the configuration; raises PicklingError for what would not be the same elsewhere."""
+        if getattr(self, "_callbacks", ()):
+            raise pickle.PicklingError(
+                "Cannot pickle configured launches with pre-launch callbacks; pickle the kernel and add them anew"
+            )
+        if type(self.stream) is not int:
+            raise pickle.PicklingError(f"{self!r} launches in {self.stream!r}, of this process; pickle the kernel")
+        return _configured, (self.dispatcher, self.config, self.stream)
+
     @property
     def dispatcher(self) -> Kernel:
         """The kernel."""
@@ -111,3 +122,8 @@ class ConfiguredKernel:
 
     def __repr__(self) -> str:
         return f"<{self.dispatcher!r} configured for {self.config}>"
+
+
+def _configured(kernel: Kernel, config: LaunchConfig, stream: int) -> ConfiguredKernel:
+    """Return a configured kernel that was pickled."""
+    return kernel._configured(config, stream)

@@ -8,6 +8,7 @@ from typing import Any
 
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.options import Options
+from gridjit.runtime.pickling import Reduced, reduced
 
 
 class DeviceFunction:
@@ -37,6 +38,10 @@ class DeviceFunction:
     @property
     def _numba_type_(self) -> Any:
         return self._dispatcher._numba_type_
+
+    def __reduce__(self) -> Reduced:
+        """Pickle by module and name; by its code and what that refers to if it is not found there."""
+        return reduced(self, self.py_func, type(self), self.options, self.signatures)
 
     def __repr__(self) -> str:
         return f"<gridjit device function {self.py_func.__module__}.{self.py_func.__qualname__}>"

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import importlib
 import inspect
 import os
-import pickle
-import sys
 import threading
 import warnings
 import weakref
@@ -34,6 +31,7 @@ from gridjit.runtime.dispatch import ReadyTables, signature_of
 from gridjit.runtime.forall import ForAll
 from gridjit.runtime.indexing import Indexable
 from gridjit.runtime.inspection import Inspection
+from gridjit.runtime.pickling import Reduced, reduced
 from gridjit.runtime.session import Session, session
 from gridjit.runtime.specializations import (
     DEFAULT_LIMIT,
@@ -366,24 +364,27 @@ class Kernel(Inspection, Indexable):
         """What it is to kernels that call it: a function, compiled as part of them."""
         return self._device_function._numba_type_
 
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[str, str]]:
-        """Pickle by module and name; raises PicklingError if it is not found there."""
-        name = self.name
-        if "<locals>" in name or _named(self.py_func.__module__, name) is not self:
-            raise pickle.PicklingError(f"{self!r} cannot be pickled: it is not what its module has under that name")
-        return _named, (self.py_func.__module__, name)
+    def __reduce__(self) -> Reduced:
+        """Pickle by module and name; by its code and what that refers to if it is not found there."""
+        settings = {
+            "target": self._target,
+            "cache": self._cache,
+            "max_specializations": self._known.limit,
+            "hold_gil": self.hold_gil,
+            "extensions": self.extensions,
+        }
+        state = {"marks": self.marks, "declared": self.declared, "specialized": self.specialized}
+        return reduced(self, self.py_func, _kernel, self.options, settings, state)
 
     def __repr__(self) -> str:
         return f"<gridjit kernel {self.py_func.__module__}.{self.name}>"
 
 
-def _named(module: str, qualname: str) -> Any:
-    """Return what a module has under a name, None if nothing."""
-    return functools.reduce(lambda owner, name: getattr(owner, name, None), qualname.split("."), _module(module))
-
-
-def _module(name: str) -> Any:
-    return sys.modules.get(name) or importlib.import_module(name)
+def _kernel(function: Callable[..., Any], options: Options, settings: dict[str, Any], state: dict[str, Any]) -> Kernel:
+    """Return a kernel that was pickled with its code."""
+    made = Kernel(function, options, **settings)
+    vars(made).update(state)
+    return made
 
 
 def _are_types(args: tuple[Any, ...]) -> bool:

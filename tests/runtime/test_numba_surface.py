@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import numpy as np
@@ -73,12 +72,6 @@ def test_extensions_prepare_arguments_from_the_last_to_the_first() -> None:
     kind = "array(float64, 1d, C)"
     assert order == [("b", kind), ("a", kind), ("after", "b"), ("after", "a")]
     assert x.tolist() == [2, 2]
-
-
-def test_a_kernel_pickles_by_name_or_not_at_all() -> None:
-    assert pickle.loads(pickle.dumps(double)) is double
-    with pytest.raises(pickle.PicklingError, match="not what its module has"):
-        pickle.dumps(gridjit.jit(target="host")(double.py_func))
 
 
 def test_a_kernel_can_be_called_by_another() -> None:

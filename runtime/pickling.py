@@ -1,0 +1,42 @@
+"""Pickles of kernels and device functions: the module and name that they are found under, or else all that they are.
+
+The second needs numba's serializer, which takes functions apart; it is imported for them alone. The cache reads no
+pickles, neither of these nor of any other kind.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from typing import Any
+
+Reduced = tuple[Callable[..., Any], tuple[Any, ...]]
+
+
+def reduced(value: Any, function: Callable[..., Any], make: Callable[..., Any], *parts: Any) -> Reduced:
+    """Return, as __reduce__ does, how to find value by its function's name, or to make it: make(function, *parts)."""
+    module, name = function.__module__, function.__qualname__
+    if "<locals>" not in name and _named(module, name) is value:
+        return _named, (module, name)
+    from gridjit.compiler.frontend.serializer import dumps
+
+    return _made, (dumps((make, (function, *parts))),)
+
+
+def _made(data: bytes) -> Any:
+    from gridjit.compiler.frontend.serializer import loads
+
+    make, parts = loads(data)
+    return make(*parts)
+
+
+def _named(module: str, qualname: str) -> Any:
+    """Return what a module has under a name, None if nothing."""
+    try:
+        found: Any = sys.modules.get(module) or importlib.import_module(module)
+    except ImportError:
+        return None
+    for name in qualname.split("."):
+        found = getattr(found, name, None)
+    return found
