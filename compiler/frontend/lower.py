@@ -206,7 +206,7 @@ def _discovered(record: Isolation) -> tuple[Callable[..., Any], ...]:
 
 
 def _message(function: Callable[..., Any], signature: Signature, target: Target, error: Exception) -> str:
-    """Return the error as: which kernel, with which types, for what; where; numba's own words, of candidates only errors."""
+    """Return the error as: which kernel, with which types, for what, where; numba's words, of candidates errors."""
     text = str(getattr(error, "msg", None) or error)
     words, *candidates = re.split(r"\n\s*There are \d+ candidate", text)
     reasons = dict.fromkeys(re.findall(r"raised a specific error:\s*(\S.*)", "".join(candidates)))

@@ -178,7 +178,7 @@ def test_what_a_candidate_refused_is_told_and_the_candidates_are_not() -> None:
 
     with pytest.raises(CompileError, match="because TypingError: Invalid NumPy dtype specified: 'int33'") as caught:
         lowered(odd, FLOATS)
-    assert "candidate" not in str(caught.value)
+    assert "candidate implementation" not in str(caught.value)
 
 
 def test_a_typing_error_is_caught_as_numbas_own() -> None:
