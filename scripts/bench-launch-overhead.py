@@ -126,7 +126,9 @@ def _floor(run: Run, given: argparse.Namespace, folder: Path) -> Path | None:
 def _environment(cache: Path, site: Path | None, target: str) -> dict[str, str]:
     paths = [*([str(site)] if site else []), str(SCRIPTS), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {
-        **os.environ,
+        **{name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
+        # Modules come from bytecode, as they do for whoever installed them with pip.
+        "PYTHONPYCACHEPREFIX": str(cache / "bytecode"),
         "PYTHONPATH": os.pathsep.join(paths),
         "GRIDJIT_CACHE_DIR": str(cache),
         "GRIDJIT_TARGET": target,
