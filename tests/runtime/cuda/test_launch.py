@@ -96,6 +96,12 @@ def test_code_for_another_architecture_is_not_loaded(device, artifact):
         device.load(artifact(target=Target(kind="ptx", arch="sm_80")))
 
 
+def test_code_that_may_use_all_of_the_devices_architecture_is_loaded(device, artifact):
+    assert device.load(artifact(target=Target(kind="ptx", arch="sm_90a"))).handle
+    with pytest.raises(DeviceError, match="compiled for sm_80a"):
+        device.load(artifact(target=Target(kind="ptx", arch="sm_80a")))
+
+
 def test_a_library_is_unloaded_when_its_kernel_goes(api, device, artifact):
     kernel = device.load(artifact())
     library = kernel.library
