@@ -15,7 +15,8 @@ from typing import Any
 from gridjit.compiler.errors import DeviceError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.runtime.devices.cuda import presence
-from gridjit.runtime.devices.cuda.errors import DriverError, driver_error
+from gridjit.runtime.devices.cuda.errors import ASYNCHRONOUS, DriverError, driver_error, lost_device_error
+from gridjit.runtime.devices.cuda.last import in_words
 
 # CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END
 _PARAMETERS, _SIZE, _END = 1, 2, 0
@@ -28,6 +29,8 @@ class Driver:
 
     def __init__(self, api: Any) -> None:
         self.api = api
+        # Contexts that a kernel's error made unusable, and what was told of it.
+        self._lost: dict[int, str] = {}
 
     def call(self, name: str, *arguments: Any) -> Any:
         """Return what the driver's function of that name returns; raises DriverError or KernelError."""
@@ -38,9 +41,15 @@ class Driver:
 
     def error(self, call: str, code: Any) -> DriverError:
         """Return the exception for a code that call returned."""
+        name, context = _error_name(code), int(self.api.cuCtxGetCurrent()[1])
+        if name in ASYNCHRONOUS and (first := self._lost.get(context)):
+            return lost_device_error(call, name, first, int(code))
         _, text = self.api.cuGetErrorString(code)
         words = text.decode() if isinstance(text, bytes) else ""
-        return driver_error(call, _error_name(code), words, code=int(code))
+        error = driver_error(call, name, words, code=int(code))
+        if name in ASYNCHRONOUS:
+            self._lost[context] = f"{error}; launched last: {in_words(None) or 'not known'}"
+        return error
 
     def _enum(self, family: str, name: str) -> Any:
         return getattr(getattr(self.api, family), name)

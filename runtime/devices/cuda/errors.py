@@ -24,7 +24,8 @@ ADVICE = {
     ),
     "CUDA_ERROR_INVALID_PC": "the device's state is lost; start the process anew",
     "CUDA_ERROR_ILLEGAL_ADDRESS": (
-        "a thread went outside its arrays: find it with compute-sanitizer; the context is lost, start the process anew"
+        "a thread went outside its arrays: jit(debug=True, opt=False) names it, and compute-sanitizer does; "
+        "the context is lost, start the process anew"
     ),
     "CUDA_ERROR_MISALIGNED_ADDRESS": (
         "an array is not aligned to its items; the context is lost, start the process anew"
@@ -89,6 +90,10 @@ class KernelError(LaunchError, DriverError):
     """A kernel could not be launched, or failed while it ran, by the driver's account."""
 
 
+class LostDeviceError(KernelError):
+    """What every call says after a kernel's error that took the context along; the message tells that error."""
+
+
 def driver_error(call: str, name: str, text: str, about: str = "", code: int = 0) -> DriverError:
     """Return the exception for an error of the driver's that call reported; about: what was being done."""
     words = [f"{about}: " if about else "", f"{name} from {call}"]
@@ -98,3 +103,9 @@ def driver_error(call: str, name: str, text: str, about: str = "", code: int = 0
         words.append(f"; {advice}")
     kind = KernelError if name in ASYNCHRONOUS or call.startswith("cuLaunch") else DriverError
     return kind("".join(words), name, code)
+
+
+def lost_device_error(call: str, name: str, first: str, code: int = 0) -> LostDeviceError:
+    """Return the exception for a call on a context that an earlier error took along; first: what was told of that."""
+    words = f"{name} from {call}: the device was lost to an earlier error; start the process anew. That was: {first}"
+    return LostDeviceError(words, name, code)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from gridjit.runtime.devices.cuda.errors import KernelError
+from gridjit.runtime.devices.cuda.errors import KernelError, LostDeviceError
 from gridjit.runtime.native.launched import last_launches
 
 NAMED = 4
@@ -22,6 +22,8 @@ def attributed(stream: int | None, device: int | None = None) -> Iterator[None]:
     """Name the kernel that was launched last in stream (None: in each) if a call tells that one failed."""
     try:
         yield
+    except LostDeviceError:
+        raise  # it names them
     except KernelError as error:
         launched = in_words(stream, device)
-        raise KernelError(f"{error}; launched last: {launched}" if launched else str(error), error.name) from None
+        raise error.saying(f"{error}; launched last: {launched}" if launched else str(error)) from None

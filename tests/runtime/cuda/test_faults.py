@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import ctypes
 
+import numpy as np
 import pytest
 
 from gridjit.compiler.errors import LaunchError
 from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.runtime.devices.cuda.errors import LostDeviceError
+from gridjit.runtime.memory.create import to_device
+from gridjit.runtime.streams import create_stream
 
 CONFIG = LaunchConfig.of(8, 128)
 PLACES = {b"tidx": 3, b"tidy": 0, b"tidz": 0, b"ctaidx": 7, b"ctaidy": 1, b"ctaidz": 0}
@@ -43,6 +47,31 @@ def test_a_debug_kernel_cannot_be_captured(api, debug_kernel):
     api.capturing.add(0x50)
     with pytest.raises(LaunchError, match="cannot be captured"):
         debug_kernel.launch(CONFIG, 0x50, 0, b"")
+
+
+def test_after_a_fatal_error_every_call_tells_it_and_what_to_do(api, device, artifact):
+    device.load(artifact()).launch(CONFIG, 0, 0, b"")
+    made = to_device(np.arange(5), space=device.space)
+    for call in ("cuCtxSynchronize", "cuMemAllocFromPoolAsync", "cuMemcpy", "cuStreamCreateWithPriority"):
+        api.failures[call] = "CUDA_ERROR_ILLEGAL_ADDRESS"
+    with pytest.raises(
+        LaunchError, match=r"jit\(debug=True.*start the process anew; launched last: module.saxpy \[grid 8"
+    ):
+        device.synchronize()
+    told = (
+        r"from cu\w+: the device was lost.*start the process anew. That was:.*cuCtxSynchronize.*: module.saxpy \[grid 8"
+    )
+    calls = [
+        device.synchronize,
+        made.copy_to_host,
+        lambda: to_device(np.arange(5), space=device.space),
+        lambda: create_stream(timeline=device.timeline),
+    ]
+    for call in calls:
+        with pytest.raises(LostDeviceError, match=told) as caught:
+            call()
+        assert str(caught.value).count("launched last") == 1
+        assert caught.value.name == "CUDA_ERROR_ILLEGAL_ADDRESS"
 
 
 def test_kernels_without_such_variables_are_not_waited_for(api, device, artifact):
