@@ -190,7 +190,7 @@ def launch(launcher: Launcher, args: tuple[Any, ...], configured: ConfiguredKern
     if kernel.extensions:
         args, after = prepared(kernel.extensions, args, launcher.stream)
     handlers = _handlers(kernel, args)
-    kinds = _kinds(kernel, handlers, args)
+    kinds = (session().ordinal(kernel._target), *_kinds(kernel, handlers, args))
     ready = launcher.ready.by_kinds.get(kinds) or prepare(launcher, args, handlers, kinds)
     if ready.hooks or configured is not None:
         _call_back(launcher, ready, configured)

@@ -87,7 +87,7 @@ class Kernel(Inspection, Indexable):
         self._cache = cache
         self._known = Specializations(max_specializations)
         self._crowded = False
-        self._loaded: dict[Specialization, LoadedKernel] = {}
+        self._loaded: dict[tuple[Specialization, Device], LoadedKernel] = {}
         self._loading = threading.Lock()
         self._ready = ReadyTables()
         self.forget_indexings()
@@ -180,8 +180,8 @@ class Kernel(Inspection, Indexable):
     def loaded(self, found: Specialization, device: Device) -> LoadedKernel:
         """Return a specialization as it is launched on device, loading it if need be."""
         with self._loading:
-            if (loaded := self._loaded.get(found)) is None:
-                loaded = self._loaded[found] = device.load(found.artifact, found.module)
+            if (loaded := self._loaded.get((found, device))) is None:
+                loaded = self._loaded[found, device] = device.load(found.artifact, found.module)
         return loaded
 
     def compile(
@@ -314,9 +314,9 @@ class Kernel(Inspection, Indexable):
     def _let_go(self, letting: Letting) -> None:
         """Have launches ask again for what is doubted, and unload what was evicted."""
         with self._loading:
-            gone = [loaded for old in letting.doubted if (loaded := self._loaded.get(old)) is not None]
+            gone = [loaded for (old, _), loaded in self._loaded.items() if old in letting.doubted]
             # Whatever is loaded and not known: another thread may have loaded it just when it was evicted.
-            gone += [self._loaded.pop(old) for old in list(self._loaded) if old not in self._known]
+            gone += [self._loaded.pop(key) for key in list(self._loaded) if key[0] not in self._known]
         self._ready.forget(gone)
         if letting.evicted:
             # What is remembered of indexings keeps the code that was launched through it.

@@ -73,6 +73,13 @@ class Session:
 
         return current_device()
 
+    def ordinal(self, target: str | None) -> int | None:
+        """Return the number of the device that such kernels run on from this thread; None if it is always the same."""
+        if (target or self.settings.target or self._default) == "host" or not self._has_several_devices:
+            return None
+        ordinal: int = self.device(target).ordinal  # type: ignore[attr-defined]
+        return ordinal
+
     def device_for(self, target: Target) -> Device:
         """Return the device that runs code made for target; raises DeviceError if it is not here."""
         device = self.device("host" if target.kind == "host" else "cuda")
@@ -128,6 +135,12 @@ class Session:
         from gridjit.runtime.devices.cuda import presence
 
         return "cuda" if presence.device_count() else "host"
+
+    @functools.cached_property
+    def _has_several_devices(self) -> bool:
+        from gridjit.runtime.devices.cuda import presence
+
+        return presence.device_count() > 1
 
     @functools.cached_property
     def _host(self) -> Device:

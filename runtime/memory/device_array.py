@@ -175,7 +175,9 @@ class DeviceArray:
         self._check_fits(source._ghost, "copy_to_device")
         if source.space is self.space:
             self.space.copy(self._ghost, source._ghost, stream)
-        else:
+            return
+        copy_from = getattr(self.space, "copy_from", None)
+        if copy_from is None or not copy_from(self._ghost, stream, source.space, source._ghost, source.stream):
             self.space.write(self._ghost, source.copy_to_host(), stream)
 
     def _check_fits(self, other: Array, verb: str) -> None:

@@ -64,6 +64,11 @@ class Driver:
         """Return the number of devices."""
         return int(self.call("cuDeviceGetCount"))
 
+    @functools.cached_property
+    def has_several_devices(self) -> bool:
+        """Whether there is more than one device."""
+        return self.device_count() > 1
+
     def device(self, ordinal: int) -> int:
         """Return the handle of a device."""
         return int(self.call("cuDeviceGet", ordinal))
@@ -211,6 +216,10 @@ class Driver:
         """Wait for all work in a stream."""
         self.call("cuStreamSynchronize", stream)
 
+    def stream_context(self, stream: int) -> int:
+        """Return the context that a stream is of."""
+        return int(self.call("cuStreamGetCtx", stream))
+
     def stream_done(self, stream: int) -> bool:
         """Return whether a stream has no work left."""
         return self._ready("cuStreamQuery", stream)
@@ -348,6 +357,10 @@ class Driver:
             self.call("cuMemcpy", destination, source, size)
         else:
             self.call("cuMemcpyAsync", destination, source, size, stream)
+
+    def copy_peer(self, destination: tuple[int, int], source: tuple[int, int], size: int, stream: int) -> None:
+        """Copy bytes between two devices, in stream; each place is an address and the context that it is of."""
+        self.call("cuMemcpyPeerAsync", *destination, *source, size, stream)
 
     def fill_words(self, address: int, value: int, count: int, stream: int) -> None:
         """Set count 32-bit words of device memory, in stream."""

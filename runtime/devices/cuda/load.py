@@ -18,7 +18,7 @@ from gridjit.runtime.devices.cuda.errors import ASYNCHRONOUS, LOST_CONTEXT, Driv
 from gridjit.runtime.devices.cuda.last import in_words
 from gridjit.runtime.native.launched import last_launches
 from gridjit.runtime.native.table import Entry
-from gridjit.runtime.streams import stream_handle
+from gridjit.runtime.streams import PER_THREAD, stream_handle
 from gridjit.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -81,6 +81,8 @@ class CudaKernel:
         raises.
         """
         handle = stream_handle(stream)
+        if handle > PER_THREAD and self.device.driver.has_several_devices:
+            self._refuse_another_devices(handle, config)
         if self.module is not None:
             _enter(self.device)
             self.module.set_up()
@@ -93,6 +95,19 @@ class CudaKernel:
         last_launches.note(self.artifact.kernel, config, handle, self.device.ordinal)
         if self.checked:
             faults.raise_fault(self, handle)
+
+    def _refuse_another_devices(self, stream: int, config: LaunchConfig) -> None:
+        """A launch goes to its stream's device, so that must be the one that arguments were looked at for."""
+        driver = self.device.driver
+        try:
+            context = driver.stream_context(stream)
+        except DriverError:
+            return  # the launch says what is wrong with the stream
+        if context != driver.current_context():
+            raise ConfigError(
+                f"{self.artifact.kernel} [{config}]: the stream is another device's than {self.device!r}, which is the "
+                "current one; make the stream's device the current one, or a stream on this one"
+            )
 
     def _refuse_capture(self, stream: int) -> None:
         if self.device.timeline.capturing(stream):

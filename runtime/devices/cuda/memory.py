@@ -13,6 +13,7 @@ from gridjit.compiler.errors import DeviceError, LaunchError
 from gridjit.runtime.devices.cuda.driver import Driver
 from gridjit.runtime.devices.cuda.errors import DriverError
 from gridjit.runtime.devices.cuda.last import attributed
+from gridjit.runtime.devices.cuda.peer import copy_between
 from gridjit.runtime.memory.space import Memory
 from gridjit.runtime.memory.transfer import Array, Rows, address_of, plan, straightening, without_repeats
 from gridjit.runtime.streams import Stream, stream_handle
@@ -156,6 +157,12 @@ class CudaSpace:
         values = np.empty(source.shape, source.dtype)
         self.read(source, values, stream)
         self.write(destination, values, stream)
+
+    def copy_from(self, destination: Array, stream: Any, space: Any, source: Array, source_stream: Any) -> bool:
+        """Copy a ghost of another space into one here; return whether that could be done without the host."""
+        if not isinstance(space, CudaSpace):
+            return False
+        return copy_between(self._device, destination, stream, space._device, source, source_stream)
 
     def _copy(self, copies: list[Rows], stream: Any) -> None:
         handle = stream_handle(stream)

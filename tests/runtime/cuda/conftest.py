@@ -42,6 +42,7 @@ class StandIn:
         self.context = 0
         self.epoch = 1
         self.capturing: set[int] = set()
+        self.contexts: dict[int, int] = {}
         self.memory: dict[int, np.ndarray] = {}
         self.globals: dict[bytes, ctypes.c_int32] = {}
         self.packed: list[bytes] = []
@@ -114,6 +115,10 @@ class StandIn:
             ctypes.memmove(int(copy.dstDevice) + row * copy.dstPitch, source, copy.WidthInBytes)
         return ()
 
+    def create_stream(self, flags: int, priority: int) -> int:
+        self.contexts[handle := self.handle()] = self.context
+        return handle
+
     def global_variable(self, library: int, name: bytes) -> tuple[int, int]:
         return (ctypes.addressof(self.globals[name]), 4)
 
@@ -157,7 +162,8 @@ class StandIn:
         "cuOccupancyMaxActiveBlocksPerMultiprocessor": lambda self, *_: 2,
         "cuLaunchKernel": launch,
         "cuLaunchKernelEx": launch,
-        "cuStreamCreateWithPriority": lambda self, flags, priority: self.handle(),
+        "cuStreamCreateWithPriority": create_stream,
+        "cuStreamGetCtx": lambda self, stream: self.contexts.get(stream, self.context),
         "cuStreamDestroy": lambda self, stream: (),
         "cuStreamSynchronize": lambda self, stream: (),
         "cuStreamQuery": lambda self, stream: (),
@@ -185,6 +191,7 @@ class StandIn:
         "cuThreadExchangeStreamCaptureMode": exchange_mode,
         "cuMemcpy": copy,
         "cuMemcpyAsync": copy,
+        "cuMemcpyPeerAsync": lambda self, to, there, of, here, size, stream: self.copy(to, of, size, stream),
         "cuMemcpy2DUnaligned": copy_2d,
         "cuMemcpy2DAsync": copy_2d,
         "cuMemsetD32Async": fill,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gridjit.runtime.native.layout import layout
+from gridjit.runtime.session import Session
 from tests.runtime.standin import Contexts, Launched, StandInKernel
 
 pytestmark = pytest.mark.skipif(layout() is None, reason="this interpreter launches from Python")
@@ -23,6 +24,17 @@ def test_each_context_gets_a_function_of_its_own() -> None:
         configured(7)
     assert ways(kernel.recorder.launches) == ["python", 1, "python", 2, 1, 2, 1]
     assert len({launched.parameters for launched in kernel.recorder.launches}) == 1
+
+
+def test_each_device_is_looked_at_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    contexts = Contexts()
+    kernel = StandInKernel(arity=1, contexts=contexts)
+    monkeypatch.setattr(Session, "ordinal", lambda self, target: contexts.current)
+    configured = kernel.configured()
+    for contexts.current in (1, 1, 2, 2, 1, 2):
+        configured(7)
+    assert ways(kernel.recorder.launches) == ["python", 1, "python", 2, 1, 2]
+    assert len(kernel.signatures) == 2
 
 
 def test_without_a_context_python_launches() -> None:
