@@ -22,6 +22,7 @@ TEMPORARY_FOLDER = "tmp"
 TEMPORARY_LIFE_S = 3600.0
 _SHARD = re.compile(r"[0-9a-f]{2}")
 _FILE = re.compile(r"([0-9a-f]{8,128})(\.[a-z]+)")
+_TEMPORARY = re.compile(r"[0-9a-f]{8,16}-[0-9a-f]{16}")
 
 
 def file_name(key: str, suffix: str) -> str:
@@ -98,13 +99,16 @@ def list_files(folder: str) -> Iterator[EntryInfo]:
 
 
 def sweep_temporaries(folder: str, *, older_than_s: float = TEMPORARY_LIFE_S) -> int:
-    """Remove what writers that died left behind, and return how many files that were."""
+    """Remove what writers that died left behind, and return how many files that were.
+
+    Only names that write_file gives: the folder may be one, like a home, whose tmp is not of gridjit's making.
+    """
     removed = 0
     before = time.time() - older_than_s
     for name in _names(f"{folder}/{TEMPORARY_FOLDER}"):
         path = f"{folder}/{TEMPORARY_FOLDER}/{name}"
         with contextlib.suppress(OSError):
-            if os.stat(path).st_mtime <= before:
+            if _TEMPORARY.fullmatch(name) and os.stat(path).st_mtime <= before:
                 os.unlink(path)
                 removed += 1
     return removed

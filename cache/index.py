@@ -162,6 +162,10 @@ class Index:
         self._folder = folder
         self._timeout = timeout
         self._connection: object = None
+        if os.path.expandvars(os.path.expanduser(folder)) != folder:
+            raise IndexFailed(
+                errno.EINVAL, "its name has a variable or ~ in it that diskcache would replace; write it out"
+            )
         with _failures_named(folder):
             self._database = _Database(folder, timeout)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import threading
 import time
 import weakref
@@ -20,6 +21,7 @@ from gridjit.cache.store import check_key
 
 DEFAULT_TIMEOUT_S = 60.0
 LOCK_FOLDER, LOCK_SUFFIX = "locks", ".lock"
+_LOCK = re.compile(r"[0-9a-f]{8,128}\.lock")
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.001, 0.05
 
 
@@ -76,7 +78,7 @@ class Locks:
         folder = f"{self._folder}/{LOCK_FOLDER}"
         for name in _names(folder):
             path = f"{folder}/{name}"
-            if name.endswith(LOCK_SUFFIX) and (descriptor := _try_lock(path)) is not None:
+            if _LOCK.fullmatch(name) and (descriptor := _try_lock(path)) is not None:
                 _unlink_and_close(path, descriptor)
                 removed += 1
         return removed

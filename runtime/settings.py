@@ -89,10 +89,10 @@ def _switch(name: str, text: str | None) -> bool:
 
 def _cache_dir(environ: Mapping[str, str]) -> Path:
     if given := environ.get("GRIDJIT_CACHE_DIR"):
-        return Path(given).absolute()
-    if base := environ.get("XDG_CACHE_HOME"):
+        return _absolute(given)
+    if (base := environ.get("XDG_CACHE_HOME")) and os.path.isabs(base):  # of others, its specification says: ignore
         return Path(base) / "gridjit"
-    return Path(environ.get("HOME") or _home()) / ".cache" / "gridjit"
+    return _absolute(environ.get("HOME") or _home()) / ".cache" / "gridjit"
 
 
 def _home() -> str:
@@ -127,12 +127,17 @@ def _count(name: str, text: str | None, default: int) -> int:
     return int(text)
 
 
+def _absolute(text: str) -> Path:
+    """Return a path that stays the same when the process changes its folder; ~ is the home, as in a shell."""
+    return Path(os.path.expanduser(text)).absolute()
+
+
 def _path(text: str | None) -> Path | None:
-    return Path(text).absolute() if text else None
+    return _absolute(text) if text else None
 
 
 def _paths(text: str | None) -> tuple[Path, ...]:
-    return tuple(Path(part).absolute() for part in (text or "").split(os.pathsep) if part)
+    return tuple(_absolute(part) for part in (text or "").split(os.pathsep) if part)
 
 
 def _switched_on(text: str | None) -> bool:

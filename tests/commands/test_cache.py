@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from gridjit.cache.store import EntryInfo
@@ -146,11 +147,26 @@ def test_gc_keeps_the_newest_within_the_bounds(run: Any, filled: Any, listed: An
 
 
 def test_gc_sweeps_what_dead_writers_left(run: Any, filled: Any, cache_dir: Path) -> None:
-    left = cache_dir / "tmp" / "dead"
+    left = cache_dir / "tmp" / f"{16 * 'a'}-{16 * 'b'}"
     left.write_bytes(b"half")
     os.utime(left, (1e9, 1e9))
     assert json.loads(run("gc", "--json")[1])["leftovers"] == 1
     assert not left.exists()
+
+
+def test_gc_spares_the_files_of_others_in_a_folder_that_is_not_the_caches_alone(
+    run: Any, filled: Any, cache_dir: Path
+) -> None:
+    theirs = [cache_dir / "tmp" / "thesis.tex", cache_dir / "locks" / "front-door.lock", cache_dir / "ab" / "notes.o"]
+    for path in theirs:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("precious")
+        os.utime(path, (1e9, 1e9))
+    assert json.loads(run("gc", "--max-entries", "0", "--json")[1])["leftovers"] == 0
+    (cache_dir / "cache.db").unlink()
+    filled.scale[1, 32](np.ones(4, np.float32), 2.0)
+    assert run("clear")[0] == 0
+    assert [path.read_text() for path in theirs] == ["precious"] * 3
 
 
 @pytest.mark.parametrize(

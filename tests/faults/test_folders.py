@@ -113,6 +113,13 @@ def test_a_python_without_sqlite_reads_and_drops_writes_with_one_warning(tmp_pat
     assert lines[-1].startswith(f"1 CacheWarning cache folder {tmp_path} cannot be written: ")
 
 
+def test_a_folder_whose_name_holds_a_variable_is_no_other_folder_and_one_warning(tmp_path, key_of, monkeypatch):
+    monkeypatch.setenv("ELSEWHERE", "elsewhere")
+    (message,) = use_quietly(DiskStore(tmp_path / "$ELSEWHERE" / "cache"), key_of(1))
+    assert "write it out" in message
+    assert [path.name for path in tmp_path.iterdir()] == ["$ELSEWHERE"]
+
+
 def test_a_store_opened_read_only_says_nothing_and_writes_nothing(tmp_path, key_of):
     store = DiskStore(tmp_path / "cache", read_only=True)
     store.put(key_of(1), b"data", suffix=".o")

@@ -149,6 +149,23 @@ def test_a_number_of_entries_that_makes_no_sense_is_an_error(text: str) -> None:
         Settings.of({"GRIDJIT_CACHE_ENTRIES": text})
 
 
+@pytest.mark.parametrize(
+    ("variables", "folder"),
+    [
+        ({"GRIDJIT_CACHE_DIR": "~/kernels", "HOME": "/home/me"}, "/home/me/kernels"),
+        ({"GRIDJIT_CACHE_DIR": "kernels"}, "{here}/kernels"),
+        ({"XDG_CACHE_HOME": "/xdg", "HOME": "/home/me"}, "/xdg/gridjit"),
+        ({"XDG_CACHE_HOME": "relative", "HOME": "/home/me"}, "/home/me/.cache/gridjit"),
+        ({"XDG_CACHE_HOME": "", "HOME": "/home/me"}, "/home/me/.cache/gridjit"),
+    ],
+)
+def test_the_folder_is_one_that_stays_when_the_process_goes_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], folder: str
+) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    assert Settings.of(variables).cache_dir == Path(folder.format(here=os.getcwd()))
+
+
 def test_bases_are_listed_like_a_path() -> None:
     assert Settings.of({"GRIDJIT_CACHE_BASE": "/a:/b:"}).cache_bases == (Path("/a"), Path("/b"))
     assert Settings.of({}).cache_bases == ()
