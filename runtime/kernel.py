@@ -169,7 +169,9 @@ class Kernel(Inspection, Indexable):
 
     def is_loaded_for(self, signature: Signature, config: LaunchConfig, args: tuple[Any, ...]) -> bool:
         """Return whether a launch finds its specialization loaded."""
-        return self._known.match(signature, session().target(self._target), config, args) in self._loaded
+        here = session()
+        found = self._known.match(signature, here.target(self._target), config, args)
+        return found is not None and (found, here.device(self._target)) in self._loaded
 
     @property
     def timeline(self) -> Timeline:
