@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -22,12 +23,20 @@ def counting() -> bool:
 
 
 def count(module: Any) -> None:
-    """Have a module's kernels count in the current context; the setup callback of what is compiled while counting()."""
+    """Have a module's kernels count in the current context; the setup callback of what is compiled while counting().
+
+    On another device than the counters' nothing is counted, with a warning: it may not reach their memory.
+    """
     numba_cuda()
     from numba.cuda.cudadrv.devices import get_context
     from numba.cuda.memory_management.nrt import rtsys
 
     rtsys.ensure_initialized()
+    theirs, here = _device_of(rtsys._memsys), get_context().device.id
+    if theirs != here:
+        text = f"allocations on device {here} are not counted: numba-cuda's counters are on device {theirs}"
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
+        return
     rtsys.set_memsys_to_module(SimpleNamespace(get_function=partial(_function, module)))
     # Whatever stream the kernel is launched in, it must find the counters.
     get_context().synchronize()
@@ -37,3 +46,12 @@ def count(module: Any) -> None:
 def _function(module: Any, name: str) -> Any:
     """Return a kernel of a module as numba-cuda's modules have it."""
     return SimpleNamespace(kernel=module.get_kernel(name))
+
+
+def _device_of(counters: Any) -> int:
+    """Return the device whose memory the counters are in."""
+    from numba.cuda.cudadrv.driver import binding, driver
+
+    ordinal = binding.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+    address = binding.CUdeviceptr(counters.device_ctypes_pointer.value)
+    return int(driver.cuPointerGetAttribute(ordinal, address))
