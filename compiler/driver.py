@@ -12,6 +12,7 @@ from gridjit.compiler.errors import CompileError
 from gridjit.compiler.frontend.registrations import registrations
 from gridjit.compiler.job import CompileJob, make_job
 from gridjit.compiler.targets.base import CodeGenerator
+from gridjit.compiler.toolchain_environment import dumps
 from gridjit.compiler.view import ConfigView
 
 _GENERATORS = {"host": "gridjit.compiler.targets.host.generate", "ptx": "gridjit.compiler.targets.ptx"}
@@ -33,6 +34,8 @@ def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
     found = discovered(functions, registered)
     view.setup_callbacks, view.teardown_callbacks = callbacks_of(lowered.linked)
     code = _generator(job.target.kind).generate(lowered, job.target, job.options)
+    if code.assembly and "DUMP_ASSEMBLY" in dumps():
+        print(f"ASSEMBLY {job.function.__qualname__}".center(80, "-"), code.assembly, "=" * 80, sep="\n")
     return Artifact(
         target=job.target,
         image=code.image,

@@ -79,6 +79,24 @@ SETTINGS = (
 )
 
 
+# What numba prints while it compiles, as the variables' names less "NUMBA_" -> the names in numba.config.
+_DUMPS = {
+    **{name: name for name in ("DEBUG", "DEBUG_FRONTEND", "DEBUG_TYPEINFER", "DUMP_BYTECODE", "DUMP_CFG", "DUMP_IR")},
+    **{name: name for name in ("DUMP_SSA", "DUMP_LLVM", "DUMP_ASSEMBLY")},
+    "DUMP_ANNOTATION": "ANNOTATE",
+}
+
+
+def dumps(environ: Mapping[str, str] = os.environ) -> frozenset[str]:
+    """Return the names in numba.config of what is to be printed while kernels are compiled."""
+    config, configured = sys.modules.get("numba.core.config"), _config_file()
+    said = {
+        attribute: getattr(config, attribute, environ.get(f"NUMBA_{name}", configured.get(f"NUMBA_{name}", 0)))
+        for name, attribute in _DUMPS.items()
+    }
+    return frozenset(attribute for attribute, value in said.items() if value not in (None, "", "0", 0))
+
+
 def environment(environ: Mapping[str, str] = os.environ) -> tuple[tuple[str, str], ...]:
     """Return (variable, value) of each setting that is not at its default, read anew at each call."""
     configured = _config_file()

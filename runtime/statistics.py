@@ -5,23 +5,43 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 
+from gridjit.compiler.signature import Signature
+from gridjit.runtime.by_signature import BySignature
+
 
 @dataclass(slots=True)
 class Statistics:
     """Counts of one kernel in this process.
 
-    compiles: how often code was made. disk_hits, disk_misses: how often the cache had it, or not.
+    compiles: how often code was made. cache_hits, cache_misses: how often the cache had it, or not, by signature.
     """
 
     compiles: int = 0
-    disk_hits: int = 0
-    disk_misses: int = 0
+    cache_hits: BySignature[int] = field(default_factory=BySignature)
+    cache_misses: BySignature[int] = field(default_factory=BySignature)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+
+    @property
+    def disk_hits(self) -> int:
+        """How often the cache had the code."""
+        return sum(list(self.cache_hits.values()))
+
+    @property
+    def disk_misses(self) -> int:
+        """How often the cache did not have the code."""
+        return sum(list(self.cache_misses.values()))
 
     def count(self, name: str) -> None:
         """Add one to a count; safe from any thread."""
         with self._lock:
             setattr(self, name, getattr(self, name) + 1)
+
+    def note(self, origin: str, signature: Signature) -> None:
+        """Count where code for signature came from: "disk" is a hit, "compiled" a miss."""
+        counts = {"disk": self.cache_hits, "compiled": self.cache_misses}.get(origin)
+        if counts is not None:
+            with self._lock:
+                counts[signature] = counts.get(signature, 0) + 1
 
     def free_lock(self) -> None:
         """Start with a new lock, as a forked child must: the thread that held this one is not in it."""
