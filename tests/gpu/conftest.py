@@ -6,6 +6,7 @@ import struct
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -46,12 +47,14 @@ def compiled(device: CudaDevice) -> Compile:
 
 
 @pytest.fixture
-def run_program() -> Callable[[str], subprocess.CompletedProcess[str]]:
+def run_program(tmp_path: Path) -> Callable[[str], subprocess.CompletedProcess[str]]:
     """Return a function that runs a Python program in a process of its own: a context it spoils is its own."""
 
     def run(program: str) -> subprocess.CompletedProcess[str]:
+        path = tmp_path / "program.py"  # where a debugger would look for the lines
+        path.write_text(program)
         return subprocess.run(
-            [sys.executable, "-X", "faulthandler", "-c", program],
+            [sys.executable, "-X", "faulthandler", str(path)],
             capture_output=True,
             text=True,
             timeout=120,

@@ -41,7 +41,7 @@ class Driver:
 
     def error(self, call: str, code: Any) -> DriverError:
         """Return the exception for a code that call returned."""
-        name, context = _error_name(code), int(self.api.cuCtxGetCurrent()[1])
+        name, context = _error_name(code), self._context_of_error()
         if name in ASYNCHRONOUS and (first := self._lost.get(context)):
             return lost_device_error(call, name, first, int(code))
         _, text = self.api.cuGetErrorString(code)
@@ -50,6 +50,11 @@ class Driver:
         if name in ASYNCHRONOUS:
             self._lost[context] = f"{error}; launched last: {in_words(None) or 'not known'}"
         return error
+
+    def _context_of_error(self) -> int:
+        """Return the calling thread's context; the one that was lost first, where the driver is past telling."""
+        code, context = self.api.cuCtxGetCurrent()
+        return next(iter(self._lost), 0) if int(code) else int(context)
 
     def _enum(self, family: str, name: str) -> Any:
         return getattr(getattr(self.api, family), name)
