@@ -40,12 +40,13 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """What an import did: keys that were added, merged into what was there, there already, and refused."""
+    """What an import did: keys that were added, merged into what was there, there already, refused, and not kept."""
 
     added: tuple[str, ...]
     merged: tuple[str, ...]
     known: tuple[str, ...]
     refused: tuple[str, ...]
+    dropped: tuple[str, ...]
 
 
 def write_bundle(path: str | os.PathLike[str], store: Store, infos: Iterable[EntryInfo], secret: bytes | None) -> int:
@@ -80,7 +81,7 @@ def import_bundle(path: str | os.PathLike[str], store: Store, locks: Locks, secr
 
     Raises CacheError, before anything is added, if the file is no bundle, or is cut short or altered.
     """
-    done: dict[str, list[str]] = {"added": [], "merged": [], "known": [], "refused": []}
+    done: dict[str, list[str]] = {"added": [], "merged": [], "known": [], "refused": [], "dropped": []}
     # Artifacts come first in a bundle: a manifest is put when what it names is there.
     for entry in read_bundle(path, secret):
         done["refused" if entry.payload is None else _add(store, locks, entry, entry.payload)].append(entry.key)
@@ -141,15 +142,19 @@ def _add(store: Store, locks: Locks, entry: Entry, payload: bytes) -> str:
     if entry.suffix not in _MERGED:
         if store.get(entry.key) is not None:
             return "known"
-        store.put(entry.key, payload, suffix=entry.suffix)
-        return "added"
+        return _put(store, entry.key, payload, entry.suffix, "added")
     with locks.single_flight(entry.key, 5.0):
         mine = store.get(entry.key)
         merged, suffix = _merged(mine, payload, entry.suffix)
         if merged == mine:
             return "known"
-        store.put(entry.key, merged, suffix=suffix)
-        return "added" if mine is None else "merged"
+        return _put(store, entry.key, merged, suffix, "added" if mine is None else "merged")
+
+
+def _put(store: Store, key: str, data: bytes, suffix: str, done: str) -> str:
+    """Put data and return what was done, or that the store did not keep it."""
+    store.put(key, data, suffix=suffix)
+    return done if store.get(key) == data else "dropped"
 
 
 def _merged(mine: bytes | None, theirs: bytes, suffix: str) -> tuple[bytes, str]:

@@ -283,13 +283,15 @@ class DiskStore:
             return
         self._trusted = reason is None or self._allow_shared
         if not self._trusted:
-            self._warn(f"is not used: it {reason}", _TRUST)
+            self._warn(f"is not used: it {reason}", f"{_TRUST} {self._way_without()}")
 
-    def _warn(self, what: str, *ways_on: str) -> None:
+    def _warn(self, what: str, way_on: str = "") -> None:
         if not self._warned:
             self._warned = True
-            ways = " ".join((*ways_on, _NO_SUCH_BASE if self.read_only else _OWN_FOLDER))
-            warn(f"cache folder {self.folder} {what}. {ways}", stacklevel=4)
+            warn(f"cache folder {self.folder} {what}. {way_on or self._way_without()}", stacklevel=4)
+
+    def _way_without(self) -> str:
+        return _NO_SUCH_BASE if self.read_only else _OWN_FOLDER
 
     def _guard(self) -> threading.Lock:
         # A fork may have copied the lock while another thread held it; that thread does not exist in the child.

@@ -52,7 +52,7 @@ def test_what_is_exported_is_what_is_imported(key_of: KeyOf, store: Store, tmp_p
     assert contents(store) == contents(filled(key_of))
     assert (len(done.added), done.merged, done.known, done.refused) == (4, (), (), ())
     again = import_bundle(tmp_path / "b", store, Locks(), None)
-    assert again == Imported(added=(), merged=(), known=done.added, refused=())
+    assert again == Imported(added=(), merged=(), known=done.added, refused=(), dropped=())
 
 
 def test_the_same_entries_are_the_same_bytes(key_of: KeyOf, tmp_path: Path) -> None:
@@ -117,6 +117,14 @@ def test_a_manifest_that_is_not_of_a_kind_with_mine_changes_nothing(key_of: KeyO
     export(theirs, tmp_path / "b")
     import_bundle(tmp_path / "b", mine, Locks(), None)
     assert contents(mine) == before
+
+
+def test_what_the_store_does_not_keep_is_told_apart_from_what_was_added(key_of: KeyOf, tmp_path: Path) -> None:
+    export(filled(key_of), tmp_path / "b")
+    small = MemoryStore(max_bytes=100)  # holds the code, and no manifest or history
+    done = import_bundle(tmp_path / "b", small, Locks(), None)
+    assert set(done.added) == {key_of(32), key_of(64)} == set(contents(small))
+    assert set(done.dropped) == {key_of("job"), history_key("k")}
 
 
 def test_a_signed_bundle_needs_the_secret_that_signed_it(key_of: KeyOf, tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def test_storing_an_entry_again_makes_it_the_most_recent(folder, key_of):
 def test_an_entry_larger_than_the_bound_is_dropped_with_a_warning_and_nothing_else_is(folder, key_of):
     store = DiskStore(folder, max_bytes=2000)
     store.put(key_of(1), b"data", suffix=".o")
-    with pytest.warns(CacheWarning, match="bounded to 2000 bytes"):
+    with pytest.warns(CacheWarning, match=r"bounded to 2000 bytes and cannot.* Set GRIDJIT_CACHE_SIZE to more\.$"):
         store.put(key_of(2), bytes(3000), suffix=".o")
     assert (store.get(key_of(1)), store.get(key_of(2))) == (b"data", None)
 
@@ -140,7 +140,7 @@ def test_verify_reports_and_removes_what_does_not_open(folder, key_of):
 def test_collect_removes_what_dead_writers_left_and_keeps_what_live_ones_write(folder, key_of):
     store = DiskStore(folder)
     store.put(key_of(1), b"data", suffix=".o")
-    dead, live = folder / "tmp" / "dead", folder / "tmp" / "live"
+    dead, live = (folder / "tmp" / f"{16 * start}-{16 * start}" for start in "de")
     dead.write_bytes(b"half an ent")
     live.write_bytes(b"half an ent")
     long_ago = time.time() - 7200

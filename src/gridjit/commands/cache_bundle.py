@@ -24,7 +24,7 @@ def register(subparsers: Any) -> None:
     add_selection(export)
     export.add_argument("--target", metavar="T,T", help='only code for these: "sm_90", "host"')
     export.set_defaults(run=run_export)
-    importing = subparsers.add_parser("import", help="add a file's entries; status 1 if some are refused")
+    importing = subparsers.add_parser("import", help="add a file's entries; status 1 if some are refused or dropped")
     importing.add_argument("file", type=Path, metavar="FILE")
     importing.add_argument("--dir", metavar="FOLDER", help="another cache folder than the one in use")
     importing.set_defaults(run=run_import)
@@ -53,7 +53,7 @@ def run_export(given: argparse.Namespace) -> int:
 
 
 def run_import(given: argparse.Namespace) -> int:
-    """Read the bundle; returns 0, or 1 if entries were refused."""
+    """Read the bundle; returns 0, or 1 if entries were refused or not kept."""
     store = open_cache(given.dir, new=True)
     locks = Locks(store.folder, allow_shared=session().settings.cache_allow_shared)
     try:
@@ -62,11 +62,13 @@ def run_import(given: argparse.Namespace) -> int:
         raise GridjitError(f"{given.file} cannot be read: {error.strerror}") from None
     except CacheError as error:
         raise GridjitError(str(error)) from None
-    counts = {what: len(getattr(done, what)) for what in ("added", "merged", "known", "refused")}
+    counts = {what: len(getattr(done, what)) for what in ("added", "merged", "known", "refused", "dropped")}
     if given.json:
         tables.print_json(counts)
     else:
-        print(", ".join(f"{number} {what}" for what, number in counts.items()))
+        print(", ".join(f"{number} {what}" for what, number in counts.items() if number or what != "dropped"))
         if done.refused:
             print("refused: the entries' seals are not right, or not made with the key of GRIDJIT_CACHE_KEY_FILE here")
-    return 1 if done.refused else 0
+        if done.dropped:
+            print(f"dropped: the cache folder {store.folder} did not keep them")
+    return 1 if done.refused or done.dropped else 0
