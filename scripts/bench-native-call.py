@@ -3,7 +3,9 @@
     python scripts/bench-native-call.py [--loops 200000] [--repeat 5] [--output FILE.json]
 
 What stands in for cuLaunchKernel returns at once. The floor is a loop in machine code that fills as many parameters
-and calls the same function; "python" is the same launch without the native function. GIL held unless said otherwise.
+and calls the same function. The builtin that does nothing is called in the same way as the launch function, and returns
+None. The GIL is held, and the launch function called by itself, unless said otherwise. Where there is a driver, the
+functions that tell the current context are timed too: a launch on a GPU asks the first one.
 """
 
 from __future__ import annotations
@@ -24,7 +26,11 @@ from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import Signature
 from gridjit.runtime.args import every as _every  # noqa: F401  (registers every kind)
 from gridjit.runtime.args.base import Place, handler_of
-from gridjit.runtime.native.function import NativeFunction, native_function
+from gridjit.runtime.configured import ConfiguredKernel
+from gridjit.runtime.dispatch import Launcher
+from gridjit.runtime.indexing import Indexable, index_natively
+from gridjit.runtime.native.function import NativeFunction, builtin, native_function
+from gridjit.runtime.native.layout import layout
 from gridjit.runtime.native.object_code import code_of, compile_text, place
 from gridjit.runtime.native.table import Entry, LaunchTable
 
@@ -58,6 +64,31 @@ launched:
   %n.next = add i64 %n, 1
   %again = icmp slt i64 %n.next, %times
   br i1 %again, label %launch, label %done
+done:
+  ret void
+}
+attributes #0 = { nounwind "no-builtins" }
+"""
+
+
+_IDLE = """
+define ptr @idle(ptr %self, ptr %args, i64 %count, ptr %keywords) {
+KEEP
+  ret ptr %self
+}
+"""
+_KEEP = "%count.of = load i64, ptr %self\n  %more = add i64 %count.of, 1\n  store i64 %more, ptr %self"
+_ASKING = """
+define void @asking(i64 %times, ptr %function) #0 {
+entry:
+  %answer = alloca i64
+  br label %ask
+ask:
+  %n = phi i64 [ 0, %entry ], [ %n.next, %ask ]
+  CALL
+  %n.next = add i64 %n, 1
+  %again = icmp slt i64 %n.next, %times
+  br i1 %again, label %ask, label %done
 done:
   ret void
 }
@@ -103,25 +134,67 @@ def measure(loops: int, repeat: int) -> list[Measurement]:
     rows = [
         _timed("floor, 1 word an argument", lambda n: _floor_time(nothing, n, loops, repeat)),
         _timed("floor, 9 words an argument", lambda n: _floor_time(nothing, 9 * n, loops, repeat)),
-        _timed(
-            "a builtin that does nothing",
-            lambda n: _time(dict.fromkeys, (), loops, repeat) if n < 0 else _len(loops, repeat),
-        ),
+        _timed("a builtin that does nothing", lambda n: _nothing_time(values["ints"], n, loops, repeat)),
     ]
     for name, make in values.items():
         rows.append(_timed(name, lambda n, make=make: _native_time(nothing, make, n, loops, repeat)))
-    rows.append(
-        _timed("ints, GIL released", lambda n: _native_time(nothing, values["ints"], n, loops, repeat, hold=False))
-    )
-    return rows
+    ints = values["ints"]
+    rows += [
+        _timed("ints, configured once", lambda n: _kernel_time(nothing, ints, n, loops, repeat, "f")),
+        _timed("ints, kernel[grid, block]", lambda n: _kernel_time(nothing, ints, n, loops, repeat, "f[grid, block]")),
+        _timed("ints, GIL released", lambda n: _native_time(nothing, ints, n, loops, repeat, hold=False)),
+    ]
+    return [*rows, *_contexts(loops, repeat)]
+
+
+class _Kernel(Indexable):
+    """What is indexed as kernels are, and launched by one native function."""
+
+    def __init__(self, function: NativeFunction) -> None:
+        nobody: Any = None
+        self.launcher = Launcher(nobody, LaunchConfig.of(1, 1), 0, nobody)
+        self.launcher.native, self.launcher.fast = function, function.call
+        self.forget_indexings()
+
+    def _configure(self, launch: Any) -> ConfiguredKernel:
+        return ConfiguredKernel.of(self.launcher)
+
+
+def _kernel_time(launch: int, make: Callable[[int], Any], count: int, loops: int, repeat: int, called: str) -> float:
+    index_natively(MemoryStore())
+    values = tuple(make(index) for index in range(count))
+    kernel = _Kernel(told_of(launch, values, True))
+    return _time(kernel[1, 1] if called == "f" else kernel, values, loops, repeat, called)
+
+
+def _contexts(loops: int, repeat: int) -> list[Measurement]:
+    """Return how long the driver takes to tell the current context; nothing where there is no driver."""
+    from gridjit.runtime.devices.cuda import presence
+
+    if not presence.device_count():
+        return []
+    from gridjit.runtime.devices.cuda.device import current_device
+
+    address_of = current_device().driver.entry_point
+    calls = {"cuCtxGetId": "ptr null, ptr %answer", "cuCtxGetCurrent": "ptr %answer"}
+    return [_asking(name, given, address_of(name), loops, repeat) for name, given in calls.items()]
+
+
+def _asking(name: str, given: str, address: int, loops: int, repeat: int) -> Measurement:
+    code = _placed(_ASKING.replace("CALL", f"%code = call i32 %function({given})"))
+    loop = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)(code)
+    best = min(timeit.repeat(lambda: loop(loops, address), number=1, repeat=repeat)) / loops * 1e9
+    return _timed(name, lambda _: best)
 
 
 def _timed(name: str, measure: Callable[[int], float]) -> Measurement:
     return Measurement(name=name, nanoseconds={count: round(measure(count), 1) for count in COUNTS})
 
 
-def _len(loops: int, repeat: int) -> float:
-    return _time(len, ((),), loops, repeat)
+def _nothing_time(make: Callable[[int], Any], count: int, loops: int, repeat: int) -> float:
+    found = layout()
+    idle = _placed(_IDLE.replace("KEEP", _KEEP if found is not None and found.counts_none else ""))
+    return _time(builtin(idle, None), tuple(make(index) for index in range(count)), loops, repeat)
 
 
 def _native_time(
@@ -157,11 +230,13 @@ def told_of(launch: int, values: tuple[Any, ...], hold: bool) -> NativeFunction:
     return function
 
 
-def _time(function: Callable[..., Any], values: tuple[Any, ...], loops: int, repeat: int) -> float:
+def _time(function: Any, values: tuple[Any, ...], loops: int, repeat: int, called: str = "f") -> float:
     names = {f"a{index}": value for index, value in enumerate(values)}
-    call = f"for _ in loop:\n    f({', '.join(names)})"
+    call = f"for _ in loop:\n    {called}({', '.join(names)})"
     # Names are local, as they are in a user's function.
-    setup = "loop = range(loops); f = function" + "".join(f"; {name} = names['{name}']" for name in names)
+    setup = "loop = range(loops); f = function; grid = block = 1" + "".join(
+        f"; {name} = names['{name}']" for name in names
+    )
     space = {"function": function, "names": names, "loops": loops}
     empty = min(timeit.repeat("for _ in loop:\n    pass", setup, globals=space, number=1, repeat=repeat))
     best = min(timeit.repeat(call, setup, globals=space, number=1, repeat=repeat))

@@ -41,7 +41,7 @@ class NativeFunction:
         self._adding = threading.Lock()
         holder = _holder(self.cell)
         holder.keep = (self._cell, self._tables, slow, failed)
-        self.call: Callable[..., None] = _builtin(_definition(address), holder)
+        self.call = builtin(address, holder)
         last_launches.watch(self)
 
     def add(self, table: LaunchTable) -> None:
@@ -108,9 +108,10 @@ def _definition(address: int) -> _MethodDefinition:
     return _MethodDefinition(b"launch", address, _FASTCALL_WITH_KEYWORDS, doc)
 
 
-def _builtin(definition: _MethodDefinition, holder: _Holder) -> Callable[..., None]:
+def builtin(address: int, self: object) -> Callable[..., None]:
+    """Return a builtin function that calls machine code with self, the arguments, and how many there are."""
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype = ctypes.py_object
     make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
-    made: Callable[..., None] = make(ctypes.addressof(definition), holder, "gridjit")
+    made: Callable[..., None] = make(ctypes.addressof(_definition(address)), self, "gridjit")
     return made
