@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import gc
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -50,6 +52,30 @@ def test_two_equal_indexings_share_the_code_and_not_the_callbacks() -> None:
     one(x)
     assert calls == [1]
     assert kernel.stats.compiles == 1
+
+
+def test_callbacks_survive_any_number_of_other_configurations_and_kernels() -> None:
+    configured, calls = gridjit.jit(increment)[1, 32], []
+    configured.pre_launch_callbacks.append(lambda k, c: calls.append(c))
+    others = [gridjit.jit(increment) for _ in range(2)]
+    for block in range(1, 301):
+        for other in others:
+            other[1, block]
+    x = np.zeros(1)
+    for launches in (1, 2):
+        configured(x)
+        assert (calls, x[0]) == ([configured] * launches, launches)
+
+
+def test_a_configured_kernel_with_callbacks_keeps_no_kernel_and_no_stream_once_it_is_gone() -> None:
+    kernel, stream = gridjit.jit(increment), gridjit.create_stream()
+    configured = kernel[1, 32, stream]
+    configured.pre_launch_callbacks.append(lambda k, c: None)
+    configured(np.zeros(1))
+    gone = [weakref.ref(kernel), weakref.ref(stream)]
+    del kernel, stream, configured
+    gc.collect()
+    assert [found() for found in gone] == [None, None]
 
 
 def test_an_exception_in_a_callback_reaches_the_caller_and_nothing_is_launched() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("target")
 PROGRAM = """
     import json, sys
     import numpy as np
@@ -33,18 +34,21 @@ PROGRAM = """
         if i < x.size:
             out[i] = scaled(tile[cuda.threadIdx.x])
 
-    x = np.arange(100, dtype=np.float32)
-    out = np.zeros_like(x)
+    x = cuda.to_device(np.arange(100, dtype=np.float32))
+    out = cuda.device_array_like(x)
     for block in (32, 64):
         scale[4, block](x, out)
     print(json.dumps({
-        "right": bool((out == FACTOR * x).all()),
+        "right": bool((out.copy_to_host() == FACTOR * np.arange(100)).all()),
         "compiles": scale.stats.compiles,
         "disk_hits": scale.stats.disk_hits,
         "disk_misses": scale.stats.disk_misses,
         "modules": [name for name in ("numba", "numba_cuda", "llvmlite.ir", "diskcache") if name in sys.modules],
     }))
 """
+
+# What the code for a target is stored as.
+SUFFIX = {"host": ".o", "cuda": ".cubin"}
 
 
 def run(folder: Path, program: str = PROGRAM, **environment: str) -> dict[str, Any]:
@@ -100,9 +104,11 @@ def test_a_moved_program_finds_what_it_compiled_before(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["truncate", "empty", "flip", "swap"])
-def test_damaged_entries_are_compiled_again_and_healed(tmp_path: Path, cache_dir: Path, damage: str) -> None:
+def test_damaged_entries_are_compiled_again_and_healed(
+    target: str, tmp_path: Path, cache_dir: Path, damage: str
+) -> None:
     run(tmp_path)
-    entries = sorted(path for path in cache_dir.rglob("*") if path.suffix in (".o", ".lcs"))
+    entries = sorted(path for path in cache_dir.rglob("*") if path.suffix in (SUFFIX[target], ".lcs"))
     assert len(entries) == 3
     contents = [entry.read_bytes() for entry in entries]
     for number, entry in enumerate(entries):
@@ -118,13 +124,112 @@ def test_damaged_entries_are_compiled_again_and_healed(tmp_path: Path, cache_dir
     assert run(tmp_path)["compiles"] == 0
 
 
-def test_a_sensitive_job_leaves_a_marker_and_an_insensitive_one_does_not(tmp_path: Path, cache_dir: Path) -> None:
+def test_a_sensitive_job_leaves_a_marker_and_an_insensitive_one_does_not(
+    target: str, tmp_path: Path, cache_dir: Path
+) -> None:
     run(tmp_path)
     assert len(list(cache_dir.rglob("*.lcs"))) == 1
     insensitive = textwrap.dedent(PROGRAM).replace("gridjit.static.blockDim.x", "64")
     run(tmp_path, insensitive, GRIDJIT_CACHE_DIR=str(tmp_path / "other"))
     assert not list((tmp_path / "other").rglob("*.lcs"))
-    assert len(list((tmp_path / "other").rglob("*.o"))) == 1
+    assert len(list((tmp_path / "other").rglob("*" + SUFFIX[target]))) == 1
+
+
+def test_a_marker_says_nothing_about_what_an_edited_kernel_depends_on(tmp_path: Path, cache_dir: Path) -> None:
+    insensitive = textwrap.dedent(PROGRAM).replace("gridjit.static.blockDim.x", "64")
+    assert run(tmp_path)["compiles"] == 2
+    assert run(tmp_path, insensitive)["compiles"] == 1
+    assert run(tmp_path, insensitive.replace("(32, 64)", "(16, 48)"))["compiles"] == 0
+    assert len(list(cache_dir.rglob("*.lcs"))) == 1
+    assert run(tmp_path)["compiles"] == 0
+
+
+HOOKED = """
+    import json, sys
+    import numpy as np
+    import gridjit, hooks, library
+    from gridjit import cuda
+
+    @gridjit.jit
+    def reverse(x):
+        tile = cuda.shared.array(0, np.float32)
+        tile[cuda.threadIdx.x] = x[cuda.threadIdx.x]
+        cuda.syncthreads()
+        x[cuda.threadIdx.x] = tile[tile.size - 1 - cuda.threadIdx.x]
+
+    x = cuda.to_device(np.arange(64, dtype=np.float32))
+    for _ in range(3):
+        reverse[1, 64](x)
+    print(json.dumps({
+        "right": x.copy_to_host().tolist() == list(range(63, -1, -1)),
+        "compiles": reverse.stats.compiles,
+        "calls": hooks.calls,
+    }))
+"""
+HOOKS = """
+    calls = []
+
+    def note(kernel, config):
+        calls.append(["note", kernel.name, config.blockdim[0]])
+
+    def sized(size, kernel, config):
+        calls.append(["sized", size, config.blockdim[0]])
+"""
+LIBRARY = """
+    import functools
+    import hooks
+    from numba.cuda.core.rewrites import Rewrite, register_rewrite
+    from numba.cuda.launchconfig import ensure_current_launch_config
+
+    @register_rewrite("after-inference")
+    class NeedsMemory(Rewrite):
+        def match(self, func_ir, block, typemap, calltypes):
+            config = ensure_current_launch_config()
+            config.sharedmem = 4 * config.blockdim[0]
+            if not config.pre_launch_callbacks:
+                config.pre_launch_callbacks += [hooks.note, functools.partial(hooks.sized, config.sharedmem)]
+            return False
+"""
+
+
+def test_what_a_library_asked_for_while_compiling_is_done_by_the_next_process(tmp_path: Path) -> None:
+    for name, text in (("hooks.py", HOOKS), ("library.py", LIBRARY)):
+        (tmp_path / name).write_text(textwrap.dedent(text))
+    for compiles in (1, 0):
+        report = run(tmp_path, HOOKED)
+        assert report["compiles"] == compiles
+        assert report["calls"] == 3 * [["note", "reverse", 64], ["sized", 256, 64]]
+
+
+APP = """
+    import numpy as np
+    import gridjit
+
+    @gridjit.jit
+    def writes_block(out):
+        out[0] = gridjit.static.blockDim.x
+"""
+UNPICKLES = """
+    import json, pickle, sys
+    import numpy as np
+    from gridjit import cuda
+
+    kernel = pickle.loads(bytes.fromhex(PICKLED)) if PICKLED else __import__("app").writes_block
+    out = cuda.to_device(np.zeros(1, np.int64))
+    kernel[1, 32](out)
+    print(json.dumps({
+        "right": out.copy_to_host().tolist() == [32],
+        "compiles": kernel.stats.compiles,
+        "pickled": pickle.dumps(kernel).hex(),
+    }))
+"""
+
+
+def test_a_pickled_kernel_finds_what_the_process_that_pickled_it_compiled(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(textwrap.dedent(APP))
+    first = run(tmp_path, UNPICKLES.replace("PICKLED", repr("")))
+    second = run(tmp_path, UNPICKLES.replace("PICKLED", repr(first["pickled"])))
+    assert (first["compiles"], second["compiles"]) == (1, 0)
 
 
 def test_assert_no_compile_turns_a_compile_into_an_error_that_says_why(tmp_path: Path) -> None:

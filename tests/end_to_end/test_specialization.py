@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -128,6 +129,19 @@ def test_capture_sees_the_configuration_of_a_compile_and_none_without_one() -> N
         run_block_sum(kernel, 9, 32)
     assert first["config"] == LaunchConfig.of(7, 32)
     assert second["config"] is None
+
+
+def test_a_capture_sees_neither_what_comes_from_the_cache_nor_other_kernels_compiles(
+    restart: Callable[[], None],
+) -> None:
+    run_block_sum(make_block_sum(), 7, 32)
+    restart()
+    kernel = make_block_sum()
+    with gridjit.launchconfig.capture_compile_config(kernel) as capture:
+        run_block_sum(kernel, 7, 32)
+        make_increment()[1, 32](np.zeros(5))
+    assert (kernel.stats.compiles, kernel.stats.disk_hits) == (0, 1)
+    assert capture["config"] is None
 
 
 def test_overlapping_captures_end_in_any_order_and_leave_nothing_behind() -> None:
