@@ -89,12 +89,13 @@ _DUMPS = {
 
 def dumps(environ: Mapping[str, str] = os.environ) -> frozenset[str]:
     """Return the names in numba.config of what is to be printed while kernels are compiled."""
-    config, configured = sys.modules.get("numba.core.config"), _config_file()
-    said = {
-        attribute: getattr(config, attribute, environ.get(f"NUMBA_{name}", configured.get(f"NUMBA_{name}", 0)))
-        for name, attribute in _DUMPS.items()
-    }
-    return frozenset(attribute for attribute, value in said.items() if value not in (None, "", "0", 0))
+    return frozenset(attribute for name, attribute in _DUMPS.items() if is_on(name, attribute, environ=environ))
+
+
+def is_on(name: str, attribute: str = "", *, default: int = 0, environ: Mapping[str, str] = os.environ) -> bool:
+    """Return whether a switch of numba's is on at this moment: its variable less "NUMBA_", its name in numba.config."""
+    said = environ.get(f"NUMBA_{name}", _config_file().get(f"NUMBA_{name}", default))
+    return getattr(sys.modules.get("numba.core.config"), attribute or name, said) not in (None, "", "0", 0)
 
 
 def environment(environ: Mapping[str, str] = os.environ) -> tuple[tuple[str, str], ...]:

@@ -153,6 +153,9 @@ class ReadyTables:
         self._tables: dict[LaunchConfig, ReadyTable] = {}
         self._launchers: weakref.WeakSet[Launcher] = weakref.WeakSet()
 
+    def __contains__(self, config: LaunchConfig) -> bool:
+        return config in self._tables
+
     def of(self, config: LaunchConfig) -> ReadyTable:
         """Return the table that all indexings of one configuration share."""
         table = self._tables.get(config)

@@ -25,6 +25,7 @@ from gridjit.compiler.signature import Signature
 from gridjit.compiler.targets.base import Target
 from gridjit.compiler.toolchain_environment import dumps
 from gridjit.compiler.view import ConfigView, visible
+from gridjit.runtime.args.warning import warn_of_few_blocks
 from gridjit.runtime.capture import note_compile
 from gridjit.runtime.configured import ConfiguredKernel
 from gridjit.runtime.device_function import DeviceFunction
@@ -121,6 +122,8 @@ class Kernel(Inspection, Indexable):
         """
         self._check_launchable()
         config = LaunchConfig.of(griddim, blockdim, sharedmem, cluster=cluster, cooperative=cooperative)
+        if config not in self._ready:
+            warn_of_few_blocks(self.name, config)
         return self._configured(config, stream)
 
     def forall(self, ntasks: int, tpb: int = 0, stream: Any = 0, sharedmem: int = 0) -> ForAll:

@@ -6,7 +6,6 @@ Copies are made on the launch's own stream. On the host target nothing is moved:
 from __future__ import annotations
 
 import ctypes
-import warnings
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ import numpy as np
 
 from gridjit.compiler.errors import ArgumentError
 from gridjit.runtime.args.directed import Directed
-from gridjit.runtime.args.warning import PerformanceWarning
+from gridjit.runtime.args.warning import warn_of_copies
 from gridjit.runtime.graph_capture import refuse_to_copy
 from gridjit.runtime.settings import settings
 from gridjit.runtime.streams import LEGACY, Stream, create_event, stream_handle
@@ -100,12 +99,7 @@ class Transfer:
         if self.kernel is None or getattr(self.kernel, "_warned_of_copies", False):
             return
         self.kernel._warned_of_copies = True
-        warnings.warn(
-            f"{self.kernel.name}: {what} is copied to the device and back at every launch; keep it there with "
-            "cuda.to_device(), or say which way it goes with gridjit.In, Out or InOut",
-            PerformanceWarning,
-            stacklevel=5,
-        )
+        warn_of_copies(self.kernel.name, what)
 
     def finish(self) -> None:
         """Copy back what the kernel may have written."""

@@ -92,12 +92,12 @@ def mapped_array(
 ) -> Array:
     """Return a NumPy array that kernels use in place: in page-locked memory on a GPU, in any on the host.
 
-    stream, portable and wc are numba-cuda's and change nothing: the memory is for every context, and is not written
-    around the cache.
+    stream: where its work is: other libraries that take the array wait for it. portable and wc are numba-cuda's and
+    change nothing: the memory is for every context, and is not written around the cache.
     """
     here = space or current_space()
     made, memory = _host_array(functools.partial(here.pinned, mapped=True), shape, dtype, strides, order)
-    return made if here.device is None else _unified(MappedArray, made, memory)
+    return made if here.device is None else _unified(MappedArray, made, memory, stream)
 
 
 def managed_array(
@@ -113,13 +113,13 @@ def managed_array(
     """Return a NumPy array that kernels use in place and whose memory moves to where it is used; plain on the host.
 
     Read on the host what a kernel wrote after synchronizing with it. attach_global: any stream of any device may use
-    it; else, on devices that cannot page, only the host until it is attached. stream is numba-cuda's and changes
-    nothing. Raises DeviceError on a device without managed memory.
+    it; else, on devices that cannot page, only the host until it is attached. stream: where its work is: other
+    libraries that take the array wait for it. Raises DeviceError on a device without managed memory.
     """
     here = space or current_space()
     manage = functools.partial(here.managed, attach_global=attach_global)
     made, memory = _host_array(manage, shape, dtype, strides, order)
-    return made if here.device is None else _unified(ManagedArray, made, memory)
+    return made if here.device is None else _unified(ManagedArray, made, memory, stream)
 
 
 def mapped_array_like(
@@ -210,9 +210,10 @@ def _host_array(
     return _numpy_over(memory, dims, item, steps, -low), memory
 
 
-def _unified(kind: type[UnifiedArray], array: Array, memory: Memory) -> UnifiedArray:
+def _unified(kind: type[UnifiedArray], array: Array, memory: Memory, stream: Any) -> UnifiedArray:
     made = array.view(kind)
     made.memory = memory
+    made.stream = stream
     return made
 
 

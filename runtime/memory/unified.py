@@ -12,17 +12,23 @@ import numpy as np
 
 from gridjit.runtime.memory.space import Memory
 from gridjit.runtime.memory.transfer import address_of
+from gridjit.runtime.streams import stream_handle
 
 
 class UnifiedArray(np.ndarray[Any, Any]):
-    """A NumPy array; on the device too, unless it only was made from such an array. memory: what it is in, or None."""
+    """A NumPy array; on the device too, unless it only was made from such an array.
+
+    memory: what it is in, or None. stream: where its work is, which those who take it by the interface wait for.
+    """
 
     memory: Memory | None
+    stream: Any
 
     def __array_finalize__(self, made_from: Any) -> None:
         """Take over the memory of the array that this one was made from, if it is a view of it."""
         memory = getattr(made_from, "memory", None)
         self.memory = memory if memory is not None and _is_in(self, memory) else None
+        self.stream = getattr(made_from, "stream", 0)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -30,7 +36,7 @@ class UnifiedArray(np.ndarray[Any, Any]):
         if self.memory is None:
             raise AttributeError("this array is a copy in the host's own memory, which no device has")
         interface: dict[str, Any] = dict(self.__array_interface__)
-        return interface | {"version": 3, "stream": None}
+        return interface | {"version": 3, "stream": stream_handle(self.stream) or None}
 
 
 class MappedArray(UnifiedArray):

@@ -6,8 +6,10 @@ module is imported. On a machine without a GPU, GRIDJIT_TARGET=host runs their k
 
 from __future__ import annotations
 
+import importlib
 import os
 import tempfile
+from collections.abc import Iterator
 
 import pytest
 
@@ -35,6 +37,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if "GRIDJIT_CACHE_DIR" not in os.environ:
         config.stash[_CACHE] = folder = tempfile.TemporaryDirectory(prefix="gridjit-numba-suite-")
         os.environ["GRIDJIT_CACHE_DIR"] = folder.name
+    # gridjit warns of small grids only where that is asked for; the tests then switch it off and on.
+    os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "1")
     numba_names.install()
     if session().device(None).target.kind == "host":
         _count_no_allocations()
@@ -63,6 +67,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for module in {item.module for item in items if isinstance(item, pytest.Function)}:
         if module.__name__.rpartition(".")[2] in LEFT_ALONE:
             module.cuda = numba_names.original()
+
+
+@pytest.fixture(autouse=True)
+def _driver_as_it_was() -> Iterator[None]:
+    """Put back the driver's functions that a test replaced, also one that fails before it does so itself."""
+    functions = vars(importlib.import_module("numba.cuda.cudadrv.driver").driver)
+    before = {name: function for name, function in functions.items() if name.startswith("cu")}
+    yield
+    # Those that were not there are made anew when they are called.
+    for name in [name for name in functions if name.startswith("cu") and name not in before]:
+        del functions[name]
+    functions.update(before)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 import warnings
 from typing import Any
 
@@ -170,3 +171,10 @@ def test_a_read_only_array_is_not_copied_back() -> None:
     values.flags.writeable = False
     kernel.configured()(InOut(values))
     assert kernel.device.space.copies == ["in 3 on 0"]
+
+
+@pytest.mark.parametrize("switch", ["NUMBA_CUDA_WARN_ON_IMPLICIT_COPY=0", "NUMBA_DISABLE_PERFORMANCE_WARNINGS=1"])
+def test_numbas_switches_turn_the_warning_of_copies_off(monkeypatch: pytest.MonkeyPatch, switch: str) -> None:
+    monkeypatch.delitem(sys.modules, "numba.core.config", raising=False)
+    monkeypatch.setenv(*switch.split("="))
+    far_kernel(1).configured()(np.ones(3))

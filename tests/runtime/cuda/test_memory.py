@@ -174,6 +174,13 @@ def test_a_mapped_array_is_one_for_host_and_device(api, device):
     assert api.called("cuMemHostAlloc") == [(24, 3)]
 
 
+@pytest.mark.parametrize(("stream", "said"), [(0, None), (1234, 1234)])
+def test_a_mapped_array_and_its_views_say_the_stream_that_they_are_for(api, device, stream, said):
+    made = mapped_array((2, 3), np.int32, stream=stream, space=device.space)
+    assert made.__cuda_array_interface__["stream"] == said
+    assert made[1:].__cuda_array_interface__["stream"] == said
+
+
 @pytest.mark.parametrize(("attach_global", "flags"), [(True, 1), (False, 2)])
 def test_a_managed_array_is_one_for_host_and_device_until_its_last_view(api, device, attach_global, flags):
     made = managed_array((2, 3), np.int32, attach_global=attach_global, space=device.space)
