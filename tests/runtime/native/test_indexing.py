@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.errors import ConfigError, GridjitError
 from gridjit.runtime.configured import ConfiguredKernel
 from gridjit.runtime.indexing import Indexable
 from gridjit.runtime.native.layout import layout
@@ -108,6 +110,37 @@ def test_long_ints_are_not_mixed_up(value: int) -> None:
     for handle in (value, value + (1 << 30), value + (1 << 45), int(str(value)), 5):
         kernel[1, 32, handle]()
         assert kernel.kernel.recorder.last.stream == handle
+
+
+_DIM = st.sampled_from([0, 1, 2, 32, 977, 70000, 1 << 30, True, 1.0, np.int64(2), -1, "2"])
+_DIMS = st.one_of(_DIM, st.lists(_DIM, max_size=4).map(tuple), st.lists(_DIM, max_size=2))
+_STREAM = st.sampled_from([0, 1, 2, 0x500, (1 << 30) + 5, (1 << 45) + 5, True, 0.0, STREAM, None])
+_INDEX = st.one_of(
+    st.tuples(_DIMS, _DIMS),
+    st.tuples(_DIMS, _DIMS, _STREAM),
+    st.tuples(_DIMS, _DIMS, _STREAM, st.sampled_from([0, 64, 1 << 12, True, 1.5])),
+    st.builds(Pair, _DIMS, _DIMS),
+    st.lists(_DIMS, max_size=3),
+    _DIMS,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(_INDEX, min_size=5, max_size=40))
+def test_any_index_gives_what_python_gives(indexes: list[Any]) -> None:
+    kernel = Indexed()
+    for index in indexes * 3:
+        assert outcome(lambda: kernel[index]) == outcome(lambda: Indexed()._index(index))  # noqa: B023
+
+
+def outcome(configure: Any) -> Any:
+    """Return how it launches what it returns, or the type of what it raises."""
+    try:
+        configured = configure()
+        configured()
+    except (GridjitError, TypeError, ValueError) as error:
+        return type(error)
+    return configured.config, configured.stream, type(configured.stream)
 
 
 def test_negative_ints_are_not_mixed_up_with_positive_ones() -> None:
