@@ -15,9 +15,10 @@ import sqlite3
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from gridjit.cache.chain import ChainStore
 from gridjit.cache.disk import DiskStore
@@ -33,6 +34,8 @@ from gridjit.cache.store import SUFFIXES, Store
 # The figure of record is a million; the default is a quick look.
 OPERATIONS = int(os.environ.get("GRIDJIT_MODEL_OPERATIONS", "600"))
 STEPS = 100
+# Of one test; Hypothesis remembers all its steps, and a million of them are gigabytes.
+PART = 20_000
 
 MAX_ENTRIES = 12
 KEYS = [digest([("n", number)]) for number in range(8)]
@@ -288,10 +291,14 @@ _FOREIGN_ROW = (
 )
 
 
-TestStackModel = StackModel.TestCase
-TestStackModel.settings = settings(
-    max_examples=max(1, OPERATIONS // STEPS),
-    stateful_step_count=STEPS,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-)
+@pytest.mark.parametrize("part", range(-(-OPERATIONS // PART)))
+def test_the_stores_do_as_the_model_says(part: int) -> None:
+    run_state_machine_as_test(
+        StackModel,
+        settings=settings(
+            max_examples=-(-min(OPERATIONS, PART) // STEPS),
+            stateful_step_count=STEPS,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
