@@ -50,6 +50,14 @@ class ArgumentError(GridjitError, TypeError):
     """A launch argument has a type, device or count that the kernel does not accept."""
 
 
+class ShapeError(ArgumentError, ValueError):
+    """Two arrays, one to be copied into the other, differ in shape or item type."""
+
+
+class CopyNeededError(GridjitError, ValueError, NotImplementedError):
+    """A view of an array on the device was asked for where there is none: only a copy could be what is wanted."""
+
+
 class LaunchError(GridjitError):
     """A kernel could not be launched, or failed while it ran."""
 

@@ -13,7 +13,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.errors import ArgumentError, CopyNeededError, DeviceError, ShapeError
 from gridjit.compiler.item_types import identity, item_type
 from gridjit.runtime.memory.space import Memory, Space
 from gridjit.runtime.memory.transfer import Array, address_of, overlaps_itself
@@ -182,7 +182,7 @@ class DeviceArray:
 
     def _check_fits(self, other: Array, verb: str) -> None:
         if other.shape != self.shape or other.dtype != self.dtype:
-            raise ArgumentError(
+            raise ShapeError(
                 f"{verb}: the array here is {self.dtype}{list(self.shape)}, the other {other.dtype}{list(other.shape)}"
             )
 
@@ -217,11 +217,19 @@ class DeviceArray:
 
     def __setitem__(self, key: Any, value: Any) -> None:
         """Copy value, a number, host array or DeviceArray, into the items that key names."""
+        self.setitem(key, value)
+
+    def getitem(self, key: Any, stream: Any = None) -> Any:
+        """Return what a[key] is; a number is read, and a view copies, in stream (default: the array's own)."""
+        return (self if stream is None else self.bind(stream))[key]
+
+    def setitem(self, key: Any, value: Any, stream: Any = None) -> None:
+        """Do what a[key] = value does, in stream (default: the array's own)."""
         view = self._viewed(self._ghost[_view_key(key)])
         if isinstance(value, DeviceArray):
-            view.copy_to_device(value)
+            view.copy_to_device(value, stream)
         else:
-            view.copy_to_device(np.broadcast_to(np.asarray(value).astype(view.dtype, copy=False), view.shape))
+            view.copy_to_device(np.broadcast_to(np.asarray(value).astype(view.dtype, copy=False), view.shape), stream)
 
     def __iter__(self) -> Iterator[Any]:
         return (self[index] for index in range(len(self)))
@@ -244,7 +252,7 @@ class DeviceArray:
         return self._viewed(self._ghost.view(dtype))
 
     def reshape(self, *shape: Any, order: str = "C") -> DeviceArray:
-        """Return the view with another shape; raises ValueError if that would need a copy."""
+        """Return the view with another shape; raises CopyNeededError, a ValueError, if there is none."""
         wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
         if order not in ("C", "F", "A"):
             raise ValueError(f"reshape(order={order!r}): 'C', 'F' or 'A'")
@@ -255,7 +263,7 @@ class DeviceArray:
         return self._viewed(_reshaped(self._ghost, tuple(wanted)))
 
     def ravel(self, order: str = "C") -> DeviceArray:
-        """Return the view with one axis; raises ValueError if that would need a copy."""
+        """Return the view with one axis; raises CopyNeededError if there is none."""
         return self.reshape(-1, order=order)
 
     def split(self, section: int, stream: Any = None) -> Iterator[DeviceArray]:
@@ -316,6 +324,13 @@ class DeviceArray:
         own = ArrayType(dtype=item_type(dtype), ndim=ndim, layout=layout, readonly=not writable, aligned=aligned)
         return numba_arguments(Signature(arguments=(own,)))[0]
 
+    def get_ipc_handle(self) -> Any:
+        """Raise DeviceError: an array's memory is from the driver's pool, which other processes cannot open."""
+        raise DeviceError(
+            "gridjit's arrays are in memory of the driver's pool, which has no IPC handles; make the array to share "
+            "with numba.cuda.device_array, and use it here through cuda.as_cuda_array"
+        )
+
     def __reduce__(self) -> Any:
         raise TypeError("an array on the device cannot be pickled; pickle copy_to_host()")
 
@@ -374,6 +389,6 @@ def _reshaped(ghost: Array, shape: tuple[int, ...]) -> Array:
         view.shape = shape
         return view
     except (ValueError, AttributeError) as error:
-        raise ValueError(
+        raise CopyNeededError(
             f"shape {ghost.shape} with strides {ghost.strides} does not become {shape} without a copy: {error}"
         ) from None

@@ -174,6 +174,14 @@ def test_a_mapped_array_is_one_for_host_and_device(api, device):
     assert api.called("cuMemHostAlloc") == [(24, 3)]
 
 
+def test_items_are_set_and_read_in_the_stream_that_is_given(api, device):
+    stream = create_stream(timeline=device.timeline)
+    made = to_device(np.arange(4), space=device.space)
+    made.setitem(0, 10, stream=stream)
+    assert made.getitem(0, stream=stream) == 10
+    assert [arguments[-1] for arguments in api.called("cuMemcpyAsync")] == [stream.handle] * 2
+
+
 @pytest.mark.parametrize(("stream", "said"), [(0, None), (1234, 1234)])
 def test_a_mapped_array_and_its_views_say_the_stream_that_they_are_for(api, device, stream, said):
     made = mapped_array((2, 3), np.int32, stream=stream, space=device.space)
