@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from gridjit.compiler.signature import ArgType
-from gridjit.runtime.args.arrays import HostArray, array_parameters
+from gridjit.compiler.signature import ArgType, ArrayType
+from gridjit.runtime.args.arrays import HostArray, array_parameters, array_type
 from gridjit.runtime.args.base import Parameters, Place, register
 from gridjit.runtime.args.transfer import Array, Transfer
 from gridjit.runtime.memory.unified import UnifiedArray
@@ -17,6 +17,9 @@ class InPlaceArray(HostArray):
 
     def kind(self, value: Array) -> Hashable:
         return (UnifiedArray, _is_in_place(value), super().kind(value))
+
+    def type_of(self, value: Array, place: Place) -> ArrayType:
+        return array_type(value) if _is_in_place(value) else super().type_of(value, place)
 
     def parameters(self, value: Array, transfer: Transfer) -> Parameters:
         return array_parameters(value) if _is_in_place(value) else super().parameters(value, transfer)

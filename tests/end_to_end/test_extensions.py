@@ -129,13 +129,13 @@ def run(folder: Path, *modules: str, **texts: str) -> dict[str, Any]:
         capture_output=True,
         text=True,
         timeout=120,
-        env={**os.environ, "GRIDJIT_TARGET": "host"},
     )
     assert done.returncode == 0, done.stderr
     report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return report
 
 
+@pytest.mark.usefixtures("target")
 def test_two_extensions_for_one_function_never_get_each_others_code(tmp_path: Path) -> None:
     texts = {"one": OVERLOAD.replace("VALUE", "1"), "two": OVERLOAD.replace("VALUE", "2")}
     for compiles in (1, 0):
@@ -146,6 +146,7 @@ def test_two_extensions_for_one_function_never_get_each_others_code(tmp_path: Pa
     assert both["compiles"] == 1
 
 
+@pytest.mark.usefixtures("target")
 @pytest.mark.parametrize(
     "extension", [OVERLOAD, LOWERING, TYPE_OF_VALUE], ids=["overload", "lowering", "type of value"]
 )
@@ -155,6 +156,7 @@ def test_a_changed_extension_is_a_miss_and_the_old_one_a_hit_again(tmp_path: Pat
         assert (report["value"], report["compiles"]) == (value, compiles), report["story"]
 
 
+@pytest.mark.usefixtures("target")
 def test_what_a_rewrite_reads_from_another_module_counts(tmp_path: Path) -> None:
     for value, compiles in ((66, 1), (67, 1), (66, 0)):
         report = run(tmp_path, "extension", extension=REWRITE, api_tuning=f"VALUE = {value}")

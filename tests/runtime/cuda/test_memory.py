@@ -11,7 +11,7 @@ import pytest
 
 from gridjit.compiler.errors import DeviceError, LaunchError
 from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.runtime.args.base import handler_of
+from gridjit.runtime.args.base import Place, handler_of
 from gridjit.runtime.args.transfer import Transfer
 from gridjit.runtime.memory.create import (
     as_device_array,
@@ -224,6 +224,14 @@ def test_a_kernel_gets_an_array_used_in_place_by_its_address_and_a_copy_of_what_
     assert (at, view_at) == (made.ctypes.data, made.ctypes.data + 4)
     assert other_at in api.memory
     assert len({handler_of(array).kind(array) for array in (made, other)}) == 2
+
+
+@pytest.mark.parametrize("make", [mapped_array, managed_array])
+def test_a_kernel_knows_that_an_array_used_in_place_is_not_aligned(device, make):
+    made = make(9, np.uint8, space=device.space)[1:].view(np.int64)
+    place = Place(kind="ptx", ordinal=0)
+    aligned = [handler_of(array).type_of(array, place).aligned for array in (made, made.copy(), np.array(made))]
+    assert aligned == [False, True, True]
 
 
 def test_memory_of_no_stream_is_freed_without_breaking_a_capture(api, device):
