@@ -18,6 +18,10 @@ class ConfigError(GridjitError, ValueError):
     """A launch configuration, option or setting has a value that cannot be used."""
 
 
+class ConfigTypeError(ConfigError, TypeError):
+    """What a launch is shaped by is not a number, or not a whole one."""
+
+
 class CompileError(GridjitError):
     """A kernel could not be compiled; the message names the kernel, its argument types and the source line."""
 

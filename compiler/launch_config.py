@@ -6,7 +6,7 @@ import operator
 from collections.abc import Sequence
 from typing import SupportsIndex, TypeAlias, cast
 
-from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.errors import ConfigError, ConfigTypeError
 from gridjit.values import dataclass
 
 Dim3 = tuple[int, int, int]
@@ -84,7 +84,7 @@ def _dim3(name: str, value: DimLike, limits: Dim3) -> Dim3:
     try:
         dims = [operator.index(item) for item in cast("Sequence[SupportsIndex]", items)]
     except TypeError:
-        raise ConfigError(f"{name} {value!r}: dimensions are integers") from None
+        raise ConfigTypeError(f"{name} {value!r}: dimensions are integers") from None
     dims += [1] * (3 - len(dims))
     for axis, dim, limit in zip("xyz", dims, limits, strict=True):
         if not 1 <= dim <= limit:
@@ -96,7 +96,7 @@ def _sharedmem(value: SupportsIndex) -> int:
     try:
         size = operator.index(value)
     except TypeError:
-        raise ConfigError(f"sharedmem {value!r}: give a number of bytes") from None
+        raise ConfigTypeError(f"sharedmem {value!r}: give a number of bytes") from None
     if size < 0:
         raise ConfigError(f"sharedmem is {size}; it must be 0 or more bytes")
     return size

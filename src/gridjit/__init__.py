@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         CompileDisabledError,
         CompileError,
         ConfigError,
+        ConfigWarning,
         DeviceError,
         GridjitError,
         LaunchError,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     )
     from gridjit.compiler.launch_config import LaunchConfig
     from gridjit.runtime.args.direction import In, InOut, Out
+    from gridjit.runtime.args.warning import PerformanceWarning
     from gridjit.runtime.configured import ConfiguredKernel
     from gridjit.runtime.device_function import DeviceFunction
     from gridjit.runtime.jit import jit
@@ -39,6 +41,7 @@ _HOME = {
     "CompileDisabledError": "gridjit.compiler.errors",
     "CompileError": "gridjit.compiler.errors",
     "ConfigError": "gridjit.compiler.errors",
+    "ConfigWarning": "gridjit.compiler.errors",
     "ConfiguredKernel": "gridjit.runtime.configured",
     "DeviceError": "gridjit.compiler.errors",
     "DeviceFunction": "gridjit.runtime.device_function",
@@ -46,6 +49,7 @@ _HOME = {
     "Kernel": "gridjit.runtime.kernel",
     "LaunchConfig": "gridjit.compiler.launch_config",
     "LaunchError": "gridjit.compiler.errors",
+    "PerformanceWarning": "gridjit.runtime.args.warning",
     "Specialization": "gridjit.runtime.specializations",
     "SpecializationWarning": "gridjit.runtime.specializations",
     "UnsupportedError": "gridjit.compiler.errors",
@@ -67,6 +71,7 @@ __all__ = [
     "CompileDisabledError",
     "CompileError",
     "ConfigError",
+    "ConfigWarning",
     "ConfiguredKernel",
     "DeviceArray",
     "DeviceError",
@@ -79,6 +84,7 @@ __all__ = [
     "LaunchConfig",
     "LaunchError",
     "Out",
+    "PerformanceWarning",
     "Specialization",
     "SpecializationWarning",
     "Stream",

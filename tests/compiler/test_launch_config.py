@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -42,6 +44,12 @@ def test_what_cuda_cannot_launch_is_refused_with_the_limit(
 ) -> None:
     with pytest.raises(ConfigError, match=words):
         LaunchConfig.of(grid, block, sharedmem)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("grid", "sharedmem"), [(2.0, 0), (2, 1.5)])
+def test_what_is_no_whole_number_is_of_the_wrong_type_too(grid: Any, sharedmem: Any) -> None:
+    with pytest.raises(TypeError):
+        LaunchConfig.of(grid, 32, sharedmem)
 
 
 def test_text_is_what_people_write() -> None:
