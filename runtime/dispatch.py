@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import struct
 import threading
-import weakref
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from gridjit.runtime.devices.base import LoadedKernel
 from gridjit.runtime.extensions import prepared
 from gridjit.runtime.graph_capture import refuse_to_load
 from gridjit.runtime.launch_table import context_of, space_of, table_of
+from gridjit.runtime.living import Living
 from gridjit.runtime.native.function import KEYWORDS_GIVEN, MAX_TABLES, NativeFunction, native_function
 from gridjit.runtime.session import session
 from gridjit.runtime.specializations import Hook
@@ -121,7 +121,7 @@ class ReadyTable:
 
     STREAMS = 64
 
-    def __init__(self, launchers: weakref.WeakSet[Launcher]) -> None:
+    def __init__(self, launchers: Living[Launcher]) -> None:
         self.by_kinds: dict[Kinds, Ready] = {}
         self._launchers: dict[Hashable, Launcher] = {}
         self._all = launchers
@@ -151,7 +151,7 @@ class ReadyTables:
 
     def __init__(self) -> None:
         self._tables: dict[LaunchConfig, ReadyTable] = {}
-        self._launchers: weakref.WeakSet[Launcher] = weakref.WeakSet()
+        self._launchers: Living[Launcher] = Living()
 
     def __contains__(self, config: LaunchConfig) -> bool:
         return config in self._tables
@@ -167,7 +167,7 @@ class ReadyTables:
 
     def forget(self, gone: Sequence[LoadedKernel]) -> None:
         """Let launches that use the code of one of these look up their specialization anew."""
-        for launcher in list(self._launchers):
+        for launcher in self._launchers.list():
             by_kinds = launcher.ready.by_kinds
             stale = [kinds for kinds, ready in list(by_kinds.items()) if any(ready.loaded is one for one in gone)]
             for kinds in stale:
@@ -181,7 +181,7 @@ class ReadyTables:
     def clear(self) -> None:
         """Forget every table's content, also of configured kernels that exist already."""
         self._tables = {}
-        for launcher in list(self._launchers):
+        for launcher in self._launchers.list():
             launcher.ready.by_kinds.clear()
             launcher.forget()
 

@@ -8,7 +8,6 @@ import inspect
 import os
 import threading
 import warnings
-import weakref
 from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import TYPE_CHECKING, Any, SupportsIndex
@@ -34,6 +33,7 @@ from gridjit.runtime.dispatch import ReadyTables, signature_of
 from gridjit.runtime.forall import ForAll
 from gridjit.runtime.indexing import Indexable
 from gridjit.runtime.inspection import Inspection
+from gridjit.runtime.living import Living
 from gridjit.runtime.pickling import Reduced, reduced
 from gridjit.runtime.session import Session, session
 from gridjit.runtime.specializations import (
@@ -421,12 +421,12 @@ def _why_not_launchable(function: Callable[..., Any]) -> str:
     return f"{function.__qualname__}: a kernel takes positional parameters only, not {', '.join(odd)}" if odd else ""
 
 
-_kernels: weakref.WeakSet[Kernel] = weakref.WeakSet()
+_kernels: Living[Kernel] = Living()
 
 
 def _after_fork_in_child() -> None:
     """Free the locks that threads held which are not in the child."""
-    for kernel in list(_kernels):
+    for kernel in _kernels.list():
         kernel._loading = threading.Lock()
         kernel._known.free_lock()
         kernel.stats.free_lock()

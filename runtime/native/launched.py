@@ -5,12 +5,11 @@ Machine code only leaves the number of a launch in its table; who asks looks thr
 
 from __future__ import annotations
 
-import threading
-import weakref
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.runtime.living import Living
 from gridjit.runtime.native.placed import environment
 from gridjit.values import dataclass
 
@@ -41,13 +40,11 @@ class LastLaunches:
 
     def __init__(self) -> None:
         self._noted: dict[tuple[int | None, int], Launched] = {}
-        self._tables: weakref.WeakSet[Tables] = weakref.WeakSet()
-        self._adding = threading.RLock()
+        self._tables: Living[Tables] = Living()
 
     def watch(self, tables: Tables) -> None:
         """Look through these too, as long as they live."""
-        with self._adding:
-            self._tables.add(tables)
+        self._tables.add(tables)
 
     def note(self, kernel: str, config: LaunchConfig, stream: int, device: int | None = None) -> None:
         """Keep a launch that was made just now."""
@@ -73,9 +70,7 @@ class LastLaunches:
         return list(last.values())
 
     def _all(self) -> list[Launched]:
-        with self._adding:
-            tables = list(self._tables)
-        return [*list(self._noted.values()), *(one for each in tables for one in each.launched())]
+        return [*list(self._noted.values()), *(one for each in self._tables.list() for one in each.launched())]
 
 
 last_launches = LastLaunches()
