@@ -9,7 +9,7 @@ from gridjit.compiler.signature import Signature
 from gridjit.runtime.by_signature import BySignature
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Statistics:
     """Counts of one kernel in this process.
 
@@ -19,7 +19,7 @@ class Statistics:
     compiles: int = 0
     cache_hits: BySignature[int] = field(default_factory=BySignature)
     cache_misses: BySignature[int] = field(default_factory=BySignature)
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, compare=False)
 
     @property
     def disk_hits(self) -> int:
@@ -42,6 +42,10 @@ class Statistics:
         if counts is not None:
             with self._lock:
                 counts[signature] = counts.get(signature, 0) + 1
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{name}={getattr(self, name)}" for name in ("compiles", "disk_hits", "disk_misses"))
+        return f"Statistics({counts})"
 
     def free_lock(self) -> None:
         """Start with a new lock, as a forked child must: the thread that held this one is not in it."""

@@ -65,3 +65,4 @@ def test_hits_and_misses_are_counted_by_signature() -> None:
     assert (first.stats.cache_misses[signature], first.stats.disk_misses) == (1, 1)
     assert (second.stats.cache_hits[signature], second.stats.disk_hits) == (1, 1)
     assert signature not in second.stats.cache_misses
+    assert repr(second.stats) == "Statistics(compiles=0, disk_hits=1, disk_misses=0)"
