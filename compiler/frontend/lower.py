@@ -33,6 +33,8 @@ _NAMED = re.compile(r'@("[^"\n]*"|[\w.$-]+)')
 # What numba says of a kernel that allocates memory without its runtime, and how a kernel may.
 _CANNOT_ALLOCATE = ("NRT required but not enabled", "Only accept returning of array")
 _HOW_TO_ALLOCATE = "\nKernels may allocate with NUMBA_CUDA_ENABLE_NRT=1, or numba.cuda.config.CUDA_ENABLE_NRT = True"
+# What an implementation that numba tried refused, in the list of those.
+_REASON = re.compile(r"raised a specific error:\s*(\S.*?)(?=\n\s*raised from|\Z)", re.DOTALL)
 _ARCH = re.compile(r"sm_(\d+)(\d)([af]?)")
 
 
@@ -209,8 +211,8 @@ def _message(function: Callable[..., Any], signature: Signature, target: Target,
     """Return the error as: which kernel, with which types, for what, where; numba's words, of candidates errors."""
     text = str(getattr(error, "msg", None) or error)
     words, *candidates = re.split(r"\n\s*There are \d+ candidate", text)
-    reasons = dict.fromkeys(re.findall(r"raised a specific error:\s*(\S.*)", "".join(candidates)))
-    words = "\n".join((words.strip(), *(f"because {reason.strip()}" for reason in reasons)))
+    reasons = dict.fromkeys(reason.strip() for one in candidates for reason in _REASON.findall(one))
+    words = "\n".join((words.strip(), *(f"because {reason}" for reason in reasons)))
     head = f"{function.__module__}.{function.__qualname__}{signature} for {target} does not compile"
     advice = _HOW_TO_ALLOCATE if target.kind == "ptx" and any(sign in text for sign in _CANNOT_ALLOCATE) else ""
     return f"{head}, at {_place(function, error)}\n{words}{advice}"
