@@ -98,6 +98,11 @@ def is_on(name: str, attribute: str = "", *, default: int = 0, environ: Mapping[
     return getattr(sys.modules.get("numba.core.config"), attribute or name, said) not in (None, "", "0", 0)
 
 
+def is_asked_for(name: str, environ: Mapping[str, str] = os.environ) -> bool:
+    """Return whether the environment itself turns a switch of numba's on, whatever its default is."""
+    return environ.get(f"NUMBA_{name}", "0") not in ("", "0")
+
+
 def environment(environ: Mapping[str, str] = os.environ) -> tuple[tuple[str, str], ...]:
     """Return (variable, value) of each setting that is not at its default, read anew at each call."""
     configured = _config_file()

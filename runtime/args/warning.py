@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
 from types import FrameType
@@ -10,7 +9,7 @@ from typing import ClassVar
 
 from gridjit.compiler.kindred import Kindred
 from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.compiler.toolchain_environment import is_on
+from gridjit.compiler.toolchain_environment import is_asked_for, is_on
 
 # Fewer blocks than this leave most of a big GPU idle.
 FEW_BLOCKS = 128
@@ -39,7 +38,7 @@ def warn_of_few_blocks(kernel: str, config: LaunchConfig) -> None:
     """
     name = "CUDA_LOW_OCCUPANCY_WARNINGS"
     blocks = config.griddim[0] * config.griddim[1] * config.griddim[2]
-    if blocks < FEW_BLOCKS and os.environ.get(f"NUMBA_{name}", "0") != "0" and is_on(name):
+    if blocks < FEW_BLOCKS and is_asked_for(name) and is_on(name):
         words = f"Grid size {blocks}: with fewer than {FEW_BLOCKS} blocks, many GPUs have a low occupancy"
         _warn(f"{kernel} [{config}]: {words}")
 
