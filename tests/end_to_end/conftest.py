@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from gridjit.runtime.devices.cuda import presence
+
+# Processes that tests start in other folders import the same sources as this one.
+if given := os.environ.get("PYTHONPATH"):
+    os.environ["PYTHONPATH"] = os.pathsep.join(os.path.abspath(path) for path in given.split(os.pathsep) if path)
 
 # NumPy arrays are arguments like others to these programs; that a GPU gets copies of them is not news.
 COPIES = "ignore::gridjit.runtime.args.warning.PerformanceWarning"
