@@ -122,7 +122,7 @@ def test_a_setup_callback_changes_the_module_before_its_first_launch(restart: Ca
         read[1, 1](out)
         assert out[0] == 42
         (found,) = read.specializations
-        assert found.origin == origin
+        assert found.origin == origin, read.explain()
 
 
 def test_callbacks_get_an_object_code_and_run_once_for_all_threads() -> None:

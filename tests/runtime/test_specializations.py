@@ -41,7 +41,7 @@ def blocks(kernel: Any) -> set[int]:
 def loaded_images() -> set[bytes]:
     """Return the object code of every kernel that is loaded on the host in this process."""
     gc.collect()
-    return {found.artifact.image for found in gc.get_objects() if isinstance(found, HostKernel)}
+    return {found.artifact.image for found in gc.get_objects() if type(found) is HostKernel}
 
 
 @pytest.mark.filterwarnings("ignore::gridjit.SpecializationWarning")
