@@ -66,7 +66,7 @@ def test_options_that_go_together_are_not_warned_of(options: dict[str, Any]) -> 
 def test_debug_and_opt_are_what_the_environment_says_unless_they_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_CUDA_DEBUGINFO", "1")
     monkeypatch.setenv("NUMBA_OPT", "0")
-    monkeypatch.delitem(sys.modules, "numba.core.config", raising=False)
+    monkeypatch.setitem(sys.modules, "numba.core.config", None)
     assert gridjit.jit()(kernel).options.changed() == {"debug": True, "opt": False}
     assert gridjit.jit(debug=False, opt=True)(kernel).options.changed() == {}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ def test_what_is_to_be_printed_is_printed_though_it_was_compiled_before(
 def test_variables_ask_for_output_before_numba_is_imported(
     monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], found: set[str]
 ) -> None:
-    monkeypatch.delitem(importlib.import_module("sys").modules, "numba.core.config", raising=False)
+    monkeypatch.setitem(sys.modules, "numba.core.config", None)
     assert dumps(environ) == found
     assert dumps({**environ, "NUMBA_DUMP_LLVM": "0"}) == found
 

@@ -175,6 +175,6 @@ def test_a_read_only_array_is_not_copied_back() -> None:
 
 @pytest.mark.parametrize("switch", ["NUMBA_CUDA_WARN_ON_IMPLICIT_COPY=0", "NUMBA_DISABLE_PERFORMANCE_WARNINGS=1"])
 def test_numbas_switches_turn_the_warning_of_copies_off(monkeypatch: pytest.MonkeyPatch, switch: str) -> None:
-    monkeypatch.delitem(sys.modules, "numba.core.config", raising=False)
+    monkeypatch.setitem(sys.modules, "numba.core.config", None)
     monkeypatch.setenv(*switch.split("="))
     far_kernel(1).configured()(np.ones(3))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 import warnings
+from types import SimpleNamespace
 
 import pytest
 
@@ -20,7 +20,7 @@ def fill(x):  # type: ignore[no-untyped-def]
 
 @pytest.fixture(autouse=True)
 def without_numba(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "numba.core.config", raising=False)
+    monkeypatch.setitem(sys.modules, "numba.core.config", None)
 
 
 def test_a_small_grid_is_warned_of_where_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,5 +47,6 @@ def test_a_small_grid_is_not_warned_of_unless_that_is_asked_for(
 
 def test_what_is_assigned_to_numbas_setting_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ASKED, "1")
-    monkeypatch.setattr(importlib.import_module("numba.core.config"), "CUDA_LOW_OCCUPANCY_WARNINGS", 0)
+    config = SimpleNamespace(CUDA_LOW_OCCUPANCY_WARNINGS=0)
+    monkeypatch.setitem(sys.modules, "numba.core.config", config)
     gridjit.jit(target="host")(fill)[1, 32]
