@@ -43,7 +43,7 @@ def open_entry(key: str, data: bytes, *, secret: bytes | None = None) -> bytes |
 
 def _seal_of(body: memoryview, secret: bytes | None) -> bytes:
     if secret is None:
-        return sha256(body).digest()
+        return sha256(body)
     import hmac
 
     return hmac.digest(secret, body, "sha256")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import importlib
+import sys
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -91,14 +93,26 @@ def test_a_warm_process_allocates_without_numba(
 # -- callbacks ---------------------------------------------------------------------------------------------------------
 
 
-def set_number(module: Any) -> None:
-    """Set the module's global variable in the current context to 42."""
-    from cuda.bindings import driver
+# A module of its own, as what a test module refers to (pytest) cannot be part of a key.
+CALLBACKS = """
+import ctypes
+from cuda.bindings import driver
 
+def set_number(module):
     code, address, size = driver.cuLibraryGetGlobal(module.handle, b"number")
-    assert int(code) == 0
-    (code,) = driver.cuMemcpyHtoD(address, np.array([42], np.int32).ctypes.data, size)
-    assert int(code) == 0
+    number = ctypes.c_int32(42)
+    if int(code) or int(driver.cuMemcpyHtoD(address, ctypes.addressof(number), size)[0]):
+        raise RuntimeError("the number was not set")
+"""
+
+
+@pytest.fixture
+def set_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The callback of another module that sets a module's global variable in the current context to 42."""
+    (tmp_path / "number_callbacks.py").write_text(CALLBACKS)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield importlib.import_module("number_callbacks").set_number
+    del sys.modules["number_callbacks"]
 
 
 def reader(**callbacks: Any) -> Any:
@@ -113,7 +127,9 @@ def reader(**callbacks: Any) -> Any:
     return read
 
 
-def test_a_setup_callback_changes_the_module_before_its_first_launch(restart: Callable[[], None]) -> None:
+def test_a_setup_callback_changes_the_module_before_its_first_launch(
+    restart: Callable[[], None], set_number: Any
+) -> None:
     for origin in ("compiled", "disk"):
         restart()
         read = reader(setup_callback=set_number)
@@ -146,7 +162,7 @@ def test_callbacks_get_an_object_code_and_run_once_for_all_threads() -> None:
     assert seen == [("setup", True), ("teardown", True)]
 
 
-def test_a_reset_through_numba_cuda_tears_down_and_the_kernel_works_on() -> None:
+def test_a_reset_through_numba_cuda_tears_down_and_the_kernel_works_on(set_number: Any) -> None:
     seen: list[str] = []
     kernel = reader(
         setup_callback=lambda module: (seen.append("setup"), set_number(module)),

@@ -103,6 +103,7 @@ def test_a_device_is_current_inside_with() -> None:
     assert (first.copy_to_host() == 3).all()
 
 
+@pytest.mark.filterwarnings("ignore:.*is copied to the device and back")
 def test_host_arrays_go_to_the_current_device_and_back() -> None:
     kernel = gridjit.jit(add)
     for ordinal in (0, 1, 1, 0, 1):

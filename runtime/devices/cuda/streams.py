@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gridjit.runtime.devices.cuda.driver import Driver
-from gridjit.runtime.devices.cuda.errors import DriverError
+from gridjit.runtime.devices.cuda.errors import LOST_CONTEXT, DriverError
 from gridjit.runtime.devices.cuda.last import attributed
 
 if TYPE_CHECKING:
@@ -96,9 +96,14 @@ class CudaTimeline:
             raise
 
     def capturing(self, stream: int) -> bool:
-        """Return whether work in stream is being captured."""
-        with self.device.current:
-            return self.driver.stream_capturing(stream)
+        """Return whether work in stream is being captured; nothing is in a context that was reset."""
+        try:
+            with self.device.current:
+                return self.driver.stream_capturing(stream)
+        except DriverError as error:
+            if error.name not in LOST_CONTEXT:
+                raise
+            return False
 
     def record(self, event: int, stream: int) -> None:
         """Note in event what stream has been given so far."""
