@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
-from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.errors import ConfigError, UnsupportedError
 from gridjit.compiler.job import CompileJob
 from gridjit.compiler.view import ConfigView
 from gridjit.runtime.devices.base import KernelAttributes
@@ -85,8 +85,12 @@ class Overload:
         return llvm_ir(self._job(), self._view())
 
     def inspect_asm(self, cc: Any = None) -> str:
-        """Return the assembly text: PTX, or the host's."""
-        return self.specialization.artifact.assembly
+        """Return the assembly text: PTX; the host's, made again from the source."""
+        if found := self.specialization.artifact.assembly:
+            return found
+        from gridjit.compiler.frontend.readable import assembly
+
+        return assembly(self._job(), self._view())
 
     def inspect_lto_ptx(self, cc: Any = None) -> str:
         """Return the PTX after link-time optimization with the linked files, made again from the source."""
@@ -126,7 +130,10 @@ class Overload:
 
         artifact = self.specialization.artifact
         if artifact.suffix != ".cubin":
-            raise ConfigError(f"{artifact.kernel} is compiled for {artifact.target}, which has no SASS")
+            raise UnsupportedError(
+                f"{artifact.kernel}: code for {artifact.target} has no SASS; look at what "
+                "compile(signature, target='sm_90') makes"
+            )
         return disassembled(artifact.image, *flags)
 
     def _loaded(self) -> Any:

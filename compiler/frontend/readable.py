@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gridjit.compiler.errors import UnsupportedError
 from gridjit.compiler.frontend.isolation import isolated
 from gridjit.compiler.frontend.launch_visibility import while_visible
 from gridjit.compiler.frontend.lower import _run_pipeline, capability, lower
@@ -20,8 +21,25 @@ def llvm_ir(job: CompileJob, view: ConfigView) -> str:
     return "\n\n".join(lowered.modules)
 
 
+def assembly(job: CompileJob, view: ConfigView) -> str:
+    """Return the assembly of a kernel that the compile made none of: the host's, or PTX after optimization at link."""
+    if job.target.kind == "ptx":
+        return lto_ptx(job, view)
+    from gridjit.compiler.targets.host import generate
+
+    lowered, _ = lower(job.function, job.signature, job.options, job.target, job.linked, view)
+    return generate.assembly(lowered, job.target, job.options)
+
+
 def lto_ptx(job: CompileJob, view: ConfigView) -> str:
-    """Return the PTX of a kernel after link-time optimization with what it is linked with."""
+    """Return the PTX of a kernel after link-time optimization with what it is linked with.
+
+    Raises UnsupportedError for a kernel that was compiled for the host.
+    """
+    if job.target.kind != "ptx":
+        raise UnsupportedError(
+            f"{job.kernel}: code for {job.target} has no PTX; look at what compile(signature, target='sm_90') makes"
+        )
     lowered, _ = lower(job.function, job.signature, job.options, job.target, job.linked, view)
     arch = accelerated(job.target.arch)
     data = compile_ltoir(lowered.modules, arch, job.options)

@@ -202,5 +202,6 @@ def test_each_specialization_can_be_looked_into(target: str) -> None:
         written_by(kernel, block)
     artifacts = [found.artifact for found in kernel.specializations]
     assert len({artifact.image for artifact in artifacts}) == len(BLOCKS)
-    assert kernel.inspect_asm(kernel.signatures[0]) == artifacts[-1].assembly
-    assert all((".visible .entry" in artifact.assembly) == (target == "cuda") for artifact in artifacts)
+    shown = kernel.inspect_asm(kernel.signatures[0])
+    assert (".visible .entry" in shown) == (target == "cuda")
+    assert str(BLOCKS[-1]) in shown

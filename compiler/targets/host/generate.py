@@ -28,6 +28,18 @@ _BODY = "gridjit.body"
 
 def generate(lowered: Lowered, target: Target, options: Options) -> Code:
     """Return the object code of lowered for target, whose entry runs a range of a grid's blocks."""
+    module, plan = _optimized(lowered, target, options)
+    image = llvm.emit(module, target)
+    return Code(image=image, suffix=".o", entry=plan.entry, resources=_resources(plan, image))
+
+
+def assembly(lowered: Lowered, target: Target, options: Options) -> str:
+    """Return that code as assembly text, for people."""
+    return llvm.assembly(_optimized(lowered, target, options)[0], target)
+
+
+def _optimized(lowered: Lowered, target: Target, options: Options) -> tuple[llvm.Module, Plan]:
+    """Return the module that the object file is made of, and its plan."""
     refuse_unsupported(lowered)
     modules = [retarget(text, kernel=_kernel(lowered), fastmath=options.fastmath) for text in lowered.modules]
     module = _one_module(modules, lowered, target)
@@ -44,8 +56,7 @@ def generate(lowered: Lowered, target: Target, options: Options) -> Code:
     text = _assemble(body, [guarded.text, *regions.texts], plan, regions)
     final = llvm.parse(text)
     llvm.optimize(final, target, 3 if options.opt else 1)
-    image = llvm.emit(final, target)
-    return Code(image=image, suffix=".o", entry=plan.entry, resources=_resources(plan, image))
+    return final, plan
 
 
 def _kernel(lowered: Lowered) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import gridjit.cuda
@@ -38,6 +38,7 @@ NAMES = (
     "synchronize",
     "to_device",
 )
+_HOST_CAPABILITY = (9, 0)
 # Modules whose own kernels and arrays stay numba-cuda's: they reach into its dispatchers.
 _LEFT_ALONE = ("numba.cuda.vectorizers", "numba.cuda.deviceufunc", "numba.cuda.memory_management.nrt")
 
@@ -113,6 +114,12 @@ def _leave_alone(cuda: ModuleType) -> None:
 
 
 def _answer_capability() -> None:
-    """Have tests that ask for a compute capability run on the host, which takes sm_90's view of the language."""
+    """Have who asks for a compute capability on the host get sm_90's, whose view of the language the host takes."""
+    device = SimpleNamespace(compute_capability=_HOST_CAPABILITY)
+    for name in ("api", "compiler", "dispatcher"):
+        module: Any = importlib.import_module(f"numba.cuda.{name}")
+        module.get_current_device = lambda: device
+    library: Any = importlib.import_module("numba.cuda.codegen").CUDACodeLibrary
+    library._ensure_cc = lambda self, cc: cc or (*_HOST_CAPABILITY, "a")
     testing: Any = importlib.import_module("numba.cuda.testing")
-    testing.cc_X_or_above = lambda major, minor: (major, minor) <= (9, 0)
+    testing.cc_X_or_above = lambda major, minor: (major, minor) <= _HOST_CAPABILITY

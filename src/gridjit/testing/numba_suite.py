@@ -9,7 +9,9 @@ from __future__ import annotations
 import importlib
 import os
 import tempfile
-from collections.abc import Iterator
+import traceback
+from collections.abc import Generator, Iterator
+from typing import Any
 
 import pytest
 
@@ -79,6 +81,15 @@ def _driver_as_it_was() -> Iterator[None]:
     for name in [name for name in functions if name.startswith("cu") and name not in before]:
         del functions[name]
     functions.update(before)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    """Drop what a failed test had in its hands once it is reported: a capture left open fails the tests after it."""
+    report = yield
+    if call.excinfo is not None:
+        traceback.clear_frames(call.excinfo.tb)
+    return report
 
 
 @pytest.fixture
