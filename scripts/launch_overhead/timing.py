@@ -13,7 +13,7 @@ COUNTS = (0, 1, 2, 3, 4, 26)
 # Well under the 1,024 launches that a stream takes before the next one waits for the device.
 BATCH = 500
 # Cases that take far longer than a launch are not repeated as often as asked for.
-LONGEST_REPEAT = 0.12
+LONGEST_REPEAT = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class Row:
     """Microseconds per launch of one case. A sample is the mean of one batch.
 
     who: whose launch. what: the kind of arguments. how: "once" configured, or "each" time. floor: the median of the
-    bare C loop with as many bytes of parameters, measured in the same process in turns; None where there is none.
+    bare C loop with as many bytes of parameters, in batches between the case's own; None where there is none.
     """
 
     who: str
@@ -99,34 +99,37 @@ def measure(
     loops: int,
     repeats: int,
 ) -> list[Row]:
-    """Return a row for each case. Repeats go through all cases in turns, so that all see the same machine.
+    """Return a row for each case, and first one for each floor. Repeats go through all cases in turns.
 
-    floor: makes launches of a kernel with so many words of parameters, so many times.
+    floor: makes launches of a kernel with so many words of parameters, so many times. Each batch of a case has one of
+    its floor before it, so that the two see the same machine, whatever else the machine does meanwhile.
     """
     floors = _floors(cases, floor)
-    everything = [*floors, *cases]
-    for case in everything:
+    for case in (*floors.values(), *cases):
         case.launch(3)
         synchronize()
-    samples: list[list[float]] = [[] for _ in everything]
+    samples: list[list[float]] = [[] for _ in cases]
+    beside: list[list[float]] = [[] for _ in cases]
     gc.collect()
     gc.disable()
     try:
         for _ in range(repeats):
-            for case, into in zip(everything, samples, strict=True):
-                into += _repeat(case.launch, synchronize, loops)
+            for case, taken, before in zip(cases, samples, beside, strict=True):
+                _repeat(case, floors.get(case.words), synchronize, loops, taken, before)
     finally:
         gc.enable()
-    medians = {case.words: statistics.median(taken) for case, taken in zip(floors, samples, strict=False)}
-    return [_row(case, taken, medians.get(case.words)) for case, taken in zip(everything, samples, strict=True)]
+    rows = [_row(case, taken, before) for case, taken, before in zip(cases, samples, beside, strict=True)]
+    pooled = {words: [s for c, b in zip(cases, beside, strict=True) if c.words == words for s in b] for words in floors}
+    return [*(_row(case, pooled[words], pooled[words]) for words, case in floors.items()), *rows]
 
 
-def _floors(cases: Sequence[Case], floor: Callable[[int, int], None] | None) -> list[Case]:
+def _floors(cases: Sequence[Case], floor: Callable[[int, int], None] | None) -> dict[int, Case]:
+    """Return the floor for each size of parameters, in words."""
     if floor is None:
-        return []
+        return {}
     sizes = {case.words: case.count for case in cases}
-    return [
-        Case(
+    return {
+        words: Case(
             who="floor",
             what="scalars" if words == count else "arrays",
             count=count,
@@ -135,25 +138,37 @@ def _floors(cases: Sequence[Case], floor: Callable[[int, int], None] | None) -> 
             launch=lambda times, words=words: floor(words, times),  # type: ignore[misc]
         )
         for words, count in sorted(sizes.items())
-    ]
+    }
 
 
-def _repeat(launch: Callable[[int], Any], synchronize: Callable[[], None], loops: int) -> list[float]:
-    """Return the microseconds per launch of batches that come to so many launches, fewer if they take long."""
-    found: list[float] = []
-    left, deadline = loops, time.perf_counter() + LONGEST_REPEAT
-    launch(1)
-    while left > 0 and (not found or time.perf_counter() < deadline):
-        times = min(BATCH, left)
-        started = time.perf_counter()
-        launch(times)
-        found.append((time.perf_counter() - started) / times * 1e6)
-        synchronize()
-        left -= times
+def _repeat(
+    case: Case,
+    floor: Case | None,
+    synchronize: Callable[[], None],
+    loops: int,
+    taken: list[float],
+    before: list[float],
+) -> None:
+    """Add the microseconds per launch of batches that come to so many launches, fewer if they take long."""
+    done, deadline = 0, time.perf_counter() + LONGEST_REPEAT
+    case.launch(1)
+    while done < loops and (not done or time.perf_counter() < deadline):
+        times = min(BATCH, loops - done)
+        if floor is not None:
+            before.append(_batch(floor, times, synchronize))
+        taken.append(_batch(case, times, synchronize))
+        done += times
+
+
+def _batch(case: Case, times: int, synchronize: Callable[[], None]) -> float:
+    started = time.perf_counter()
+    case.launch(times)
+    found = (time.perf_counter() - started) / times * 1e6
+    synchronize()
     return found
 
 
-def _row(case: Case, samples: list[float], floor: float | None) -> Row:
+def _row(case: Case, samples: list[float], floor: list[float]) -> Row:
     return Row(
         who=case.who,
         what=case.what,
@@ -164,5 +179,5 @@ def _row(case: Case, samples: list[float], floor: float | None) -> Row:
         stdev=round(statistics.stdev(samples), 4) if len(samples) > 1 else 0.0,
         median=round(statistics.median(samples), 4),
         samples=len(samples),
-        floor=None if floor is None else round(floor, 4),
+        floor=round(statistics.median(floor), 4) if floor else None,
     )
