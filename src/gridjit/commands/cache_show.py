@@ -19,7 +19,7 @@ def register(subparsers: Any) -> None:
     """Add the subcommand."""
     parser = subparsers.add_parser("show", help="show what one entry holds")
     parser.add_argument("key", metavar="KEY", help="the entry's key, or as much of its beginning as tells it apart")
-    parser.add_argument("--asm", action="store_true", help="print the assembly text (PTX, or the host's)")
+    parser.add_argument("--asm", action="store_true", help="print the PTX that a GPU's code was made of")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--dir", metavar="FOLDER", help="another cache folder than the one in use")
     parser.set_defaults(run=run)
