@@ -64,6 +64,12 @@ def toolchain(kind: str) -> Fields:
     )
 
 
+@cache
+def version_of(distribution: str) -> str:
+    """Return the version of one distribution that is installed, or "not installed"."""
+    return _component_version((distribution,), installed_versions(sys.path))
+
+
 def installed_versions(paths: Iterable[str]) -> dict[str, str]:
     """Return the version of each distribution found in the folders of paths, by normalized name; the first one wins."""
     versions: dict[str, str] = {}
@@ -104,6 +110,7 @@ def _metadata_version(name: str) -> str:
         return NOT_INSTALLED
 
 
+_SEPARATORS = re.compile(r"[-_.]+")
 _DISTRIBUTION = re.compile(r"(?P<name>.+?)-(?P<version>[^-]+)(-py[0-9.]+)?\.(dist|egg)-info")
 
 
@@ -115,7 +122,7 @@ def _folder_versions(path: str) -> Iterator[tuple[str, str]]:
         return
     for name in sorted(names):
         if match := _DISTRIBUTION.fullmatch(name):
-            yield re.sub(r"[-_.]+", "-", match["name"]).lower(), match["version"]
+            yield _SEPARATORS.sub("-", match["name"]).lower(), match["version"]
 
 
 def _python_text() -> str:
@@ -138,7 +145,7 @@ def _stamps(folder: str, root: str) -> Iterator[str]:
                 yield from _stamps(entry.path, root)
             elif entry.name.endswith(".py"):
                 status = entry.stat()
-                yield f"{os.path.relpath(entry.path, root)} {status.st_mtime_ns} {status.st_size}"
+                yield f"{entry.path[len(root) + 1 :]} {status.st_mtime_ns} {status.st_size}"
 
 
 def _toolkit_root_text(root: Path) -> str:

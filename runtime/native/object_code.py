@@ -17,7 +17,7 @@ from typing import Any
 
 from gridjit.cache.key import Key
 from gridjit.cache.store import Store
-from gridjit.compiler.toolchain import toolchain
+from gridjit.compiler.toolchain import version_of
 
 _SCHEMA = 2
 _RELOCATIONS = (4, 9)  # SHT_RELA, SHT_REL
@@ -37,7 +37,7 @@ def object_code(name: str, inputs: object, text: Callable[[], str], store: Store
             ("sources", _sources() or text()),
             ("inputs", repr(inputs)),
             ("cpu", f"{platform.machine()} {_CPU}"),
-            ("llvmlite", dict(toolchain("host"))["llvmlite"]),
+            ("llvmlite", version_of("llvmlite")),
         )
     ).digest
     if (found := store.get(key)) is not None:
