@@ -9,7 +9,7 @@ import importlib.util
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -41,6 +41,7 @@ _PTX: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("cuda-core", ("cuda-core",)),
 )
 _DISTRIBUTIONS: Mapping[str, tuple[tuple[str, tuple[str, ...]], ...]] = {"host": _COMMON, "ptx": _COMMON + _PTX}
+_WANTED = frozenset(name for _, names in _COMMON + _PTX for name in names)
 _TOOLKIT_COMPONENTS = ("nvvm", "nvjitlink", "nvrtc")
 
 
@@ -52,7 +53,7 @@ def toolchain(kind: str) -> Fields:
     """
     if kind not in _DISTRIBUTIONS:
         raise ConfigError(f"target kind {kind!r}: one of {', '.join(_DISTRIBUTIONS)}")
-    versions = installed_versions(sys.path)
+    versions = installed_versions(sys.path, _WANTED)
     components = component_versions(_DISTRIBUTIONS[kind], versions)
     toolkit = toolkit_text(os.environ) if any(components.get(n) == NOT_INSTALLED for n in _TOOLKIT_COMPONENTS) else ""
     return (
@@ -67,14 +68,14 @@ def toolchain(kind: str) -> Fields:
 @cache
 def version_of(distribution: str) -> str:
     """Return the version of one distribution that is installed, or "not installed"."""
-    return _component_version((distribution,), installed_versions(sys.path))
+    return _component_version((distribution,), installed_versions(sys.path, {distribution}))
 
 
-def installed_versions(paths: Iterable[str]) -> dict[str, str]:
-    """Return the version of each distribution found in the folders of paths, by normalized name; the first one wins."""
+def installed_versions(paths: Iterable[str], wanted: Collection[str]) -> dict[str, str]:
+    """Return the versions of the wanted distributions in the folders of paths, by normalized name; the first wins."""
     versions: dict[str, str] = {}
     for path in paths:
-        for name, version in _folder_versions(path or "."):
+        for name, version in _folder_versions(path or ".", wanted):
             versions.setdefault(name, version)
     return versions
 
@@ -114,15 +115,15 @@ _SEPARATORS = re.compile(r"[-_.]+")
 _DISTRIBUTION = re.compile(r"(?P<name>.+?)-(?P<version>[^-]+)(-py[0-9.]+)?\.(dist|egg)-info")
 
 
-def _folder_versions(path: str) -> Iterator[tuple[str, str]]:
+def _folder_versions(path: str, wanted: Collection[str]) -> Iterator[tuple[str, str]]:
     try:
-        with os.scandir(path) as entries:
-            names = [entry.name for entry in entries if entry.name.endswith("-info")]
+        found = sorted(name for name in os.listdir(path) if name.endswith("-info"))
     except OSError:
         return
-    for name in sorted(names):
-        if match := _DISTRIBUTION.fullmatch(name):
-            yield _SEPARATORS.sub("-", match["name"]).lower(), match["version"]
+    for entry in found:
+        name = _SEPARATORS.sub("-", entry.partition("-")[0]).lower()
+        if name in wanted and (match := _DISTRIBUTION.fullmatch(entry)):
+            yield name, match["version"]
 
 
 def _python_text() -> str:

@@ -59,6 +59,13 @@ _handlers: dict[type, ArgumentHandler] = {}
 _finders: list[tuple[int, Finder]] = []
 # What a value itself may have, rather than its class -> the handler for it.
 _attributes: dict[str, ArgumentHandler] = {}
+# Classes that many programs pass -> the one module that a launch with them has to load; others have every kind loaded.
+_HOMES = {
+    "gridjit.runtime.memory.device_array.DeviceArray": "device_arrays",
+    "torch.Tensor": "tensors",
+    "torch.nn.parameter.Parameter": "tensors",
+    "cupy.ndarray": "cupy_arrays",
+}
 
 ACCEPTED = (
     "pass NumPy arrays, device arrays, tensors and other objects with __cuda_array_interface__ or __dlpack__, "
@@ -88,11 +95,9 @@ def register_attribute(name: str, handler: ArgumentHandler) -> None:
 
 
 def _find_handler(value: Any) -> ArgumentHandler:
-    importlib.import_module("gridjit.runtime.args.every")
     python_type = type(value)
-    found = next((h for base in python_type.__mro__ if (h := _handlers.get(base)) is not None), None)
-    chosen = found or next((h for _, find in _finders if (h := find(python_type)) is not None), None)
-    if chosen is None:
+    home = _HOMES.get(f"{python_type.__module__}.{python_type.__qualname__}", "every")
+    if (chosen := _handler_in(home, python_type) or _handler_in("every", python_type)) is None:
         if (own := next((h for name, h in _attributes.items() if hasattr(value, name)), None)) is not None:
             return own
         raise ArgumentError(
@@ -100,3 +105,10 @@ def _find_handler(value: Any) -> ArgumentHandler:
         )
     _handlers[python_type] = chosen
     return chosen
+
+
+def _handler_in(home: str, python_type: type) -> ArgumentHandler | None:
+    """Return the handler of a type once a module of kinds is loaded: its class's, or the first that knows it."""
+    importlib.import_module(f"gridjit.runtime.args.{home}")
+    found = next((h for base in python_type.__mro__ if (h := _handlers.get(base)) is not None), None)
+    return found or next((h for _, find in _finders if (h := find(python_type)) is not None), None)

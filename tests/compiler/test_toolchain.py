@@ -70,18 +70,20 @@ def test_an_unknown_kind_is_refused() -> None:
     ],
 )
 def test_versions_are_read_from_folder_names(tmp_path: Path, entry: str, name: str, found: str) -> None:
-    assert installed_versions([str(distribution(tmp_path, entry))]) == {name: found}
+    folder = str(distribution(tmp_path, entry))
+    assert installed_versions([folder], {name}) == {name: found}
+    assert installed_versions([folder], {"another"}) == {}
 
 
 def test_the_first_folder_wins_as_it_does_for_imports(tmp_path: Path) -> None:
     first = distribution(tmp_path / "first", "numba-1.0.dist-info")
     second = distribution(tmp_path / "second", "numba-2.0.dist-info")
-    assert installed_versions([str(first), str(second)]) == {"numba": "1.0"}
+    assert installed_versions([str(first), str(second)], {"numba"}) == {"numba": "1.0"}
 
 
 def test_folders_that_are_none_are_passed_over(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    assert installed_versions([str(tmp_path / "missing"), str(tmp_path / "file")]) == {}
+    assert installed_versions([str(tmp_path / "missing"), str(tmp_path / "file")], {"numba"}) == {}
 
 
 def test_a_component_is_found_under_any_of_its_names() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import enum
+import os
 import struct
+import subprocess
 import sys
 from collections import namedtuple
 from collections.abc import Callable
@@ -390,3 +392,25 @@ def test_a_tensor_of_bfloat16_needs_a_dtype_for_it(installed: bool, monkeypatch:
     else:
         with pytest.raises(ArgumentError, match="bfloat16 need the package ml_dtypes"):
             ghost_of(tensor)
+
+
+def test_a_launch_loads_the_kinds_of_its_own_arguments_only() -> None:
+    program = """
+import sys
+import numpy as np
+import gridjit
+from gridjit import cuda
+
+@gridjit.jit(target="host")
+def copy(x, y, scale):
+    y[0] = x[0] * scale
+
+y = np.zeros(1)
+copy[1, 1](cuda.to_device(np.ones(1)), y, 2.0)
+assert y[0] == 2
+loaded = {name.rpartition(".")[2] for name in sys.modules if name.startswith("gridjit.runtime.args.")}
+print(sorted(loaded & {"device_arrays", "tensors", "cupy_arrays", "dlpack", "records", "every"}))
+"""
+    environment = os.environ | {"GRIDJIT_TARGET": "host"}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+    assert (done.stdout.strip(), done.stderr) == ("['device_arrays']", "")
