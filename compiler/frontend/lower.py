@@ -209,13 +209,21 @@ def _discovered(record: Isolation) -> tuple[Callable[..., Any], ...]:
 
 def _message(function: Callable[..., Any], signature: Signature, target: Target, error: Exception) -> str:
     """Return the error as: which kernel, with which types, for what, where; numba's words, of candidates errors."""
-    text = str(getattr(error, "msg", None) or error)
+    text = _words(error)
     words, *candidates = re.split(r"\n\s*There are \d+ candidate", text)
     reasons = dict.fromkeys(reason.strip() for one in candidates for reason in _REASON.findall(one))
     words = "\n".join((words.strip(), *(f"because {reason}" for reason in reasons)))
     head = f"{function.__module__}.{function.__qualname__}{signature} for {target} does not compile"
     advice = _HOW_TO_ALLOCATE if target.kind == "ptx" and any(sign in text for sign in _CANNOT_ALLOCATE) else ""
     return f"{head}, at {_place(function, error)}\n{words}{advice}"
+
+
+def _words(error: Exception) -> str:
+    """Return what numba says, its first line whole: an error's msg may lack the name that it is about."""
+    words = str(getattr(error, "msg", None) or error).strip()
+    first, *rest = words.splitlines() or [""]
+    whole = next((line for line in str(error).splitlines() if first and line.endswith(first)), first)
+    return "\n".join((whole, *rest))
 
 
 def _place(function: Callable[..., Any], error: Exception) -> str:

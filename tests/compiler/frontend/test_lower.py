@@ -171,6 +171,16 @@ def test_a_typing_error_names_kernel_types_and_line() -> None:
     assert f"test_lower.py:{adds_text.__code__.co_firstlineno + 1}" in message
 
 
+def test_a_name_that_numba_has_no_type_for_is_named() -> None:
+    opaque = object()
+
+    def uses_opaque(x):  # type: ignore[no-untyped-def]
+        x[0] = opaque
+
+    with pytest.raises(CompileError, match="'opaque'"):
+        lowered(uses_opaque, FLOATS)
+
+
 def test_what_a_candidate_refused_is_told_and_the_candidates_are_not() -> None:
     def odd(x):  # type: ignore[no-untyped-def]
         tile = cuda.local.array(10, dtype="int33")
