@@ -21,7 +21,8 @@ class Kindred:
     kin: ClassVar[tuple[str, ...]] = ()
     args: tuple[Any, ...]
 
-    def __new__(cls: type[Ours], *args: Any) -> Ours:
+    def __new__(cls: type[Ours], *args: Any, **_keywords: Any) -> Ours:
+        # Keywords are for a subclass's __init__, as with any exception.
         wanted = cls if "plain" in vars(cls) else akin(cls, tuple(filter(None, map(_imported, cls.kin))))
         return super().__new__(wanted, *args)
 
@@ -32,8 +33,11 @@ class Kindred:
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
 
-    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
-        return vars(type(self)).get("plain", type(self)), self.args
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What was taken from another library's error stays here: it may not pickle.
+        taken = vars(self).get(_TAKEN, ())
+        own = {name: value for name, value in vars(self).items() if name != _TAKEN and name not in taken}
+        return vars(type(self)).get("plain", type(self)), self.args, own
 
 
 def for_cause(ours: type[Ours], message: str, cause: BaseException) -> Ours:
@@ -42,7 +46,7 @@ def for_cause(ours: type[Ours], message: str, cause: BaseException) -> Ours:
         made = akin(ours, (type(cause),))(message)
     except TypeError:  # the two cannot be one: their instances are laid out differently
         return ours(message)
-    vars(made).update(vars(cause))
+    vars(made).update(vars(cause), **{_TAKEN: frozenset(vars(cause))})
     return made
 
 
@@ -57,6 +61,8 @@ def akin(ours: type[Ours], others: tuple[type, ...]) -> type[Ours]:
     return cast("type[Ours]", _made[bases])
 
 
+# The attribute that names those taken from a cause.
+_TAKEN = "_taken"
 # Bases -> the class made of them.
 _made: dict[tuple[type, ...], type] = {}
 

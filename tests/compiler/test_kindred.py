@@ -79,6 +79,25 @@ def test_error_pickles_as_the_class_that_was_called() -> None:
     assert (str(again), again.name, again.code) == (str(error), error.name, error.code)
 
 
+class ErrorOfAProgram(LinkError):
+    """What a program may derive from an error of ours."""
+
+    def __init__(self, message: str, *, file: str = "") -> None:
+        super().__init__(message)
+        self.file = file
+
+
+@pytest.mark.usefixtures("theirs")
+def test_error_of_a_program_takes_keywords_and_pickles_with_its_attributes() -> None:
+    error = ErrorOfAProgram("no file", file="a.cu")
+    error.add_note("the file is made by make") if sys.version_info >= (3, 11) else None
+    again = pickle.loads(pickle.dumps(error))
+    assert isinstance(error, TheirError)
+    assert isinstance(again, ErrorOfAProgram)
+    assert (str(again), again.file) == ("no file", "a.cu")
+    assert getattr(again, "__notes__", None) == getattr(error, "__notes__", None)
+
+
 @pytest.mark.usefixtures("theirs")
 def test_class_of_an_error_makes_more_of_its_kind() -> None:
     error = LinkError("no file")
@@ -100,7 +119,9 @@ def test_error_for_a_cause_is_of_its_class_and_has_its_attributes() -> None:
     assert isinstance(error, TheirError)
     assert isinstance(error, GridjitError)
     assert (str(error), error.code) == ("kernel does not compile", 7)
-    assert type(pickle.loads(pickle.dumps(error))) is CompileError
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is CompileError
+    assert not hasattr(again, "code")
 
 
 def test_error_for_a_cause_that_is_laid_out_differently_is_only_ours() -> None:
