@@ -207,7 +207,7 @@ class CudaKernel:
         if error.name in ASYNCHRONOUS:
             found = f"{error}, found when {self.artifact.kernel} [{config}] was to be launched"
             before = in_words(None, self.device.ordinal)
-            return type(error)(f"{found}; launched last: {before}" if before else found, error.name)
+            return error.saying(f"{found}; launched last: {before}" if before else found)
         words = [f"{self.artifact.kernel} [{config}]: {error}"]
         if error.name in ("CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "CUDA_ERROR_INVALID_VALUE"):
             uses = self.attributes()
