@@ -64,6 +64,7 @@ class ConfiguredKernel:
         self._callbacks: list[Callback] = list(callbacks)
         # From now on somebody may add one at any time, so calls come by __call__.
         disarm(self)
+        self.launcher.kernel._hide(self)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         """Pickle the kernel and the configuration; raises PicklingError for what would not be the same elsewhere."""

@@ -9,7 +9,7 @@ from gridjit.cache.store import Store
 from gridjit.runtime.configured import ConfiguredKernel
 from gridjit.runtime.dispatch import Launcher
 from gridjit.runtime.native.layout import slot_offset
-from gridjit.runtime.native.placed import environment, environment_address, index_address
+from gridjit.runtime.native.placed import environment, environment_address, for_ever, index_address
 from gridjit.runtime.native.special_method import set_getitem
 
 _NONE_YET = (environment_address().to_bytes(8, "little"),)
@@ -80,6 +80,13 @@ class Indexable:
             place = 1 + self._misses // self.PATIENCE % self.HOT * 2
         self._hot = (*self._hot[:place], made, launch, *self._hot[place + 2 :])
 
+    def _hide(self, made: ConfiguredKernel) -> None:
+        """Let go of what is never to be given out again: made, for it has callbacks of its own."""
+        hot = self._hot
+        place = next((place for place in range(1, len(hot), 2) if hot[place] is made), None)
+        if place is not None:
+            self._hot = (*hot[:place], *hot[place + 2 :])
+
     def _configure(self, launch: Any) -> ConfiguredKernel:
         """Return the kernel configured by what was between the brackets; raises ConfigError."""
         raise NotImplementedError
@@ -102,7 +109,7 @@ def index_natively(store: Store) -> None:
     hot, callbacks = slot_offset(Indexable, "_hot"), slot_offset(ConfiguredKernel, "_callbacks")
     if hot is None or callbacks is None:
         return
-    environment.index = id(_missed)
+    environment.index = id(for_ever(_missed))
     address = index_address(store, hot, callbacks, ConfiguredKernel.__weakrefoffset__)
     if address is not None:
         set_getitem(Indexable, address)

@@ -13,7 +13,7 @@ from gridjit.cache.store import Store
 from gridjit.runtime.native import records
 from gridjit.runtime.native.launched import Launched, last_launches
 from gridjit.runtime.native.layout import layout
-from gridjit.runtime.native.placed import environment_address, launch_address
+from gridjit.runtime.native.placed import environment_address, for_ever, launch_address
 from gridjit.runtime.native.table import LaunchTable
 
 # Tables in a chain: an inline cache for a few kinds of arguments; more are launched by Python.
@@ -103,9 +103,9 @@ class _MethodDefinition(ctypes.Structure):
 
 @functools.cache
 def _definition(address: int) -> _MethodDefinition:
-    # CPython keeps a pointer to it in every function made from it, so it lives for ever.
+    # CPython keeps a pointer to it in every function made from it.
     doc = b"launch(*args)\n--\n\nLaunch the kernel with its arguments."
-    return _MethodDefinition(b"launch", address, _FASTCALL_WITH_KEYWORDS, doc)
+    return for_ever(_MethodDefinition(b"launch", address, _FASTCALL_WITH_KEYWORDS, doc))
 
 
 def builtin(address: int, self: object) -> Callable[..., None]:

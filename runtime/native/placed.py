@@ -5,14 +5,24 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable
+from typing import TypeVar
 
 from gridjit.cache.store import Store
 from gridjit.runtime.native import records
 from gridjit.runtime.native.layout import layout
 from gridjit.runtime.native.object_code import code_of, object_code, place
 
+Value = TypeVar("Value")
+
+
+def for_ever(value: Value) -> Value:
+    """Return value, which is never freed: machine code has its address, and may run while modules are taken apart."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(value))
+    return value
+
+
 # What there is once in a process; filled before the first function is placed.
-environment = records.EnvironmentRecord()
+environment = for_ever(records.EnvironmentRecord())
 
 _placing = threading.Lock()
 _addresses: dict[str, int | None] = {}

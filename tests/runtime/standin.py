@@ -160,6 +160,7 @@ class StandInKernel:
     ready: ReadyTables = field(default_factory=ReadyTables)
     _target: str | None = "host"
     _warned_of_copies: bool = False
+    _hide: Any = lambda made: None
 
     @property
     def parameter_names(self) -> Sequence[str]:

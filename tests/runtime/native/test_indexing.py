@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import sys
 import threading
@@ -18,6 +19,7 @@ from gridjit.compiler.errors import ConfigError, GridjitError
 from gridjit.runtime.configured import ConfiguredKernel
 from gridjit.runtime.indexing import Indexable
 from gridjit.runtime.native.layout import layout
+from gridjit.runtime.native.placed import for_ever
 from tests.runtime.standin import StandInKernel
 
 pytestmark = pytest.mark.skipif(layout() is None, reason="this interpreter launches from Python")
@@ -30,6 +32,7 @@ class Indexed(Indexable):
 
     def __init__(self, arity: int = 0) -> None:
         self.kernel = StandInKernel(arity=arity)
+        self.kernel._hide = self._hide
         self.asked: list[Any] = []
         self.forget_indexings()
 
@@ -174,6 +177,21 @@ def test_callbacks_are_never_shared() -> None:
         kernel[1, 32]()
 
 
+def test_callbacks_are_kept_no_longer_than_their_object() -> None:
+    kernel = warmed((1, 32))
+    owned = type("Owned", (), {"__call__": lambda *_: None})()
+    gone = weakref.ref(owned)
+    configured = kernel[1, 32]
+    configured.pre_launch_callbacks.append(owned)
+    configured()
+    del configured, owned
+    assert gone() is None
+    kernel[1, 32]
+    kernel.asked.clear()
+    kernel[1, 32]()
+    assert kernel.asked == []
+
+
 def test_what_is_weakly_referred_to_is_not_given_again() -> None:
     kernel = warmed((1, 32))
     gone = weakref.ref(kernel[1, 32])
@@ -302,6 +320,14 @@ def test_a_kernel_that_is_gone_takes_what_it_remembers_along() -> None:
     gc.collect()
     assert configured() is None
     assert gone() is None
+
+
+def test_what_machine_code_has_the_address_of_is_never_freed() -> None:
+    kept, gone = ctypes.c_int64(7), ctypes.c_int64(8)
+    ends = [weakref.ref(for_ever(kept)), weakref.ref(gone)]
+    del kept, gone
+    gc.collect()
+    assert [end() is None for end in ends] == [False, True]
 
 
 def test_calls_by_any_way_launch() -> None:
