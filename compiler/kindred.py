@@ -42,6 +42,8 @@ class Kindred:
 
 def for_cause(ours: type[Ours], message: str, cause: BaseException) -> Ours:
     """Return an error of ours to raise from another library's: it is of both classes, and has cause's attributes."""
+    if isinstance(cause, StopIteration | StopAsyncIteration):
+        return ours(message)  # a loop would take it for its end
     try:
         made = akin(ours, (type(cause),))(message)
     except TypeError:  # the two cannot be one: their instances are laid out differently

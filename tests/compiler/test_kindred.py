@@ -124,6 +124,11 @@ def test_error_for_a_cause_is_of_its_class_and_has_its_attributes() -> None:
     assert not hasattr(again, "code")
 
 
+@pytest.mark.parametrize("cause", [StopIteration, StopAsyncIteration])
+def test_error_does_not_end_a_loop(cause: type[Exception]) -> None:
+    assert type(for_cause(CompileError, "does not compile", cause())) is CompileError
+
+
 def test_error_for_a_cause_that_is_laid_out_differently_is_only_ours() -> None:
     class Slotted(Exception):
         __slots__ = ("where",)
