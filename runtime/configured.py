@@ -48,6 +48,8 @@ class ConfiguredKernel:
             return
         if not watched:
             arm(self, launcher.native.address, launcher.native.cell)
+            if hasattr(self, "_callbacks"):  # another thread asked for them meanwhile
+                disarm(self)
         launcher.fast(*args)
 
     @property

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridjit.compiler.errors import ConfigError, GridjitError
+from gridjit.runtime import configured as module
 from gridjit.runtime.configured import ConfiguredKernel
 from gridjit.runtime.indexing import Indexable
 from gridjit.runtime.native.layout import layout
@@ -175,6 +176,21 @@ def test_callbacks_are_never_shared() -> None:
     for _ in range(3 * Indexable.HOT):
         kernel[1, 32].pre_launch_callbacks.append(lambda *_: pytest.fail("another object's callback"))
         kernel[1, 32]()
+
+
+def test_callbacks_given_while_another_thread_calls_are_called_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, called = StandInKernel(arity=0), []
+    arm, late = module.arm, kernel.configured()
+    kernel.configured()()
+
+    def arm_late(launched: ConfiguredKernel, *where: int) -> None:
+        launched.pre_launch_callbacks.append(lambda *_: called.append(launched))
+        arm(launched, *where)
+
+    monkeypatch.setattr(module, "arm", arm_late)
+    late()
+    late()
+    assert called == [late]
 
 
 def test_callbacks_are_kept_no_longer_than_their_object() -> None:
