@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gridjit.cache.store import Store
 from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import ArgType, Signature
@@ -103,9 +102,7 @@ class Launcher:
         # Objects that are launched know it by its address, so there is one, for the launcher's whole life.
         with _making:
             if self.native is None:
-                store = session().store(self.kernel.cached)
-                self.native = native_function(store, self.slow, self.failed)
-                _index_natively(store)
+                self.native = native_function(session().store(self.kernel.cached), self.slow, self.failed)
         return self.native
 
     def forget(self) -> None:
@@ -231,13 +228,6 @@ def prepare(launcher: Launcher, args: tuple[Any, ...], handlers: Sequence[Argume
     if generation == kernel.generation and not any(fact.about_argument for fact in found.footprint.facts):
         launcher.ready.by_kinds[kinds] = ready
     return ready
-
-
-def _index_natively(store: Store) -> None:
-    """Have kernels be indexed by machine code too, from now on."""
-    from gridjit.runtime.indexing import index_natively
-
-    index_natively(store)
 
 
 def place_of(kernel: Kernel) -> Place:

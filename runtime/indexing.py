@@ -11,6 +11,7 @@ from gridjit.runtime.dispatch import Launcher
 from gridjit.runtime.native.layout import slot_offset
 from gridjit.runtime.native.placed import environment, environment_address, for_ever, index_address
 from gridjit.runtime.native.special_method import set_getitem
+from gridjit.runtime.session import session
 
 _NONE_YET = (environment_address().to_bytes(8, "little"),)
 
@@ -55,6 +56,8 @@ class Indexable:
         except (KeyError, TypeError, ValueError):
             return self._index(launch)
         if (grid is same_grid or grid.__class__ is int) and (block is same_block or block.__class__ is int):
+            if _untried and launcher.fast is not None:
+                index_natively(session().store(launcher.kernel.cached))
             return ConfiguredKernel.of(launcher)
         return self._index(launch)
 
@@ -93,6 +96,8 @@ class Indexable:
 
 
 _getitem = Indexable.__getitem__
+# Whether machine code was not asked for yet: it is when an index comes again whose launches go through it.
+_untried = [True]
 
 
 def _missed(indexable: Indexable, launch: Any) -> ConfiguredKernel:
@@ -104,6 +109,7 @@ def _missed(indexable: Indexable, launch: Any) -> ConfiguredKernel:
 
 def index_natively(store: Store) -> None:
     """Have everything Indexable be indexed through machine code from now on, where that can be."""
+    _untried.clear()
     if vars(Indexable)["__getitem__"] is not _getitem:
         return
     hot, callbacks = slot_offset(Indexable, "_hot"), slot_offset(ConfiguredKernel, "_callbacks")
