@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 
 import pytest
-from cuda import pathfinder
 
 from gridjit.compiler.errors import CompileError, LinkError
 from gridjit.compiler.link import link
@@ -14,23 +13,9 @@ from gridjit.compiler.options import Options
 from gridjit.compiler.targets.base import LinkedFile, Lowered, Target
 from gridjit.compiler.targets.ptx import generate
 from gridjit.compiler.targets.ptx_nvrtc import LinkedCodeWarning, compile_cuda, nvrtc_flags
+from tests.toolkit import needs_toolkit
 
-
-def missing_library() -> str | None:
-    """Return the name of a library of the CUDA toolkit that cannot be found, or None."""
-    try:
-        for name in ("nvvm", "nvJitLink", "nvrtc"):
-            pathfinder.load_nvidia_dynamic_lib(name)
-    except pathfinder.DynamicLibNotFoundError as error:
-        return str(error).splitlines()[0]
-    return None
-
-
-MISSING = missing_library()
-needs_toolkit = [
-    pytest.mark.cuda_toolkit,
-    pytest.mark.skipif(MISSING is not None, reason=f"a CUDA library cannot be found: {MISSING}"),
-]
+NEEDS_TOOLKIT = needs_toolkit()
 
 # A kernel that calls a function which only a linked file defines.
 CALLER = """
@@ -106,7 +91,7 @@ def relocatable_cubin():
 
 
 class TestLinking:
-    pytestmark = needs_toolkit
+    pytestmark = NEEDS_TOOLKIT
 
     @pytest.mark.parametrize("lto", [False, True])
     @pytest.mark.parametrize("kind", ["cu", "ptx", "cubin", "ltoir"])

@@ -22,28 +22,13 @@ from gridjit.compiler.options import Options
 from gridjit.compiler.targets.base import Lowered, Target
 from gridjit.compiler.targets.ptx import generate
 from gridjit.compiler.targets.ptx_nvvm import known_archs, prepare
+from tests.toolkit import needs_toolkit
 
 cuda = numba_cuda()
 types = cuda.types
 
-
-def missing_library() -> str | None:
-    """Return the name of a library of the CUDA toolkit that cannot be found, or None."""
-    try:
-        for name in ("nvvm", "nvJitLink", "nvrtc"):
-            pathfinder.load_nvidia_dynamic_lib(name)
-        pathfinder.find_bitcode_lib("device")
-    except (pathfinder.DynamicLibNotFoundError, pathfinder.BitcodeLibNotFoundError) as error:
-        return str(error).splitlines()[0]
-    return None
-
-
-MISSING = missing_library()
 CUOBJDUMP = pathfinder.find_nvidia_binary_utility("cuobjdump") or shutil.which("cuobjdump")
-pytestmark = [
-    pytest.mark.cuda_toolkit,
-    pytest.mark.skipif(MISSING is not None, reason=f"a CUDA library cannot be found: {MISSING}"),
-]
+pytestmark = needs_toolkit(bitcode=True)
 
 PLAIN = Options()
 ARCHS = ("sm_80", "sm_90a", "sm_100")

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cuda import pathfinder
 
 import gridjit
 from gridjit import cuda
+from tests.toolkit import missing_library
 
 PROGRAM = """
     import importlib, json, sys
@@ -111,15 +111,6 @@ REWRITE = """
 """
 
 
-def _missing_library() -> bool:
-    try:
-        for name in ("nvvm", "nvJitLink", "nvrtc"):
-            pathfinder.load_nvidia_dynamic_lib(name)
-    except pathfinder.DynamicLibNotFoundError:
-        return True
-    return False
-
-
 def run(folder: Path, *modules: str, **texts: str) -> dict[str, Any]:
     """Run the program with modules imported, after writing files of the given texts."""
     for name, text in {"program": PROGRAM, "api": API, **texts}.items():
@@ -186,7 +177,7 @@ def test_a_rewrite_that_counts_what_it_saw_keeps_the_artifact_in_memory(foreign_
 
 
 @pytest.mark.cuda_toolkit
-@pytest.mark.skipif(_missing_library(), reason="a library of the CUDA toolkit cannot be found")
+@pytest.mark.skipif(missing_library() is not None, reason="a library of the CUDA toolkit cannot be found")
 @pytest.mark.parametrize("place", ["memory", "file", "header"])
 def test_code_that_a_declared_function_brings_along_is_linked_and_counts(
     tmp_path: Path, restart: Callable[[], None], place: str

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cuda import pathfinder
 
 import gridjit
 from gridjit.compiler.errors import CompileError
@@ -17,25 +16,12 @@ from gridjit.compiler.footprint import Hook
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.specializations import Specialization
+from tests.toolkit import needs_toolkit
 
 cuda: Any = numba_cuda()
 
 
-def missing_library() -> str | None:
-    """Return the name of a library of the CUDA toolkit that cannot be found, or None."""
-    try:
-        for name in ("nvvm", "nvJitLink", "nvrtc"):
-            pathfinder.load_nvidia_dynamic_lib(name)
-    except pathfinder.DynamicLibNotFoundError as error:
-        return str(error).splitlines()[0]
-    return None
-
-
-MISSING = missing_library()
-pytestmark = [
-    pytest.mark.cuda_toolkit,
-    pytest.mark.skipif(MISSING is not None, reason=f"a CUDA library cannot be found: {MISSING}"),
-]
+pytestmark = needs_toolkit()
 
 TWICE = 'extern "C" __device__ int twice(int *out, int x) { *out = x + x; return 0; }'
 
