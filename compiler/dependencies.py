@@ -13,6 +13,7 @@ from typing import Any
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.extensions import numbered, sources_fingerprint
 from gridjit.compiler.frontend.registrations import Registration, registrations
+from gridjit.compiler.linked_files import link_fields, read_linked
 from gridjit.compiler.source import function_of
 from gridjit.compiler.targets.base import LinkedFile
 from gridjit.values import dataclass
@@ -90,8 +91,6 @@ def file_dependencies(found: Iterable[LinkedFile], known: Iterable[LinkedFile]) 
 
     What has no path was in memory, or is numba-cuda's own.
     """
-    from gridjit.compiler.linked_files import link_fields
-
     files = {file.name: file for file in found if file not in set(known) and os.path.isabs(file.name)}
     return tuple(Dependency(kind=LINKED_FILE, name=name, parts=link_fields([file])) for name, file in files.items())
 
@@ -114,9 +113,6 @@ def _parts(implementations: Iterable[Registration]) -> tuple[tuple[str, str], ..
 
 
 def _file_parts(path: str) -> tuple[tuple[str, str], ...]:
-    # Here, as most launches of most programs have nothing to do with linked files.
-    from gridjit.compiler.linked_files import link_fields, read_linked
-
     try:
         return link_fields([read_linked(path)])
     except CompileError:

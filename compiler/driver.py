@@ -11,6 +11,7 @@ from gridjit.compiler.dependencies import discovered, file_dependencies
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.frontend.registrations import registrations
 from gridjit.compiler.job import CompileJob, make_job
+from gridjit.compiler.linked_files import callbacks_of
 from gridjit.compiler.targets.base import CodeGenerator
 from gridjit.compiler.toolchain_environment import dumps
 from gridjit.compiler.view import ConfigView
@@ -24,7 +25,6 @@ def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
     Raises CompileError in the user's terms: kernel, argument types, source line.
     """
     from gridjit.compiler.frontend.lower import lower
-    from gridjit.compiler.linked_files import callbacks_of
 
     started = time.perf_counter()
     if job.marks:

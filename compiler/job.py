@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gridjit.compiler.extensions import extensions
+from gridjit.compiler.linked_files import link_fields, linked_files
 from gridjit.compiler.options import Options
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.source import SourceFingerprint, fingerprint
@@ -46,7 +47,7 @@ class CompileJob:
             *self.options.fields,
             *self.source.parts,
             ("marked sensitive to", ", ".join(self.marks)),
-            *_link_fields(self.linked),
+            *link_fields(self.linked),
             *self.extensions,
             *self.environment,
             *self.target.fields,
@@ -71,27 +72,10 @@ def make_job(
         signature=signature,
         options=options,
         target=target,
-        linked=_linked_files(options),
+        linked=linked_files(options),
         marks=marks,
         extensions=registered.fields,
         toolchain=toolchain(target.kind),
         environment=environment(),
         private=(*source.opaque, *signature.private, *registered.private),
     )
-
-
-def _link_fields(files: tuple[LinkedFile, ...]) -> tuple[tuple[str, str], ...]:
-    """Return the key fields of linked files; the linker is imported by kernels that link something."""
-    if not files:
-        return ()
-    from gridjit.compiler.linked_files import link_fields
-
-    return link_fields(files)
-
-
-def _linked_files(options: Options) -> tuple[LinkedFile, ...]:
-    if not options.link:
-        return ()
-    from gridjit.compiler.linked_files import linked_files
-
-    return linked_files(options)

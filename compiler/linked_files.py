@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,6 +13,7 @@ from gridjit.compiler.options import Options
 from gridjit.compiler.targets.base import LinkedFile
 from gridjit.compiler.toolchain_environment import extra_include_directories
 from gridjit.compiler.view import importable_hook
+from gridjit.digests import sha256
 
 # File suffix -> kind of LinkedFile.
 KINDS = {
@@ -147,4 +147,4 @@ def _places(name: str, folders: Iterable[Path]) -> set[Path]:
 
 
 def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
+    return sha256(data).hex()

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from gridjit.compiler.errors import ConfigError
@@ -53,7 +53,7 @@ def toolchain(kind: str) -> Fields:
     """
     if kind not in _DISTRIBUTIONS:
         raise ConfigError(f"target kind {kind!r}: one of {', '.join(_DISTRIBUTIONS)}")
-    versions = installed_versions(sys.path, _WANTED)
+    versions = _installed(tuple(sys.path))
     components = component_versions(_DISTRIBUTIONS[kind], versions)
     toolkit = toolkit_text(os.environ) if any(components.get(n) == NOT_INSTALLED for n in _TOOLKIT_COMPONENTS) else ""
     return (
@@ -65,10 +65,14 @@ def toolchain(kind: str) -> Fields:
     )
 
 
-@cache
 def version_of(distribution: str) -> str:
-    """Return the version of one distribution that is installed, or "not installed"."""
-    return _component_version((distribution,), installed_versions(sys.path, {distribution}))
+    """Return the version of one of the toolchain's distributions, or "not installed"."""
+    return _component_version((distribution,), _installed(tuple(sys.path)))
+
+
+@lru_cache(maxsize=4)
+def _installed(paths: tuple[str, ...]) -> Mapping[str, str]:
+    return installed_versions(paths, _WANTED)
 
 
 def installed_versions(paths: Iterable[str], wanted: Collection[str]) -> dict[str, str]:

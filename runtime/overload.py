@@ -96,6 +96,7 @@ class Overload:
         """Return the PTX after link-time optimization with the linked files, made again from the source."""
         from gridjit.compiler.frontend.readable import lto_ptx
 
+        self._refuse_for_the_host("PTX")
         return lto_ptx(self._job(), self._view())
 
     def inspect_sass(self) -> str:
@@ -129,12 +130,16 @@ class Overload:
         from gridjit.compiler.sass import disassembled
 
         artifact = self.specialization.artifact
-        if artifact.suffix != ".cubin":
+        self._refuse_for_the_host("SASS")
+        return disassembled(artifact.image, *flags)
+
+    def _refuse_for_the_host(self, what: str) -> None:
+        artifact = self.specialization.artifact
+        if artifact.target.kind != "ptx":
             raise UnsupportedError(
-                f"{artifact.kernel}: code for {artifact.target} has no SASS; look at what "
+                f"{artifact.kernel}: code for {artifact.target} has no {what}; look at what "
                 "compile(signature, target='sm_90') makes"
             )
-        return disassembled(artifact.image, *flags)
 
     def _loaded(self) -> Any:
         return self.kernel.loaded(self.specialization, session().device_for(self.specialization.target))

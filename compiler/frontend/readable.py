@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from gridjit.compiler.errors import UnsupportedError
 from gridjit.compiler.frontend.isolation import isolated
 from gridjit.compiler.frontend.launch_visibility import while_visible
 from gridjit.compiler.frontend.lower import _run_pipeline, capability, lower
@@ -32,14 +31,7 @@ def assembly(job: CompileJob, view: ConfigView) -> str:
 
 
 def lto_ptx(job: CompileJob, view: ConfigView) -> str:
-    """Return the PTX of a kernel after link-time optimization with what it is linked with.
-
-    Raises UnsupportedError for a kernel that was compiled for the host.
-    """
-    if job.target.kind != "ptx":
-        raise UnsupportedError(
-            f"{job.kernel}: code for {job.target} has no PTX; look at what compile(signature, target='sm_90') makes"
-        )
+    """Return the PTX of a kernel after link-time optimization with what it is linked with."""
     lowered, _ = lower(job.function, job.signature, job.options, job.target, job.linked, view)
     arch = accelerated(job.target.arch)
     data = compile_ltoir(lowered.modules, arch, job.options)
