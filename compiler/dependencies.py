@@ -6,29 +6,39 @@ extension implements is registered by whoever imported it, so in a process that 
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.extensions import numbered, sources_fingerprint
 from gridjit.compiler.frontend.registrations import Registration, registrations
 from gridjit.compiler.linked_files import link_fields, read_linked
+from gridjit.compiler.reads import Reads, taken_text
 from gridjit.compiler.source import function_of
+from gridjit.compiler.source_code import digest_fields
+from gridjit.compiler.source_opaque import OpaqueValue
 from gridjit.compiler.targets.base import LinkedFile
+from gridjit.compiler.value_path import follow, shown
 from gridjit.values import dataclass
 
-OVERLOAD, LINKED_FILE = "overload", "linked file"
+if TYPE_CHECKING:
+    from gridjit.compiler.job import CompileJob
+
+OVERLOAD, LINKED_FILE, VALUE = "overload", "linked file", "value"
+# Longer texts of values are kept by their beginning and a digest.
+_LONGEST = 160
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dependency:
-    """A function or a file outside the kernel's own call graph that shaped its code.
+    """A function, a file or a value outside the job's key that shaped the kernel's code.
 
-    kind: "overload" (@intrinsic included) or "linked file". name: the user's function that is implemented, as
-    module.name; the file's path.
+    kind: "overload" (@intrinsic included), "linked file" or "value". name: the user's function that is implemented, as
+    module.name; the file's path; the path from the kernel to the value, as JSON.
     parts: (name, digest) of every implementation that is registered for the function, in their order; of the file and
-    its headers.
+    its headers; (what people call the value, its text).
     """
 
     kind: str
@@ -38,7 +48,9 @@ class Dependency:
     @property
     def label(self) -> str:
         """What it is called where it is recorded: "math_ext.gamma by math_ext.implement_gamma", or the file."""
-        return self.name if self.kind == LINKED_FILE else f"{self.name} by {', '.join(name for name, _ in self.parts)}"
+        if self.kind == OVERLOAD:
+            return f"{self.name} by {', '.join(name for name, _ in self.parts)}"
+        return self.name if self.kind == LINKED_FILE else f"{self.parts[0][0]} ({self.name})"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the dependency as plain JSON values."""
@@ -52,7 +64,7 @@ class Dependency:
             texts = (values["kind"], values["name"], *(text for part in parts for text in part))
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{values!r} describes no dependency") from error
-        if not all(isinstance(text, str) for text in texts) or texts[0] not in (OVERLOAD, LINKED_FILE):
+        if not all(isinstance(text, str) for text in texts) or texts[0] not in (OVERLOAD, LINKED_FILE, VALUE):
             raise ValueError(f"{values!r} describes no dependency")
         return cls(kind=texts[0], name=texts[1], parts=parts)
 
@@ -95,13 +107,38 @@ def file_dependencies(found: Iterable[LinkedFile], known: Iterable[LinkedFile]) 
     return tuple(Dependency(kind=LINKED_FILE, name=name, parts=link_fields([file])) for name, file in files.items())
 
 
-def holds(dependency: Dependency) -> bool:
-    """Return whether a compile today would find the same; False if that cannot be told."""
-    if dependency.kind == OVERLOAD:
-        parts = _parts(_implementations(registrations(), dependency.name))
-    else:
-        parts = _file_parts(dependency.name)
-    return bool(parts) and parts == dependency.parts
+def value_dependencies(reads: Reads) -> tuple[Dependency, ...]:
+    """Return the dependencies on the values that a compile took and that its job's key does not cover."""
+    return tuple(
+        Dependency(kind=VALUE, name=json.dumps(path, separators=(",", ":")), parts=((shown(path), _brief(text)),))
+        for path, text in reads.taken()
+    )
+
+
+def holds(dependency: Dependency, job: CompileJob) -> bool:
+    """Return whether a compile of job today would find the same; False if that cannot be told."""
+    return bool(dependency.parts) and parts_today(dependency.kind, dependency.name, job) == dependency.parts
+
+
+def parts_today(kind: str, name: str, job: CompileJob) -> tuple[tuple[str, str], ...]:
+    """Return the parts that a dependency of that kind and name has today for a job; none if that cannot be told."""
+    if kind == OVERLOAD:
+        return _parts(_implementations(registrations(), name))
+    return _file_parts(name) if kind == LINKED_FILE else _value_parts(name, job)
+
+
+def _value_parts(name: str, job: CompileJob) -> tuple[tuple[str, str], ...]:
+    path = json.loads(name)
+    try:
+        text = taken_text(follow(path, job.function), lines=job.has_lines)
+    except OpaqueValue:
+        return ()
+    return ((shown(path), _brief(text)),)
+
+
+def _brief(text: str) -> str:
+    """Return a text, or the beginning of a long one and the digest of all of it."""
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]}... {digest_fields([text.encode()])}"
 
 
 def _implementations(registered: Iterable[Registration], stub: str) -> list[Registration]:

@@ -7,11 +7,12 @@ import time
 from typing import cast
 
 from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.dependencies import discovered, file_dependencies
+from gridjit.compiler.dependencies import discovered, file_dependencies, value_dependencies
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.frontend.registrations import registrations
 from gridjit.compiler.job import CompileJob, make_job
 from gridjit.compiler.linked_files import callbacks_of
+from gridjit.compiler.reads import Reads
 from gridjit.compiler.targets.base import CodeGenerator
 from gridjit.compiler.toolchain_environment import dumps
 from gridjit.compiler.view import ConfigView
@@ -30,7 +31,8 @@ def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
     if job.marks:
         view.mark_kernel_as_launch_config_sensitive(*job.marks)
     registered = registrations()
-    lowered, functions = lower(job.function, job.signature, job.options, job.target, job.linked, view)
+    reads = Reads(job.function, job.source.taken, lines=job.has_lines)
+    lowered, functions = lower(job.function, job.signature, job.options, job.target, job.linked, view, reads)
     found = discovered(functions, registered)
     view.setup_callbacks, view.teardown_callbacks = callbacks_of(lowered.linked)
     code = _generator(job.target.kind).generate(lowered, job.target, job.options)
@@ -48,7 +50,11 @@ def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
         exceptions=lowered.exceptions,
         footprint=view.footprint,
         effects=view.effects,
-        dependencies=found.dependencies + file_dependencies(lowered.linked, job.linked),
+        dependencies=(
+            *value_dependencies(reads),
+            *found.dependencies,
+            *file_dependencies(lowered.linked, job.linked),
+        ),
         cooperative=lowered.cooperative,
         metadata={
             "launch_config_sensitive": view.footprint.sensitive,
@@ -56,7 +62,13 @@ def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
             "shared_memory_carveout": job.options.shared_memory_carveout,
         },
         assembly=code.assembly,
-        private=(*job.private, *found.private, *view.reasons_to_keep_private, *_overtaken(job)),
+        private=(
+            *job.private,
+            *found.private,
+            *view.reasons_to_keep_private,
+            *dict.fromkeys((*reads.changed(), *reads.private)),
+            *_overtaken(job),
+        ),
     )
 
 

@@ -21,6 +21,7 @@ class CompileJob:
 
     marks: launch fields that the kernel's author declared it to depend on.
     extensions: what other libraries registered that may change any kernel, with digests of their sources.
+    fields: the labelled parts of the job's key, the most telling first, as they were when the job was made.
     private: why no artifact of the job may leave this process.
     """
 
@@ -35,24 +36,13 @@ class CompileJob:
     extensions: tuple[tuple[str, str], ...] = ()
     toolchain: tuple[tuple[str, str], ...] = ()
     environment: tuple[tuple[str, str], ...] = ()
+    fields: tuple[tuple[str, str], ...] = ()
     private: tuple[str, ...] = ()
 
     @property
-    def fields(self) -> tuple[tuple[str, str], ...]:
-        """The labelled parts of the job's key, the most telling first."""
-        return (
-            ("kernel", self.kernel),
-            # Before the source: some options put lines and files into the code, and so into the source's parts.
-            ("signature", str(self.signature)),
-            *self.options.fields,
-            *self.source.parts,
-            ("marked sensitive to", ", ".join(self.marks)),
-            *link_fields(self.linked),
-            *self.extensions,
-            *self.environment,
-            *self.target.fields,
-            *self.toolchain,
-        )
+    def has_lines(self) -> bool:
+        """Whether the code says at which lines of which file it was made from."""
+        return self.options.debug or self.options.lineinfo
 
 
 def make_job(
@@ -65,17 +55,33 @@ def make_job(
     """Return the job of compiling function now: as it stands, with what it refers to at this moment."""
     source = fingerprint(function, lines=options.debug or options.lineinfo)
     registered = extensions()
+    linked = linked_files(options)
+    kernel = f"{function.__module__}.{function.__qualname__}"
+    surroundings, versions = environment(), toolchain(target.kind)
     return CompileJob(
         function=function,
-        kernel=f"{function.__module__}.{function.__qualname__}",
+        kernel=kernel,
         source=source,
         signature=signature,
         options=options,
         target=target,
-        linked=linked_files(options),
+        linked=linked,
         marks=marks,
         extensions=registered.fields,
-        toolchain=toolchain(target.kind),
-        environment=environment(),
+        toolchain=versions,
+        environment=surroundings,
+        fields=(
+            ("kernel", kernel),
+            # Before the source: some options put lines and files into the code, and so into the source's parts.
+            ("signature", str(signature)),
+            *options.fields,
+            *source.parts,
+            ("marked sensitive to", ", ".join(marks)),
+            *link_fields(linked),
+            *registered.fields,
+            *surroundings,
+            *target.fields,
+            *versions,
+        ),
         private=(*source.opaque, *signature.private, *registered.private),
     )

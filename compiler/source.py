@@ -20,7 +20,7 @@ from gridjit.compiler.source_library import is_library
 from gridjit.compiler.source_opaque import OpaqueValue
 from gridjit.compiler.source_scalar import scalar_text
 from gridjit.compiler.source_value import module_name, type_name, value_text
-from gridjit.values import dataclass
+from gridjit.values import dataclass, field
 
 # Longer texts are shown by their beginning and a digest.
 _LONGEST = 160
@@ -34,11 +34,13 @@ class SourceFingerprint:
     parts: (label, text), such as ("default eps of stats.scale", "1e-05"); the function's own code first.
     opaque: a sentence for each thing that could not be fingerprinted.
     modules: names of the user modules that functions and globals were found in.
+    taken: (id of a namespace or of a cell, name) -> the value that was found there, and its text in a part.
     """
 
     parts: tuple[tuple[str, str], ...]
     opaque: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
+    taken: Mapping[tuple[int, str], tuple[object, str]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def cacheable(self) -> bool:
@@ -61,7 +63,10 @@ def fingerprint(function: Callable[..., object], *, lines: bool = False) -> Sour
     walk.run(require_function(function))
     first, *others = walk.parts.items()
     return SourceFingerprint(
-        parts=(first, *sorted(others)), opaque=tuple(walk.opaque), modules=tuple(sorted(walk.modules))
+        parts=(first, *sorted(others)),
+        opaque=tuple(walk.opaque),
+        modules=tuple(sorted(walk.modules)),
+        taken=walk.taken,
     )
 
 
@@ -101,7 +106,7 @@ class _Walk:
         self._lines = lines
         self._labels: dict[int, str] = {}
         self._taken: set[str] = set()
-        self._seen: set[tuple[int, str]] = set()
+        self.taken: dict[tuple[int, str], tuple[object, str]] = {}
         self._pending: deque[FunctionType | type] = deque()
         # Keeps everything visited alive, so that no id is given out twice during the walk.
         self._alive: list[object] = []
@@ -149,7 +154,7 @@ class _Walk:
         for kind in plan.strange:
             self.opaque[f"a constant of {label} is a {kind} object, which gridjit cannot see"] = None
         if self._lines:
-            self._add(f"{role}{label} lines", _lines_digest(function.__code__))
+            self._add(f"{role}{label} lines", lines_digest(function.__code__))
         self._defaults(function, label)
         self._closure(function, label, plan)
         for reference in plan.references:
@@ -172,7 +177,8 @@ class _Walk:
             value = _cell_value(cell)
             if _is_only_written(value, (r for r in plan.references if r.free and r.name == name)):
                 continue
-            self._value(f"closure {name} of {label}", name, "closure variable", label, value)
+            text = self._value(f"closure {name} of {label}", name, "closure variable", label, value)
+            self.taken[id(cell), ""] = (value, text)
             if isinstance(value, ModuleType):
                 for reference in plan.references:
                     if reference.free and reference.name == name:
@@ -220,9 +226,9 @@ class _Walk:
 
     def _named(self, scope: Mapping[str, object], module: str, name: str, label: str, value: object) -> None:
         key = (id(scope), name)
-        if key not in self._seen:
-            self._seen.add(key)
-            self._value(f"global {_module_label(module)}{name}", name, "global", label, value)
+        if key not in self.taken:
+            text = self._value(f"global {_module_label(module)}{name}", name, "global", label, value)
+            self.taken[key] = (value, text)
 
     def _class(self, cls: type) -> None:
         label = self._labels[id(cls)]
@@ -237,11 +243,12 @@ class _Walk:
                 continue
             self._value(f"attribute {name} of class {label}", name, "attribute", f"class {label}", value)
 
-    def _value(self, part: str, name: str, kind: str, owner: str, value: object) -> None:
+    def _value(self, part: str, name: str, kind: str, owner: str, value: object) -> str:
         text = scalar_text(value)
         if text is None:
             text = self._text(kind, name, owner, value)
         self._add(part, text)
+        return text
 
     def _text(self, kind: str, name: str, owner: str, value: object) -> str:
         if value is _MISSING:
@@ -294,8 +301,9 @@ def _module_label(module: str) -> str:
     return f"{'__main__' if module == '__mp_main__' else module}." if module else ""
 
 
-def _lines_digest(code: CodeType) -> str:
-    nested = [_lines_digest(constant) for constant in code.co_consts if isinstance(constant, CodeType)]
+def lines_digest(code: CodeType) -> str:
+    """Return the digest of where code stands: its file, and the line of each instruction."""
+    nested = [lines_digest(constant) for constant in code.co_consts if isinstance(constant, CodeType)]
     table = repr([*code.co_lines()])
     return digest_fields(text.encode() for text in (code.co_filename, str(code.co_firstlineno), table, *nested))
 

@@ -37,14 +37,19 @@ def _array_digest(value: Any) -> str:
     known = _frozen_arrays.get(id(value))
     if known is not None and known[0]() is value and _is_frozen(value):
         return known[1]
-    numpy: Any = sys.modules["numpy"]
-    # In the order of memory where that copies nothing; the layout is part of the text beside the digest.
-    flat = value.view(numpy.ndarray).ravel("F" if value.flags.fnc else "C")
-    digest = digest_fields([memoryview(flat.view("u1")) if flat.nbytes else b""])
+    digest = content_digest(value)
     if _is_frozen(value):
         identity = id(value)
         _frozen_arrays[identity] = (weakref.ref(value, lambda _: _frozen_arrays.pop(identity, None)), digest)
     return digest
+
+
+def content_digest(value: Any) -> str:
+    """Return the digest of an array's bytes as they are now."""
+    numpy: Any = sys.modules["numpy"]
+    # In the order of memory where that copies nothing; the layout is part of the text beside the digest.
+    flat = value.view(numpy.ndarray).ravel("F" if value.flags.fnc else "C")
+    return digest_fields([memoryview(flat.view("u1")) if flat.nbytes else b""])
 
 
 def _is_frozen(value: Any) -> bool:

@@ -35,7 +35,7 @@ def reason(
 ) -> str:
     """Return why nothing in memory or in store serves a launch of job: the first thing that differs, both values."""
     return (
-        _fact_reason(read_manifest(store, key).records, config, args)
+        _fact_reason(job, read_manifest(store, key).records, config, args)
         or _known_reason(known, job, config, args)
         or _job_reason(store, job, key)
         or _signature_reason(known, job)
@@ -88,12 +88,14 @@ def change_text(before: Job, now: Job) -> str | None:
     return difference_text(*changes[0]) + more
 
 
-def broken_dependency(record: Record) -> str | None:
-    """Return the name of a function used by a compile that is another now, or None if all are the same."""
-    return next((fact.label for fact in record.dependencies if not dependency_holds(str(fact.value))), None)
+def broken_dependency(record: Record, job: CompileJob) -> str | None:
+    """Return the name of what a compile of job used that is another now, or None if all is the same."""
+    return next((fact.label for fact in record.dependencies if not dependency_holds(str(fact.value), job)), None)
 
 
-def _fact_reason(records: Sequence[Record], config: LaunchConfig | None, args: Sequence[Any] | None) -> str | None:
+def _fact_reason(
+    job: CompileJob, records: Sequence[Record], config: LaunchConfig | None, args: Sequence[Any] | None
+) -> str | None:
     """Return which fact of the nearest compile of this very job the launch does not share."""
     nearest: tuple[int, str] | None = None
     for record in reversed(records):
@@ -101,7 +103,7 @@ def _fact_reason(records: Sequence[Record], config: LaunchConfig | None, args: S
         broken = [fact for fact in facts if not fact.holds(config, args)]
         if broken:
             text = _fact_text(broken[0], config, args)
-        elif (function := broken_dependency(record)) is not None:
+        elif (function := broken_dependency(record, job)) is not None:
             text = f"{function} has changed, which the compile had used"
         else:
             text = "its code is not in the cache any more, or damaged"

@@ -101,7 +101,7 @@ def _is_for(artifact: Artifact, job: CompileJob) -> bool:
 
 def right_record(job: CompileJob, key: str, launch: Launch, store: Store) -> Record | None:
     """Return the record of a compile of job that is right for launch, if there was one; its artifact may be gone."""
-    return None if job.private else read_manifest(store, key).match(lambda record: _holds(record, launch))
+    return None if job.private else read_manifest(store, key).match(lambda record: _holds(record, launch, job))
 
 
 def keep(job: CompileJob, key: str, artifact: Artifact, cold: Cold) -> None:
@@ -126,17 +126,17 @@ def artifact_key(job: CompileJob, facts: dict[str, Any], dependencies: dict[str,
     return Key.of((("entry", "artifact"), *job.fields, *read, *found)).digest
 
 
-def _holds(record: Record, launch: Launch) -> bool:
+def _holds(record: Record, launch: Launch, job: CompileJob) -> bool:
     facts = (Fact(field=fact.label, value=fact_value(fact.value)) for fact in record.facts)
     return all(fact.holds(launch.config, launch.args) for fact in facts) and all(
-        dependency_holds(str(fact.value)) for fact in record.dependencies
+        dependency_holds(str(fact.value), job) for fact in record.dependencies
     )
 
 
-def dependency_holds(text: str) -> bool:
-    """Return whether the dependency that a record's text describes is the same today."""
+def dependency_holds(text: str, job: CompileJob) -> bool:
+    """Return whether the dependency that a record's text describes is the same today for a compile of job."""
     try:
-        return holds(Dependency.from_dict(json.loads(text)))
+        return holds(Dependency.from_dict(json.loads(text)), job)
     except ValueError:
         return False
 

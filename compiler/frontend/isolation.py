@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import inspect
 import os
 import sys
 import threading
@@ -21,6 +20,9 @@ from typing import Any
 
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.recording import record_reads
+from gridjit.compiler.frontend.replacing import replace
+from gridjit.compiler.reads import Reads
 from gridjit.compiler.view import ConfigView
 
 # NVVM's data layout and IR version (IR 2.0, debug metadata 3.2) are the same from CUDA 12 on; they are stated here so
@@ -47,7 +49,9 @@ class Isolation:
 
 
 @contextlib.contextmanager
-def isolated(view: ConfigView, compute_capability: tuple[Any, ...], boundscheck: bool) -> Iterator[Isolation]:
+def isolated(
+    view: ConfigView, compute_capability: tuple[Any, ...], boundscheck: bool, reads: Reads
+) -> Iterator[Isolation]:
     """Run one compile for an architecture; yields the record of what it uses."""
     numba_cuda()
     from numba.cuda.core.compiler_lock import global_compiler_lock
@@ -60,9 +64,10 @@ def isolated(view: ConfigView, compute_capability: tuple[Any, ...], boundscheck:
         _answer_device(undo, compute_capability)
         _set_boundscheck(undo, boundscheck)
         _number_exceptions(undo, record)
-        _replace(undo, cuda_target.target_context, "cached_internal_func", {})
+        replace(undo, cuda_target.target_context, "cached_internal_func", {})
         _empty_device_functions(undo, record)
         _empty_templates(undo, record)
+        record_reads(undo, reads)
         yield record
 
 
@@ -84,28 +89,21 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
-def _replace(undo: contextlib.ExitStack, owner: Any, name: str, value: Any) -> Any:
-    original = inspect.getattr_static(owner, name)
-    undo.callback(setattr, owner, name, original)
-    setattr(owner, name, value)
-    return original
-
-
 def _answer_device(undo: contextlib.ExitStack, compute_capability: tuple[Any, ...]) -> None:
     from numba.cuda import compiler, dispatcher
     from numba.cuda.cudadrv import nvvm
 
     device = SimpleNamespace(compute_capability=compute_capability)
-    _replace(undo, compiler, "get_current_device", lambda: device)
-    _replace(undo, dispatcher, "get_current_device", lambda: device)
+    replace(undo, compiler, "get_current_device", lambda: device)
+    replace(undo, dispatcher, "get_current_device", lambda: device)
     library = SimpleNamespace(data_layout=nvvm._datalayout, get_ir_version=lambda: _NVVM_IR_VERSION)
-    _replace(undo, nvvm, "NVVM", lambda: library)
+    replace(undo, nvvm, "NVVM", lambda: library)
 
 
 def _set_boundscheck(undo: contextlib.ExitStack, boundscheck: bool) -> None:
     from numba.cuda.target import CUDATargetContext
 
-    _replace(undo, CUDATargetContext, "enable_boundscheck", boundscheck)
+    replace(undo, CUDATargetContext, "enable_boundscheck", boundscheck)
 
 
 def _number_exceptions(undo: contextlib.ExitStack, record: Isolation) -> None:
@@ -122,25 +120,43 @@ def _number_exceptions(undo: contextlib.ExitStack, record: Isolation) -> None:
         helper.exceptions[code] = found
         return code
 
-    _replace(undo, callconv._MinimalCallHelper, "_add_exception", add)
+    replace(undo, callconv._MinimalCallHelper, "_add_exception", add)
 
 
 def _empty_device_functions(undo: contextlib.ExitStack, record: Isolation) -> None:
     from numba.cuda.dispatcher import CUDADispatcher
+    from numba.cuda.utils import pysignature
+
+    def empty(dispatcher: Any) -> None:
+        """Forget what a device function was compiled to, and from: its defaults are those of today."""
+        if id(dispatcher) in record.emptied:
+            return
+        record.emptied.add(id(dispatcher))
+        compiled = dispatcher.overloads
+        replace(undo, dispatcher, "overloads", type(compiled)())
+        replace(undo, dispatcher._compiler, "pysig", pysignature(dispatcher.py_func))
+        if not dispatcher._can_compile:
+            # For declared signatures it was compiled when it was decorated, from the globals of that moment.
+            for args, result in compiled.items():
+                if hasattr(result, "fndesc"):
+                    dispatcher.compile_device(args, result.signature.return_type)
 
     def compile_device(dispatcher: Any, args: Any, return_type: Any = None) -> Any:
-        if id(dispatcher) not in record.emptied:
-            record.emptied.add(id(dispatcher))
-            _replace(undo, dispatcher, "overloads", type(dispatcher.overloads)())
+        empty(dispatcher)
         fresh = args not in dispatcher.overloads
-        result = original(dispatcher, args, return_type)
+        result = compile_original(dispatcher, args, return_type)
         if fresh:
             undo.callback(result.target_context.remove_user_function, result.entry_point)
             if (result.metadata or {}).get("launch_config_sensitive"):
                 record.view.mark_kernel_as_launch_config_sensitive()
         return result
 
-    original = _replace(undo, CUDADispatcher, "compile_device", compile_device)
+    def get_call_template(dispatcher: Any, args: Any, kws: Any) -> Any:
+        empty(dispatcher)
+        return template_original(dispatcher, args, kws)
+
+    compile_original = replace(undo, CUDADispatcher, "compile_device", compile_device)
+    template_original = replace(undo, CUDADispatcher, "get_call_template", get_call_template)
 
 
 def _empty_templates(undo: contextlib.ExitStack, record: Isolation) -> None:
@@ -154,7 +170,7 @@ def _empty_templates(undo: contextlib.ExitStack, record: Isolation) -> None:
                 record.emptied.add(id(owner))
                 for name in _TEMPLATE_TABLES:
                     if hasattr(owner, name):
-                        _replace(undo, owner, name, {})
+                        replace(undo, owner, name, {})
             record.discovered[getattr(template, function)] = None
             return original(template, args, kws)
 
@@ -166,4 +182,4 @@ def _empty_templates(undo: contextlib.ExitStack, record: Isolation) -> None:
         ("_IntrinsicTemplate", "generic", "_definition_func"),
     ):
         owner = getattr(templates, name)
-        _replace(undo, owner, method, watched(getattr(owner, method), function))
+        replace(undo, owner, method, watched(getattr(owner, method), function))

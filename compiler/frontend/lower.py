@@ -21,6 +21,7 @@ from gridjit.compiler.frontend.static_rewrite import install as install_static
 from gridjit.compiler.frontend.vocabulary import install as install_vocabulary
 from gridjit.compiler.kindred import for_cause
 from gridjit.compiler.options import Options
+from gridjit.compiler.reads import Reads
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.targets.base import ExceptionEntry, LinkedFile, Lowered, Target
 from gridjit.compiler.view import ConfigView
@@ -45,18 +46,21 @@ def lower(
     target: Target,
     linked: tuple[LinkedFile, ...],
     view: ConfigView,
+    reads: Reads | None = None,
 ) -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
     """Return the kernel lowered for target, and the functions that extensions implemented for it on the way.
 
-    While it runs, view is the launch configuration that this thread sees. Raises CompileError in the user's terms.
+    While it runs, view is the launch configuration that this thread sees; what code takes from Python goes into reads.
+    Raises CompileError in the user's terms.
     """
+    taking = reads or Reads(function)
     install_static()
     install_vocabulary()
     if view.config is None and foreign_rewrites():
         view.read(PRESENCE)  # a foreign rewrite may ask whether there is a launch, and numba-cuda cannot tell us
 
     def compile_it() -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
-        with isolated(view, capability(target), boundscheck=options.debug) as record:
+        with isolated(view, capability(target), boundscheck=options.debug, reads=taking) as record:
             result = _run_pipeline(function, signature, options, target)
             return _lowered(function, result, options, target, linked, record), _discovered(record)
 

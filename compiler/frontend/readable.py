@@ -9,6 +9,7 @@ from gridjit.compiler.frontend.launch_visibility import while_visible
 from gridjit.compiler.frontend.lower import _run_pipeline, capability, lower
 from gridjit.compiler.job import CompileJob
 from gridjit.compiler.link import linked_ptx
+from gridjit.compiler.reads import Reads
 from gridjit.compiler.targets.base import LinkedFile
 from gridjit.compiler.targets.ptx_nvvm import accelerated, compile_ltoir
 from gridjit.compiler.view import ConfigView
@@ -43,7 +44,7 @@ def annotation(job: CompileJob, view: ConfigView) -> Any:
     """Return numba's annotation of a kernel: as text, its source with numba's IR and the types that it inferred."""
 
     def annotated() -> Any:
-        with isolated(view, capability(job.target), boundscheck=job.options.debug):
+        with isolated(view, capability(job.target), boundscheck=job.options.debug, reads=Reads(job.function)):
             return _run_pipeline(job.function, job.signature, job.options, job.target).type_annotation
 
     return while_visible(view, annotated)

@@ -13,9 +13,18 @@ import pytest
 from gridjit.compiler.dependencies import Dependency, Discovered, discovered, file_dependencies, holds
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.frontend.registrations import registrations
+from gridjit.compiler.job import make_job
 from gridjit.compiler.linked_files import read_linked
-from gridjit.compiler.targets.base import LinkedFile
+from gridjit.compiler.options import Options
+from gridjit.compiler.signature import Signature
+from gridjit.compiler.targets.base import LinkedFile, Target
 
+
+def kernel(x):
+    x[0] = 1
+
+
+JOB = make_job(kernel, Signature(arguments=()), Options(), Target(kind="host", arch="any"))
 EXTENSION = """
 import extension_part
 from numba.cuda.extending import intrinsic, overload
@@ -98,15 +107,15 @@ def test_what_is_no_dependency_is_refused(values: dict[str, object]) -> None:
 
 def test_it_holds_while_the_same_is_registered_whatever_else_is(extension: ModuleType) -> None:
     (dependency,) = depend(extension.register(extension.scale)).dependencies
-    assert holds(dependency)
+    assert holds(dependency, JOB)
     extension.register(extension.other)
-    assert holds(dependency)
+    assert holds(dependency, JOB)
 
 
 def test_another_implementation_of_the_same_function_breaks_it(extension: ModuleType) -> None:
     (dependency,) = depend(extension.register(extension.scale)).dependencies
     extension.register(extension.scale)
-    assert not holds(dependency)
+    assert not holds(dependency, JOB)
 
 
 @pytest.mark.parametrize("change", ["offset", "options"])
@@ -116,30 +125,30 @@ def test_one_made_by_the_same_code_from_another_value_breaks_it(extension: Modul
     (dependency,) = depend(extension.register(extension.scale, 1)).dependencies
     for name, entries in before.items():
         getattr(registry, name)[:] = entries
-    assert not holds(dependency)
+    assert not holds(dependency, JOB)
     extension.register(extension.scale, 2) if change == "offset" else extension.register(
         extension.scale, 1, inline="always"
     )
-    assert not holds(dependency)
+    assert not holds(dependency, JOB)
     for name, entries in before.items():
         getattr(registry, name)[:] = entries
     extension.register(extension.scale, 1)
-    assert holds(dependency)
+    assert holds(dependency, JOB)
 
 
 def test_a_changed_global_or_callee_breaks_it(extension: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     (dependency,) = depend(extension.register(extension.scale)).dependencies
     with monkeypatch.context() as patch:
         patch.setattr(extension, "FACTOR", 3)
-        assert not holds(dependency)
-    assert holds(dependency)
+        assert not holds(dependency, JOB)
+    assert holds(dependency, JOB)
     monkeypatch.setattr(sys.modules["extension_part"], "shift", len)
-    assert not holds(dependency)
+    assert not holds(dependency, JOB)
 
 
 def test_nothing_holds_where_the_extension_is_not_imported() -> None:
-    assert not holds(Dependency(kind="overload", name="nowhere.f", parts=(("nowhere.implement", "1"),)))
-    assert not holds(Dependency(kind="overload", name="nowhere.f", parts=()))
+    assert not holds(Dependency(kind="overload", name="nowhere.f", parts=(("nowhere.implement", "1"),)), JOB)
+    assert not holds(Dependency(kind="overload", name="nowhere.f", parts=()), JOB)
 
 
 def test_what_reaches_hidden_things_keeps_the_artifact_private(extension: ModuleType) -> None:
@@ -168,10 +177,10 @@ def test_a_linked_file_counts_with_its_headers(tmp_path: Path) -> None:
     known, memory = read_linked(str(other)), LinkedFile(name="memory", kind="cu", data=b"")
     (dependency,) = file_dependencies([known, read_linked(str(source)), memory], [known])
     assert (dependency.kind, dependency.name) == ("linked file", str(source))
-    assert holds(dependency)
+    assert holds(dependency, JOB)
     header.write_text("2")
-    assert not holds(dependency)
+    assert not holds(dependency, JOB)
     header.write_text("1")
-    assert holds(dependency)
+    assert holds(dependency, JOB)
     source.unlink()
-    assert not holds(dependency)
+    assert not holds(dependency, JOB)

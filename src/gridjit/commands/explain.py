@@ -16,6 +16,7 @@ from gridjit.commands.kernels import find_kernel, parse_config, parse_targets
 from gridjit.compiler.artifact import Artifact, fact_value
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.footprint import CIRCUMSTANCES, Fact
+from gridjit.compiler.job import CompileJob
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.targets.base import Target
@@ -128,16 +129,17 @@ def _state(kernel: Kernel, job: Job, record: Record, artifact: Artifact | None) 
     if artifact is None:
         return "its code is not in the cache any more, or damaged"
     now = _job_now(kernel, job)
-    if (change := explain.change_text(_without_variants(job), _without_variants(now))) is not None:
+    fields = Job.of("", now.fields)
+    if (change := explain.change_text(_without_variants(job), _without_variants(fields))) is not None:
         return f"out of date: {change}"
-    function = explain.broken_dependency(record)
+    function = explain.broken_dependency(record, now)
     return CURRENT if function is None else f"out of date: {function} has changed, or is not imported"
 
 
-def _job_now(kernel: Kernel, job: Job) -> Job:
+def _job_now(kernel: Kernel, job: Job) -> CompileJob:
     """Return a job of the kernel as it is now, for the same kind of target."""
     target = Target(kind=job.field("target.kind") or "host", arch=job.field("target.arch") or "")
-    return Job.of("", kernel.job_for(Signature(arguments=()), target).fields)
+    return kernel.job_for(Signature(arguments=()), target)
 
 
 def _without_variants(job: Job) -> Job:
