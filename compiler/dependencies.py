@@ -15,16 +15,15 @@ from gridjit.compiler.errors import CompileError
 from gridjit.compiler.extensions import numbered, sources_fingerprint
 from gridjit.compiler.frontend.registrations import Registration, registrations
 from gridjit.compiler.linked_files import link_fields, read_linked
-from gridjit.compiler.reads import Reads, taken_text
 from gridjit.compiler.source import function_of
 from gridjit.compiler.source_code import digest_fields
 from gridjit.compiler.source_opaque import OpaqueValue
 from gridjit.compiler.targets.base import LinkedFile
-from gridjit.compiler.value_path import follow, shown
 from gridjit.values import dataclass
 
 if TYPE_CHECKING:
     from gridjit.compiler.job import CompileJob
+    from gridjit.compiler.reads import Reads
 
 OVERLOAD, LINKED_FILE, VALUE = "overload", "linked file", "value"
 # Longer texts of values are kept by their beginning and a digest.
@@ -109,6 +108,8 @@ def file_dependencies(found: Iterable[LinkedFile], known: Iterable[LinkedFile]) 
 
 def value_dependencies(reads: Reads) -> tuple[Dependency, ...]:
     """Return the dependencies on the values that a compile took and that its job's key does not cover."""
+    from gridjit.compiler.value_path import shown
+
     return tuple(
         Dependency(kind=VALUE, name=json.dumps(path, separators=(",", ":")), parts=((shown(path), _brief(text)),))
         for path, text in reads.taken()
@@ -128,6 +129,10 @@ def parts_today(kind: str, name: str, job: CompileJob) -> tuple[tuple[str, str],
 
 
 def _value_parts(name: str, job: CompileJob) -> tuple[tuple[str, str], ...]:
+    # Few artifacts depend on a value that their key does not cover, so a warm start does without these.
+    from gridjit.compiler.reads import taken_text
+    from gridjit.compiler.value_path import follow, shown
+
     path = json.loads(name)
     try:
         text = taken_text(follow(path, job.function), lines=job.has_lines)

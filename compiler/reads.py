@@ -104,8 +104,9 @@ class Reads:
 
     def _take_of(self, owner: Any, name: str, value: object) -> None:
         key = (id(vars(owner)) if isinstance(owner, ModuleType) else id(owner), name)
-        leaf = is_library(_home(owner))
-        path = (None if leaf else self._owners.get(id(owner))) or _named_path(owner)
+        named = _named_path(owner)
+        leaf = named is not None and is_library(_home(owner))
+        path = (None if leaf else self._owners.get(id(owner))) or named
         if path is None:
             self.private[f"{name} of {owner!r} was taken, which no name leads to"] = None
         elif leaf:
