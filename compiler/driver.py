@@ -7,10 +7,11 @@ import time
 from typing import cast
 
 from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.dependencies import discovered, file_dependencies
+from gridjit.compiler.dependencies import discovered, file_dependencies, library_dependencies
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.frontend.registrations import registrations
 from gridjit.compiler.job import CompileJob, make_job
+from gridjit.compiler.library_watch import LibraryWatch
 from gridjit.compiler.linked_files import callbacks_of
 from gridjit.compiler.targets.base import CodeGenerator
 from gridjit.compiler.toolchain_environment import dumps
@@ -30,7 +31,8 @@ def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
     if job.marks:
         view.mark_kernel_as_launch_config_sensitive(*job.marks)
     registered = registrations()
-    lowered, functions = lower(job.function, job.signature, job.options, job.target, job.linked, view)
+    with LibraryWatch() as libraries:
+        lowered, functions = lower(job.function, job.signature, job.options, job.target, job.linked, view)
     found = discovered(functions, registered)
     view.setup_callbacks, view.teardown_callbacks = callbacks_of(lowered.linked)
     code = _generator(job.target.kind).generate(lowered, job.target, job.options)
@@ -48,7 +50,11 @@ def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
         exceptions=lowered.exceptions,
         footprint=view.footprint,
         effects=view.effects,
-        dependencies=found.dependencies + file_dependencies(lowered.linked, job.linked),
+        dependencies=(
+            *found.dependencies,
+            *file_dependencies(lowered.linked, job.linked),
+            *library_dependencies(libraries.found(functions, job.extensions)),
+        ),
         cooperative=lowered.cooperative,
         metadata={
             "launch_config_sensitive": view.footprint.sensitive,

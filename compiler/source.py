@@ -34,11 +34,14 @@ class SourceFingerprint:
     parts: (label, text), such as ("default eps of stats.scale", "1e-05"); the function's own code first.
     opaque: a sentence for each thing that could not be fingerprinted.
     modules: names of the user modules that functions and globals were found in.
+    reached: functions, classes and modules of installed distributions that code which runs while compiling was found
+    to use. Their distributions stand for them in the parts.
     """
 
     parts: tuple[tuple[str, str], ...]
     opaque: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
+    reached: tuple[object, ...] = ()
 
     @property
     def cacheable(self) -> bool:
