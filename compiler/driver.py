@@ -34,6 +34,7 @@ def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
     with LibraryWatch() as libraries:
         lowered, functions = lower(job.function, job.signature, job.options, job.target, job.linked, view)
     found = discovered(functions, registered)
+    libraries_found, unseen = libraries.found(functions, job.extensions)
     view.setup_callbacks, view.teardown_callbacks = callbacks_of(lowered.linked)
     code = _generator(job.target.kind).generate(lowered, job.target, job.options)
     if code.assembly and "DUMP_ASSEMBLY" in dumps():
@@ -53,7 +54,7 @@ def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
         dependencies=(
             *found.dependencies,
             *file_dependencies(lowered.linked, job.linked),
-            *library_dependencies(libraries.found(functions, job.extensions)),
+            *library_dependencies(libraries_found),
         ),
         cooperative=lowered.cooperative,
         metadata={
@@ -62,7 +63,7 @@ def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
             "shared_memory_carveout": job.options.shared_memory_carveout,
         },
         assembly=code.assembly,
-        private=(*job.private, *found.private, *view.reasons_to_keep_private, *_overtaken(job)),
+        private=(*job.private, *found.private, *unseen, *view.reasons_to_keep_private, *_overtaken(job)),
     )
 
 

@@ -16,6 +16,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from gridjit.compiler.source_code import digest_fields
+from gridjit.compiler.source_library import is_library
 from gridjit.values import dataclass
 
 _SITES = ("site-packages", "dist-packages")
@@ -73,7 +74,8 @@ def named(name: str) -> Distribution | None:
 def _is_users(method: object) -> bool:
     if not isinstance(method, FunctionType) or "__file__" not in method.__globals__:
         return False
-    return _owner_of_namespace(method.__globals__) is None
+    home = method.__globals__.get("__name__")
+    return not is_library(str(home)) and _owner_of_namespace(method.__globals__) is None
 
 
 def _owner_of_namespace(namespace: Mapping[str, Any]) -> Distribution | None:

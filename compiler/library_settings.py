@@ -19,6 +19,7 @@ from gridjit.compiler.installed import Distribution, owner_of
 from gridjit.compiler.source import fingerprint_values
 from gridjit.compiler.source_code import with_nested
 from gridjit.compiler.source_library import is_library
+from gridjit.compiler.source_opaque import OpaqueValue
 from gridjit.compiler.source_scalar import scalar_text
 from gridjit.values import dataclass
 
@@ -53,17 +54,21 @@ def reach(roots: Iterable[object]) -> Reach:
 
 def setting_now(module: str, path: str) -> str | None:
     """Return the text of what a setting is now; "not loaded" without its module, None for what is no plain value."""
-    if module not in sys.modules:
-        return "not loaded"
-    if path == DECLARED:
-        return _declared_text(module)
-    found: object = sys.modules[module]
-    for name in path.split("."):
-        namespace = getattr(found, "__dict__", {})
-        if name not in namespace:
-            return "undefined"
-        found = namespace[name]
-    return _users_text(path, found) if _is_users(found) else setting_text(found)
+    try:
+        return _text_now(module, path)
+    except OpaqueValue:
+        return None
+
+
+def unseen_now(settings: Iterable[Setting]) -> tuple[str, ...]:
+    """Return a sentence for each setting that cannot be told: a declaration that fails, the user's code in its place."""
+    reasons: dict[str, None] = {}
+    for setting in settings:
+        try:
+            _text_now(*setting)
+        except OpaqueValue as error:
+            reasons[str(error)] = None
+    return tuple(reasons)
 
 
 def setting_text(value: object) -> str | None:
@@ -79,6 +84,20 @@ def setting_text(value: object) -> str | None:
     return None
 
 
+def _text_now(module: str, path: str) -> str | None:
+    if module not in sys.modules:
+        return "not loaded"
+    if path == DECLARED:
+        return _declared_text(module)
+    found: object = sys.modules[module]
+    for name in path.split("."):
+        namespace = getattr(found, "__dict__", {})
+        if name not in namespace:
+            return "undefined"
+        found = namespace[name]
+    return _users_text(f"{module}.{path}", found) if _is_users(found) else setting_text(found)
+
+
 def _is_users(value: object) -> bool:
     """Return whether value is code of the user's own, which a program put where installed code runs it."""
     if not isinstance(value, FunctionType | type) or is_library(_home(value)):
@@ -86,24 +105,29 @@ def _is_users(value: object) -> bool:
     return owner_of(value) is None
 
 
-def _users_text(path: str, value: object) -> str | None:
-    found = fingerprint_values([(path, value)])
-    return None if found.opaque else f"the user's code {found.digest}"
+def _users_text(name: str, value: object) -> str:
+    found = fingerprint_values([(name, value)])
+    if found.opaque:
+        raise OpaqueValue(f"{name} holds the user's code: {found.opaque[0]}")
+    return f"the user's code {found.digest}"
 
 
 def _declaration(module: str) -> object:
     return getattr(sys.modules.get(module), "__dict__", {}).get(DECLARED[:-2])
 
 
-def _declared_text(module: str) -> str | None:
+def _declared_text(module: str) -> str:
     declaration = _declaration(module)
     if not callable(declaration):
         return "undefined"
     try:
-        return _plain_text(declaration())
-    except Exception:
-        # Whatever the package's function raises, the launch goes on; what it cannot say is no setting that holds.
-        return None
+        text = _plain_text(declaration())
+    except Exception as error:
+        # Whatever the package's function raises, the launch goes on without the disk cache and explain() says why.
+        raise OpaqueValue(f"{module}.{DECLARED} raised {type(error).__name__}: {error}") from error
+    if text is None:
+        raise OpaqueValue(f"{module}.{DECLARED} returned what is not a text, or a mapping of plain values")
+    return text
 
 
 def _plain_text(value: object) -> str | None:
@@ -150,6 +174,8 @@ class _Walk:
     def _function(self, function: FunctionType) -> None:
         names = _names(function.__code__)
         self._namespace(_home(function), function.__globals__, names)
+        for module in _imported(function.__globals__.get("__package__"), names):
+            self._module(module, names)
         for cell in function.__closure__ or ():
             if cell != _EMPTY:
                 self.follow(cell.cell_contents, names)
@@ -204,6 +230,16 @@ def _code_in(value: object) -> Iterator[FunctionType | type | ModuleType]:
         state = getattr(value, "__dict__", None) if type(value).__module__ != "builtins" else None
         inner = (state.get("__wrapped__"), state.get("py_func")) if type(state) is dict else ()
         yield from (part for part in inner if isinstance(part, FunctionType))
+
+
+def _imported(package: object, names: tuple[str, ...]) -> Iterator[ModuleType]:
+    """Yield the loaded modules that code with these names may import, from its own package or from anywhere."""
+    own = package.split(".") if isinstance(package, str) and package else []
+    prefixes = ["", *(".".join(own[:count]) + "." for count in range(1, len(own) + 1))]
+    for prefix in prefixes:
+        for name in names:
+            if isinstance(module := sys.modules.get(prefix + name), ModuleType):
+                yield module
 
 
 _name_lists: dict[int, tuple[CodeType, tuple[str, ...]]] = {}

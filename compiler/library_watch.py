@@ -15,7 +15,7 @@ from gridjit.compiler.dependencies import LIBRARY, SETTINGS
 from gridjit.compiler.extensions import all_registrations, extensions, forget_in_keys, sources_fingerprint
 from gridjit.compiler.frontend.registrations import Registration
 from gridjit.compiler.installed import named
-from gridjit.compiler.library_settings import Reach, Setting, reach, setting_now
+from gridjit.compiler.library_settings import Reach, Setting, reach, setting_now, unseen_now
 from gridjit.compiler.source import function_of
 
 # Behind the name of a setting whose module the compile imported: it holds where that is not imported as yet.
@@ -39,17 +39,23 @@ class LibraryWatch:
             before = {(one.kind, one.sources[0]) for one in self._registered}
             forget_in_keys(one for one in all_registrations() if (one.kind, one.sources[0]) not in before)
 
-    def found(self, functions: Iterable[Callable[..., Any]], key: Iterable[tuple[str, str]]) -> tuple[Found, ...]:
-        """Return the dependencies on installed code, besides what a job's key says; functions: those it used."""
+    def found(
+        self, functions: Iterable[Callable[..., Any]], key: Iterable[tuple[str, str]]
+    ) -> tuple[tuple[Found, ...], tuple[str, ...]]:
+        """Return the dependencies on installed code besides what a job's key says, and why they cannot be told.
+
+        functions: those of @overload and @intrinsic that the compile used.
+        """
         used = {function_of(function) for function in functions}
         now = all_registrations()
         reached = reach(_roots(one for one in now if not one.stub or one.sources[0] in used))
         known = {label.removeprefix("extension library ") for label, _ in key}
         libraries = sorted({one for one in reached.distributions if one.name not in known}, key=lambda one: one.name)
-        return (
+        dependencies = (
             *((LIBRARY, one.name, (("identity", one.identity),)) for one in libraries),
             *((SETTINGS, module, parts) for module, parts in sorted(self._settings(reached).items())),
         )
+        return dependencies, unseen_now(reached.settings)
 
     def _settings(self, reached: Reach) -> dict[str, tuple[tuple[str, str], ...]]:
         found: dict[str, dict[str, str]] = {}
