@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.errors import CompileError
-from gridjit.compiler.extensions import numbered, sources_fingerprint
+from gridjit.compiler.extensions import made_by_a_compile, numbered, sources_fingerprint
 from gridjit.compiler.frontend.registrations import Registration, registrations
 from gridjit.compiler.linked_files import link_fields, read_linked
 from gridjit.compiler.source import function_of
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from gridjit.compiler.reads import Reads
 
 OVERLOAD, LINKED_FILE, VALUE = "overload", "linked file", "value"
+LIBRARY, SETTINGS = "library", "settings"
+_KINDS = (OVERLOAD, LINKED_FILE, VALUE, LIBRARY, SETTINGS)
 # Longer texts of values are kept by their beginning and a digest.
 _LONGEST = 160
 
@@ -34,10 +36,11 @@ _LONGEST = 160
 class Dependency:
     """A function, a file or a value outside the job's key that shaped the kernel's code.
 
-    kind: "overload" (@intrinsic included), "linked file" or "value". name: the user's function that is implemented, as
-    module.name; the file's path; the path from the kernel to the value, as JSON.
+    kind: "overload" (@intrinsic included), "linked file", "value", "library" or "settings". name: the user's function
+    that is implemented, as module.name; the file's path; the path from the kernel to the value, as JSON; an installed
+    distribution; the module of one that settings are of.
     parts: (name, digest) of every implementation that is registered for the function, in their order; of the file and
-    its headers; (what people call the value, its text).
+    its headers; (what people call the value, its text); (name, text) of the distribution's identity; of each setting.
     """
 
     kind: str
@@ -49,7 +52,9 @@ class Dependency:
         """What it is called where it is recorded: "math_ext.gamma by math_ext.implement_gamma", or the file."""
         if self.kind == OVERLOAD:
             return f"{self.name} by {', '.join(name for name, _ in self.parts)}"
-        return self.name if self.kind == LINKED_FILE else f"{self.parts[0][0]} ({self.name})"
+        if self.kind == VALUE:
+            return f"{self.parts[0][0]} ({self.name})"
+        return self.name if self.kind == LINKED_FILE else f"{self.kind} {self.name}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the dependency as plain JSON values."""
@@ -63,7 +68,7 @@ class Dependency:
             texts = (values["kind"], values["name"], *(text for part in parts for text in part))
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{values!r} describes no dependency") from error
-        if not all(isinstance(text, str) for text in texts) or texts[0] not in (OVERLOAD, LINKED_FILE, VALUE):
+        if not all(isinstance(text, str) for text in texts) or texts[0] not in _KINDS:
             raise ValueError(f"{values!r} describes no dependency")
         return cls(kind=texts[0], name=texts[1], parts=parts)
 
@@ -82,13 +87,18 @@ def discovered(functions: Iterable[Callable[..., object]], before: Sequence[Regi
     before: what was registered when the compile began. What implements anything but a user's function is part of every
     kernel's key already (see extensions).
     """
+    from gridjit.compiler.installed import owner_of
+
     now = registrations()
+    known = {id(found.sources[0]) for found in before}
     dependencies: dict[str, Dependency] = {}
     private: dict[str, None] = {}
     for function in functions:
+        if id(function) not in known and owner_of(function_of(function)) is not None:
+            continue  # installed code, which its distribution stands for
         mine = [found for found in before if found.sources[0] is function]
         stubs = dict.fromkeys(found.stub for found in mine if found.stub)
-        if not mine or any(_implementations(before, stub) != _implementations(now, stub) for stub in stubs):
+        if not mine or any(_users(before, stub) != _users(now, stub) for stub in stubs):
             private[f"{_name(function)} was registered while the kernel was compiled"] = None
         for stub in stubs:
             implementations = _implementations(before, stub)
@@ -116,12 +126,22 @@ def value_dependencies(reads: Reads) -> tuple[Dependency, ...]:
     )
 
 
+def library_dependencies(found: Iterable[tuple[str, str, tuple[tuple[str, str], ...]]]) -> tuple[Dependency, ...]:
+    """Return the dependencies on installed code that a LibraryWatch found."""
+    return tuple(Dependency(kind=kind, name=name, parts=parts) for kind, name, parts in found)
+
+
 def holds(dependency: Dependency, job: CompileJob) -> bool:
     """Return whether a compile of job today would find the same; False if that cannot be told."""
-    return bool(dependency.parts) and parts_today(dependency.kind, dependency.name, job) == dependency.parts
+    if dependency.kind in (LIBRARY, SETTINGS):
+        from gridjit.compiler.library_watch import part_now
+
+        kind, name = dependency.kind, dependency.name
+        return all(part_now(kind, name, part, text) == text for part, text in dependency.parts)
+    return bool(dependency.parts) and current(dependency.kind, dependency.name, job) == dependency.parts
 
 
-def parts_today(kind: str, name: str, job: CompileJob) -> tuple[tuple[str, str], ...]:
+def current(kind: str, name: str, job: CompileJob) -> tuple[tuple[str, str], ...]:
     """Return the parts that a dependency of that kind and name has today for a job; none if that cannot be told."""
     if kind == OVERLOAD:
         return _parts(_implementations(registrations(), name))
@@ -147,7 +167,11 @@ def _brief(text: str) -> str:
 
 
 def _implementations(registered: Iterable[Registration], stub: str) -> list[Registration]:
-    return [found for found in registered if found.stub == stub]
+    return [found for found in registered if found.stub == stub and not made_by_a_compile(found)]
+
+
+def _users(registered: Iterable[Registration], stub: str) -> list[Registration]:
+    return [found for found in _implementations(registered, stub) if found.owner is None]
 
 
 def _parts(implementations: Iterable[Registration]) -> tuple[tuple[str, str], ...]:

@@ -7,12 +7,15 @@ import time
 from typing import cast
 
 from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.dependencies import discovered, file_dependencies, value_dependencies
+from gridjit.compiler.dependencies import discovered, file_dependencies, library_dependencies, value_dependencies
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.frontend.registrations import registrations
+from gridjit.compiler.installed import distribution_of
 from gridjit.compiler.job import CompileJob, make_job
+from gridjit.compiler.library_watch import LibraryWatch
 from gridjit.compiler.linked_files import callbacks_of
 from gridjit.compiler.reads import Reads
+from gridjit.compiler.source_library import is_library
 from gridjit.compiler.targets.base import CodeGenerator
 from gridjit.compiler.toolchain_environment import dumps
 from gridjit.compiler.view import ConfigView
@@ -31,9 +34,11 @@ def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
     if job.marks:
         view.mark_kernel_as_launch_config_sensitive(*job.marks)
     registered = registrations()
-    reads = Reads(job.function, job.source.taken, lines=job.has_lines)
-    lowered, functions = lower(job.function, job.signature, job.options, job.target, job.linked, view, reads)
+    reads = Reads(job.function, job.source.taken, lines=job.has_lines, is_leaf=_is_leaf)
+    with LibraryWatch() as libraries:
+        lowered, functions = lower(job.function, job.signature, job.options, job.target, job.linked, view, reads)
     found = discovered(functions, registered)
+    libraries_found, unseen = libraries.found(functions, job.extensions)
     view.setup_callbacks, view.teardown_callbacks = callbacks_of(lowered.linked)
     code = _generator(job.target.kind).generate(lowered, job.target, job.options)
     if code.assembly and "DUMP_ASSEMBLY" in dumps():
@@ -54,6 +59,7 @@ def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
             *value_dependencies(reads),
             *found.dependencies,
             *file_dependencies(lowered.linked, job.linked),
+            *library_dependencies(libraries_found),
         ),
         cooperative=lowered.cooperative,
         metadata={
@@ -65,11 +71,17 @@ def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
         private=(
             *job.private,
             *found.private,
+            *unseen,
             *view.reasons_to_keep_private,
             *dict.fromkeys((*reads.changed(), *reads.private)),
             *_overtaken(job),
         ),
     )
+
+
+def _is_leaf(module: str) -> bool:
+    """Return whether a module's code is known as a whole: a library's, or that of an installed distribution."""
+    return is_library(module) or distribution_of(module) is not None
 
 
 def _generator(kind: str) -> CodeGenerator:

@@ -1,53 +1,67 @@
 """Extensions: what other libraries registered with numba-cuda that may change any kernel, as labelled key fields.
 
-What counts is the code of everything registered, the code and the globals that it reaches, and the values of those
-globals, as for a kernel's own source. Containers count by what they hold when the job is made, unless they are only
-added to. A value that gridjit cannot see into keeps every kernel's artifact in this process.
+What installed distributions registered counts by the distribution, as one field of each. Of the user's own code what
+counts is the code of everything registered, the code and the globals that it reaches, and the values of those globals,
+as for a kernel's own source; a value of it that gridjit cannot see into keeps every kernel's artifact in this process.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from types import FunctionType
+from collections.abc import Iterable, Iterator
+from types import CellType, FunctionType
+from typing import TYPE_CHECKING
 
 from gridjit.compiler.frontend.registrations import Registration, registrations
 from gridjit.compiler.frontend.rewrites import foreign_rewrites
 from gridjit.compiler.source import SourceFingerprint, fingerprint_values
-from gridjit.compiler.source_code import plan_of
+from gridjit.compiler.source_code import digest_fields, plan_of
+from gridjit.compiler.source_library import is_library
+from gridjit.compiler.source_scalar import scalar_text
 from gridjit.values import dataclass
+
+if TYPE_CHECKING:
+    from gridjit.compiler.installed import Distribution
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extensions:
-    """What is registered, as fields of a key; private: why no artifact made under them may be stored."""
+    """What is registered, as fields of a key; private: why no artifact made under them may be stored.
+
+    reached: functions, classes and modules of installed distributions that the user's registered code may run.
+    """
 
     fields: tuple[tuple[str, str], ...] = ()
     private: tuple[str, ...] = ()
+    reached: tuple[object, ...] = ()
 
 
 def extensions() -> Extensions:
     """Return what is registered now with numba-cuda; nothing in a process that has not imported it."""
-    rewrites = [(f"rewrite {r.__module__}.{r.__qualname__} {kind}", r) for kind, r in foreign_rewrites()]
-    general = [found for found in registrations() if not found.stub]
-    if not rewrites and not general:
+    found = [one for one in (*_rewrites(), *registrations()) if not one.stub]
+    if not found:
         return Extensions()
-    found = [(label, fingerprint_values([(label, rewrite)])) for label, rewrite in rewrites]
-    fields = [(label, fingerprint.digest) for label, fingerprint in found]
-    fields += [(_label(registration), _text(registration)) for registration in general]
-    if general:
-        code = sources_fingerprint(general)
+    installed = _installed(tuple(one for one in found if one.owner is not None))
+    users = [one for one in found if one.owner is None]
+    general = [one for one in users if not one.kind.startswith("rewrite")]
+    sources = [(_label(one), fingerprint_values([(_label(one), one.sources[0])])) for one in users if one not in general]
+    fields = [*installed.fields, *((label, source.digest) for label, source in sources)]
+    fields += [(_label(one), _text(one)) for one in general]
+    given = [(f"{_label(one)}, given {value.__qualname__}", value) for one in found for value in held_by(one)]
+    if general or given:
+        code = _fingerprint(general, given)
         fields.append(("extension code", code.digest))
-        found.append(("", code))
-    return Extensions(fields=numbered(fields), private=tuple(dict.fromkeys(o for _, f in found for o in f.opaque)))
+        sources.append(("", code))
+    return Extensions(
+        fields=numbered(fields),
+        private=tuple(dict.fromkeys((*installed.private, *(why for _, source in sources for why in source.opaque)))),
+        reached=tuple(value for _, source in sources for value in source.reached),
+    )
 
 
 def sources_fingerprint(found: Iterable[Registration]) -> SourceFingerprint:
     """Return the fingerprint of all that registrations consist of."""
-    return fingerprint_values(
-        (f"{_label(registration)} for {registration.about}{f', part {number}' if number else ''}", source)
-        for registration in found
-        for number, source in enumerate(registration.sources)
-    )
+    found = tuple(found)
+    return _fingerprint(found, [(_label(one), value) for one in found for value in held_by(one)])
 
 
 def numbered(fields: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
@@ -62,7 +76,104 @@ def numbered(fields: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     return tuple(labelled.items())
 
 
+def forget_in_keys(found: Iterable[Registration]) -> None:
+    """Leave installed code's registrations out of keys: a compile made them, and in another process a hit makes none."""
+    _made_by_compiles.update(one.sources[0] for one in found if one.owner is not None)
+
+
+def made_by_a_compile(found: Registration) -> bool:
+    """Return whether installed code registered it while a kernel was compiled."""
+    return found.owner is not None and found.sources[0] in _made_by_compiles
+
+
+def all_registrations() -> tuple[Registration, ...]:
+    """Return everything registered, the rewrites first."""
+    return (*_rewrites(), *registrations())
+
+
+_made_by_compiles: set[object] = set()
+# What the last look found of installed code, and for what: most looks find the same.
+_last: list[tuple[object, Extensions]] = []
+
+
+def _rewrites() -> Iterator[Registration]:
+    for kind, rewrite in foreign_rewrites():
+        from gridjit.compiler.installed import owner_of
+
+        yield Registration(kind=f"rewrite {kind}", about="", sources=(rewrite,), owner=owner_of(rewrite))
+
+
+def _installed(found: tuple[Registration, ...]) -> Extensions:
+    """Return a field for each distribution that registered something: its identity, and a digest of what that is."""
+    state = ([(one.kind, one.sources[0]) for one in found], len(_made_by_compiles))
+    if not _last or _last[0][0] != state:
+        texts: dict[Distribution, set[str]] = {}
+        for one in found:
+            if one.owner is not None and not made_by_a_compile(one):
+                texts.setdefault(one.owner, set()).add(_registered_text(one))
+        fields = [(f"extension library {owner.name}", _owner_text(owner, texts[owner])) for owner in texts]
+        late = [owner.name for owner in texts if owner.overtaken]
+        private = tuple(f"{name} was written to since this process began, and what is loaded may be older" for name in late)
+        _last[:] = [(state, Extensions(fields=numbered(sorted(fields)), private=private))]
+    return _last[0][1]
+
+
+def _owner_text(owner: Distribution, texts: Iterable[str]) -> str:
+    return f"{owner.identity}, registered {digest_fields(text.encode() for text in sorted(texts))}"
+
+
+def _registered_text(found: Registration) -> str:
+    return " ".join((found.kind, found.name, "for", found.about, *_plain_cells(found)))
+
+
+def _plain_cells(found: Registration) -> Iterator[str]:
+    """Yield the plain values that an installed function was made with: lower(tile=8) registers another than tile=4."""
+    for function in _functions_of(found):
+        for name, value in _cells(function):
+            if (text := scalar_text(value)) is not None:
+                yield f"{name}={text}"
+
+
+def held_by(found: Registration) -> Iterator[FunctionType | type]:
+    """Yield the user's own functions and classes that an installed function was made with."""
+    if found.owner is not None:
+        from gridjit.compiler.installed import owner_of
+
+        for function in _functions_of(found):
+            for _, value in _cells(function):
+                if isinstance(value, FunctionType | type) and not is_library(value.__module__ or ""):
+                    yield from (one for one in [value] if owner_of(one) is None)
+
+
+def _functions_of(found: Registration) -> Iterator[FunctionType]:
+    for source in found.sources:
+        parts = [source] if isinstance(source, FunctionType) else vars(source).values() if isinstance(source, type) else ()
+        yield from (part for part in parts if isinstance(part, FunctionType))
+
+
+def _cells(function: FunctionType) -> Iterator[tuple[str, object]]:
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        if cell != _EMPTY:
+            yield name, cell.cell_contents
+
+
+_EMPTY = CellType()
+
+
+def _fingerprint(found: Iterable[Registration], given: Iterable[tuple[str, object]]) -> SourceFingerprint:
+    parts: list[tuple[str, object]] = []
+    for one in found:
+        name = f"{_label(one)} for {one.about}"
+        if one.owner is None:
+            parts += [(f"{name}, part {n}" if n else name, source) for n, source in enumerate(one.sources)]
+        else:
+            parts.append((name, f"{one.owner.identity} {_registered_text(one)}"))
+    return fingerprint_values((*parts, *given))
+
+
 def _label(registration: Registration) -> str:
+    if registration.kind.startswith("rewrite "):
+        return f"rewrite {registration.name} {registration.kind.removeprefix('rewrite ')}"
     return f"extension {registration.kind} {registration.name}"
 
 

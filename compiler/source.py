@@ -35,12 +35,15 @@ class SourceFingerprint:
     opaque: a sentence for each thing that could not be fingerprinted.
     modules: names of the user modules that functions and globals were found in.
     taken: (id of a namespace or of a cell, name) -> the value that was found there, and its text in a part.
+    reached: functions, classes and modules of installed distributions that code which runs while compiling was found
+    to use. Their distributions stand for them in the parts.
     """
 
     parts: tuple[tuple[str, str], ...]
     opaque: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
     taken: Mapping[tuple[int, str], tuple[object, str]] = field(default_factory=dict, compare=False, repr=False)
+    reached: tuple[object, ...] = ()
 
     @property
     def cacheable(self) -> bool:

@@ -60,7 +60,7 @@ def toolchain(kind: str) -> Fields:
         ("artifact schema", str(ARTIFACT_SCHEMA)),
         ("python", _python_text()),
         *components.items(),
-        *((("gridjit sources", sources),) if (sources := _development_sources()) else ()),
+        ("gridjit sources", own_sources()),
         *((("cuda toolkit", toolkit),) if toolkit else ()),
     )
 
@@ -135,12 +135,28 @@ def _python_text() -> str:
     return f"{version}, bytecode {importlib.util.MAGIC_NUMBER.hex()}"
 
 
-def _development_sources() -> str:
-    """Return a digest of the compiler's own files where they are being worked on, "" where they were installed."""
-    folder = os.path.dirname(__file__)
-    if {"site-packages", "dist-packages"} & set(folder.split(os.sep)):
-        return ""
-    return digest_fields(stamp.encode() for stamp in sorted(_stamps(folder, folder)))
+def own_sources(folder: str = os.path.dirname(__file__)) -> str:
+    """Return a digest of the compiler's own files as they are, and of the record that they were installed with.
+
+    Installed or not, they may have been edited by hand; an installation of the same version may be another.
+    """
+    try:
+        stamps = sorted(_stamps(folder, folder))
+    except OSError:
+        # Python imports from archives too.
+        archive = next((str(path) for path in Path(folder).parents if path.is_file()), "")
+        stamps = [file_digest(archive) or ""]
+    return digest_fields(stamp.encode() for stamp in (*stamps, *_own_records(os.path.dirname(os.path.dirname(folder)))))
+
+
+def _own_records(site: str) -> Iterator[str]:
+    try:
+        entries = sorted(os.listdir(site))
+    except OSError:
+        return
+    for entry in entries:
+        if entry.startswith("gridjit-") and entry.endswith(".dist-info"):
+            yield from (file_digest(os.path.join(site, entry, name)) or "" for name in ("RECORD", "direct_url.json"))
 
 
 def _stamps(folder: str, root: str) -> Iterator[str]:

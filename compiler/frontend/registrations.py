@@ -5,14 +5,18 @@ Registries only grow, so each look reads what is new since the last; a process w
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 import threading
 from collections.abc import Iterator, Mapping
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.source_library import is_library
 from gridjit.values import dataclass
+
+if TYPE_CHECKING:
+    from gridjit.compiler.installed import Distribution
 
 # The registries of types and of implementations that numba-cuda's two contexts install: module and name.
 _REGISTRIES = (
@@ -62,13 +66,15 @@ class Registration:
 
     kind: what it is ("lowering attribute"). about: what it is for. sources: the extension's functions and classes in
     it, and the plain values beside them. stub: the user's function that it implements for kernels that call it, as
-    module.name; "" for what may reach kernels that never heard of the extension.
+    module.name; "" for what may reach kernels that never heard of the extension. owner: the installed distribution
+    that all of it is from; None if any is the user's own.
     """
 
     kind: str
     about: str
     sources: tuple[object, ...]
     stub: str = ""
+    owner: Distribution | None = None
 
     @property
     def name(self) -> str:
@@ -149,7 +155,7 @@ def _read_list(entries: list[Any], kind: str) -> None:
     if len(entries) < count or (count and entries[count - 1] is not last):
         count, found = 0, ()
     read = _typing if kind.startswith("typing") else _lowering
-    found += tuple(one for entry in entries[count:] if (one := read(kind, entry)) is not None)
+    found += tuple(_owned(one) for entry in entries[count:] if (one := read(kind, entry)) is not None)
     _lists[id(entries)] = (entries, len(entries), entries[-1] if entries else None, found)
 
 
@@ -158,12 +164,20 @@ def _table_scan(name: tuple[str, str], table: Mapping[Any, Any], kind: str) -> t
     known, found = _tables.get(name, ((), ()))
     if values != known:
         found = tuple(
-            Registration(kind=kind, about=_name(key), sources=sources)
+            _owned(Registration(kind=kind, about=_name(key), sources=sources))
             for key, value in tuple(table.items())
             if (sources := (*_foreign_parts(value), *(_foreign_parts(key) if kind == "data model" else ())))
         )
         _tables[name] = (values, found)
     return found
+
+
+def _owned(found: Registration) -> Registration:
+    from gridjit.compiler.installed import owner_of  # a process without extensions does not need it
+
+    code = [source for source in found.sources if isinstance(source, type | FunctionType | ModuleType)]
+    owners = [owner_of(source) for source in code or found.sources[:1]]
+    return found if None in owners else dataclasses.replace(found, owner=owners[0])
 
 
 def _lowering(kind: str, entry: tuple[Any, ...]) -> Registration | None:

@@ -21,6 +21,7 @@ from gridjit.compiler.toolchain import (
     component_versions,
     environment,
     installed_versions,
+    own_sources,
     toolchain,
     toolkit_text,
 )
@@ -186,3 +187,51 @@ def test_the_environment_is_read_anew_each_time(monkeypatch: pytest.MonkeyPatch)
     before = environment()
     monkeypatch.setenv("NUMBA_CUDA_INCLUDE_PATH", "/include")
     assert set(environment()) - set(before) == {("NUMBA_CUDA_INCLUDE_PATH", "'/include'")}
+
+
+def own_installation(site: Path) -> Path:
+    """Return the compiler's folder of an installation of gridjit that was made below site."""
+    compiler, info = site / "gridjit" / "compiler", site / "gridjit-0.1.0.dist-info"
+    compiler.mkdir(parents=True)
+    info.mkdir()
+    (compiler / "driver.py").write_text("ONE = 1\n")
+    (info / "RECORD").write_text("gridjit/compiler/driver.py,sha256=one,8\n")
+    return compiler
+
+
+OWN_CHANGES = {
+    "a file edited by hand": ("gridjit/compiler/driver.py", "ONE = 111\n"),
+    "a file added": ("gridjit/compiler/targets/other.py", ""),
+    "another build of the same version": ("gridjit-0.1.0.dist-info/RECORD", "gridjit/compiler/driver.py,sha256=two,8\n"),
+    "another commit of the same version": ("gridjit-0.1.0.dist-info/direct_url.json", '{"commit_id": "two"}'),
+}
+
+
+@pytest.mark.parametrize(("name", "text"), OWN_CHANGES.values(), ids=OWN_CHANGES)
+def test_gridjits_own_installation_counts_by_its_files_and_not_by_its_version_alone(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    folder = own_installation(tmp_path / "site-packages")
+    before = own_sources(str(folder))
+    changed = tmp_path / "site-packages" / name
+    changed.parent.mkdir(exist_ok=True)
+    changed.write_text(text)
+    assert own_sources(str(folder)) != before
+
+
+@pytest.mark.parametrize("name", ["gridjit/compiler/__pycache__/driver.pyc", "gridjit/notes.txt", "other-1.dist-info"])
+def test_what_is_none_of_gridjits_code_does_not_count(tmp_path: Path, name: str) -> None:
+    folder = own_installation(tmp_path / "site-packages")
+    before = own_sources(str(folder))
+    other = tmp_path / "site-packages" / name
+    other.parent.mkdir(exist_ok=True)
+    other.write_text("")
+    assert own_sources(str(folder)) == before
+
+
+def test_gridjit_inside_an_archive_counts_by_its_bytes(tmp_path: Path) -> None:
+    (tmp_path / "all.zip").write_bytes(b"one")
+    folder = str(tmp_path / "all.zip" / "gridjit" / "compiler")
+    before = own_sources(folder)
+    (tmp_path / "all.zip").write_bytes(b"other")
+    assert own_sources(folder) != before

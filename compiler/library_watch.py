@@ -1,0 +1,92 @@
+"""LibraryWatch: what installed code read while one compile ran, and what it registered meanwhile.
+
+The settings it may read are noted when the compile begins, and count with those values: a compile that changes one
+itself would change it in another process too. What was loaded only while it ran counts as it is when it ends.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Any
+
+from gridjit.compiler.dependencies import LIBRARY, SETTINGS
+from gridjit.compiler.extensions import all_registrations, extensions, forget_in_keys, sources_fingerprint
+from gridjit.compiler.frontend.registrations import Registration
+from gridjit.compiler.installed import named
+from gridjit.compiler.library_settings import Reach, Setting, reach, setting_now, unseen_now
+from gridjit.compiler.source import function_of
+
+# Behind the name of a setting whose module the compile imported: it holds where that is not imported as yet.
+_LATER = " (imported by the compile)"
+# A dependency of a compile: its kind, its name, and what each part of it was.
+Found = tuple[str, str, tuple[tuple[str, str], ...]]
+
+
+class LibraryWatch:
+    """A block around one compile."""
+
+    def __enter__(self) -> LibraryWatch:
+        self._registered = all_registrations()
+        self._before = reach(_roots(self._registered)).texts()
+        self._alone = _alone()
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        # With other threads about, who registered it cannot be told, and it counts.
+        if self._alone and _alone():
+            before = {(one.kind, one.sources[0]) for one in self._registered}
+            forget_in_keys(one for one in all_registrations() if (one.kind, one.sources[0]) not in before)
+
+    def found(
+        self, functions: Iterable[Callable[..., Any]], key: Iterable[tuple[str, str]]
+    ) -> tuple[tuple[Found, ...], tuple[str, ...]]:
+        """Return the dependencies on installed code besides what a job's key says, and why they cannot be told.
+
+        functions: those of @overload and @intrinsic that the compile used.
+        """
+        used = {function_of(function) for function in functions}
+        now = all_registrations()
+        reached = reach(_roots(one for one in now if not one.stub or one.sources[0] in used))
+        known = {label.removeprefix("extension library ") for label, _ in key}
+        libraries = sorted({one for one in reached.distributions if one.name not in known}, key=lambda one: one.name)
+        dependencies = (
+            *((LIBRARY, one.name, (("identity", one.identity),)) for one in libraries),
+            *((SETTINGS, module, parts) for module, parts in sorted(self._settings(reached).items())),
+        )
+        return dependencies, unseen_now(reached.settings)
+
+    def _settings(self, reached: Reach) -> dict[str, tuple[tuple[str, str], ...]]:
+        found: dict[str, dict[str, str]] = {}
+        for (module, path), text in sorted(reached.texts().items()):
+            before = self._text_before((module, path))
+            if text is not None and before in (text, None):
+                found.setdefault(module, {})[path if before is not None else f"{path}{_LATER}"] = text
+        return {module: tuple(parts.items()) for module, parts in found.items()}
+
+    def _text_before(self, setting: Setting) -> str | None:
+        return self._before.get(setting)
+
+
+def part_now(kind: str, name: str, part: str, then: str) -> str | None:
+    """Return what a part of such a dependency is now, None if that cannot be told; then: what it was."""
+    if kind == LIBRARY:
+        found = named(name)
+        return None if found is None or found.overtaken else found.identity
+    text = setting_now(name, part.removesuffix(_LATER))
+    return then if part.endswith(_LATER) and text == "not loaded" else text
+
+
+def _roots(registered: Iterable[Registration]) -> list[object]:
+    """Return the installed code among what is registered, and what the user's own of it may run."""
+    registered = tuple(registered)
+    mine = [source for one in registered if one.owner is not None for source in one.sources]
+    users = [one for one in registered if one.owner is None and one.stub]
+    return [*mine, *extensions().reached, *(sources_fingerprint(users).reached if users else ())]
+
+
+def _alone() -> bool:
+    """Return whether no other thread of the program runs; gridjit's own run kernels."""
+    here = threading.current_thread()
+    return all(one is here or one.name.startswith("gridjit-") for one in threading.enumerate())
