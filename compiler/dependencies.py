@@ -7,9 +7,10 @@ extension implements is registered by whoever imported it, so in a process that 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
+from gridjit import reading
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.extensions import numbered, sources_fingerprint
 from gridjit.compiler.frontend.registrations import Registration, registrations
@@ -18,7 +19,13 @@ from gridjit.compiler.source import function_of
 from gridjit.compiler.targets.base import LinkedFile
 from gridjit.values import dataclass
 
+if TYPE_CHECKING:
+    from gridjit.compiler.job import CompileJob
+
 OVERLOAD, LINKED_FILE = "overload", "linked file"
+KINDS = (OVERLOAD, LINKED_FILE)
+# Bytes; a larger file that a compile found by itself is not read again to look up its result.
+_LARGEST_FILE = 1 << 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +43,11 @@ class Dependency:
     parts: tuple[tuple[str, str], ...]
 
     @property
+    def identity(self) -> tuple[str, str]:
+        """What it is a dependency on, whatever that is like today: (kind, name)."""
+        return self.kind, self.name
+
+    @property
     def label(self) -> str:
         """What it is called where it is recorded: "math_ext.gamma by math_ext.implement_gamma", or the file."""
         return self.name if self.kind == LINKED_FILE else f"{self.name} by {', '.join(name for name, _ in self.parts)}"
@@ -45,16 +57,13 @@ class Dependency:
         return {"kind": self.kind, "name": self.name, "parts": [list(part) for part in self.parts]}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Dependency:
-        """Return the dependency that as_dict described; raises ValueError for anything else."""
-        try:
-            parts = tuple((name, digest) for name, digest in values["parts"])
-            texts = (values["kind"], values["name"], *(text for part in parts for text in part))
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{values!r} describes no dependency") from error
-        if not all(isinstance(text, str) for text in texts) or texts[0] not in (OVERLOAD, LINKED_FILE):
-            raise ValueError(f"{values!r} describes no dependency")
-        return cls(kind=texts[0], name=texts[1], parts=parts)
+    def from_dict(cls, values: Any) -> Dependency:
+        """Return the dependency that as_dict described; raises Unreadable, a ValueError, for anything else."""
+        given = reading.fields(values, ("kind", "name", "parts"))
+        if reading.text(given["kind"]) not in KINDS:
+            raise reading.Unreadable(f"{given['kind']!r} is no kind of dependency")
+        parts = reading.items(given["parts"], _part)
+        return cls(kind=given["kind"], name=reading.text(given["name"]), parts=parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,13 +104,16 @@ def file_dependencies(found: Iterable[LinkedFile], known: Iterable[LinkedFile]) 
     return tuple(Dependency(kind=LINKED_FILE, name=name, parts=link_fields([file])) for name, file in files.items())
 
 
-def holds(dependency: Dependency) -> bool:
+def holds(dependency: Dependency, job: CompileJob | None = None) -> bool:
     """Return whether a compile today would find the same; False if that cannot be told."""
-    if dependency.kind == OVERLOAD:
-        parts = _parts(_implementations(registrations(), dependency.name))
-    else:
-        parts = _file_parts(dependency.name)
-    return bool(parts) and parts == dependency.parts
+    return current(dependency.kind, dependency.name, job) == dependency.parts
+
+
+def current(kind: str, name: str, job: CompileJob | None = None) -> tuple[tuple[str, str], ...] | None:
+    """Return the parts that a dependency of job would have if the compile were today; None if that cannot be told."""
+    if kind == OVERLOAD:
+        return _parts(_implementations(registrations(), name)) or None
+    return (_file_parts(name) or None) if kind == LINKED_FILE else None
 
 
 def _implementations(registered: Iterable[Registration], stub: str) -> list[Registration]:
@@ -113,10 +125,18 @@ def _parts(implementations: Iterable[Registration]) -> tuple[tuple[str, str], ..
 
 
 def _file_parts(path: str) -> tuple[tuple[str, str], ...]:
+    # What is read back may name anything: a pipe would be waited for, and a relative path is of no one place.
     try:
+        if not os.path.isabs(path) or not os.path.isfile(path) or os.path.getsize(path) > _LARGEST_FILE:
+            return ()
         return link_fields([read_linked(path)])
-    except CompileError:
+    except (CompileError, OSError, ValueError):
         return ()
+
+
+def _part(value: Any) -> tuple[str, str]:
+    name, digest = reading.row(value, 2)
+    return reading.text(name), reading.text(digest)
 
 
 def _name(function: Callable[..., object]) -> str:
