@@ -1,8 +1,8 @@
 """Bundle: entries of a cache in one file, to be carried to another machine. The same entries are the same bytes.
 
 Entries are sealed as they are in a cache folder, so each one proves itself, and a signed bundle is read only with the
-secret that signed it. Importing adds what is missing: an entry that is there stays, manifests and histories are merged
-record by record, and what was there counts as newer.
+secret that signed it. Importing adds what is missing: an entry that is there stays, manifests are merged, with what was
+there as the newer, and jobs of histories that are not known yet take places of their own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import BinaryIO
 from gridjit.cache.entry import open_entry, seal
 from gridjit.cache.errors import CacheError
 from gridjit.cache.files import file_name, parse_file_name
-from gridjit.cache.history import History
+from gridjit.cache.history import History, add_job, read_history
 from gridjit.cache.lock import Locks
 from gridjit.cache.manifest import PLAIN_SUFFIX, SENSITIVE_SUFFIX, Manifest
 from gridjit.cache.store import EntryInfo, Store
@@ -143,12 +143,24 @@ def _add(store: Store, locks: Locks, entry: Entry, payload: bytes) -> str:
         if store.get(entry.key) is not None:
             return "known"
         return _put(store, entry.key, payload, entry.suffix, "added")
+    if (history := History.from_bytes(payload)) is not None:
+        return _add_jobs(store, history)
     with locks.single_flight(entry.key, 5.0):
         mine = store.get(entry.key)
         merged, suffix = _merged(mine, payload, entry.suffix)
         if merged == mine:
             return "known"
         return _put(store, entry.key, merged, suffix, "added" if mine is None else "merged")
+
+
+def _add_jobs(store: Store, history: History) -> str:
+    """Add the jobs that store does not know of, each in a place that is free there."""
+    known = {job.key for job in read_history(store.layers[0], history.kernel).jobs}
+    new = [job for job in history.jobs if job.key not in known]
+    if not new:
+        return "known"
+    kept = [add_job(store, history.kernel, job) for job in new]
+    return "added" if all(kept) else "dropped"
 
 
 def _put(store: Store, key: str, data: bytes, suffix: str, done: str) -> str:
@@ -158,14 +170,11 @@ def _put(store: Store, key: str, data: bytes, suffix: str, done: str) -> str:
 
 
 def _merged(mine: bytes | None, theirs: bytes, suffix: str) -> tuple[bytes, str]:
-    """Return a manifest or history of both, with what is mine as the newer; mine alone if they are not of a kind."""
+    """Return a manifest of both, with what is mine as the newer; mine alone if they are not of a kind."""
     if mine is None:
         return theirs, suffix
-    history, other = History.from_bytes(mine), History.from_bytes(theirs)
-    if history is not None and other is not None and history.kernel == other.kernel:
-        return other.with_newer(history).to_bytes(), suffix
     known, manifest = Manifest.from_bytes(mine), Manifest.from_bytes(theirs)
-    if not known.records or not manifest.records:
+    if not known.shapes or not manifest.shapes:
         return mine, suffix
     both = manifest.with_newer(known)
     return both.to_bytes(), both.suffix

@@ -1,22 +1,24 @@
-"""History: under a kernel's name, the labelled fields of its recent jobs, so that a compile can say what changed.
+"""History: the labelled fields of a kernel's recent jobs, so that a compile can say what changed.
 
-Stored as canonical JSON in <digest of the name>.json. Nothing that runs is found through it: it is read when something
-is compiled, and by people. One that is lost or damaged costs explanations, never results.
+Each job is an entry of its own, canonical JSON under one of so many keys that the kernel's name gives: a new job takes
+a free one, or the oldest job's, and rewrites nothing else. Nothing that runs is found through it: it is read when
+something is compiled, and by people. One that is lost or damaged costs explanations, never results.
 """
 
 from __future__ import annotations
 
-import functools
 import json
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
 
+from gridjit import reading
 from gridjit.cache.key import Key
-from gridjit.cache.lock import Locks
-from gridjit.cache.store import Store
-from gridjit.digests import blake2b
-from gridjit.values import dataclass
+from gridjit.cache.store import Store, is_key
+from gridjit.digests import blake2b, utf8
+from gridjit.values import dataclass, field
 
-SCHEMA = 1
+SCHEMA = 2
 MAX_JOBS = 32
 SUFFIX = ".json"
 _LONGEST = 120
@@ -26,15 +28,20 @@ Fields = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One job of a kernel: its key, and its labelled fields as they are shown to people."""
+    """One job of a kernel: its key, its labelled fields as they are shown to people, and when it was first compiled.
+
+    made: seconds since 1970.
+    """
 
     key: str
     fields: Fields
+    made: float = field(default=0.0, compare=False)
 
     @classmethod
-    def of(cls, key: str, fields: Iterable[tuple[str, str]]) -> Job:
-        """Return the job with these fields; a long value is cut, and a digest of it added."""
-        return cls(key=key, fields=tuple((label, shown(value)) for label, value in fields))
+    def of(cls, key: str, fields: Iterable[tuple[str, str]], made: float | None = None) -> Job:
+        """Return the job with these fields, made now; a long value is cut, and a digest of it added."""
+        moment = round(time.time(), 3) if made is None else made
+        return cls(key=key, fields=tuple((label, shown(value)) for label, value in fields), made=moment)
 
     def field(self, label: str) -> str | None:
         """Return the value of a field, or None if there is none of that label."""
@@ -49,20 +56,10 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """The jobs of one kernel, the newest last, no two with one key."""
+    """Jobs of one kernel, the newest last, no two with one key. An entry holds one."""
 
     kernel: str
     jobs: tuple[Job, ...] = ()
-
-    def with_job(self, job: Job, *, limit: int = MAX_JOBS) -> History:
-        """Return the history with job as its newest and at most limit jobs."""
-        return self.with_newer(History(kernel=self.kernel, jobs=(job,)), limit=limit)
-
-    def with_newer(self, newer: History, *, limit: int = MAX_JOBS) -> History:
-        """Return the history with another's jobs as its newest, those of one key once, and at most limit."""
-        replaced = {job.key for job in newer.jobs}
-        older = [job for job in self.jobs if job.key not in replaced]
-        return History(kernel=self.kernel, jobs=(*older, *newer.jobs)[-limit:])
 
     def nearest(self, job: Job) -> Job | None:
         """Return the job that differs from job in the fewest fields, the newest of those; None if there is no other."""
@@ -71,7 +68,7 @@ class History:
 
     def to_bytes(self) -> bytes:
         """Return canonical JSON: the same jobs are the same bytes."""
-        jobs = [{"fields": [list(field) for field in job.fields], "key": job.key} for job in self.jobs]
+        jobs = [{"fields": job.fields, "key": job.key, "made": job.made} for job in self.jobs]
         plain = {"jobs": jobs, "kernel": self.kernel, "schema": SCHEMA}
         return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode("ascii")
 
@@ -79,43 +76,77 @@ class History:
     def from_bytes(cls, data: bytes | None) -> History | None:
         """Return the history in data, or None if it holds none of this schema."""
         try:
-            plain = json.loads(data or b"{}")
-            if plain.get("schema") != SCHEMA:
-                return None
-            return cls(kernel=str(plain["kernel"]), jobs=tuple(_job(item) for item in plain["jobs"]))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return _history(reading.parse(data)) if data else None
+        except reading.Unreadable:
             return None
 
 
-def history_key(kernel: str) -> str:
-    """Return the key of a kernel's history."""
-    return Key.of((("entry", "history"), ("kernel", kernel))).digest
+def history_key(kernel: str, place: int) -> str:
+    """Return the key of one of the places for jobs of a kernel, of which there are MAX_JOBS."""
+    return Key.of((("entry", "history"), ("kernel", kernel), ("place", place))).digest
 
 
 def read_history(store: Store, kernel: str) -> History:
-    """Return what all layers of store have of a kernel, the nearest layer's jobs as the newest."""
-    key, empty = history_key(kernel), History(kernel=kernel)
-    layers = [History.from_bytes(layer.get(key)) or empty for layer in reversed(store.layers)]
-    limit = MAX_JOBS * len(layers)
-    return functools.reduce(lambda older, newer: older.with_newer(newer, limit=limit), layers, empty)
+    """Return what all layers of store have of a kernel, the newest last, of two with one key the nearest layer's."""
+    jobs: dict[str, Job] = {}
+    for layer in store.layers:
+        for place in range(MAX_JOBS):
+            for job in _jobs_at(layer, kernel, place):
+                jobs.setdefault(job.key, job)
+    return History(kernel=kernel, jobs=tuple(sorted(jobs.values(), key=lambda job: (job.made, job.key))))
 
 
-def add_job(store: Store, kernel: str, job: Job, locks: Locks, *, timeout: float = 1.0) -> None:
-    """Add job to what the top layer has of its kernel; without the lock the last writer wins, and some are lost."""
-    key = history_key(kernel)
-    with locks.single_flight(key, timeout):
-        store.put(key, read_history(store.layers[0], kernel).with_job(job).to_bytes(), suffix=SUFFIX)
+def add_job(store: Store, kernel: str, job: Job) -> bool:
+    """Put job into a free place of the top layer, else into the one stored first; return whether it was kept.
+
+    Takes no lock and reads no other job: of two processes that add at once, one may replace the other's.
+    """
+    top = store.layers[0]
+    key = _place_for(top, kernel, job.key)
+    top.put(key, History(kernel=kernel, jobs=(job,)).to_bytes(), suffix=SUFFIX)
+    return top.find(key) is not None
+
+
+def _place_for(top: Store, kernel: str, job: str) -> str:
+    """Return the key of the place that a job takes. The search begins where its own key says, so that two that are
+    added at once seldom meet."""
+    oldest: tuple[float, str] | None = None
+    for step in range(MAX_JOBS):
+        key = history_key(kernel, (int(job[:8], 16) + step) % MAX_JOBS)
+        found = top.find(key)
+        if found is None:
+            return key
+        oldest = min(oldest or (found.stored, key), (found.stored, key))
+    assert oldest is not None
+    return oldest[1]
+
+
+def _jobs_at(layer: Store, kernel: str, place: int) -> Iterator[Job]:
+    found = History.from_bytes(layer.get(history_key(kernel, place)))
+    if found is not None and found.kernel == kernel:
+        yield from found.jobs
 
 
 def shown(value: str) -> str:
     """Return value, or the beginning of a long one and a digest that tells it from others that begin alike."""
     if len(value) <= _LONGEST:
         return value
-    return f"{value[: _LONGEST // 2]}... {blake2b(value.encode(), digest_size=8).hexdigest()}"
+    return f"{value[: _LONGEST // 2]}... {blake2b(utf8(value), digest_size=8).hexdigest()}"
 
 
-def _job(plain: dict[str, object]) -> Job:
-    fields = plain["fields"]
-    if not isinstance(fields, list):
-        raise TypeError("fields are a list")
-    return Job(key=str(plain["key"]), fields=tuple((str(label), str(value)) for label, value in fields))
+def _history(value: Any) -> History:
+    given = reading.fields(value, ("jobs", "kernel", "schema"))
+    reading.whole(given["schema"], least=SCHEMA, most=SCHEMA)
+    return History(kernel=reading.text(given["kernel"]), jobs=reading.items(given["jobs"], _job, most=MAX_JOBS))
+
+
+def _job(value: Any) -> Job:
+    given = reading.fields(value, ("fields", "key", "made"))
+    if not is_key(reading.text(given["key"])):
+        raise reading.Unreadable("a key is due")
+    return Job(key=given["key"], fields=reading.items(given["fields"], _field), made=reading.number(given["made"]))
+
+
+def _field(value: Any) -> tuple[str, str]:
+    label, text = reading.row(value, 2)
+    return reading.text(label), reading.text(text)

@@ -1,17 +1,20 @@
 """Key: the name of an entry, a digest over labelled fields that it keeps to say how it differs from another.
 
-Label, kind, length and value of every field enter the digest, so that no two lists of fields share one.
+Label, kind, lengths and value of every field enter the digest, so that no two lists of fields share one. A name that is
+not UTF-8, which Python has as lone surrogates, has a digest like any other.
 """
 
 from __future__ import annotations
 
+import array
 import struct
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from gridjit.cache.errors import CacheError
-from gridjit.digests import blake2b
+from gridjit.digests import blake2b, utf8
 
 FieldValue: TypeAlias = str | bytes | int
 Field: TypeAlias = tuple[str, FieldValue]
@@ -19,7 +22,7 @@ Difference: TypeAlias = tuple[str, FieldValue | None, FieldValue | None]
 
 DIGEST_BYTES = 32
 # Part of every digest: another way to write fields down gets another number, and so other names.
-_ENCODING = b"gridjit key 1"
+_ENCODING = b"gridjit key 2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +35,9 @@ class Key:
     def of(cls, fields: Iterable[Field]) -> Key:
         """Return the key of fields; raises CacheError for a label given twice or a value of another type."""
         listed = tuple(fields)
-        seen: set[str] = set()
-        for label, value in listed:
-            if label in seen:
-                raise CacheError(f"key field {label!r} is given twice; a label names one field")
-            if not isinstance(value, (str, bytes, int)):
-                raise CacheError(f"key field {label!r} is a {type(value).__name__}; give str, bytes or int")
-            seen.add(label)
+        values = dict(listed)
+        if len(values) != len(listed) or _joined(values.values()) is None:
+            _check(listed)
         return cls(listed)
 
     @property
@@ -58,20 +57,52 @@ class Key:
 
 
 def digest(fields: Iterable[Field]) -> str:
-    """Return the blake2b-256 digest of labelled fields, in hexadecimal."""
-    state = blake2b(_ENCODING, digest_size=DIGEST_BYTES)
+    """Return the blake2b-256 digest of labelled fields, in hexadecimal.
+
+    All lengths come first, then all texts: a job has thousands of fields, and so they are put together at once.
+    """
+    labels, values = tuple(zip(*fields, strict=True)) or ((), ())
+    kinds = b"s" * len(values)
+    if (text := _joined(values)) is None:
+        kinds, values = b"".join(map(_kind, values)), tuple(map(_text, values))
+        text = "".join(values)
+    lengths = array.array("Q", map(len, (*labels, *values)))
+    if sys.byteorder == "big":
+        lengths.byteswap()
+    head = struct.pack("<Q", len(labels))
+    whole = b"".join((_ENCODING, head, kinds, lengths.tobytes(), utf8("".join(labels)), utf8(text)))
+    return blake2b(whole, digest_size=DIGEST_BYTES).hexdigest()
+
+
+def _joined(values: Iterable[FieldValue]) -> str | None:
+    """Return the values as one text, or None if some are of another type."""
+    try:
+        return "".join(values)  # type: ignore[arg-type]
+    except TypeError:
+        return None
+
+
+def _check(fields: tuple[Field, ...]) -> None:
+    """Raise CacheError for a label given twice or a value of another type."""
+    seen: set[str] = set()
     for label, value in fields:
-        state.update(_prefixed(label.encode()) + _encoded(value))
-    return state.hexdigest()
+        if label in seen:
+            raise CacheError(f"key field {label!r} is given twice; a label names one field")
+        if not isinstance(value, (str, bytes, int)):
+            raise CacheError(f"key field {label!r} is a {type(value).__name__}; give str, bytes or int")
+        seen.add(label)
 
 
-def _encoded(value: FieldValue | None) -> bytes:
-    if isinstance(value, str):
-        return b"s" + _prefixed(value.encode("utf-8", "surrogatepass"))
+def _kind(value: FieldValue) -> bytes:
+    return b"s" if isinstance(value, str) else b"b" if isinstance(value, bytes) else b"i"
+
+
+def _text(value: FieldValue) -> str:
+    """Return a value as text: bytes as the characters of their numbers, an integer in decimal."""
     if isinstance(value, bytes):
-        return b"b" + _prefixed(value)
-    return b"i" + _prefixed(str(int(value)).encode()) if value is not None else b""
+        return value.decode("latin-1")
+    return value if isinstance(value, str) else str(int(value))
 
 
-def _prefixed(data: bytes) -> bytes:
-    return struct.pack("<Q", len(data)) + data
+def _encoded(value: FieldValue | None) -> tuple[bytes, str] | None:
+    return None if value is None else (_kind(value), _text(value))

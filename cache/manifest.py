@@ -1,8 +1,9 @@
-"""Manifest: under a job's key, the records of what its compiles read and of the artifact that each made.
+"""Manifest: under a job's key, what its compiles look at - the shapes of what they read - and its newest artifacts.
 
-Stored as canonical JSON in <job>.lcs if some record has facts, else in <job>.json, so that a file ending in .lcs marks
-a launch-config-sensitive job. A record names its artifact by a key that embeds the facts: a record lost to another
-writer costs a compile, and no record can name a wrong artifact.
+A shape names what was read, without values. An artifact is kept under a key of the job, its shape and the values, so a
+look-up takes today's values of each shape and asks for that key: it costs the same for ten artifacts and ten thousand.
+Stored as canonical JSON in <job>.lcs if some shape has facts of the launch, else in <job>.json, so that a file ending
+in .lcs marks a launch-config-sensitive job. A shape that is lost costs a compile; none can name a wrong artifact.
 """
 
 from __future__ import annotations
@@ -10,146 +11,156 @@ from __future__ import annotations
 import functools
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
-from typing import TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
 
+from gridjit import reading
 from gridjit.cache.errors import CacheError
+from gridjit.cache.key import Key
 from gridjit.cache.lock import Locks
-from gridjit.cache.store import Store
-from gridjit.values import dataclass, field
+from gridjit.cache.store import Store, is_key
+from gridjit.digests import blake2b
+from gridjit.values import dataclass
 
 Value: TypeAlias = "bool | int | float | str | tuple[Value, ...] | None"
+# Of a thing outside the launch that a compile depended on: its kind ("overload") and its name.
+Identity: TypeAlias = "tuple[str, str]"
 
-SCHEMA = 1
-MAX_RECORDS = 256
+SCHEMA = 2
+MAX_SHAPES = 128
+# Kept for people; nothing is found through them.
+MAX_RECENT = 32
 SENSITIVE_SUFFIX, PLAIN_SUFFIX = ".lcs", ".json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
-    """One thing that a compile read: its label, the value it had, and where it was read (not part of equality)."""
+class Shape:
+    """What a compile read, without values: labels of facts of the launch, and things of the world; both sorted."""
 
-    label: str
-    value: Value
-    where: str = field(default="", compare=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
-    """What one compile read of the launch (facts) and of the world (dependencies), and the key of its artifact."""
-
-    facts: tuple[Fact, ...] = ()
-    dependencies: tuple[Fact, ...] = ()
-    artifact: str
+    facts: tuple[str, ...] = ()
+    used: tuple[Identity, ...] = ()
 
     @classmethod
-    def of(
-        cls,
-        artifact: str,
-        facts: Mapping[str, object] | None = None,
-        dependencies: Mapping[str, object] | None = None,
-        where: Mapping[str, str] | None = None,
-    ) -> Record:
-        """Return the record of label -> value mappings; where says at which place a label was read.
-
-        Values are None, bool, int, finite float, str, or lists and tuples of them; CacheError names any other.
-        """
-        places = where or {}
-        return cls(
-            facts=_facts(facts or {}, places), dependencies=_facts(dependencies or {}, places), artifact=artifact
-        )
-
-    @property
-    def cause(self) -> str:
-        """What the record depends on, as text: two records with one cause are the same compile."""
-        return _json([[[f.label, f.value] for f in part] for part in (self.facts, self.dependencies)]).decode()
+    def of(cls, facts: Iterable[str] = (), used: Iterable[Identity] = ()) -> Shape:
+        """Return the shape of these, in any order."""
+        return cls(facts=tuple(sorted(set(facts))), used=tuple(sorted(set(used))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """The records of one job, the newest last, no two with one cause."""
+    """The shapes of one job, and the keys of its artifacts that were made last; the newest last, none twice."""
 
-    records: tuple[Record, ...] = ()
+    shapes: tuple[Shape, ...] = ()
+    recent: tuple[str, ...] = ()
 
     @property
     def suffix(self) -> str:
-        """The suffix to store it with: ".lcs" when some record has facts."""
-        return SENSITIVE_SUFFIX if any(record.facts for record in self.records) else PLAIN_SUFFIX
+        """The suffix to store it with: ".lcs" when some shape has facts."""
+        return SENSITIVE_SUFFIX if any(shape.facts for shape in self.shapes) else PLAIN_SUFFIX
 
-    def match(self, predicate: Callable[[Record], bool]) -> Record | None:
-        """Return the newest record that predicate accepts, or None."""
-        return next((record for record in reversed(self.records) if predicate(record)), None)
+    def with_compile(self, shape: Shape, artifact: str, *, limit: int = MAX_SHAPES) -> Manifest:
+        """Return the manifest with a compile of this shape, which made artifact, as its newest."""
+        return self.with_newer(Manifest(shapes=(shape,), recent=(artifact,)), limit=limit)
 
-    def with_record(self, record: Record, *, limit: int = MAX_RECORDS) -> Manifest:
-        """Return the manifest with record as its newest, without any other of its cause and with at most limit."""
-        return self.with_newer(Manifest(records=(record,)), limit=limit)
+    def with_newer(self, newer: Manifest, *, limit: int = MAX_SHAPES, layers: int = 1) -> Manifest:
+        """Return the manifest with another's shapes and artifacts as its newest, each once, within the bounds.
 
-    def with_newer(self, newer: Manifest, *, limit: int = MAX_RECORDS) -> Manifest:
-        """Return the manifest with another's records as its newest, those of one cause once, and at most limit."""
-        replaced = {record.cause for record in newer.records}
-        older = [record for record in self.records if record.cause not in replaced]
-        return Manifest(records=(*older, *newer.records)[-limit:])
+        layers: how many manifests' bounds they are.
+        """
+        shapes = _bounded(_after(self.shapes, newer.shapes), limit * layers)
+        return Manifest(shapes=shapes, recent=_after(self.recent, newer.recent)[-MAX_RECENT * layers :])
+
+    def is_in_danger(self, shape: Shape, *, limit: int = MAX_SHAPES) -> bool:
+        """Return whether shape is not there, or among the older half of as many shapes as are kept."""
+        return shape not in self.shapes[-(limit // 2) :]
 
     def to_bytes(self) -> bytes:
-        """Return canonical JSON: the same records are the same bytes."""
-        records = [
-            {
-                "artifact": record.artifact,
-                "dependencies": _plain(record.dependencies),
-                "facts": _plain(record.facts),
-            }
-            for record in self.records
-        ]
-        return _json({"records": records, "schema": SCHEMA})
+        """Return canonical JSON: the same manifest is the same bytes."""
+        shapes = [{"facts": shape.facts, "used": shape.used} for shape in self.shapes]
+        return _json({"recent": self.recent, "schema": SCHEMA, "shapes": shapes}).encode("ascii")
 
     @classmethod
     def from_bytes(cls, data: bytes | None) -> Manifest:
         """Return the manifest in data; an empty one if data is None, of another schema or not a manifest."""
         try:
-            plain = json.loads(data or b"{}")
-            if plain.get("schema") != SCHEMA:
-                return cls()
-            return cls(records=tuple(_record(item) for item in plain["records"]))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, CacheError):
+            return _manifest(reading.parse(data)) if data else cls()
+        except reading.Unreadable:
             return cls()
 
 
+def artifact_key(job: str, facts: Mapping[str, object], used: Mapping[Identity, object]) -> str:
+    """Return the key of the artifact of a job for the values of what was read: an entry's only name.
+
+    Values are None, bool, int, finite float, str, or lists and tuples of them; CacheError names any other.
+    """
+    read = [(f"read {label}", value_text(label, facts[label])) for label in sorted(facts)]
+    # A kind of thing has no colon in it.
+    seen = [(f"used {kind}: {name}", value_text(name, used[kind, name])) for kind, name in sorted(used)]
+    return Key.of((("entry", "artifact"), ("job", job), *read, *seen)).digest
+
+
 def read_manifest(store: Store, job: str) -> Manifest:
-    """Return what all layers of store have recorded under the job's key, the nearest layer's records as the newest."""
+    """Return what all layers of store have under the job's key, the nearest layer's as the newest."""
+    if len(store.layers) == 1:
+        return Manifest.from_bytes(store.get(job))
     layers = [Manifest.from_bytes(layer.get(job)) for layer in reversed(store.layers)]
-    limit = MAX_RECORDS * len(layers)
-    return functools.reduce(lambda older, newer: older.with_newer(newer, limit=limit), layers)
+    return functools.reduce(lambda older, newer: older.with_newer(newer, layers=len(layers)), layers)
 
 
-def add_record(store: Store, job: str, record: Record, locks: Locks, *, timeout: float = 1.0) -> Manifest:
-    """Add record to what is stored under the job's key, in the top layer, and return the whole of that.
+def add_compile(store: Store, job: str, shape: Shape, artifact: str, locks: Locks, *, timeout: float = 1.0) -> Manifest:
+    """Add a compile to what is stored under the job's key, in the top layer; return what was there before.
 
     Reads, merges and writes under the job's lock, which the calling thread may hold already. If the lock cannot be had
-    within timeout seconds, the last writer wins, and what the other added is compiled again when it is next needed.
+    within timeout seconds, the last writer wins; a shape that the other added is compiled again when it is next needed.
     Put the artifact first: a reader trusts that what a manifest names was there.
     """
     with locks.single_flight(job, timeout):
-        manifest = read_manifest(store.layers[0], job).with_record(record)
-        store.put(job, manifest.to_bytes(), suffix=manifest.suffix)
-        return manifest
+        before = read_manifest(store.layers[0], job)
+        manifest = before.with_compile(shape, artifact)
+        if manifest != before:
+            store.put(job, manifest.to_bytes(), suffix=manifest.suffix)
+        return before
 
 
-def promote_record(store: Store, job: str, record: Record, locks: Locks) -> None:
-    """Copy a record that was of use into the top layer, if only a lower one has it, so that it outlives that.
+def note_use(store: Store, job: str, shape: Shape, artifact: str, known: Manifest, locks: Locks) -> None:
+    """Keep a shape that was of use: have it in the top layer, among the newer half of what is kept.
 
-    Where the job's lock is not free at once, the next to use the record will do it.
+    known: what read_manifest returned. So what is in use is written down once in a long time, and no shape in use is
+    one of those that go. Where the job's lock is not free at once, the next use will do it.
     """
-    if len(store.layers) == 1 or record in read_manifest(store.layers[0], job).records:
+    alone = len(store.layers) == 1
+    top = known if alone else read_manifest(store.layers[0], job)
+    if not top.is_in_danger(shape):
         return
     with locks.single_flight(job, 0.0) as got:
         if got:
-            add_record(store, job, record, locks)
+            add_compile(store, job, shape, artifact, locks)
 
 
-def _facts(values: Mapping[str, object], places: Mapping[str, str]) -> tuple[Fact, ...]:
-    return tuple(
-        Fact(label=label, value=_frozen(label, values[label]), where=places.get(label, "")) for label in sorted(values)
-    )
+def value_text(label: str, value: object) -> str:
+    """Return a value as text, equal for equal values only; raises CacheError for what has none."""
+    return _json(_frozen(label, value))
+
+
+def _after(older: tuple[Any, ...], newer: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return older, less what is in newer, then newer."""
+    if older == newer:
+        return newer
+    again = set(newer)
+    return (*(item for item in older if item not in again), *newer)
+
+
+def _bounded(shapes: tuple[Shape, ...], limit: int) -> tuple[Shape, ...]:
+    """Return at most limit shapes.
+
+    Of the older half, those go on which the lot falls: if the oldest went, a kernel that goes round one shape more than
+    are kept would find none of them. The newest draws, so that any process lets go of the same ones.
+    """
+    kept = list(shapes)
+    while len(kept) > limit:
+        lot = blake2b(f"{len(kept)} {kept[-1]!r}".encode("ascii", "backslashreplace"), digest_size=8).digest()
+        del kept[int.from_bytes(lot, "little") % max(1, limit // 2)]
+    return tuple(kept)
 
 
 def _frozen(label: str, value: object) -> Value:
@@ -160,28 +171,34 @@ def _frozen(label: str, value: object) -> Value:
     raise CacheError(f"fact {label!r} has the value {value!r}; give None, bool, int, float, str or tuples of them")
 
 
-def _plain(facts: Iterable[Fact]) -> list[dict[str, object]]:
-    return [
-        {"label": f.label, "value": f.value, "where": f.where} if f.where else {"label": f.label, "value": f.value}
-        for f in facts
-    ]
+def _manifest(value: Any) -> Manifest:
+    given = reading.fields(value, ("recent", "schema", "shapes"))
+    reading.whole(given["schema"], least=SCHEMA, most=SCHEMA)
+    shapes = reading.items(given["shapes"], _shape, most=MAX_SHAPES)
+    recent = reading.items(given["recent"], _key, most=MAX_RECENT)
+    if len(set(shapes)) != len(shapes) or len(set(recent)) != len(recent):
+        raise reading.Unreadable("a shape or an artifact is there twice")
+    return Manifest(shapes=shapes, recent=recent)
 
 
-def _record(plain: dict[str, object]) -> Record:
-    artifact = plain["artifact"]
-    if not isinstance(artifact, str):
-        raise CacheError(f"artifact {artifact!r} is not a key")
-    return Record(facts=_facts_of(plain["facts"]), dependencies=_facts_of(plain["dependencies"]), artifact=artifact)
-
-
-def _facts_of(plain: object) -> tuple[Fact, ...]:
-    if not isinstance(plain, list):
-        raise CacheError(f"facts are a list, not {plain!r}")
-    return tuple(
-        Fact(label=str(item["label"]), value=_frozen(item["label"], item["value"]), where=str(item.get("where", "")))
-        for item in plain
+def _shape(value: Any) -> Shape:
+    given = reading.fields(value, ("facts", "used"))
+    return Shape(
+        facts=reading.ordered(reading.items(given["facts"], reading.text)),
+        used=reading.ordered(reading.items(given["used"], _identity)),
     )
 
 
-def _json(value: object) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode("ascii")
+def _identity(value: Any) -> Identity:
+    kind, name = reading.row(value, 2)
+    return reading.text(kind), reading.text(name)
+
+
+def _key(value: Any) -> str:
+    if not is_key(reading.text(value)):
+        raise reading.Unreadable("a key is due")
+    return str(value)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)

@@ -54,9 +54,14 @@ class Store(Protocol):
         """Let go of files and connections; the store may be used again."""
 
 
+def is_key(text: str) -> bool:
+    """Return whether text can name an entry."""
+    return _KEY.fullmatch(text) is not None
+
+
 def check_key(key: str) -> None:
     """Raise CacheError if key cannot name an entry."""
-    if not _KEY.fullmatch(key):
+    if not is_key(key):
         raise CacheError(f"cache key {key!r}: give 8 to 128 lower-case hexadecimal digits, as key.digest does")
 
 

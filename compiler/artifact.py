@@ -10,13 +10,20 @@ import json
 import struct
 from typing import Any
 
+from gridjit import reading
 from gridjit.compiler.dependencies import Dependency
-from gridjit.compiler.footprint import Effects, Fact, FactValue, Footprint, Hook
+from gridjit.compiler.footprint import Effects, Fact, FactValue, Footprint, Hook, is_field
 from gridjit.compiler.targets.base import ExceptionEntry, Target
 from gridjit.values import dataclass, field
 
 _MAGIC = b"gridjit1"
 _TRAILER = struct.Struct("<Q8s")
+# Of an ELF header: where segments and sections are, then their sizes and counts, and which section has the names.
+_ELF = struct.Struct("<32x QQ 6x HHHHH")
+_SUFFIXES = {"host": ".o", "ptx": ".cubin"}
+# Bytes: of a launch's parameters as the struct module lays them out, and of a block's shared memory.
+_MOST_PARAMETERS = 1 << 20
+_MOST_SHARED = 2**32 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,50 +94,124 @@ class Artifact:
             end = len(data) - _TRAILER.size
             if magic != _MAGIC or length > end:
                 return None
-            return _described(data[: end - length], json.loads(data[end - length : end]))
-        except (ValueError, KeyError, TypeError, IndexError, struct.error):
+            return _described(data[: end - length], reading.parse(data[end - length : end]))
+        except (reading.Unreadable, struct.error):
             return None
 
 
-def _described(image: bytes, text: dict[str, Any]) -> Artifact:
-    kind, arch, features = text["target"]
+_PARTS = (
+    "target", "suffix", "entry", "kernel", "signature", "parameters", "resources", "exceptions", "facts", "sharedmem",
+    "hooks", "setup", "teardown", "dependencies", "cooperative", "metadata", "assembly",
+)  # fmt: skip
+
+
+def _described(image: bytes, value: Any) -> Artifact:
+    """Return the artifact of a description, each part of which is what it should be; else raises Unreadable."""
+    given = reading.fields(value, _PARTS)
+    kind, arch, features = map(reading.text, reading.row(given["target"], 3))
+    suffix = reading.text(given["suffix"])
+    if _SUFFIXES.get(kind) != suffix or not is_elf(image):
+        raise reading.Unreadable(f"no {kind} code")
     return Artifact(
         target=Target(kind=kind, arch=arch, features=features),
         image=image,
-        suffix=text["suffix"],
-        entry=text["entry"],
-        kernel=text["kernel"],
-        signature=text["signature"],
-        parameters=text["parameters"],
-        resources=text["resources"],
-        exceptions={
-            code: ExceptionEntry(module=module, qualname=qualname, arguments=tuple(arguments), where=where)
-            for code, module, qualname, arguments, where in text["exceptions"]
-        },
-        footprint=Footprint(
-            facts=tuple(Fact(field=name, value=fact_value(value), where=where) for name, value, where in text["facts"])
-        ),
+        suffix=suffix,
+        entry=_symbol(given["entry"]),
+        kernel=reading.text(given["kernel"]),
+        signature=reading.text(given["signature"]),
+        parameters=_codes(given["parameters"]),
+        resources=_resources(given["resources"]),
+        exceptions=dict(reading.items(given["exceptions"], _exception)),
+        footprint=Footprint(facts=reading.items(given["facts"], _fact)),
         effects=Effects(
-            sharedmem=text["sharedmem"],
-            hooks=_hooks(text["hooks"]),
-            setup=_hooks(text["setup"]),
-            teardown=_hooks(text["teardown"]),
+            sharedmem=reading.whole(given["sharedmem"], most=_MOST_SHARED),
+            hooks=reading.items(given["hooks"], _hook),
+            setup=reading.items(given["setup"], _hook),
+            teardown=reading.items(given["teardown"], _hook),
         ),
-        dependencies=tuple(Dependency.from_dict(values) for values in text["dependencies"]),
-        cooperative=text["cooperative"],
-        metadata=text["metadata"],
-        assembly=text["assembly"],
+        dependencies=reading.items(given["dependencies"], Dependency.from_dict),
+        cooperative=reading.flag(given["cooperative"]),
+        metadata=_object(given["metadata"]),
+        assembly=reading.text(given["assembly"]),
     )
+
+
+def is_elf(image: bytes) -> bool:
+    """Return whether image is a 64-bit little-endian ELF file whose tables of sections and segments are inside it."""
+    if image[:6] != b"\x7fELF\x02\x01" or len(image) < _ELF.size:
+        return False
+    segments, sections, segment_size, segment_count, section_size, section_count, names = _ELF.unpack_from(image)
+    tables = ((segments, segment_size * segment_count), (sections, section_size * section_count))
+    return all(start + size <= len(image) for start, size in tables) and names <= section_count
+
+
+def _symbol(value: Any) -> str:
+    if not reading.text(value) or not value.isascii() or "\0" in value:
+        raise reading.Unreadable("the name of a function is due")
+    return str(value)
+
+
+def _codes(value: Any) -> str:
+    """Return the codes of launch parameters: the struct module's, and no more bytes than a launch takes."""
+    try:
+        if reading.text(value).startswith("@") and struct.calcsize(value) <= _MOST_PARAMETERS:
+            return value  # type: ignore[no-any-return]
+    except (struct.error, ValueError):  # ValueError: a count of too many digits, or what is not ASCII
+        pass
+    raise reading.Unreadable(f"no launch parameters are {value!r}")
+
+
+def _resources(value: Any) -> dict[str, int]:
+    return {name: reading.whole(number) for name, number in _object(value).items()}
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if type(value) is not dict:
+        raise reading.Unreadable("an object is due")
+    return reading.nested(value)  # type: ignore[no-any-return]
+
+
+def _exception(value: Any) -> tuple[int, ExceptionEntry]:
+    code, module, qualname, arguments, where = reading.row(value, 5)
+    entry = ExceptionEntry(
+        module=_dotted(module),
+        qualname=_dotted(qualname),
+        arguments=reading.items(arguments, reading.plain),
+        where=reading.text(where),
+    )
+    return reading.whole(code, least=-(2**31), most=2**32 - 1), entry
+
+
+def _fact(value: Any) -> Fact:
+    name, what, where = reading.row(value, 3)
+    found = fact_value(what)
+    if not is_fact_value(found) or not is_field(reading.text(name)):
+        raise reading.Unreadable(f"{name!r} is no fact of a launch")
+    return Fact(field=name, value=found, where=reading.text(where))
 
 
 def _hook_lists(hooks: tuple[Hook, ...]) -> list[list[Any]]:
     return [[hook.module, hook.qualname, list(hook.arguments)] for hook in hooks]
 
 
-def _hooks(lists: list[list[Any]]) -> tuple[Hook, ...]:
-    return tuple(Hook(module=m, qualname=q, arguments=tuple(a)) for m, q, a in lists)
+def _hook(value: Any) -> Hook:
+    module, qualname, arguments = reading.row(value, 3)
+    return Hook(module=_dotted(module), qualname=_dotted(qualname), arguments=reading.items(arguments, reading.plain))
+
+
+def _dotted(value: Any) -> str:
+    """Return value, the name of a module, or of something in it."""
+    if not all(part.isidentifier() or part == "<locals>" for part in reading.text(value).split(".")):
+        raise reading.Unreadable(f"{value!r} names nothing that can be imported")
+    return str(value)
 
 
 def fact_value(value: Any) -> FactValue:
     """Return a fact's value as it was before JSON turned its tuple into a list."""
     return tuple(value) if isinstance(value, list) else value
+
+
+def is_fact_value(value: Any) -> bool:
+    """Return whether a fact can have this value."""
+    parts = value if isinstance(value, tuple) else (value,)
+    return all(part is None or isinstance(part, bool | int | str) for part in parts)

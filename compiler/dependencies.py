@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from gridjit import reading
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.extensions import made_by_a_compile, numbered, sources_fingerprint
 from gridjit.compiler.frontend.registrations import Registration, registrations
@@ -26,10 +27,13 @@ if TYPE_CHECKING:
     from gridjit.compiler.reads import Reads
 
 OVERLOAD, LINKED_FILE, VALUE = "overload", "linked file", "value"
-LIBRARY, SETTINGS = "library", "settings"
-_KINDS = (OVERLOAD, LINKED_FILE, VALUE, LIBRARY, SETTINGS)
+LIBRARY, SETTINGS, LATER_SETTING = "library", "settings", "setting of a module that the compile imported"
+KINDS = (OVERLOAD, LINKED_FILE, VALUE, LIBRARY, SETTINGS, LATER_SETTING)
+Parts: TypeAlias = "tuple[tuple[str, str], ...]"
 # Longer texts of values are kept by their beginning and a digest.
 _LONGEST = 160
+# Bytes; a larger file that a compile found by itself is not read again to look up its result.
+_LARGEST_FILE = 1 << 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,32 +49,37 @@ class Dependency:
 
     kind: str
     name: str
-    parts: tuple[tuple[str, str], ...]
+    parts: Parts
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """What it is a dependency on, whatever that is like today: (kind, name)."""
+        return self.kind, self.name
 
     @property
     def label(self) -> str:
         """What it is called where it is recorded: "math_ext.gamma by math_ext.implement_gamma", or the file."""
         if self.kind == OVERLOAD:
             return f"{self.name} by {', '.join(name for name, _ in self.parts)}"
-        if self.kind == VALUE:
-            return f"{self.parts[0][0]} ({self.name})"
-        return self.name if self.kind == LINKED_FILE else f"{self.kind} {self.name}"
+        if self.kind in (VALUE, LATER_SETTING):
+            return self.parts[0][0]
+        if self.kind == SETTINGS:
+            module, *paths = json.loads(self.name)
+            return ", ".join(f"{module}.{path}" for path in paths)
+        return f"library {self.name}" if self.kind == LIBRARY else self.name
 
     def as_dict(self) -> dict[str, Any]:
         """Return the dependency as plain JSON values."""
         return {"kind": self.kind, "name": self.name, "parts": [list(part) for part in self.parts]}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Dependency:
-        """Return the dependency that as_dict described; raises ValueError for anything else."""
-        try:
-            parts = tuple((name, digest) for name, digest in values["parts"])
-            texts = (values["kind"], values["name"], *(text for part in parts for text in part))
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{values!r} describes no dependency") from error
-        if not all(isinstance(text, str) for text in texts) or texts[0] not in _KINDS:
-            raise ValueError(f"{values!r} describes no dependency")
-        return cls(kind=texts[0], name=texts[1], parts=parts)
+    def from_dict(cls, values: Any) -> Dependency:
+        """Return the dependency that as_dict described; raises Unreadable, a ValueError, for anything else."""
+        given = reading.fields(values, ("kind", "name", "parts"))
+        if reading.text(given["kind"]) not in KINDS:
+            raise reading.Unreadable(f"{given['kind']!r} is not a kind of dependency")
+        parts = reading.items(given["parts"], _part)
+        return cls(kind=given["kind"], name=reading.text(given["name"]), parts=parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,44 +130,59 @@ def value_dependencies(reads: Reads) -> tuple[Dependency, ...]:
     from gridjit.compiler.value_path import shown
 
     return tuple(
-        Dependency(kind=VALUE, name=json.dumps(path, separators=(",", ":")), parts=((shown(path), _brief(text)),))
-        for path, text in reads.taken()
+        Dependency(kind=VALUE, name=_json(path), parts=((shown(path), _brief(text)),)) for path, text in reads.taken()
     )
-
-
-def library_dependencies(found: Iterable[tuple[str, str, tuple[tuple[str, str], ...]]]) -> tuple[Dependency, ...]:
-    """Return the dependencies on installed code that a LibraryWatch found."""
-    return tuple(Dependency(kind=kind, name=name, parts=parts) for kind, name, parts in found)
 
 
 def holds(dependency: Dependency, job: CompileJob) -> bool:
     """Return whether a compile of job today would find the same; False if that cannot be told."""
-    if dependency.kind in (LIBRARY, SETTINGS):
-        from gridjit.compiler.library_watch import part_now
-
-        kind, name = dependency.kind, dependency.name
-        return all(part_now(kind, name, part, text) == text for part, text in dependency.parts)
-    return bool(dependency.parts) and current(dependency.kind, dependency.name, job) == dependency.parts
+    return current(dependency.kind, dependency.name, job) == dependency.parts
 
 
-def current(kind: str, name: str, job: CompileJob) -> tuple[tuple[str, str], ...]:
-    """Return the parts that a dependency of that kind and name has today for a job; none if that cannot be told."""
-    if kind == OVERLOAD:
-        return _parts(_implementations(registrations(), name))
-    return _file_parts(name) if kind == LINKED_FILE else _value_parts(name, job)
+def current(kind: str, name: str, job: CompileJob) -> Parts | None:
+    """Return the parts that a dependency of job would have if the compile were today; None if that cannot be told."""
+    try:
+        return _CURRENT[kind](name, job) or None
+    except (OpaqueValue, ValueError, TypeError, LookupError):
+        # What is read back from a file may be anything.
+        return None
 
 
-def _value_parts(name: str, job: CompileJob) -> tuple[tuple[str, str], ...]:
+def _value_parts(name: str, job: CompileJob) -> Parts:
     # Few artifacts depend on a value that their key does not cover, so a warm start does without these.
     from gridjit.compiler.reads import taken_text
     from gridjit.compiler.value_path import follow, shown
 
     path = json.loads(name)
-    try:
-        text = taken_text(follow(path, job.function), lines=job.has_lines)
-    except OpaqueValue:
-        return ()
-    return ((shown(path), _brief(text)),)
+    return ((shown(path), _brief(taken_text(follow(path, job.function), lines=job.has_lines))),)
+
+
+def _library_parts(name: str, _: CompileJob) -> Parts:
+    from gridjit.compiler.installed import named
+
+    found = named(name)
+    return () if found is None or found.overtaken else (("identity", found.identity),)
+
+
+def _settings_parts(name: str, _: CompileJob) -> Parts | None:
+    from gridjit.compiler.library_settings import setting_now
+
+    module, *paths = json.loads(name)
+    texts = [(path, setting_now(module, path)) for path in paths]
+    parts = tuple((path, text) for path, text in texts if text is not None)
+    return parts if len(parts) == len(texts) else None
+
+
+def _later_setting_parts(name: str, _: CompileJob) -> Parts:
+    """A setting whose module the compile imported is what it was then, also where that is not imported as yet."""
+    from gridjit.compiler.library_settings import NOT_LOADED, setting_now
+
+    module, path, then = json.loads(name)
+    return ((path, then),) if setting_now(module, path) in (then, NOT_LOADED) else ()
+
+
+def _json(values: Iterable[str]) -> str:
+    return json.dumps(list(values), separators=(",", ":"))
 
 
 def _brief(text: str) -> str:
@@ -174,17 +198,35 @@ def _users(registered: Iterable[Registration], stub: str) -> list[Registration]:
     return [found for found in _implementations(registered, stub) if found.owner is None]
 
 
-def _parts(implementations: Iterable[Registration]) -> tuple[tuple[str, str], ...]:
+def _parts(implementations: Iterable[Registration]) -> Parts:
     return numbered((found.name, sources_fingerprint([found]).digest) for found in implementations)
 
 
-def _file_parts(path: str) -> tuple[tuple[str, str], ...]:
+def _file_parts(path: str) -> Parts:
+    # What is read back may name anything: a pipe would be waited for, and a relative path is of no one place.
     try:
+        if not os.path.isabs(path) or not os.path.isfile(path) or os.path.getsize(path) > _LARGEST_FILE:
+            return ()
         return link_fields([read_linked(path)])
-    except CompileError:
+    except (CompileError, OSError, ValueError):
         return ()
+
+
+def _part(value: Any) -> tuple[str, str]:
+    name, digest = reading.row(value, 2)
+    return reading.text(name), reading.text(digest)
 
 
 def _name(function: Callable[..., object]) -> str:
     inner = function_of(function)
     return repr(function) if inner is None else f"{inner.__module__}.{inner.__qualname__}"
+
+
+_CURRENT: Mapping[str, Callable[[str, CompileJob], Parts | None]] = {
+    OVERLOAD: lambda name, _: _parts(_implementations(registrations(), name)),
+    LINKED_FILE: lambda name, _: _file_parts(name),
+    VALUE: _value_parts,
+    LIBRARY: _library_parts,
+    SETTINGS: _settings_parts,
+    LATER_SETTING: _later_setting_parts,
+}

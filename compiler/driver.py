@@ -7,7 +7,7 @@ import time
 from typing import cast
 
 from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.dependencies import discovered, file_dependencies, library_dependencies, value_dependencies
+from gridjit.compiler.dependencies import discovered, file_dependencies, value_dependencies
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.frontend.registrations import registrations
 from gridjit.compiler.installed import distribution_of
@@ -59,7 +59,7 @@ def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
             *value_dependencies(reads),
             *found.dependencies,
             *file_dependencies(lowered.linked, job.linked),
-            *library_dependencies(libraries_found),
+            *libraries_found,
         ),
         cooperative=lowered.cooperative,
         metadata={

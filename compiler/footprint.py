@@ -33,6 +33,8 @@ FIELDS: Mapping[str, Callable[[LaunchConfig], FactValue]] = {
 PRESENCE = "launch"
 # "argument 3" is the value of a number passed to the launch.
 ARGUMENT = "argument "
+# "argument 3 shape" is what an array has.
+_SEEN_OF_ARRAYS = ("shape", "strides")
 # "arguments" says whether there were any: a compile ahead of a launch that asked is no answer for a launch.
 HAS_ARGUMENTS = "arguments"
 # Facts that tell a launch from a compile ahead of one, and not one launch from another.
@@ -141,6 +143,14 @@ def current_value(name: str, config: LaunchConfig | None, args: Sequence[Any] | 
     return FIELDS[name](config)
 
 
+def is_field(name: str) -> bool:
+    """Return whether name is that of something that this version can look up in a launch."""
+    if not name.startswith(ARGUMENT):
+        return name in FIELDS or name in (PRESENCE, HAS_ARGUMENTS)
+    index, _, part = name[len(ARGUMENT) :].partition(" ")
+    return part in ("", "itself", *_SEEN_OF_ARRAYS) and index.isascii() and index.isdecimal() and len(index) <= 4
+
+
 def is_number(argument: Any) -> bool:
     """Return whether an argument is passed by value: a Python number, or a NumPy scalar."""
     return isinstance(argument, numbers.Number) or type(argument).__name__ in ("bool_", "bool")
@@ -153,8 +163,8 @@ def _argument_value(name: str, args: Sequence[Any]) -> FactValue:
         return None
     argument = args[int(index)]
     if part:
-        value = getattr(argument, part, None)
-        return tuple(value) if part in ("shape", "strides") and value is not None else None
+        value = getattr(argument, part, None) if part in _SEEN_OF_ARRAYS else None
+        return None if value is None else tuple(value)
     return f"{type(argument).__name__} {argument!r}" if is_number(argument) else None
 
 

@@ -25,6 +25,8 @@ from gridjit.values import dataclass
 
 # The function of a package that says what its settings are, as it is written among them.
 DECLARED = "__gridjit_settings__()"
+# The text of a setting whose module is not imported.
+NOT_LOADED = "not loaded"
 # A setting is named by its module and its path inside it: ("mylib.config", "TILE"), ("mylib.plan", "Plan.DEPTH").
 Setting = tuple[str, str]
 
@@ -86,7 +88,7 @@ def setting_text(value: object) -> str | None:
 
 def _text_now(module: str, path: str) -> str | None:
     if module not in sys.modules:
-        return "not loaded"
+        return NOT_LOADED
     if path == DECLARED:
         return _declared_text(module)
     found: object = sys.modules[module]

@@ -6,22 +6,18 @@ itself would change it in another process too. What was loaded only while it ran
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any
 
-from gridjit.compiler.dependencies import LIBRARY, SETTINGS
+from gridjit.compiler.dependencies import LATER_SETTING, LIBRARY, SETTINGS, Dependency
 from gridjit.compiler.extensions import all_registrations, extensions, forget_in_keys, sources_fingerprint
 from gridjit.compiler.frontend.registrations import Registration
-from gridjit.compiler.installed import named
-from gridjit.compiler.library_settings import Reach, Setting, reach, setting_now, unseen_now
+from gridjit.compiler.library_settings import Reach, Setting, reach, unseen_now
 from gridjit.compiler.source import function_of
 
-# Behind the name of a setting whose module the compile imported: it holds where that is not imported as yet.
-_LATER = " (imported by the compile)"
-# A dependency of a compile: its kind, its name, and what each part of it was.
-Found = tuple[str, str, tuple[tuple[str, str], ...]]
 
 
 class LibraryWatch:
@@ -41,7 +37,7 @@ class LibraryWatch:
 
     def found(
         self, functions: Iterable[Callable[..., Any]], key: Iterable[tuple[str, str]]
-    ) -> tuple[tuple[Found, ...], tuple[str, ...]]:
+    ) -> tuple[tuple[Dependency, ...], tuple[str, ...]]:
         """Return the dependencies on installed code besides what a job's key says, and why they cannot be told.
 
         functions: those of @overload and @intrinsic that the compile used.
@@ -52,30 +48,24 @@ class LibraryWatch:
         known = {label.removeprefix("extension library ") for label, _ in key}
         libraries = sorted({one for one in reached.distributions if one.name not in known}, key=lambda one: one.name)
         dependencies = (
-            *((LIBRARY, one.name, (("identity", one.identity),)) for one in libraries),
-            *((SETTINGS, module, parts) for module, parts in sorted(self._settings(reached).items())),
+            *(Dependency(kind=LIBRARY, name=one.name, parts=(("identity", one.identity),)) for one in libraries),
+            *self._settings(reached),
         )
         return dependencies, unseen_now(reached.settings)
 
-    def _settings(self, reached: Reach) -> dict[str, tuple[tuple[str, str], ...]]:
-        found: dict[str, dict[str, str]] = {}
+    def _settings(self, reached: Reach) -> Iterator[Dependency]:
+        read: dict[str, dict[str, str]] = {}
         for (module, path), text in sorted(reached.texts().items()):
             before = self._text_before((module, path))
-            if text is not None and before in (text, None):
-                found.setdefault(module, {})[path if before is not None else f"{path}{_LATER}"] = text
-        return {module: tuple(parts.items()) for module, parts in found.items()}
+            if text is not None and before is None:
+                yield Dependency(kind=LATER_SETTING, name=json.dumps([module, path, text]), parts=((path, text),))
+            elif text is not None and before == text:
+                read.setdefault(module, {})[path] = text
+        for module, texts in read.items():
+            yield Dependency(kind=SETTINGS, name=json.dumps([module, *texts]), parts=tuple(texts.items()))
 
     def _text_before(self, setting: Setting) -> str | None:
         return self._before.get(setting)
-
-
-def part_now(kind: str, name: str, part: str, then: str) -> str | None:
-    """Return what a part of such a dependency is now, None if that cannot be told; then: what it was."""
-    if kind == LIBRARY:
-        found = named(name)
-        return None if found is None or found.overtaken else found.identity
-    text = setting_now(name, part.removesuffix(_LATER))
-    return then if part.endswith(_LATER) and text == "not loaded" else text
 
 
 def _roots(registered: Iterable[Registration]) -> list[object]:

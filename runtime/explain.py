@@ -5,21 +5,26 @@ Reasons look at what is in memory and on disk: a process that starts today says 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from gridjit.cache.history import Job, read_history
-from gridjit.cache.manifest import Record, read_manifest
+from gridjit.cache.manifest import Manifest, read_manifest
 from gridjit.cache.store import Store
-from gridjit.compiler.artifact import fact_value
+from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.dependencies import holds
 from gridjit.compiler.footprint import ARGUMENT, CIRCUMSTANCES, PRESENCE, Fact, current_value, fact_text
 from gridjit.compiler.job import CompileJob
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.runtime.specializations import Specialization, Specializations
-from gridjit.runtime.specialize import dependency_holds
+from gridjit.runtime.specialize import Launch, Today, candidates
 from gridjit.runtime.statistics import Statistics
 
 FIRST_USE = "first use in this process, nothing in the cache"
+_GONE = "its code is not in the cache any more, or damaged"
+# How many of the last compiles a reason is looked for in.
+_ASKED = 8
 # Longer digests are told apart by their beginnings.
 _DIGEST_SHOWN = 8
 _SHORTEST_DIGEST = 32
@@ -35,7 +40,7 @@ def reason(
 ) -> str:
     """Return why nothing in memory or in store serves a launch of job: the first thing that differs, both values."""
     return (
-        _fact_reason(job, read_manifest(store, key).records, config, args)
+        _fact_reason(store, job, key, Launch(config=config, args=args))
         or _known_reason(known, job, config, args)
         or _job_reason(store, job, key)
         or _signature_reason(known, job)
@@ -88,28 +93,39 @@ def change_text(before: Job, now: Job) -> str | None:
     return difference_text(*changes[0]) + more
 
 
-def broken_dependency(record: Record, job: CompileJob) -> str | None:
-    """Return the name of what a compile of job used that is another now, or None if all is the same."""
-    return next((fact.label for fact in record.dependencies if not dependency_holds(str(fact.value), job)), None)
+def broken_dependency(artifact: Artifact, job: CompileJob) -> str | None:
+    """Return what a compile used that is another now, or None if all is the same. job: of its kernel as it is now."""
+    return next((used.label for used in artifact.dependencies if not holds(used, job)), None)
 
 
-def _fact_reason(
-    job: CompileJob, records: Sequence[Record], config: LaunchConfig | None, args: Sequence[Any] | None
-) -> str | None:
-    """Return which fact of the nearest compile of this very job the launch does not share."""
+def recent_artifacts(store: Store, manifest: Manifest) -> Iterator[tuple[str, Artifact | None]]:
+    """Yield (key, artifact) of what was compiled last under a manifest, the newest first; None for what is gone."""
+    for key in reversed(manifest.recent):
+        yield key, Artifact.from_bytes(store.get(key) or b"")
+
+
+def _fact_reason(store: Store, job: CompileJob, key: str, launch: Launch) -> str | None:
+    """Return which fact of the nearest of the last compiles of this very job the launch does not share."""
+    known = read_manifest(store, key)
+    wanted = {name for _, name in candidates(known, key, Today(job, launch))}
     nearest: tuple[int, str] | None = None
-    for record in reversed(records):
-        facts = [Fact(field=f.label, value=fact_value(f.value), where=f.where) for f in record.facts]
-        broken = [fact for fact in facts if not fact.holds(config, args)]
-        if broken:
-            text = _fact_text(broken[0], config, args)
-        elif (function := broken_dependency(record, job)) is not None:
-            text = f"{function} has changed, which the compile had used"
-        else:
-            text = "its code is not in the cache any more, or damaged"
-        if nearest is None or len(broken) < nearest[0]:
-            nearest = (len(broken), text)
+    for name, artifact in itertools.islice(recent_artifacts(store, known), _ASKED):
+        if artifact is None and name not in wanted:
+            continue
+        found = (0, _GONE) if artifact is None else _difference(artifact, job, launch)
+        if nearest is None or found[0] < nearest[0]:
+            nearest = found
     return None if nearest is None else nearest[1]
+
+
+def _difference(artifact: Artifact, job: CompileJob, launch: Launch) -> tuple[int, str]:
+    """Return how many facts of an artifact a launch does not share, and the first thing that speaks against it."""
+    broken = [fact for fact in artifact.footprint.facts if not fact.holds(launch.config, launch.args)]
+    if broken:
+        return len(broken), _fact_text(broken[0], launch.config, launch.args)
+    if (used := broken_dependency(artifact, job)) is not None:
+        return 0, f"{used} has changed, which the compile had used"
+    return 0, _GONE
 
 
 def _known_reason(

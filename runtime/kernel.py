@@ -169,7 +169,15 @@ class Kernel(Inspection, Indexable):
     ) -> tuple[Specialization, LoadedKernel]:
         """Return what a launch needs: the specialization that is right for it, loaded on the device."""
         here = session()
-        found = self._specialized(here, signature, here.target(self._target), config, args)
+        wanted = (here, signature, here.target(self._target), config, args)
+        found = self._specialized(*wanted)
+        try:
+            return found, self.loaded(found, here.device(self._target))
+        except Exception:  # a device refuses in many ways; only what was compiled here is known to be right for it
+            if found.origin != "disk":
+                raise
+            self._known.discard(found)
+        found = self._specialized(*wanted, anew=True)
         return found, self.loaded(found, here.device(self._target))
 
     def is_loaded_for(self, signature: Signature, config: LaunchConfig, args: tuple[Any, ...]) -> bool:
@@ -254,9 +262,14 @@ class Kernel(Inspection, Indexable):
         target: Target,
         config: LaunchConfig | None,
         args: tuple[Any, ...] | None,
+        *,
+        anew: bool = False,
     ) -> Specialization:
+        """Return the specialization for a launch. anew: what is stored does not load, so it is compiled."""
+
         def in_memory() -> Specialization | None:
-            return self._known.match(signature, target, config, args)
+            found = self._known.match(signature, target, config, args)
+            return None if anew and found is not None and found.origin == "disk" else found
 
         if (found := in_memory()) is not None:
             return found
@@ -271,6 +284,7 @@ class Kernel(Inspection, Indexable):
             add=lambda found: self._add(found, generation),
             why=lambda job, key: self._why(here.store(self._cache), job, key, config, args),
             compile=lambda job, view, why: self._compile(here, job, view, why),
+            anew=anew,
         )
         return specialize(job, Launch(config=config, args=args, dispatcher=self), cold)
 

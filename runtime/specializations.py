@@ -122,6 +122,12 @@ class Specializations:
                 self._remove(old)
             return Letting(evicted=evicted, doubted=self._doubt())
 
+    def discard(self, found: Specialization) -> None:
+        """Forget one, if it is there."""
+        with self._adding:
+            if found in self._order:
+                self._remove(found)
+
     def clear(self) -> tuple[Specialization, ...]:
         """Forget and return all."""
         with self._adding:

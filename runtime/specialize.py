@@ -6,18 +6,18 @@ The order guarantees that what is read was written whole: artifact before manife
 from __future__ import annotations
 
 import dataclasses
-import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from gridjit.cache.errors import CacheError
 from gridjit.cache.key import Key
 from gridjit.cache.lock import Locks
-from gridjit.cache.manifest import Record, add_record, promote_record, read_manifest
+from gridjit.cache.manifest import Identity, Manifest, Shape, add_compile, artifact_key, note_use, read_manifest
 from gridjit.cache.store import Store
-from gridjit.compiler.artifact import Artifact, fact_value
-from gridjit.compiler.dependencies import Dependency, holds
-from gridjit.compiler.footprint import Fact
+from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.dependencies import current
+from gridjit.compiler.footprint import ARGUMENT, FactValue, current_value, is_field
 from gridjit.compiler.job import CompileJob
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.view import ConfigView, current_view
@@ -43,6 +43,7 @@ class Cold:
     in_memory: looks for a specialization that another thread made meanwhile; add: puts one there and returns it.
     why: says why the job of a key has to be compiled; compile: makes its artifact, for that reason.
     lock_timeout: seconds to wait for another's compile before compiling too.
+    anew: compile whatever is stored.
     """
 
     store: Store
@@ -52,6 +53,7 @@ class Cold:
     why: Callable[[CompileJob, str], str]
     compile: Callable[[CompileJob, ConfigView, str], Artifact]
     lock_timeout: float = 120.0
+    anew: bool = False
 
 
 def specialize(job: CompileJob, launch: Launch, cold: Cold) -> Specialization:
@@ -69,7 +71,7 @@ def specialize(job: CompileJob, launch: Launch, cold: Cold) -> Specialization:
             return cold.add(found)
         reason = cold.why(job, key)
         view = ConfigView(launch.config, launch.args, launch.dispatcher)
-        artifact = _with_reason(cold.compile(job, view, reason), reason)
+        artifact = _with_reason(cold.compile(job, view, reason), reason, key)
         keep(job, key, artifact, cold)
         callbacks = tuple(view.pre_launch_callbacks)
         module = ModuleCallbacks(setup=view.setup_callbacks, teardown=view.teardown_callbacks)
@@ -78,72 +80,116 @@ def specialize(job: CompileJob, launch: Launch, cold: Cold) -> Specialization:
 
 def look_up(job: CompileJob, key: str, launch: Launch, cold: Cold, started: float) -> Specialization | None:
     """Return the stored specialization whose facts all hold for launch, or None."""
-    record = right_record(job, key, launch, cold.store)
-    data = None if record is None else cold.store.get(record.artifact)
-    artifact = None if data is None else Artifact.from_bytes(data)
-    if record is None or artifact is None or not _is_for(artifact, job):
+    if job.private or cold.anew:
         return None
-    if not artifact.footprint.matches(launch.config, launch.args):
+    known = read_manifest(cold.store, key)
+    today = Today(job, launch)
+    for shape, name in candidates(known, key, today):
+        data = cold.store.get(name)
+        artifact = None if data is None else Artifact.from_bytes(data)
+        if artifact is None or not (_is_for(artifact, job) and today.agrees(artifact)):
+            continue
+        callbacks = hooks.resolve(artifact.effects.hooks)
+        module = hooks.resolve_module(artifact.effects)
+        if callbacks is not None and module is not None:
+            note_use(cold.store, key, shape, name, known, cold.locks)
+            return _specialization(job, launch, artifact, callbacks, module, "disk", "in the cache", started)
+    return None
+
+
+def candidates(known: Manifest, key: str, today: Today) -> Iterator[tuple[Shape, str]]:
+    """Yield each shape of a manifest and the key of the artifact that is right for today's values, if there is one.
+
+    The newest come first; any that is there will do.
+    """
+    for shape in reversed(known.shapes):
+        facts, used = today.facts(shape), today.used(shape)
+        if facts is not None and used is not None:
+            yield shape, artifact_key(key, facts, used)
+
+
+def stored_artifact(job: CompileJob, key: str, launch: Launch, store: Store) -> str | None:
+    """Return the key of an artifact of job that is in store and right for launch, or None."""
+    if job.private:
         return None
-    callbacks = hooks.resolve(artifact.effects.hooks)
-    module = hooks.resolve_module(artifact.effects)
-    if callbacks is None or module is None:
-        return None
-    promote_record(cold.store, key, record, cold.locks)
-    return _specialization(job, launch, artifact, callbacks, module, "disk", "in the cache", started)
+    found = candidates(read_manifest(store, key), key, Today(job, launch))
+    return next((name for _, name in found if store.find(name) is not None), None)
+
+
+def keep(job: CompileJob, key: str, artifact: Artifact, cold: Cold) -> None:
+    """Store an artifact, then its shape, then a new job's fields; not what has to stay in this process."""
+    if artifact.private:
+        return
+    try:
+        name, data = key_of(artifact, key), artifact.to_bytes()
+    except (CacheError, ValueError, TypeError):  # a value that JSON has not: found today, and by nobody later
+        return
+    cold.store.put(name, data, suffix=artifact.suffix)
+    if not add_compile(cold.store, key, shape_of(artifact), name, cold.locks).shapes:
+        from gridjit.cache.history import Job, add_job
+
+        add_job(cold.store, job.kernel, Job.of(key, job.fields))
+
+
+def shape_of(artifact: Artifact) -> Shape:
+    """Return what an artifact's compile read, without values."""
+    return Shape.of(
+        [fact.field for fact in artifact.footprint.facts], [used.identity for used in artifact.dependencies]
+    )
+
+
+def key_of(artifact: Artifact, job: str) -> str:
+    """Return the key of an artifact of the job of a key; raises CacheError if a value of what it read has no text."""
+    facts = {fact.field: fact.value for fact in artifact.footprint.facts}
+    return artifact_key(job, facts, {used.identity: used.parts for used in artifact.dependencies})
+
+
+class Today:
+    """What a launch of a job has today for whatever a compile may have read; each thing is looked at once."""
+
+    def __init__(self, job: CompileJob, launch: Launch) -> None:
+        self._job = job
+        self._launch = launch
+        self._parts: dict[Identity, object] = {}
+
+    def facts(self, shape: Shape) -> dict[str, FactValue] | None:
+        """Return the values of a shape's facts, or None if there is one that no other launch can be known to have."""
+        if not all(map(is_field, shape.facts)):
+            return None
+        values = {name: current_value(name, self._launch.config, self._launch.args) for name in shape.facts}
+        unsure = any(value is None and name.startswith(ARGUMENT) for name, value in values.items())
+        return None if unsure else values
+
+    def used(self, shape: Shape) -> dict[Identity, object] | None:
+        """Return what the things that a shape names are like now, or None if that cannot be told of one."""
+        values = {}
+        for identity in shape.used:
+            values[identity] = self._current(identity)
+            if values[identity] is None:
+                return None
+        return values
+
+    def agrees(self, artifact: Artifact) -> bool:
+        """Return whether all that an artifact says it was made for is so."""
+        return artifact.footprint.matches(self._launch.config, self._launch.args) and all(
+            self._current(used.identity) == used.parts for used in artifact.dependencies
+        )
+
+    def _current(self, identity: Identity) -> object:
+        if identity not in self._parts:
+            self._parts[identity] = current(*identity, self._job)
+        return self._parts[identity]
 
 
 def _is_for(artifact: Artifact, job: CompileJob) -> bool:
     """Return whether an artifact says that it is job's: its name says so already, and costs nothing to compare."""
-    mine = (job.kernel, str(job.signature), job.target)
-    return (artifact.kernel, artifact.signature, artifact.target) == mine
+    mine = (job.kernel, str(job.signature), job.target, job.signature.codes)
+    return (artifact.kernel, artifact.signature, artifact.target, artifact.parameters) == mine
 
 
-def right_record(job: CompileJob, key: str, launch: Launch, store: Store) -> Record | None:
-    """Return the record of a compile of job that is right for launch, if there was one; its artifact may be gone."""
-    return None if job.private else read_manifest(store, key).match(lambda record: _holds(record, launch, job))
-
-
-def keep(job: CompileJob, key: str, artifact: Artifact, cold: Cold) -> None:
-    """Store an artifact, the manifest that names it, then the job's fields; not what has to stay in this process."""
-    from gridjit.cache.history import Job, add_job
-
-    if artifact.private:
-        return
-    facts = {fact.field: fact.value for fact in artifact.footprint.facts}
-    dependencies = {d.label: json.dumps(d.as_dict()) for d in artifact.dependencies}
-    name = artifact_key(job, facts, dependencies)
-    cold.store.put(name, artifact.to_bytes(), suffix=artifact.suffix)
-    where = {fact.field: fact.where for fact in artifact.footprint.facts}
-    add_record(cold.store, key, Record.of(name, facts, dependencies, where), cold.locks)
-    add_job(cold.store, job.kernel, Job.of(key, job.fields), cold.locks)
-
-
-def artifact_key(job: CompileJob, facts: dict[str, Any], dependencies: dict[str, str]) -> str:
-    """Return the key of job's artifact for what was read: an entry's only name, and never the job's own."""
-    read = [(f"read {label}", repr(value)) for label, value in sorted(facts.items())]
-    found = [(f"used {label}", text) for label, text in sorted(dependencies.items())]
-    return Key.of((("entry", "artifact"), *job.fields, *read, *found)).digest
-
-
-def _holds(record: Record, launch: Launch, job: CompileJob) -> bool:
-    facts = (Fact(field=fact.label, value=fact_value(fact.value)) for fact in record.facts)
-    return all(fact.holds(launch.config, launch.args) for fact in facts) and all(
-        dependency_holds(str(fact.value), job) for fact in record.dependencies
-    )
-
-
-def dependency_holds(text: str, job: CompileJob) -> bool:
-    """Return whether the dependency that a record's text describes is the same today for a compile of job."""
-    try:
-        return holds(Dependency.from_dict(json.loads(text)), job)
-    except ValueError:
-        return False
-
-
-def _with_reason(artifact: Artifact, reason: str) -> Artifact:
-    """Return the artifact with the reason it was made for, so that other processes can tell it."""
-    return dataclasses.replace(artifact, metadata={**artifact.metadata, "why": reason})
+def _with_reason(artifact: Artifact, reason: str, key: str) -> Artifact:
+    """Return the artifact with its job's key and the reason it was made for, so that other processes can tell them."""
+    return dataclasses.replace(artifact, metadata={**artifact.metadata, "job": key, "why": reason})
 
 
 def _specialization(

@@ -223,7 +223,7 @@ def understood(suffix: str, data: bytes) -> bool:
     """Return whether data is what its suffix says."""
     if suffix == ".o":
         return Artifact.from_bytes(data) is not None
-    return bool(Manifest.from_bytes(data).records) or History.from_bytes(data) is not None
+    return bool(Manifest.from_bytes(data).shapes) or History.from_bytes(data) is not None
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ else:
         except ImportError:
             from hashlib import sha256 as _own_sha256
 
-__all__ = ["blake2b", "sha256"]
+__all__ = ["blake2b", "sha256", "utf8"]
 
 # Bytes of one digest that OpenSSL is loaded for.
 _MANY = 256 << 10
@@ -37,3 +37,8 @@ def sha256(data: bytes | memoryview) -> bytes:
 
         return hashlib.sha256(data).digest()
     return _own_sha256(data).digest()
+
+
+def utf8(text: str) -> bytes:
+    """Return text's bytes; also of a name that is not UTF-8, which Python has as lone surrogates."""
+    return text.encode("utf-8", "surrogatepass")

@@ -13,9 +13,9 @@ import pytest
 from gridjit.cache.bundle import HEAD, MAGIC, Imported, import_bundle, read_bundle, write_bundle
 from gridjit.cache.disk import DiskStore
 from gridjit.cache.errors import CacheError
-from gridjit.cache.history import History, Job, history_key, read_history
+from gridjit.cache.history import Job, add_job, read_history
 from gridjit.cache.lock import Locks
-from gridjit.cache.manifest import Manifest, Record, read_manifest
+from gridjit.cache.manifest import Manifest, Shape, read_manifest
 from gridjit.cache.memory import MemoryStore
 from gridjit.cache.store import Store
 
@@ -23,15 +23,14 @@ KeyOf = Callable[[object], str]
 
 
 def filled(key_of: KeyOf, blocks: tuple[int, ...] = (32, 64)) -> MemoryStore:
-    """Return a store with an artifact for each block size, and the manifest and history of their job."""
+    """Return a store with an artifact for each number, and the manifest and history of their job."""
     store = MemoryStore()
     manifest = Manifest()
     for block in blocks:
         store.put(key_of(block), f"code for {block}".encode(), suffix=".o")
-        manifest = manifest.with_record(Record.of(key_of(block), {"blockdim.x": block}))
+        manifest = manifest.with_compile(Shape.of([f"argument {block}"]), key_of(block))
     store.put(key_of("job"), manifest.to_bytes(), suffix=manifest.suffix)
-    history = History(kernel="k").with_job(Job.of(key_of("job"), [("global X", str(blocks))]))
-    store.put(history_key("k"), history.to_bytes(), suffix=".json")
+    add_job(store, "k", Job.of(key_of("job"), [("global X", str(blocks))], 1.0))
     return store
 
 
@@ -80,33 +79,35 @@ def test_what_is_there_stays_and_manifests_are_merged_with_mine_as_the_newer(key
     done = import_bundle(tmp_path / "b", mine, Locks(), None)
     assert mine.get(key_of(64)) == b"my code for 64"
     assert mine.get(key_of(32)) == b"code for 32"
-    records = read_manifest(mine, key_of("job")).records
-    assert [record.facts[0].value for record in records] == [32, 64, 128]
+    known = read_manifest(mine, key_of("job"))
+    assert known.shapes == tuple(Shape.of([f"argument {number}"]) for number in (32, 64, 128))
+    assert known.recent == tuple(map(key_of, (32, 64, 128)))
     assert (done.added, done.merged) == ((key_of(32),), (key_of("job"),))
-    assert set(done.known) == {key_of(64), history_key("k")}
+    assert key_of(64) in done.known and len(done.known) == 2
     assert read_history(mine, "k").jobs[-1].field("global X") == "(64, 128)"
 
 
-def test_histories_are_merged_with_mine_as_the_newer(key_of: KeyOf, tmp_path: Path) -> None:
+def test_jobs_that_are_not_known_yet_are_added_to_a_history_in_the_order_they_were_made(
+    key_of: KeyOf, tmp_path: Path
+) -> None:
     theirs, mine = MemoryStore(), MemoryStore()
     for store, jobs in ((theirs, ("a", "b")), (mine, ("b", "c"))):
-        history = History(kernel="k")
         for name in jobs:
-            history = history.with_job(Job.of(key_of(name), [("global X", name)]))
-        store.put(history_key("k"), history.to_bytes(), suffix=".json")
+            add_job(store, "k", Job.of(key_of(name), [("global X", name)], float(ord(name))))
     export(theirs, tmp_path / "b")
-    import_bundle(tmp_path / "b", mine, Locks(), None)
+    done = import_bundle(tmp_path / "b", mine, Locks(), None)
+    assert (len(done.added), len(done.known)) == (1, 1)
     assert [job.field("global X") for job in read_history(mine, "k").jobs] == ["a", "b", "c"]
 
 
-def test_a_plain_manifest_becomes_a_sensitive_one_when_a_record_with_facts_comes(key_of: KeyOf, tmp_path: Path) -> None:
+def test_a_plain_manifest_becomes_a_sensitive_one_when_a_shape_with_facts_comes(key_of: KeyOf, tmp_path: Path) -> None:
     export(filled(key_of), tmp_path / "b")
     mine = DiskStore(tmp_path / "mine")
-    mine.put(key_of("job"), Manifest().with_record(Record.of(key_of(1))).to_bytes(), suffix=".json")
+    mine.put(key_of("job"), Manifest().with_compile(Shape.of(), key_of(1)).to_bytes(), suffix=".json")
     import_bundle(tmp_path / "b", mine, Locks(), None)
     found = mine.find(key_of("job"))
     assert found is not None and found.suffix == ".lcs"
-    assert len(read_manifest(mine, key_of("job")).records) == 3
+    assert len(read_manifest(mine, key_of("job")).shapes) == 3
 
 
 def test_a_manifest_that_is_not_of_a_kind_with_mine_changes_nothing(key_of: KeyOf, tmp_path: Path) -> None:
@@ -124,7 +125,7 @@ def test_what_the_store_does_not_keep_is_told_apart_from_what_was_added(key_of: 
     small = MemoryStore(max_bytes=100)  # holds the code, and no manifest or history
     done = import_bundle(tmp_path / "b", small, Locks(), None)
     assert set(done.added) == {key_of(32), key_of(64)} == set(contents(small))
-    assert set(done.dropped) == {key_of("job"), history_key("k")}
+    assert key_of("job") in done.dropped and len(done.dropped) == 2
 
 
 def test_a_signed_bundle_needs_the_secret_that_signed_it(key_of: KeyOf, tmp_path: Path) -> None:

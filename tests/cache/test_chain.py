@@ -9,15 +9,31 @@ from gridjit.cache.disk import DiskStore
 from gridjit.cache.history import Job, add_job, read_history
 from gridjit.cache.key import digest
 from gridjit.cache.lock import Locks
-from gridjit.cache.manifest import MAX_RECORDS, Manifest, Record, add_record, promote_record, read_manifest
+from gridjit.cache.manifest import MAX_SHAPES, Manifest, Shape, add_compile, note_use, read_manifest
 from gridjit.cache.memory import MemoryStore
+from gridjit.cache.store import Store
 
 JOB = digest([("job", 1)])
 
 
-def of_block(size: int) -> Record:
-    """The record of a compile that read blockdim."""
-    return Record.of(f"artifact of {size}", {"blockdim": size})
+def shape(number: int) -> Shape:
+    """The shape of a compile that read the value of an argument."""
+    return Shape.of([f"argument {number}"])
+
+
+def code(number: int) -> str:
+    """The key of the artifact of such a compile."""
+    return digest([("artifact", number)])
+
+
+def add(store: Store, number: int) -> None:
+    """Add such a compile."""
+    add_compile(store, JOB, shape(number), code(number), Locks())
+
+
+def use(store: Store, number: int, locks: Locks) -> None:
+    """Note a use of such a compile's artifact."""
+    note_use(store, JOB, shape(number), code(number), read_manifest(store, JOB), locks)
 
 
 def test_a_hit_in_a_base_is_copied_into_the_overlay_with_its_suffix(key_of):
@@ -72,59 +88,60 @@ def test_a_read_only_base_is_not_written(tmp_path, key_of):
 def layers() -> tuple[MemoryStore, MemoryStore, MemoryStore]:
     """An overlay and two bases, the nearer first; the further one knows of all compiles of the job."""
     overlay, near, far = MemoryStore(), MemoryStore(), MemoryStore()
-    for store, blocks in [(overlay, [32]), (near, [64]), (far, [32, 64, 128])]:
-        for block in blocks:
-            add_record(store, JOB, of_block(block), Locks())
+    for store, numbers in [(overlay, [32]), (near, [64]), (far, [32, 64, 128])]:
+        for number in numbers:
+            add(store, number)
     return overlay, near, far
 
 
-def test_the_manifests_of_all_layers_are_read_as_one_the_nearest_records_as_the_newest(layers):
-    records = read_manifest(ChainStore(*layers), JOB).records
-    assert [record.facts[0].value for record in records] == [128, 64, 32]
-    assert read_manifest(ChainStore(layers[0], ChainStore(*layers[1:])), JOB).records == records
+def test_the_manifests_of_all_layers_are_read_as_one_the_nearest_as_the_newest(layers):
+    known = read_manifest(ChainStore(*layers), JOB)
+    assert known == Manifest(shapes=tuple(map(shape, (128, 64, 32))), recent=tuple(map(code, (128, 64, 32))))
+    assert read_manifest(ChainStore(layers[0], ChainStore(*layers[1:])), JOB) == known
 
 
-def test_no_layers_records_are_cut_off_by_the_bound_of_one():
+def test_no_layers_shapes_are_cut_off_by_the_bound_of_one():
     overlay, base = MemoryStore(), MemoryStore()
-    for store, first in [(overlay, 0), (base, MAX_RECORDS)]:
-        manifest = Manifest(records=tuple(of_block(first + number) for number in range(MAX_RECORDS)))
+    for store, first in [(overlay, 0), (base, MAX_SHAPES)]:
+        manifest = Manifest(shapes=tuple(shape(first + number) for number in range(MAX_SHAPES)))
         store.put(JOB, manifest.to_bytes(), suffix=manifest.suffix)
     chain = ChainStore(overlay, base)
-    assert len(read_manifest(chain, JOB).records) == 2 * MAX_RECORDS
-    assert len(add_record(chain, JOB, of_block(9999), Locks()).records) == MAX_RECORDS
+    assert len(read_manifest(chain, JOB).shapes) == 2 * MAX_SHAPES
+    add(chain, 9999)
+    assert len(read_manifest(overlay, JOB).shapes) == MAX_SHAPES
 
 
 def test_a_damaged_manifest_hides_no_other_layers(layers):
     layers[0].put(JOB, b"no manifest", suffix=".lcs")
-    assert [record.facts[0].value for record in read_manifest(ChainStore(*layers), JOB).records] == [32, 128, 64]
+    assert read_manifest(ChainStore(*layers), JOB).shapes == tuple(map(shape, (32, 128, 64)))
 
 
-def test_a_record_is_added_to_the_overlays_own(layers):
+def test_a_compile_is_added_to_the_overlays_own(layers):
     chain = ChainStore(*layers)
-    add_record(chain, JOB, of_block(256), Locks())
-    assert read_manifest(layers[0], JOB).records == (of_block(32), of_block(256))
-    assert len(read_manifest(chain, JOB).records) == 4
+    add(chain, 256)
+    assert read_manifest(layers[0], JOB).shapes == (shape(32), shape(256))
+    assert len(read_manifest(chain, JOB).shapes) == 4
 
 
-def test_a_record_of_use_is_copied_into_the_overlay_and_no_other(layers):
-    promote_record(ChainStore(*layers), JOB, of_block(128), Locks())
-    assert read_manifest(layers[0], JOB).records == (of_block(32), of_block(128))
+def test_a_shape_of_use_is_copied_into_the_overlay_and_no_other(layers):
+    use(ChainStore(*layers), 128, Locks())
+    assert read_manifest(layers[0], JOB).shapes == (shape(32), shape(128))
     before = layers[0].get(JOB)
-    promote_record(ChainStore(*layers), JOB, of_block(32), Locks())
+    use(ChainStore(*layers), 32, Locks())
     assert layers[0].get(JOB) == before
 
 
-def test_a_record_is_not_copied_while_another_holds_the_jobs_lock(tmp_path, layers):
+def test_a_shape_is_not_copied_while_another_holds_the_jobs_lock(tmp_path, layers):
     with Locks(tmp_path).single_flight(JOB) as got:
         assert got
-        promote_record(ChainStore(*layers), JOB, of_block(128), Locks(tmp_path))
-    assert read_manifest(layers[0], JOB).records == (of_block(32),)
+        use(ChainStore(*layers), 128, Locks(tmp_path))
+    assert read_manifest(layers[0], JOB).shapes == (shape(32),)
 
 
 def test_the_histories_of_all_layers_are_read_as_one_and_added_to_in_the_overlay():
     overlay, base = MemoryStore(), MemoryStore()
-    for store, number in [(base, 1), (base, 2), (overlay, 1), (ChainStore(overlay, base), 3)]:
-        add_job(store, "a.kernel", Job.of(digest([("n", number)]), [("number", str(number))]), Locks())
+    for moment, (store, number) in enumerate([(base, 1), (base, 2), (overlay, 1), (ChainStore(overlay, base), 3)]):
+        add_job(store, "a.kernel", Job.of(digest([("n", number)]), [("number", str(number))], float(moment)))
     numbers = [job.field("number") for job in read_history(ChainStore(overlay, base), "a.kernel").jobs]
     assert numbers == ["2", "1", "3"]
     assert [job.field("number") for job in read_history(overlay, "a.kernel").jobs] == ["1", "3"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from hashlib import blake2b
 
 import pytest
@@ -11,9 +12,8 @@ from hypothesis import strategies as st
 from gridjit.cache.errors import CacheError
 from gridjit.cache.key import Key, digest
 
-FIELDS = st.lists(
-    st.tuples(st.text(max_size=4), st.one_of(st.text(max_size=4), st.binary(max_size=4), st.integers())), max_size=4
-)
+TEXT = st.text(st.characters(exclude_categories=()), max_size=4)
+FIELDS = st.lists(st.tuples(TEXT, st.one_of(TEXT, st.binary(max_size=4), st.integers())), max_size=4)
 
 
 @given(FIELDS, FIELDS)
@@ -36,8 +36,15 @@ def test_fields_that_join_to_the_same_text_have_different_digests(one, other):
 
 
 def test_a_digest_is_the_documented_bytes():
-    encoded = b"gridjit key 1" + b"\x06\0\0\0\0\0\0\0target" + b"s\x05\0\0\0\0\0\0\0sm_90"
+    encoded = b"gridjit key 2" + struct.pack("<Q", 1) + b"s" + struct.pack("<QQ", 6, 5) + b"targetsm_90"
     assert digest([("target", "sm_90")]) == blake2b(encoded, digest_size=32).hexdigest()
+    mixed = b"gridjit key 2" + struct.pack("<Q", 2) + b"bi" + struct.pack("<4Q", 1, 1, 2, 3) + "abÿ\0-12".encode()
+    assert digest([("a", b"\xff\0"), ("b", -12)]) == blake2b(mixed, digest_size=32).hexdigest()
+
+
+def test_names_that_are_not_utf8_have_digests_of_their_own():
+    names = ["caf\udce9", "caf\udcea", "café", "\ud83d\ude00", "\U0001f600"]
+    assert len({digest([(name, "x")]) for name in names} | {digest([("x", name)]) for name in names}) == 2 * len(names)
 
 
 def test_differences_name_the_label_and_both_values():

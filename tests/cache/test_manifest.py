@@ -1,4 +1,4 @@
-"""Manifests: records merge, survive as canonical JSON, and mark a sensitive job by their suffix."""
+"""Manifests: shapes merge, survive as canonical JSON, mark a sensitive job by their suffix, and never get long."""
 
 from __future__ import annotations
 
@@ -10,70 +10,130 @@ import pytest
 
 from gridjit.cache.disk import DiskStore
 from gridjit.cache.errors import CacheError
+from gridjit.cache.key import digest
 from gridjit.cache.lock import Locks
-from gridjit.cache.manifest import Manifest, Record, add_record, read_manifest
+from gridjit.cache.manifest import (
+    MAX_RECENT,
+    MAX_SHAPES,
+    Manifest,
+    Shape,
+    add_compile,
+    artifact_key,
+    note_use,
+    read_manifest,
+    value_text,
+)
 from gridjit.cache.memory import MemoryStore
 
 GOLDEN = Path(__file__).parent / "golden" / "manifest.json"
+BLOCK, GRID, PLAIN = Shape.of(["blockdim"]), Shape.of(["griddim.x"]), Shape.of()
 
 
-def block(size: int, artifact: str = "") -> Record:
-    """The record of a compile that read blockdim."""
-    return Record.of(artifact or f"artifact of {size}", {"blockdim": (size, 1, 1)}, where={"blockdim": "sum.py:14"})
+def code(number: int) -> str:
+    """The key of an artifact."""
+    return digest([("artifact", number)])
+
+
+def numbered(number: int) -> Shape:
+    """A shape like no other."""
+    return Shape.of([f"argument {number}"])
 
 
 def test_a_manifest_survives_its_bytes():
-    every_kind = Record.of("ab" * 32, {"a": None, "b": True, "c": -1, "d": "é\n", "e": (1, (2, "x")), "f": 0.5})
-    manifest = Manifest().with_record(block(32)).with_record(every_kind)
+    shape = Shape.of(["b", "a\udce9"], [("overload", "m.f"), ("linked file", "/é\n")])
+    manifest = Manifest().with_compile(BLOCK, code(1)).with_compile(shape, code(2))
     again = Manifest.from_bytes(manifest.to_bytes())
     assert again == manifest
-    assert again.records[0].facts[0].where == "sum.py:14"
+    assert again.shapes[1].facts == ("a\udce9", "b")
     assert again.to_bytes() == manifest.to_bytes()
 
 
 def test_the_bytes_of_a_manifest_are_the_documented_ones():
-    record = Record.of(
-        "ab" * 32, {"blockdim": (128, 1, 1)}, {"coop.sum:reduce": "5f3a"}, where={"blockdim": "sum.py:14"}
-    )
-    manifest = Manifest(records=(Record.of("cd" * 32), record))
+    shape = Shape.of(["blockdim"], [("overload", "coop.reduce")])
+    manifest = Manifest(shapes=(PLAIN, shape), recent=("cd" * 32, "ab" * 32))
     assert manifest.to_bytes() == GOLDEN.read_bytes()
     assert Manifest.from_bytes(GOLDEN.read_bytes()) == manifest
 
 
-def test_lists_and_tuples_are_one_value_and_true_is_not_one():
-    assert Record.of("a", {"blockdim": [1, 1, 1]}).cause == Record.of("a", {"blockdim": (1, 1, 1)}).cause
-    assert Record.of("a", {"flag": True}).cause != Record.of("a", {"flag": 1}).cause
+def test_an_artifacts_key_tells_jobs_labels_values_and_kinds_apart():
+    keys = [
+        artifact_key("ab" * 32, {}, {}),
+        artifact_key("cd" * 32, {}, {}),
+        artifact_key("ab" * 32, {"flag": True}, {}),
+        artifact_key("ab" * 32, {"flag": 1}, {}),
+        artifact_key("ab" * 32, {"flag": "1"}, {}),
+        artifact_key("ab" * 32, {"other": 1}, {}),
+        artifact_key("ab" * 32, {}, {("overload", "flag"): 1}),
+        artifact_key("ab" * 32, {}, {("linked file", "flag"): 1}),
+    ]
+    assert len(set(keys)) == len(keys)
+    assert artifact_key("ab" * 32, {"a": 1, "b": [1, 2]}, {}) == artifact_key("ab" * 32, {"b": (1, 2), "a": 1}, {})
 
 
 @pytest.mark.parametrize("value", [{"a": 1}, b"bytes", float("nan"), float("inf"), object(), (1, {2})])
 def test_a_value_that_json_would_not_give_back_is_refused(value):
     with pytest.raises(CacheError, match="fact 'args'"):
-        Record.of("a", {"args": value})
+        value_text("args", value)
 
 
-def test_match_returns_the_newest_record_accepted():
-    manifest = Manifest().with_record(block(32)).with_record(block(64)).with_record(Record.of("plain"))
-    assert manifest.match(lambda record: bool(record.facts)) == block(64)
-    assert manifest.match(lambda record: record.artifact == "none such") is None
+def test_a_shape_compiled_again_is_there_once_and_the_newest():
+    manifest = Manifest().with_compile(BLOCK, code(1)).with_compile(GRID, code(2)).with_compile(BLOCK, code(3))
+    assert manifest.shapes == (GRID, BLOCK)
+    assert manifest.recent == (code(1), code(2), code(3))
 
 
-def test_a_record_of_the_same_cause_replaces_the_older_and_is_the_newest():
-    manifest = Manifest().with_record(block(32, "old")).with_record(block(64)).with_record(block(32, "new"))
-    assert [record.artifact for record in manifest.records] == ["artifact of 64", "new"]
-
-
-def test_the_oldest_records_go_when_there_are_too_many():
+def test_a_manifest_of_ten_thousand_compiles_is_as_long_as_one_of_forty():
     manifest = Manifest()
-    for size in range(1, 6):
-        manifest = manifest.with_record(block(size), limit=3)
-    assert [record.artifact for record in manifest.records] == [f"artifact of {size}" for size in (3, 4, 5)]
+    lengths = []
+    for number in range(10_000):
+        manifest = manifest.with_compile(BLOCK, code(number))
+        lengths.append(len(manifest.to_bytes()))
+    assert manifest.recent == tuple(code(number) for number in range(10_000 - MAX_RECENT, 10_000))
+    assert max(lengths) == lengths[40]
 
 
-def test_the_suffix_is_lcs_exactly_if_some_record_has_facts():
+def test_shapes_are_bounded_and_those_in_use_stay(tmp_path, key_of):
+    store, locks, job = MemoryStore(), Locks(), key_of("job")
+    add_compile(store, job, BLOCK, code(0), locks)
+    for number in range(10 * MAX_SHAPES):
+        add_compile(store, job, numbered(number), code(number), locks)
+        note_use(store, job, BLOCK, code(0), read_manifest(store, job), locks)
+    known = read_manifest(store, job)
+    assert len(known.shapes) == MAX_SHAPES
+    assert BLOCK in known.shapes
+
+
+def test_going_round_a_few_shapes_more_than_are_kept_finds_most_of_them():
+    manifest = Manifest()
+    count, found = MAX_SHAPES + 8, 0
+    for step in range(10 * count):
+        shape = numbered(step % count)
+        found += shape in manifest.shapes
+        if manifest.is_in_danger(shape):
+            manifest = manifest.with_compile(shape, code(step))
+    assert found > 7 * count
+
+
+def test_a_use_of_a_shape_that_is_not_in_danger_writes_nothing(key_of):
+    store, locks, job = MemoryStore(), Locks(), key_of("job")
+    add_compile(store, job, BLOCK, code(1), locks)
+    add_compile(store, job, GRID, code(2), locks)
+    before = store.get(job)
+    note_use(store, job, BLOCK, code(1), read_manifest(store, job), locks)
+    assert store.get(job) is before
+
+
+def test_the_suffix_is_lcs_exactly_if_some_shape_has_facts():
     assert Manifest().suffix == ".json"
-    insensitive = Manifest().with_record(Record.of("a", dependencies={"coop.sum:reduce": "5f3a"}))
+    insensitive = Manifest().with_compile(Shape.of(used=[("overload", "coop.reduce")]), code(1))
     assert insensitive.suffix == ".json"
-    assert insensitive.with_record(block(32)).suffix == ".lcs"
+    assert insensitive.with_compile(BLOCK, code(2)).suffix == ".lcs"
+
+
+def broken(**changes: object) -> bytes:
+    """A manifest with something else in a place."""
+    whole = {"schema": 2, "recent": [], "shapes": [{"facts": ["blockdim"], "used": []}]}
+    return json.dumps({**whole, **changes}).encode()
 
 
 @pytest.mark.parametrize(
@@ -84,48 +144,60 @@ def test_the_suffix_is_lcs_exactly_if_some_record_has_facts():
         b"not json",
         b"[]",
         b"\xff\xfe",
-        b'{"schema":2,"records":[]}',
-        b'{"schema":1}',
-        b'{"schema":1,"records":[{}]}',
-        b'{"schema":1,"records":[{"artifact":1,"facts":[],"dependencies":[]}]}',
-        b'{"schema":1,"records":[{"artifact":"a","facts":{},"dependencies":[]}]}',
-        b'{"schema":1,"records":[{"artifact":"a","facts":[{"label":"x","value":{}}],"dependencies":[]}]}',
         b"[" * 100_000,
+        b'{"schema":' + b"9" * 5_000 + b"}",
+        broken(schema=1),
+        broken(schema=True),
+        broken(schema=2.0),
+        broken(more=1),
+        broken(recent=["../../etc/passwd"]),
+        broken(recent=["ab" * 32] * 2),
+        broken(recent=["ab" * 32, 1]),
+        broken(recent=[f"{number:064x}" for number in range(20_000)]),
+        broken(shapes={}),
+        broken(shapes=[{}]),
+        broken(shapes=[{"facts": ["b", "a"], "used": []}]),
+        broken(shapes=[{"facts": ["a", "a"], "used": []}]),
+        broken(shapes=[{"facts": [1], "used": []}]),
+        broken(shapes=[{"facts": [], "used": [["overload"]]}]),
+        broken(shapes=[{"facts": [], "used": []}] * 2),
+        broken(shapes=[{"facts": [str(number)], "used": []} for number in range(20_000)]),
     ],
 )
 def test_what_is_no_manifest_of_this_schema_is_empty(data):
+    assert Manifest.from_bytes(broken()).shapes == (BLOCK,)
     assert Manifest.from_bytes(data) == Manifest()
 
 
-def test_the_marker_file_appears_with_the_first_sensitive_record(tmp_path, key_of):
+def test_the_marker_file_appears_with_the_first_sensitive_shape(tmp_path, key_of):
     job, store, locks = key_of("job"), DiskStore(tmp_path), Locks(tmp_path)
-    add_record(store, job, Record.of("plain"), locks)
+    add_compile(store, job, PLAIN, code(1), locks)
     assert [path.suffix for path in (tmp_path / job[:2]).iterdir()] == [".json"]
-    add_record(store, job, block(32), locks)
+    add_compile(store, job, BLOCK, code(2), locks)
     assert [path.suffix for path in (tmp_path / job[:2]).iterdir()] == [".lcs"]
-    assert [record.artifact for record in read_manifest(store, job).records] == ["plain", "artifact of 32"]
+    assert read_manifest(store, job) == Manifest(shapes=(PLAIN, BLOCK), recent=(code(1), code(2)))
 
 
-def test_threads_that_add_records_at_once_lose_none(key_of):
+def test_threads_that_add_shapes_at_once_lose_none(key_of):
     store, locks, together = MemoryStore(), Locks(), threading.Barrier(8)
 
     def add(number: int) -> None:
         together.wait()
-        add_record(store, key_of("job"), block(number + 1), locks)
+        add_compile(store, key_of("job"), numbered(number), code(number), locks)
 
     threads = [threading.Thread(target=add, args=(number,)) for number in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert {record.artifact for record in read_manifest(store, key_of("job")).records} == {
-        f"artifact of {number + 1}" for number in range(8)
-    }
+    known = read_manifest(store, key_of("job"))
+    assert set(known.shapes) == {numbered(number) for number in range(8)}
+    assert set(known.recent) == {code(number) for number in range(8)}
 
 
-def test_a_record_is_added_under_a_lock_that_the_thread_already_holds(key_of):
+def test_a_compile_is_added_under_a_lock_that_the_thread_already_holds(key_of):
     store, locks = MemoryStore(), Locks()
     with locks.single_flight(key_of("job")) as got:
         assert got
-        add_record(store, key_of("job"), block(32), locks, timeout=0)
-    assert json.loads(store.get(key_of("job")))["records"][0]["artifact"] == "artifact of 32"
+        assert add_compile(store, key_of("job"), BLOCK, code(1), locks, timeout=0) == Manifest()
+    assert json.loads(store.get(key_of("job")))["recent"] == [code(1)]

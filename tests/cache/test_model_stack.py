@@ -27,7 +27,7 @@ from gridjit.cache.history import Job, add_job, read_history
 from gridjit.cache.index import remove_database
 from gridjit.cache.key import digest
 from gridjit.cache.lock import LOCK_FOLDER, Locks
-from gridjit.cache.manifest import Record, add_record, promote_record, read_manifest
+from gridjit.cache.manifest import Manifest, Shape, add_compile, note_use, read_manifest
 from gridjit.cache.memory import MemoryStore
 from gridjit.cache.store import SUFFIXES, Store
 
@@ -47,10 +47,15 @@ WHICH = st.integers(0, 3)
 DATA = st.binary(max_size=60)
 
 
-# What the base holds: artifacts, and a record and a job that no overlay's may hide.
+# What the base holds: artifacts, and a shape and a job that no overlay's may hide.
 BAKED = {key: f"baked {key}".encode() for key in KEYS[:3]}
-BAKED_RECORD = Record.of("artifact 100", {"blockdim": 100})
-BAKED_JOB = Job.of(digest([("job", 100)]), [("number", "100")])
+BAKED_SHAPE = Shape.of(["argument 100"])
+BAKED_JOB = Job.of(digest([("job", 100)]), [("number", "100")], 0.0)
+
+
+def code(number: int) -> str:
+    """The key of an artifact."""
+    return digest([("artifact", number)])
 
 
 @functools.cache
@@ -61,8 +66,8 @@ def baked_folder() -> Path:
     store = DiskStore(folder)
     for key, data in BAKED.items():
         store.put(key, data, suffix=".cubin")
-    add_record(store, JOBS[0], BAKED_RECORD, Locks())
-    add_job(store, KERNELS[0], BAKED_JOB, Locks())
+    add_compile(store, JOBS[0], BAKED_SHAPE, code(100), Locks())
+    add_job(store, KERNELS[0], BAKED_JOB)
     return folder
 
 
@@ -97,7 +102,7 @@ class StackModel(RuleBasedStateMachine):
         self.held: dict[str, bytes] = {}
         # What lies under another key's name: moved back, it is what was put under its own key, if not last.
         self.misplaced: dict[str, set[bytes | None]] = {key: set() for key in KEYS}
-        self.records: dict[str, list[int]] = {job: [] for job in JOBS}
+        self.shapes: dict[str, list[int]] = {job: [] for job in JOBS}
         self.jobs: dict[str, list[int]] = {kernel: [] for kernel in KERNELS}
 
     def open(self, which: int) -> Store:
@@ -141,39 +146,40 @@ class StackModel(RuleBasedStateMachine):
         assert self.stores[which].get(key) == (BAKED.get(key) if which < 2 else None)
 
     @rule(which=st.integers(0, 1), job=st.sampled_from(JOBS), number=st.integers(0, 5))
-    def add_a_record(self, which: int, job: str, number: int) -> None:
-        """Add a record to a manifest, as a compile does."""
-        add_record(self.stores[which], job, Record.of(f"artifact {number}", {"blockdim": number}), self.locks[which])
-        self.records[job].append(number)
-        newest = self.check_the_records(1 - which, job)[-1]
-        assert newest.artifact == f"artifact {number}"
+    def add_a_shape(self, which: int, job: str, number: int) -> None:
+        """Add a shape to a manifest, as a compile does."""
+        add_compile(self.stores[which], job, Shape.of([f"argument {number}"]), code(number), self.locks[which])
+        self.shapes[job].append(number)
+        known = self.check_the_shapes(1 - which, job)
+        assert known.shapes[-1] == Shape.of([f"argument {number}"])
+        assert known.recent[-1] == code(number)
 
     @rule(which=st.integers(0, 1), job=st.sampled_from(JOBS))
-    def use_a_record(self, which: int, job: str) -> None:
-        """Find a record in whatever layer has it, and copy it up, as a launch does."""
-        for record in self.check_the_records(which, job)[:1]:
-            promote_record(self.stores[which], job, record, self.locks[which])
-            assert record in self.check_the_records(1 - which, job)
+    def use_a_shape(self, which: int, job: str) -> None:
+        """Find a shape in whatever layer has it, and copy it up, as a launch does."""
+        known = self.check_the_shapes(which, job)
+        for shape in known.shapes[:1]:
+            note_use(self.stores[which], job, shape, code(0), known, self.locks[which])
+            assert shape in self.check_the_shapes(1 - which, job).shapes
             if not (self.folder / LOCK_FOLDER).is_file():
-                assert record in self.check_the_records(2, job)
+                assert shape in self.check_the_shapes(2, job).shapes
 
-    def check_the_records(self, which: int, job: str) -> tuple[Record, ...]:
-        """Return the records of a job; none is made up, and the base's are never hidden."""
-        found = read_manifest(self.stores[which], job).records
+    def check_the_shapes(self, which: int, job: str) -> Manifest:
+        """Return the manifest of a job; no shape is made up, and the base's are never hidden."""
+        known = read_manifest(self.stores[which], job)
         baked = {100} if job == JOBS[0] else set()
-        assert {record.facts[0].value for record in found} <= {*self.records[job], *baked}
-        assert all(record.artifact == f"artifact {record.facts[0].value}" for record in found)
-        assert which == 2 or not baked or BAKED_RECORD in found
-        return found
+        assert set(known.shapes) <= {Shape.of([f"argument {number}"]) for number in {*self.shapes[job], *baked}}
+        assert which == 2 or not baked or BAKED_SHAPE in known.shapes
+        return known
 
     @rule(which=st.integers(0, 1), kernel=st.sampled_from(KERNELS), number=st.integers(0, 5))
     def add_a_job(self, which: int, kernel: str, number: int) -> None:
         """Add a job to a kernel's history."""
         job = Job.of(digest([("job", number)]), [("number", str(number))])
-        add_job(self.stores[which], kernel, job, self.locks[which])
+        add_job(self.stores[which], kernel, job)
         self.jobs[kernel].append(number)
         found = read_history(self.stores[1 - which], kernel).jobs
-        assert found[-1] == job
+        assert job in found
         baked = {100} if kernel == KERNELS[0] else set()
         assert baked <= {int(one.fields[0][1]) for one in found} <= {*self.jobs[kernel], *baked}
 

@@ -114,7 +114,7 @@ def test_a_race_leaves_every_later_process_its_own_code(
     assert [compiles_of(*launch, restart) for launch in others] == [int(launch not in raced) for launch in others]
 
 
-def test_savers_that_have_no_lock_may_lose_an_entry_and_never_mix_them_up(
+def test_savers_that_have_no_lock_lose_nothing_and_never_mix_up_what_they_save(
     cache_dir: Path, monkeypatch: pytest.MonkeyPatch, restart: Callable[[], None]
 ) -> None:
     read_by_both, put = threading.Barrier(2, timeout=SOON_S), DiskStore.put
@@ -131,8 +131,7 @@ def test_savers_that_have_no_lock_may_lose_an_entry_and_never_mix_them_up(
         compile_together(patch)
         patch.setattr(DiskStore, "put", put_when_both_have_read)
         assert ran_its_own_code(launch_at_once(kernels, [np.int64] * 2))
-    # Each read the manifest before the other wrote it, so one record is lost, and made again.
-    assert sorted(compiles_of(block, np.int64, restart) for block in BLOCKS) == [0, 1]
+    # Each read the manifest before the other wrote it, and both write the same shape.
     assert [compiles_of(block, np.int64, restart) for block in BLOCKS] == [0, 0]
     assert DiskStore(cache_dir).verify(remove=False).bad == ()
 

@@ -188,7 +188,7 @@ def other_payload(file: Path, patch: pytest.MonkeyPatch) -> None:
     """Seal what no version of an artifact, manifest or history reads."""
     payload = open_entry(file.stem, file.read_bytes())
     assert payload is not None
-    file.write_bytes(seal(file.stem, payload.replace(b'"schema":1', b'"schema":2')[:-1] + b"?"))
+    file.write_bytes(seal(file.stem, payload.replace(b'"schema":2', b'"schema":3')[:-1] + b"?"))
 
 
 @pytest.mark.parametrize("write", [other_entry_schema, other_payload])

@@ -17,7 +17,7 @@ from gridjit.cache.disk import DiskStore
 from gridjit.cache.index import BytesDisk
 from gridjit.cache.key import digest
 from gridjit.cache.lock import Locks
-from gridjit.cache.manifest import Record, add_record, read_manifest
+from gridjit.cache.manifest import Manifest, Shape, add_compile, read_manifest
 
 # More rounds, for a long night: GRIDJIT_TEST_KILLS=5000 pytest tests/faults
 KILLS = int(os.environ.get("GRIDJIT_TEST_KILLS", "24"))
@@ -223,16 +223,16 @@ DiskStore(folder, timeout=60).put(key_of(me), data_of(me, 0), suffix=".o")
     assert {info.key for info in DiskStore(tmp_path / "cache").entries()} == {number_key(me) for me in range(16)}
 
 
-def test_processes_that_add_records_at_once_lose_none(tmp_path):
+def test_processes_that_add_shapes_at_once_lose_none(tmp_path):
     script = """
 from gridjit.cache.lock import Locks
-from gridjit.cache.manifest import Record, add_record
+from gridjit.cache.manifest import Shape, add_compile
 folder, job, me = sys.argv[1:]
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(10):
-    record = Record.of(f"{me} {number}", {"blockdim.x": int(me) * 100 + number})
-    add_record(DiskStore(folder, timeout=20), job, record, Locks(folder), timeout=60)
+    shape = Shape.of([f"argument {me}{number}"])
+    add_compile(DiskStore(folder, timeout=20), job, shape, key_of(f"{me} {number}"), Locks(folder), timeout=60)
 """
     job = number_key(0)
     workers = [start(script, tmp_path, job, me) for me in range(6)]
@@ -241,11 +241,11 @@ for number in range(10):
         assert worker.stdout.readline() == "ready\n"
     outcomes = [worker.communicate("go\n", timeout=120) for worker in workers]
     assert [errors for _, errors in outcomes] == [""] * 6
-    found = {record.artifact for record in read_manifest(DiskStore(tmp_path), job).records}
-    assert found == {f"{me} {number}" for me in range(6) for number in range(10)}
+    found = set(read_manifest(DiskStore(tmp_path), job).shapes)
+    assert found == {Shape.of([f"argument {me}{number}"]) for me in range(6) for number in range(10)}
 
 
-def test_a_record_added_without_the_lock_names_only_its_own_artifact(tmp_path):
+def test_a_shape_added_without_the_lock_is_there(tmp_path):
     store, locks, job = DiskStore(tmp_path), Locks(tmp_path), number_key(0)
     held, done = threading.Event(), threading.Event()
 
@@ -257,12 +257,12 @@ def test_a_record_added_without_the_lock_names_only_its_own_artifact(tmp_path):
     thread = threading.Thread(target=hold)
     thread.start()
     held.wait()
-    add_record(store, job, Record.of("of 32", {"blockdim": 32}), locks, timeout=0)
-    add_record(store, job, Record.of("of 64", {"blockdim": 64}), locks, timeout=0)
+    shapes = (Shape.of(["blockdim"]), Shape.of(["griddim"]))
+    for shape, artifact in zip(shapes, ("ab" * 32, "cd" * 32), strict=True):
+        add_compile(store, job, shape, artifact, locks, timeout=0)
     done.set()
     thread.join()
-    pairs = {(record.artifact, record.facts[0].value) for record in read_manifest(store, job).records}
-    assert pairs == {("of 32", 32), ("of 64", 64)}
+    assert read_manifest(store, job) == Manifest(shapes=shapes, recent=("ab" * 32, "cd" * 32))
 
 
 def test_a_forked_child_uses_the_store_while_its_parent_does(tmp_path, key_of):

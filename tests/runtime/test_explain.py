@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import gridjit
-from gridjit.cache.history import MAX_JOBS, History, Job, history_key, read_history, shown
+from gridjit.cache.history import MAX_JOBS, History, Job, add_job, history_key, read_history, shown
+from gridjit.cache.memory import MemoryStore
 from gridjit.compiler.footprint import Fact
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.runtime import explain
@@ -155,34 +156,53 @@ def test_the_log_and_the_forbidden_compile_give_the_reason(
 
 def test_a_hit_does_not_read_the_history(restart: Callable[[], None], cache_dir: Path) -> None:
     launch(make_kernel())
-    key = history_key("edited.work")
-    (cache_dir / key[:2] / f"{key}.json").write_bytes(b"damaged")
+    damage_the_history("edited.work", cache_dir)
     restart()
     assert launch(make_kernel()) == "in the cache"
 
 
 def test_a_damaged_history_costs_only_the_explanation(restart: Callable[[], None], cache_dir: Path) -> None:
     launch(make_kernel())
-    key = history_key("edited.work")
-    (cache_dir / key[:2] / f"{key}.json").write_bytes(b"damaged")
+    damage_the_history("edited.work", cache_dir)
     restart()
     assert launch(make_kernel(threshold=4)) == explain.FIRST_USE
     assert len(read_history(session().store(), "edited.work").jobs) == 1
 
 
-def test_a_history_is_bounded_and_reads_back() -> None:
-    history = History(kernel="k")
+def damage_the_history(kernel: str, cache_dir: Path) -> None:
+    keys = [history_key(kernel, place) for place in range(MAX_JOBS)]
+    files = [file for key in keys for file in cache_dir.glob(f"??/{key}.json")]
+    assert files
+    for file in files:
+        file.write_bytes(b"damaged")
+
+
+def numbered_job(number: int) -> Job:
+    long = "x" * 500 + str(number)
+    return Job.of(f"{number:08x}", [("global X", str(number)), ("long", long)], float(number))
+
+
+def test_a_history_keeps_so_many_jobs_and_rewrites_none_of_them() -> None:
+    store, stored = MemoryStore(), []
     for number in range(MAX_JOBS + 5):
-        history = history.with_job(
-            Job.of(f"{number:08x}", [("global X", str(number)), ("long", "x" * 500 + str(number))])
-        )
-    assert len(history.jobs) == MAX_JOBS
+        before = {info.key: store.get(info.key) for info in store.entries()}
+        assert add_job(store, "k", numbered_job(number))
+        stored.append(sum(store.get(key) is not data for key, data in before.items()))
+    assert stored == [0] * MAX_JOBS + [1] * 5
+    jobs = read_history(store, "k").jobs
+    assert len(jobs) == MAX_JOBS
+    assert jobs[-1].field("global X") == str(MAX_JOBS + 4)
+    assert all(len(store.get(info.key) or b"") < 500 for info in store.entries())
+
+
+def test_a_history_reads_back() -> None:
+    history = History(
+        kernel="caf\udce9", jobs=(numbered_job(1), Job.of("ab" * 32, [("global \udce9", "\udce9" * 500)]))
+    )
     assert History.from_bytes(history.to_bytes()) == history
-    assert history.jobs[-1].field("global X") == str(MAX_JOBS + 4)
-    assert len(history.to_bytes()) < 10_000
 
 
-@pytest.mark.parametrize("data", [None, b"", b"[]", b"{}", b'{"schema":2}', b'{"schema":1,"kernel":"k","jobs":[{}]}'])
+@pytest.mark.parametrize("data", [None, b"", b"[]", b"{}", b'{"schema":3}', b'{"schema":2,"kernel":"k","jobs":[{}]}'])
 def test_what_is_no_history_reads_as_none(data: bytes | None) -> None:
     assert History.from_bytes(data) is None
 

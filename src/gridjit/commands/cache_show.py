@@ -8,11 +8,12 @@ from typing import Any
 
 from gridjit.cache.history import History, Job
 from gridjit.cache.manifest import Manifest
+from gridjit.cache.store import Store
 from gridjit.commands import tables
 from gridjit.commands.inventory import Item, find_item, open_cache
-from gridjit.compiler.artifact import Artifact, fact_value
+from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.errors import GridjitError
-from gridjit.compiler.footprint import Fact
+from gridjit.runtime.explain import recent_artifacts
 
 
 def register(subparsers: Any) -> None:
@@ -27,11 +28,12 @@ def register(subparsers: Any) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Print the entry; returns 0, or 1 if it is damaged."""
-    item = find_item(open_cache(given.dir), given.key)
+    store = open_cache(given.dir)
+    item = find_item(store, given.key)
     if given.asm:
         print(_assembly(item))
         return 0
-    facts = dict(describe(item))
+    facts = dict(describe(item, store))
     if given.json:
         tables.print_json(facts)
     else:
@@ -43,7 +45,7 @@ def run(given: argparse.Namespace) -> int:
     return 1 if item.kind == "damaged" else 0
 
 
-def describe(item: Item) -> Iterator[tuple[str, Any]]:
+def describe(item: Item, store: Store) -> Iterator[tuple[str, Any]]:
     """Yield (label, value) of what an entry holds; a value is a number, a text or a list of texts."""
     yield "key", item.info.key
     yield "kind", item.kind
@@ -54,7 +56,7 @@ def describe(item: Item) -> Iterator[tuple[str, Any]]:
         case Artifact():
             yield from _artifact(item.content)
         case Manifest():
-            yield from _manifest(item.content)
+            yield from _manifest(item.content, store)
         case History():
             yield from _history(item.content)
 
@@ -77,11 +79,13 @@ def _artifact(artifact: Artifact) -> Iterator[tuple[str, Any]]:
     yield "compiled because", artifact.metadata.get("why", "unknown")
 
 
-def _manifest(manifest: Manifest) -> Iterator[tuple[str, Any]]:
-    for number, record in enumerate(manifest.records, 1):
-        facts = [str(Fact(field=f.label, value=fact_value(f.value), where=f.where)) for f in record.facts]
-        used = [f"used {fact.label}" for fact in record.dependencies]
-        yield f"record {number}", [f"artifact {record.artifact}", *facts, *used]
+def _manifest(manifest: Manifest, store: Store) -> Iterator[tuple[str, Any]]:
+    for number, shape in enumerate(manifest.shapes, 1):
+        yield f"reads {number}", [*shape.facts, *(f"{kind} {name}" for kind, name in shape.used)]
+    for number, (key, artifact) in enumerate(reversed(list(recent_artifacts(store, manifest))), 1):
+        facts = () if artifact is None else artifact.footprint.facts
+        used = [f"used {used.label}" for used in artifact.dependencies] if artifact else ["not there any more"]
+        yield f"record {number}", [f"artifact {key}", *map(str, facts), *used]
 
 
 def _history(history: History) -> Iterator[tuple[str, Any]]:

@@ -8,12 +8,12 @@ from typing import Any
 
 from gridjit.cache.history import Job, read_history
 from gridjit.cache.key import Key
-from gridjit.cache.manifest import Record, read_manifest
+from gridjit.cache.manifest import read_manifest
 from gridjit.cache.store import Store
 from gridjit.commands import tables
 from gridjit.commands.cache_ls import KEY_DIGITS
 from gridjit.commands.kernels import find_kernel, parse_config, parse_targets
-from gridjit.compiler.artifact import Artifact, fact_value
+from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.footprint import CIRCUMSTANCES, Fact
 from gridjit.compiler.job import CompileJob
@@ -24,7 +24,7 @@ from gridjit.runtime import explain
 from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.session import session
 from gridjit.runtime.specializations import Specializations
-from gridjit.runtime.specialize import Launch, right_record
+from gridjit.runtime.specialize import Launch, stored_artifact
 
 CURRENT = "up to date"
 # What tells one job of a kernel from another, and is no change of the kernel.
@@ -70,15 +70,14 @@ def run(given: argparse.Namespace) -> int:
 def stored_results(kernel: Kernel, store: Store) -> Iterator[dict[str, Any]]:
     """Yield what is stored of a kernel, job by job, and the first thing that has changed since, if any has."""
     for job in read_history(store, _name(kernel)).jobs:
-        for record in read_manifest(store, job.key).records:
-            artifact = Artifact.from_bytes(store.get(record.artifact) or b"")
+        for key, artifact in reversed(list(explain.recent_artifacts(store, read_manifest(store, job.key)))):
             yield {
-                "artifact": record.artifact,
+                "artifact": key,
                 "job": job.key,
                 "signature": job.field("signature"),
                 "target": _target_text(job),
-                "depends on": [str(fact) for fact in _facts(record) if fact.field not in CIRCUMSTANCES],
-                "state": _state(kernel, job, record, artifact),
+                "depends on": [str(fact) for fact in _facts(artifact) if fact.field not in CIRCUMSTANCES],
+                "state": _state(kernel, job, artifact),
                 "compiled because": artifact and artifact.metadata.get("why"),
             }
 
@@ -91,14 +90,13 @@ def predict(
 
     job = kernel.job_for(parse_signature(signature), kernel.target_for(target))
     key = Key.of(job.fields).digest
-    record = right_record(job, key, Launch(config=config), store)
-    found = record is not None and store.find(record.artifact) is not None
+    found = stored_artifact(job, key, Launch(config=config), store)
     why = "" if found else explain.reason(Specializations(), store, job, key, config)
     return {
         "signature": str(job.signature),
         "target": str(job.target),
         "config": None if config is None else str(config),
-        "artifact": record.artifact if found and record is not None else None,
+        "artifact": found,
         "why": why,
         "private": list(job.private),
     }
@@ -124,15 +122,15 @@ def _print(name: str, stored: list[dict[str, Any]], answer: dict[str, Any] | Non
         print(f"  not stored on disk: {reason}")
 
 
-def _state(kernel: Kernel, job: Job, record: Record, artifact: Artifact | None) -> str:
+def _state(kernel: Kernel, job: Job, artifact: Artifact | None) -> str:
     """Return what has changed since an artifact was made, or that it is up to date."""
     if artifact is None:
         return "its code is not in the cache any more, or damaged"
     now = _job_now(kernel, job)
-    fields = Job.of("", now.fields)
-    if (change := explain.change_text(_without_variants(job), _without_variants(fields))) is not None:
+    shown = Job.of("", now.fields)
+    if (change := explain.change_text(_without_variants(job), _without_variants(shown))) is not None:
         return f"out of date: {change}"
-    function = explain.broken_dependency(record, now)
+    function = explain.broken_dependency(artifact, now)
     return CURRENT if function is None else f"out of date: {function} has changed, or is not imported"
 
 
@@ -146,8 +144,8 @@ def _without_variants(job: Job) -> Job:
     return Job(key=job.key, fields=tuple(field for field in job.fields if field[0] not in _VARIANTS))
 
 
-def _facts(record: Record) -> tuple[Fact, ...]:
-    return tuple(Fact(field=fact.label, value=fact_value(fact.value), where=fact.where) for fact in record.facts)
+def _facts(artifact: Artifact | None) -> tuple[Fact, ...]:
+    return () if artifact is None else artifact.footprint.facts
 
 
 def _target_text(job: Job) -> str:

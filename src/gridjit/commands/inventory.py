@@ -36,6 +36,11 @@ class Item:
         """The artifact in it, without its code, if it holds one."""
         return self.content if isinstance(self.content, Artifact) else None
 
+    @property
+    def job(self) -> str:
+        """The key of the job that the artifact in it is of; "" for none."""
+        return "" if self.artifact is None else str(self.artifact.metadata.get("job", ""))
+
     def as_dict(self) -> dict[str, Any]:
         """Return the item as plain JSON values."""
         plain = {**dataclasses.asdict(self.info), "kind": self.kind, "kernel": self.kernel}
@@ -74,7 +79,7 @@ def read_items(store: DiskStore) -> list[Item]:
     """Return every entry with what it holds, sorted by kernel, kind and age."""
     items = [_item(store, info) for info in store.entries()]
     owners = dict(_owners(items))
-    named = [dataclasses.replace(item, kernel=item.kernel or _owner(item, owners)) for item in items]
+    named = [dataclasses.replace(item, kernel=item.kernel or owners.get(item.info.key, "")) for item in items]
     return sorted(named, key=lambda item: (item.kernel, item.kind, item.info.stored, item.info.key))
 
 
@@ -87,8 +92,9 @@ def select(items: Iterable[Item], kernel: str | None, targets: Iterable[str] = (
     chosen = [item for item in items if kernel is None or is_named(item.kernel, kernel)]
     if not wanted:
         return chosen
-    code = {item.info.key: item.kernel for item in chosen if item.artifact and str(item.artifact.target) in wanted}
-    return [item for item in chosen if item.info.key in code or _is_about(item, code)]
+    code = [item for item in chosen if item.artifact and str(item.artifact.target) in wanted]
+    keys, jobs = {item.info.key for item in code}, {item.job for item in code}
+    return [item for item in chosen if item.info.key in keys or _is_about(item, jobs)]
 
 
 def is_named(kernel: str, name: str) -> bool:
@@ -121,26 +127,20 @@ def _item(store: DiskStore, info: EntryInfo) -> Item:
     if (history := History.from_bytes(payload)) is not None:
         return Item(info=info, kind=HISTORY, kernel=history.kernel, content=history)
     manifest = Manifest.from_bytes(payload)
-    return Item(info=info, kind=MANIFEST if manifest.records else UNKNOWN, content=manifest)
+    return Item(info=info, kind=MANIFEST if manifest.shapes else UNKNOWN, content=manifest)
 
 
 def _owners(items: Iterable[Item]) -> Iterator[tuple[str, str]]:
-    """Yield (key, kernel) for every artifact, and for every job that a history tells of."""
+    """Yield (key, kernel) for every job that an artifact is of, or a history tells of."""
     for item in items:
         if isinstance(item.content, History):
             yield from ((job.key, item.kernel) for job in item.content.jobs)
-        elif item.kind == CODE:
-            yield item.info.key, item.kernel
+        elif item.job:
+            yield item.job, item.kernel
 
 
-def _owner(item: Item, owners: dict[str, str]) -> str:
-    records = item.content.records if isinstance(item.content, Manifest) else ()
-    named = (owners[key] for key in (item.info.key, *(record.artifact for record in records)) if key in owners)
-    return next(named, "")
-
-
-def _is_about(item: Item, code: dict[str, str]) -> bool:
-    """Return whether a manifest names some of this code, or a history is of a kernel that it is of."""
-    if isinstance(item.content, Manifest):
-        return any(record.artifact in code for record in item.content.records)
-    return item.kind == HISTORY and item.kernel in code.values()
+def _is_about(item: Item, jobs: set[str]) -> bool:
+    """Return whether a manifest or a history is of one of these jobs."""
+    if isinstance(item.content, History):
+        return any(job.key in jobs for job in item.content.jobs)
+    return item.kind == MANIFEST and item.info.key in jobs

@@ -14,7 +14,7 @@ from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import Signature
 from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.session import session
-from gridjit.runtime.specialize import Launch, right_record
+from gridjit.runtime.specialize import Launch, stored_artifact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,5 @@ def _never_stored(kernel: Kernel, work: Work) -> str | None:
 def _is_stored(kernel: Kernel, work: Work) -> bool:
     from gridjit.compiler.frontend.numba_types import parse_signature
 
-    store = session().store()
     job = kernel.job_for(parse_signature(work.signature), kernel.target_for(work.target))
-    record = right_record(job, Key.of(job.fields).digest, Launch(config=work.config), store)
-    return record is not None and store.find(record.artifact) is not None
+    return stored_artifact(job, Key.of(job.fields).digest, Launch(config=work.config), session().store()) is not None
