@@ -43,7 +43,11 @@ def extensions() -> Extensions:
     installed = _installed(tuple(one for one in found if one.owner is not None))
     users = [one for one in found if one.owner is None]
     general = [one for one in users if not one.kind.startswith("rewrite")]
-    sources = [(_label(one), fingerprint_values([(_label(one), one.sources[0])])) for one in users if one not in general]
+    sources = [
+        (_label(one), fingerprint_values([(_label(one), one.sources[0])], running=True))
+        for one in users
+        if one not in general
+    ]
     fields = [*installed.fields, *((label, source.digest) for label, source in sources)]
     fields += [(_label(one), _text(one)) for one in general]
     given = [(f"{_label(one)}, given {value.__qualname__}", value) for one in found for value in held_by(one)]
@@ -113,7 +117,9 @@ def _installed(found: tuple[Registration, ...]) -> Extensions:
                 texts.setdefault(one.owner, set()).add(_registered_text(one))
         fields = [(f"extension library {owner.name}", _owner_text(owner, texts[owner])) for owner in texts]
         late = [owner.name for owner in texts if owner.overtaken]
-        private = tuple(f"{name} was written to since this process began, and what is loaded may be older" for name in late)
+        private = tuple(
+            f"{name} was written to since this process began, and what is loaded may be older" for name in late
+        )
         _last[:] = [(state, Extensions(fields=numbered(sorted(fields)), private=private))]
     return _last[0][1]
 
@@ -147,7 +153,9 @@ def held_by(found: Registration) -> Iterator[FunctionType | type]:
 
 def _functions_of(found: Registration) -> Iterator[FunctionType]:
     for source in found.sources:
-        parts = [source] if isinstance(source, FunctionType) else vars(source).values() if isinstance(source, type) else ()
+        parts = (
+            [source] if isinstance(source, FunctionType) else vars(source).values() if isinstance(source, type) else ()
+        )
         yield from (part for part in parts if isinstance(part, FunctionType))
 
 
@@ -168,7 +176,7 @@ def _fingerprint(found: Iterable[Registration], given: Iterable[tuple[str, objec
             parts += [(f"{name}, part {n}" if n else name, source) for n, source in enumerate(one.sources)]
         else:
             parts.append((name, f"{one.owner.identity} {_registered_text(one)}"))
-    return fingerprint_values((*parts, *given))
+    return fingerprint_values((*parts, *given), running=True)
 
 
 def _label(registration: Registration) -> str:

@@ -108,7 +108,7 @@ def _is_users(value: object) -> bool:
 
 
 def _users_text(name: str, value: object) -> str:
-    found = fingerprint_values([(name, value)])
+    found = fingerprint_values([(name, value)], running=True)
     if found.opaque:
         raise OpaqueValue(f"{name} holds the user's code: {found.opaque[0]}")
     return f"the user's code {found.digest}"

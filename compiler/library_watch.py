@@ -19,7 +19,6 @@ from gridjit.compiler.library_settings import Reach, Setting, reach, unseen_now
 from gridjit.compiler.source import function_of
 
 
-
 class LibraryWatch:
     """A block around one compile."""
 

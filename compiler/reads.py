@@ -13,12 +13,13 @@ from enum import Enum
 from types import CellType, FunctionType, ModuleType
 from typing import Any
 
-from gridjit.compiler.source import fingerprint_values, function_of, lines_digest
+from gridjit.compiler.source import fingerprint_values, function_of
 from gridjit.compiler.source_code import plan_of
 from gridjit.compiler.source_library import is_library
 from gridjit.compiler.source_opaque import OpaqueValue
 from gridjit.compiler.source_scalar import scalar_text
 from gridjit.compiler.source_value import value_text
+from gridjit.compiler.source_walk import lines_digest
 from gridjit.compiler.value_path import MISSING, ValuePath, default_values, follow, shown
 
 # What the walk of the job's source saw: (id of a namespace or a cell, name) -> the value, and its text in the key.

@@ -17,8 +17,8 @@ def numpy_scalar_text(value: Any) -> str:
     return f"numpy {value.dtype!r} {value} 0x{value.tobytes().hex()}"
 
 
-# Digests of arrays that nobody may write to, by identity.
-_frozen_arrays: dict[int, tuple[weakref.ref[Any], str]] = {}
+# Digests of arrays that nobody can write to, by identity.
+_frozen_arrays: dict[int, tuple[weakref.ref[Any], tuple[object, ...], str]] = {}
 
 
 def array_text(value: Any) -> str:
@@ -30,17 +30,21 @@ def array_text(value: Any) -> str:
     both = order == "C" and flags.f_contiguous
     access = "" if flags.writeable else " readonly"
     layout = f"{'CF' if both else order}{'' if flags.aligned else ' unaligned'}{access}"
-    return f"{type(value).__name__} {value.dtype!r} {value.shape} {layout} {_array_digest(value)}"
+    # Strides of extents of one are anything, and a kernel may read them; others follow from the layout, or are made to.
+    free = order != "A" and min(value.shape, default=2) < 2
+    strides = f" strides {value.strides}" if free else ""
+    return f"{type(value).__name__} {value.dtype!r} {value.shape} {layout}{strides} {_array_digest(value)}"
 
 
 def _array_digest(value: Any) -> str:
     known = _frozen_arrays.get(id(value))
-    if known is not None and known[0]() is value and _is_frozen(value):
-        return known[1]
+    shape = (value.shape, value.strides, value.dtype.str)
+    if known is not None and known[0]() is value and known[1] == shape and _is_frozen(value):
+        return known[2]
     digest = content_digest(value)
     if _is_frozen(value):
         identity = id(value)
-        _frozen_arrays[identity] = (weakref.ref(value, lambda _: _frozen_arrays.pop(identity, None)), digest)
+        _frozen_arrays[identity] = (weakref.ref(value, lambda _: _frozen_arrays.pop(identity, None)), shape, digest)
     return digest
 
 
@@ -53,13 +57,10 @@ def content_digest(value: Any) -> str:
 
 
 def _is_frozen(value: Any) -> bool:
-    # A read-only view of memory that its base may write to is not frozen.
-    while value is not None:
-        flags = getattr(value, "flags", None)
-        if flags is None or flags.writeable:
-            return isinstance(value, bytes)
-        value = value.base
-    return True
+    # Only bytes never change. Whatever else is read-only today was written through an older view, or will be.
+    while (base := getattr(value, "base", None)) is not None:
+        value = base
+    return type(value) is bytes
 
 
 def ufunc_text(value: Any) -> str:

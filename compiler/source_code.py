@@ -81,6 +81,11 @@ def with_nested(code: CodeType) -> Iterator[CodeType]:
             yield from with_nested(constant)
 
 
+def meaningful(code: CodeType) -> list[dis.Instruction]:
+    """Return the instructions of code, less those that only fill space."""
+    return [one for one in dis.get_instructions(code) if one.opname not in _FILLERS]
+
+
 def _forget(identity: int) -> None:
     known = _plans.get(identity)
     if known is not None and known[0]() is None:
@@ -93,7 +98,7 @@ def _make_plan(code: CodeType) -> CodePlan:
     attributes: dict[str, None] = {}
     loaded: dict[int, set[int | None]] = {}
     for nested in with_nested(code):
-        instructions = [i for i in dis.get_instructions(nested) if i.opname not in _FILLERS]
+        instructions = meaningful(nested)
         loaded[id(nested)] = {i.arg for i in instructions if i.opcode in dis.hasconst}
         references.update(dict.fromkeys(_references(instructions, set(code.co_freevars))))
         attributes.update((i.argval, None) for i in instructions if i.opname in _ATTRIBUTE_LOADS)

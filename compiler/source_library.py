@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from functools import cache
+from types import ModuleType
 
 # Every one of these has its version in gridjit.compiler.toolchain. "cuda" as a whole is not: it is a namespace that
 # others put packages into.
@@ -21,6 +22,18 @@ def is_library(module: str) -> bool:
     if top not in sys.stdlib_module_names:
         return False
     return _is_stdlib(top, top in sys.modules, getattr(sys.modules.get(top), "__file__", None))
+
+
+def is_library_module(module: ModuleType) -> bool:
+    """Return whether module is a library's own, and not one that a program made and gave a library's name."""
+    return is_library(module.__name__) and is_namespace_of(module.__name__, module.__dict__)
+
+
+def is_namespace_of(module: str, namespace: object) -> bool:
+    """Return whether namespace is what a library's module of that name holds; programs give any name to theirs."""
+    top = module.partition(".")[0]
+    loaded = sys.modules.get(module)
+    return top not in sys.stdlib_module_names or loaded is None or loaded.__dict__ is namespace
 
 
 @cache

@@ -16,7 +16,7 @@ from typing import Any
 from gridjit.compiler.source_array import array_text, numpy_scalar_text, ufunc_text
 from gridjit.compiler.source_code import digest_fields
 from gridjit.compiler.source_file import file_digest
-from gridjit.compiler.source_library import is_library
+from gridjit.compiler.source_library import is_library, is_library_module, is_namespace_of
 from gridjit.compiler.source_opaque import OpaqueValue, article, unseen
 from gridjit.compiler.source_scalar import scalar_text
 
@@ -33,7 +33,8 @@ def value_text(value: object, visit: Visit) -> str:
     if hasattr(type(value), "__gridjit_fingerprint__"):
         return _own_text(value)
     for kind, describe in _KINDS:
-        if isinstance(value, kind):
+        # A proxy says that it is of its object's class; type() knows better.
+        if issubclass(type(value), kind):
             return describe(value, visit)
     for cls in type(value).__mro__:
         if (describe := _FOREIGN.get((cls.__module__, cls.__name__))) is not None:
@@ -54,6 +55,64 @@ def module_name(function: types.FunctionType) -> str:
     return name if isinstance(name, str) else ""
 
 
+def is_librarys(value: types.FunctionType | type) -> bool:
+    """Return whether a function or class is a library's own; programs can give theirs a library's module."""
+    if isinstance(value, types.FunctionType):
+        name = module_name(value)
+        return is_library(name) and is_namespace_of(name, value.__globals__)
+    module = value.__module__
+    if module != "builtins" and not is_library(module):
+        return False
+    # A class made in a namespace without a name says that it is of builtins, one made by a library's function that
+    # it is of that library. Only classes of Python code are told where they are from that way.
+    if not value.__flags__ & _HEAP_TYPE or module.partition(".")[0] not in sys.stdlib_module_names:
+        return True
+    return "<locals>" in value.__qualname__ or _is_found(value) or not _has_code(value)
+
+
+_HEAP_TYPE = 1 << 9
+
+
+def _is_found(value: type) -> bool:
+    found: object = sys.modules.get(value.__module__)
+    for name in value.__qualname__.split("."):
+        found = getattr(found, "__dict__", {}).get(name)
+    return found is value
+
+
+def _has_code(value: type) -> bool:
+    # What C defines keeps its methods in descriptors, and has no dictionary of its instances.
+    return any(isinstance(item, _CODE_OF_CLASSES) or name == "__dict__" for name, item in vars(value).items())
+
+
+_CODE_OF_CLASSES = (types.FunctionType, staticmethod, classmethod, property)
+
+
+def function_of(value: object) -> types.FunctionType | None:
+    """Return the Python function that value is or stands for, or None."""
+    for _ in range(100):
+        if value is None or type(value) is types.FunctionType:
+            return value
+        value = _inner(value)
+    return None
+
+
+def _inner(value: object) -> object:
+    """Return what a wrapper has under `py_func` or `__wrapped__`, None if it has neither.
+
+    Proxies and mocks answer every name with another of their kind: from those nothing but a function is taken.
+    """
+    for name in ("py_func", "__wrapped__"):
+        try:
+            found = object.__getattribute__(value, name)
+        except Exception:
+            found = _attribute(value, name) if hasattr(type(value), "__getattr__") else None
+            found = found if type(found) is types.FunctionType else None
+        if found is not None:
+            return found
+    return None
+
+
 def _items_text(values: Iterable[object], visit: Visit) -> str:
     return "".join(f"{value_text(value, visit)}, " for value in values)
 
@@ -68,7 +127,7 @@ def _set_text(value: Any, visit: Visit) -> str:
 
 
 def _function_text(value: types.FunctionType, visit: Visit) -> str:
-    if not is_library(module_name(value)):
+    if not is_librarys(value):
         return f"function {visit(value)}"
     text = f"library function {module_name(value)}.{value.__qualname__}"
     # A library's decorator made it around somebody's function: contextlib.contextmanager(f), say.
@@ -88,24 +147,30 @@ def _held_text(value: object, visit: Visit) -> str:
 
 
 def _class_text(value: type, visit: Visit) -> str:
-    if value.__module__ == "builtins" or is_library(value.__module__):
+    if is_librarys(value):
         return f"library class {type_name(value)}"
     return f"class {visit(value)}"
 
 
-def _module_text(value: types.ModuleType, _: Visit) -> str:
-    return f"{'library ' if is_library(value.__name__) else ''}module {value.__name__}"
+def _module_text(value: types.ModuleType, visit: Visit) -> str:
+    if is_library_module(value):
+        return f"library module {value.__name__}"
+    if (note := getattr(visit, "note_module", None)) is not None:
+        note(value)
+    return f"module {value.__name__}"
 
 
 def _enum_text(value: Any, visit: Visit) -> str:
-    return f"{type_name(type(value))}.{value.name} = {value_text(value.value, visit)}"
+    text = f"{type_name(type(value))}.{value._name_} = {value_text(value._value_, visit)}"
+    return text if is_librarys(type(value)) else f"{text} of class {visit(type(value))}"
 
 
 def _tuple_text(value: Any, visit: Visit) -> str:
     if not isinstance(getattr(value, "_fields", None), tuple):
         raise unseen(value)
     fields = (f"{n}={value_text(item, visit)}, " for n, item in zip(value._fields, value, strict=True))
-    return f"{type_name(type(value))}({''.join(fields)})"
+    text = f"{type_name(type(value))}({''.join(fields)})"
+    return text if is_librarys(type(value)) else f"{text} of class {visit(type(value))}"
 
 
 def _partial_text(value: Any, visit: Visit) -> str:
@@ -160,7 +225,14 @@ def _own_text(value: Any) -> str:
 def _numba_type_text(value: Any, visit: Visit) -> str:
     if (dispatcher := getattr(value, "dispatcher", None)) is not None:
         return f"type of {value_text(dispatcher, visit)}"
-    return f"numba type {type_name(type(value))} {_stable_repr(value)}"
+    text = f"numba type {type_name(type(value))} {_stable_repr(value)}"
+    if (cls := getattr(value, "instance_class", None)) is not None:
+        text = f"{text} of {value_text(cls, visit)}"
+    if is_library(type(value).__module__):
+        return text
+    # A type of the user's own: its name need not tell all that its class keeps in it.
+    state = {name: item for name, item in vars(value).items() if name not in ("_code", "name")}
+    return f"{text} of {value_text(type(value), visit)} {_dict_text(state, visit)}"
 
 
 def _stable_repr(value: object) -> str:
@@ -202,24 +274,41 @@ def _linkable_text(value: Any, visit: Visit) -> str:
 
 def _wrapper_text(value: object, visit: Visit) -> str:
     """Describe an object that stands for a function: a dispatcher with py_func, or anything with __wrapped__."""
-    inner = _attribute(value, "py_func")
-    if inner is None:
-        inner = _attribute(value, "__wrapped__")
+    inner = _inner(value)
     if not callable(inner):
-        raise unseen(value)
+        text = getattr(visit, "installed", lambda _: None)(value)
+        if text is None:
+            raise unseen(value)
+        return str(text)
     if is_library(type(value).__module__):
-        state = _attribute(value, "targetoptions") or {}
+        state = {**(_attribute(value, "targetoptions") or {}), **_declared(value)}
     else:
         state = {k: v for k, v in getattr(value, "__dict__", {}).items() if k not in _WRAPPER_NAMES}
     return f"{type(value).__name__} of {value_text(inner, visit)} {_options_text(state, visit)}"
 
 
+def _declared(value: Any) -> dict[str, object]:
+    """Return the signatures that numba-cuda's function was declared with; others come and go with its calls."""
+    if _attribute(value, "_can_compile") is not False:
+        return {}
+    found = (_attribute(value, "overloads") or {}).items()
+    return {"declared": tuple(f"{_attribute(one, 'signature')} {arguments}" for arguments, one in found)}
+
+
 def _options_text(options: Any, visit: Visit) -> str:
+    if all(type(item) in (bool, int, str, type(None)) or item == () for item in options.values()):
+        key = tuple((name, type(item), item) for name, item in options.items())
+        if key not in _option_texts:
+            _option_texts[key] = _dict_text(options, visit)
+        if "link" not in options or not options["link"]:
+            return _option_texts[key]
     files = options.get("link") or ()
     digests = [file_digest(path) for path in ([files] if isinstance(files, str) else files) if isinstance(path, str)]
     return f"{_dict_text(options, visit)}{_items_text(digests, visit) if digests else ''}"
 
 
+# Texts of the options of functions, most of which have the same.
+_option_texts: dict[tuple[object, ...], str] = {}
 _WRAPPER_NAMES = {*functools.WRAPPER_ASSIGNMENTS, "py_func", "__wrapped__"}
 
 
@@ -272,6 +361,7 @@ _FOREIGN: dict[tuple[str, str], _Describe] = {
     ("logging", "Logger"): lambda value, _: f"logger {value.name}",
     ("_thread", "lock"): lambda _value, _: "lock",
     ("_thread", "RLock"): lambda _value, _: "lock",
+    ("_collections", "_tuplegetter"): lambda value, _: f"field {value.__reduce__()[1][0]}",
     ("numpy", "ndarray"): lambda value, visit: array_text(value),
     ("numpy", "generic"): lambda value, visit: numpy_scalar_text(value),
     ("numpy", "dtype"): lambda value, visit: repr(value),

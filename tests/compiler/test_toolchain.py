@@ -202,7 +202,10 @@ def own_installation(site: Path) -> Path:
 OWN_CHANGES = {
     "a file edited by hand": ("gridjit/compiler/driver.py", "ONE = 111\n"),
     "a file added": ("gridjit/compiler/targets/other.py", ""),
-    "another build of the same version": ("gridjit-0.1.0.dist-info/RECORD", "gridjit/compiler/driver.py,sha256=two,8\n"),
+    "another build of the same version": (
+        "gridjit-0.1.0.dist-info/RECORD",
+        "gridjit/compiler/driver.py,sha256=two,8\n",
+    ),
     "another commit of the same version": ("gridjit-0.1.0.dist-info/direct_url.json", '{"commit_id": "two"}'),
 }
 

@@ -209,6 +209,22 @@ PROGRAMS = {
         "TILE = 3",
         "TILE = 4",
     ),
+    "a declared signature of numba.cuda's": of_main(
+        DECLARED
+        + "@numba.cuda.jit('int8(int8)', device=True)\ndef inner(value):\n    return value\n"
+        + "@gridjit.jit\ndef kernel(out):\n    out[0] = inner(259)\n",
+        "int8(int8)",
+        "int16(int16)",
+        result=3,
+        then=259,
+    ),
+    "the strides of an extent of 1": of_main(
+        "import numpy as np\nTABLE = np.zeros(8, np.int8)[::1][:6].reshape(2, 3)[:1]\nTABLE.flags.writeable = False\n"
+        + "@gridjit.jit\ndef kernel(out):\n    out[0] = TABLE.strides[0]\n",
+        "reshape(2, 3)",
+        "reshape(1, 6)[:, :3]",
+        then=6,
+    ),
     "an enum made by a call": of_main(
         "import enum\nMode = enum.Enum('Mode', {'TILE': 3})\n"
         + PICK
