@@ -11,7 +11,8 @@ import struct
 from typing import Any
 
 from gridjit.compiler.dependencies import Dependency
-from gridjit.compiler.footprint import Effects, Fact, FactValue, Footprint, Hook
+from gridjit.compiler.footprint import Effects, Fact, FactValue, Footprint
+from gridjit.compiler.hook import hook_as_json, hook_from_json
 from gridjit.compiler.targets.base import ExceptionEntry, Target
 from gridjit.values import dataclass, field
 
@@ -70,9 +71,9 @@ class Artifact:
             "exceptions": [[c, e.module, e.qualname, list(e.arguments), e.where] for c, e in self.exceptions.items()],
             "facts": [[fact.field, fact.value, fact.where] for fact in self.footprint.facts],
             "sharedmem": self.effects.sharedmem,
-            "hooks": _hook_lists(self.effects.hooks),
-            "setup": _hook_lists(self.effects.setup),
-            "teardown": _hook_lists(self.effects.teardown),
+            "hooks": [hook_as_json(hook) for hook in self.effects.hooks],
+            "setup": [hook_as_json(hook) for hook in self.effects.setup],
+            "teardown": [hook_as_json(hook) for hook in self.effects.teardown],
             "dependencies": [dependency.as_dict() for dependency in self.dependencies],
             "cooperative": self.cooperative,
             "metadata": self.metadata,
@@ -112,23 +113,15 @@ def _described(image: bytes, text: dict[str, Any]) -> Artifact:
         ),
         effects=Effects(
             sharedmem=text["sharedmem"],
-            hooks=_hooks(text["hooks"]),
-            setup=_hooks(text["setup"]),
-            teardown=_hooks(text["teardown"]),
+            hooks=tuple(map(hook_from_json, text["hooks"])),
+            setup=tuple(map(hook_from_json, text["setup"])),
+            teardown=tuple(map(hook_from_json, text["teardown"])),
         ),
         dependencies=tuple(Dependency.from_dict(values) for values in text["dependencies"]),
         cooperative=text["cooperative"],
         metadata=text["metadata"],
         assembly=text["assembly"],
     )
-
-
-def _hook_lists(hooks: tuple[Hook, ...]) -> list[list[Any]]:
-    return [[hook.module, hook.qualname, list(hook.arguments)] for hook in hooks]
-
-
-def _hooks(lists: list[list[Any]]) -> tuple[Hook, ...]:
-    return tuple(Hook(module=m, qualname=q, arguments=tuple(a)) for m, q, a in lists)
 
 
 def fact_value(value: Any) -> FactValue:

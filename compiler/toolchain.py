@@ -19,7 +19,7 @@ from gridjit.compiler.source_file import file_digest
 from gridjit.compiler.toolchain_environment import environment as environment
 
 # Raise it whenever an artifact's meaning or layout changes, so that older entries are misses.
-ARTIFACT_SCHEMA = 2
+ARTIFACT_SCHEMA = 3
 
 Fields = tuple[tuple[str, str], ...]
 
