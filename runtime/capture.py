@@ -61,7 +61,7 @@ def capture_compile_config(kernel: Kernel) -> Iterator[dict[str, LaunchConfig | 
 def note_compile(kernel: Kernel, config: LaunchConfig | None) -> None:
     """Tell the captures of this thread that kernel was compiled for config."""
     for captured, capture in _active():
-        if captured is kernel and config is not None:
+        if captured == kernel and config is not None:
             capture["config"] = config
 
 

@@ -352,7 +352,7 @@ class Kernel(Inspection, Indexable):
         from gridjit.compiler.view import current_view
 
         view = current_view()
-        if view is not None and view.dispatcher is self:
+        if view is not None and view.dispatcher == self:
             view.mark_kernel_as_launch_config_sensitive(*fields)
             return
         if unknown := set(fields) - set(MARKABLE):

@@ -68,7 +68,7 @@ def specialize(job: CompileJob, launch: Launch, cold: Cold) -> Specialization:
         if (found := look_up(job, key, launch, cold, started)) is not None:
             return cold.add(found)
         reason = cold.why(job, key)
-        view = ConfigView(launch.config, launch.args, launch.dispatcher)
+        view = ConfigView(launch.config, launch.args, _shown(launch.dispatcher))
         artifact = _with_reason(cold.compile(job, view, reason), reason)
         keep(job, key, artifact, cold)
         callbacks = tuple(view.pre_launch_callbacks)
@@ -139,6 +139,13 @@ def dependency_holds(text: str) -> bool:
         return holds(Dependency.from_dict(json.loads(text)))
     except ValueError:
         return False
+
+
+def _shown(dispatcher: Any) -> Any:
+    """Return what a compile sees as its kernel."""
+    from gridjit.runtime.kernel_view import KernelView
+
+    return None if dispatcher is None else KernelView(dispatcher)
 
 
 def _with_reason(artifact: Artifact, reason: str) -> Artifact:

@@ -79,7 +79,7 @@ def test_a_callback_that_cannot_be_imported_stays_in_memory_and_explain_says_so(
     for _ in range(2):
         restart()
         calls: list[Any] = []
-        kernel = linked(setup_callback=calls.append, teardown_callback=lambda module: calls.clear())
+        kernel = linked(setup_callback=calls.append, teardown_callback=lambda module, calls=calls: calls.clear())
         found = specialized(kernel)
         assert (found.origin, found.module.setup) == ("compiled", (calls.append,))
         assert "not stored on disk: the setup callback" in kernel.explain()
