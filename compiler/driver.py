@@ -32,6 +32,7 @@ def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
     lowered, functions = _lowered(job, view)
     found = discovered(functions, registered)
     view.setup_callbacks, view.teardown_callbacks = callbacks_of(lowered.linked)
+    view.settle()
     code = _generator(job.target.kind).generate(lowered, job.target, job.options)
     if code.assembly and "DUMP_ASSEMBLY" in dumps():
         print(f"ASSEMBLY {job.function.__qualname__}".center(80, "-"), code.assembly, "=" * 80, sep="\n")

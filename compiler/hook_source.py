@@ -6,6 +6,7 @@ finds it, and the digest tells that it is the same.
 
 from __future__ import annotations
 
+import contextlib
 import dis
 import functools
 import sys
@@ -61,6 +62,25 @@ def code_in(module: ModuleType, qualname: str, digest: str) -> CodeType | None:
     names = [name for name in parts[position:] if name != _LOCALS]
     found = (code for outer in _codes_of(_attribute(module, parts[:position])) for code in _inside(outer, names))
     return next((code for code in found if plan_of(code).digest == digest), None)
+
+
+def holds(callback: Any, value: object, depth: int = 3) -> bool:
+    """Return whether a function has value at hand: in its closure or defaults, among its arguments, or bound to it."""
+    if callback is value:
+        return True
+    if depth == 0:
+        return False
+    held = [getattr(callback, name, None) for name in ("__self__", "func", "__func__")]
+    held += [
+        *(getattr(callback, "__defaults__", None) or ()),
+        *(getattr(callback, "__kwdefaults__", None) or {}).values(),
+    ]
+    if type(callback) is functools.partial:
+        held += [*callback.args, *callback.keywords.values()]
+    for cell in getattr(callback, "__closure__", None) or ():
+        with contextlib.suppress(ValueError):  # it has no value yet
+            held.append(cell.cell_contents)
+    return any(holds(item, value, depth - 1) for item in held if item is not None)
 
 
 def _hook_of(callback: Any, depth: int) -> Hook:

@@ -111,6 +111,13 @@ class ConfigView:
         self._begin()
         return True
 
+    def settle(self) -> None:
+        """End the compilation. A hook that holds this view may read all of it, in any launch: so all of it counts."""
+        from gridjit.compiler.hook_source import holds
+
+        if any(holds(callback, self) for callback in self.pre_launch_callbacks):
+            recording_of(self).snapshot()
+
     def keep_private(self, reason: str) -> None:
         """Keep the result in this process's memory, for a reason that explain() shows."""
         recording_of(self).keep_private(reason)

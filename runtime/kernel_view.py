@@ -1,7 +1,7 @@
 """KernelView: what a compilation sees as its kernel. It is the kernel, but for what would show the launch unrecorded.
 
-How a kernel was launched, the launch at hand among it, is in what the kernel keeps for itself: that is refused. What else
-was compiled of it differs by process: code that looked at that is not stored.
+How a kernel was launched, the launch at hand among it, is in what the kernel keeps for itself: that is refused. What
+else was compiled of it differs by process: code that looked at that is not stored.
 """
 
 from __future__ import annotations

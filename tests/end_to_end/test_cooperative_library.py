@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import functools
 import sys
 import textwrap
+import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -213,6 +215,32 @@ def test_a_copy_that_is_read_after_the_compile_is_of_each_launch(rewrite: Any, t
     for block in (32, 64, 32):
         kernel[1, block](np.zeros(1))
     assert [found.blockdim[0] for found in taken] == [32, 64]
+
+
+@pytest.mark.parametrize("way", ["closure", "default", "partial", "method"])
+def test_a_hook_that_reads_the_configuration_it_was_made_for_runs_for_launches_of_that_one(
+    rewrite: Any, way: str
+) -> None:
+    blocks: list[tuple[int, int]] = []
+
+    def act(given: Any) -> None:
+        def note(seen: Any, kernel: Any, config: Any) -> None:
+            blocks.append((seen.blockdim[0], config.blockdim[0]))
+
+        if not given.pre_launch_callbacks:
+            hooks = {
+                "closure": lambda kernel, config: note(given, kernel, config),
+                "default": lambda kernel, config, seen=given: note(seen, kernel, config),
+                "partial": functools.partial(note, given),
+                "method": types.MethodType(note, given),
+            }
+            given.pre_launch_callbacks.append(hooks[way])
+
+    rewrite(act)
+    kernel = gridjit.jit(increment)
+    for block in (32, 64, 32):
+        kernel[1, block](np.zeros(1))
+    assert blocks == [(32, 32), (64, 64), (32, 32)]
 
 
 # -- shared memory ---------------------------------------------------------------------------------------------------
