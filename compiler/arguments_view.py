@@ -1,64 +1,112 @@
 """ArgumentsView: what a compilation sees as the launch's arguments. It records what is read of each.
 
 A number counts by its value. An array counts by its type, which is part of the signature, until its shape or strides
-are read: then those count. Anything else that is read fits no later launch, and keeps the result out of the cache.
+are read: then those count. Any other argument is handed out itself: the code then serves launches with that very
+object, as it is, and stays out of the cache.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from gridjit.compiler.footprint import ARGUMENT, is_number
+from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.footprint import ARGUMENT, IN_FULL, ITSELF, is_number
 
 if TYPE_CHECKING:
-    from gridjit.compiler.view import ConfigView
+    from gridjit.compiler.recording import Recording
+
+_ARRAYS = ("shape", "__cuda_array_interface__", "__dlpack__")
 
 
 class ArgumentsView(Sequence[Any]):
-    """The arguments: numbers as they are, everything else as an ArgumentView."""
+    """The arguments: arrays as an ArgumentView, each always the same one, and everything else as it is."""
 
-    def __init__(self, view: ConfigView, arguments: Sequence[Any]) -> None:
-        self._view = view
-        self._arguments = arguments
+    __slots__ = ("_count", "_get")
+
+    def __init__(self, recording: Recording, arguments: Sequence[Any]) -> None:
+        self._count = len(arguments)
+        self._get = _getter(recording, tuple(arguments))
 
     def __len__(self) -> int:
-        return len(self._arguments)
+        return self._count
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return tuple(self[i] for i in range(*index.indices(len(self))))
-        position = range(len(self))[index]
-        argument = self._arguments[position]
-        if is_number(argument):
-            self._view.read(f"{ARGUMENT}{position}")
-            return argument
-        return ArgumentView(self._view, position, argument)
+        return self._get(range(len(self))[index])
 
     def __iter__(self) -> Iterator[Any]:
         return (self[position] for position in range(len(self)))
 
+    def __copy__(self) -> ArgumentsView:
+        return self
+
+    def __deepcopy__(self, memo: object) -> ArgumentsView:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise ConfigError("the arguments of a launch cannot be pickled while a kernel is compiled for it")
+
 
 class ArgumentView:
-    """One argument that is no number. dtype and ndim are free to read; shape and strides become facts."""
+    """An array among the arguments. dtype and ndim are free to read; shape and strides become facts."""
 
-    __slots__ = ("_argument", "_position", "_view")
+    __slots__ = ("_read", "_text")
 
-    def __init__(self, view: ConfigView, position: int, argument: Any) -> None:
-        self._view = view
-        self._position = position
-        self._argument = argument
+    def __init__(self, position: int, argument: Any, read: Callable[[str], Any]) -> None:
+        self._read = read
+        self._text = f"<argument {position} of the launch, a {type(argument).__name__}>"
 
     def __getattr__(self, name: str) -> Any:
-        value = getattr(self._argument, name)
-        if name in ("dtype", "ndim") and hasattr(self._argument, "shape"):
-            return value
-        if name in ("shape", "strides"):
-            self._view.read(f"{ARGUMENT}{self._position} {name}")
-            return value
-        self._view.read(f"{ARGUMENT}{self._position} itself")
-        self._view.keep_private(f"the compilation read {name} of argument {self._position}")
-        return value
+        return self._read(name)
 
     def __repr__(self) -> str:
-        return f"<argument {self._position} of the launch, a {type(self._argument).__name__}>"
+        return self._text
+
+    def __copy__(self) -> ArgumentView:
+        return self
+
+    def __deepcopy__(self, memo: object) -> ArgumentView:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise ConfigError(f"{self!r} cannot be pickled while a kernel is compiled for it; read what you need of it")
+
+
+# Both keep the arguments in a closure: what is reachable from them by attribute has to be recorded.
+
+
+def _getter(recording: Recording, arguments: tuple[Any, ...]) -> Callable[[int], Any]:
+    arrays = {
+        position: ArgumentView(position, argument, _reader(recording, position, argument))
+        for position, argument in enumerate(arguments)
+        if not is_number(argument) and any(hasattr(argument, name) for name in _ARRAYS)
+    }
+
+    def get(position: int) -> Any:
+        if position in arrays:
+            return arrays[position]
+        if is_number(arguments[position]):
+            recording.read(f"{ARGUMENT}{position}")
+        else:
+            recording.read(f"{ARGUMENT}{position}{ITSELF}")
+            recording.keep_private(f"the compilation was handed argument {position} itself")
+        return arguments[position]
+
+    return get
+
+
+def _reader(recording: Recording, position: int, argument: Any) -> Callable[[str], Any]:
+    def read(name: str) -> Any:
+        value = getattr(argument, name)
+        if name in ("dtype", "ndim") and hasattr(argument, "shape"):
+            return value
+        if name in ("shape", "strides"):
+            recording.read(f"{ARGUMENT}{position} {name}")
+            return value
+        recording.read(f"{ARGUMENT}{position}{IN_FULL}")
+        recording.keep_private(f"the compilation read {name} of argument {position}")
+        return value
+
+    return read

@@ -12,7 +12,8 @@ from typing import Any
 
 from gridjit import reading
 from gridjit.compiler.dependencies import Dependency
-from gridjit.compiler.footprint import Effects, Fact, FactValue, Footprint, Hook, is_field
+from gridjit.compiler.footprint import Effects, Fact, FactValue, Footprint, is_field
+from gridjit.compiler.hook import HOOK_FIELDS, Hook, hook_as_json, hook_from_json
 from gridjit.compiler.targets.base import ExceptionEntry, Target
 from gridjit.values import dataclass, field
 
@@ -77,9 +78,9 @@ class Artifact:
             "exceptions": [[c, e.module, e.qualname, list(e.arguments), e.where] for c, e in self.exceptions.items()],
             "facts": [[fact.field, fact.value, fact.where] for fact in self.footprint.facts],
             "sharedmem": self.effects.sharedmem,
-            "hooks": _hook_lists(self.effects.hooks),
-            "setup": _hook_lists(self.effects.setup),
-            "teardown": _hook_lists(self.effects.teardown),
+            "hooks": [hook_as_json(hook) for hook in self.effects.hooks],
+            "setup": [hook_as_json(hook) for hook in self.effects.setup],
+            "teardown": [hook_as_json(hook) for hook in self.effects.teardown],
             "dependencies": [dependency.as_dict() for dependency in self.dependencies],
             "cooperative": self.cooperative,
             "metadata": self.metadata,
@@ -190,13 +191,14 @@ def _fact(value: Any) -> Fact:
     return Fact(field=name, value=found, where=reading.text(where))
 
 
-def _hook_lists(hooks: tuple[Hook, ...]) -> list[list[Any]]:
-    return [[hook.module, hook.qualname, list(hook.arguments)] for hook in hooks]
-
-
 def _hook(value: Any) -> Hook:
-    module, qualname, arguments = reading.row(value, 3)
-    return Hook(module=_dotted(module), qualname=_dotted(qualname), arguments=reading.items(arguments, reading.plain))
+    try:
+        found = hook_from_json(reading.row(reading.nested(value), len(HOOK_FIELDS)))
+    except (ValueError, TypeError) as error:
+        raise reading.Unreadable(f"{value!r} is not a hook") from error
+    for name in (found.module, found.qualname):
+        _dotted(name)
+    return found
 
 
 def _dotted(value: Any) -> str:

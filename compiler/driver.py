@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 import time
-from typing import cast
+from collections.abc import Callable
+from typing import Any, cast
 
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.dependencies import discovered, file_dependencies, value_dependencies
@@ -16,10 +17,12 @@ from gridjit.compiler.library_watch import LibraryWatch
 from gridjit.compiler.linked_files import callbacks_of
 from gridjit.compiler.reads import Reads
 from gridjit.compiler.source_library import is_library
-from gridjit.compiler.targets.base import CodeGenerator
+from gridjit.compiler.targets.base import CodeGenerator, Lowered
 from gridjit.compiler.toolchain_environment import dumps
 from gridjit.compiler.view import ConfigView
 
+# How often a kernel is lowered until the shared memory that it requires is what it was told it has.
+_ROUNDS = 4
 _GENERATORS = {"host": "gridjit.compiler.targets.host.generate", "ptx": "gridjit.compiler.targets.ptx"}
 
 
@@ -28,18 +31,15 @@ def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
 
     Raises CompileError in the user's terms: kernel, argument types, source line.
     """
-    from gridjit.compiler.frontend.lower import lower
-
     started = time.perf_counter()
-    if job.marks:
-        view.mark_kernel_as_launch_config_sensitive(*job.marks)
     registered = registrations()
     reads = Reads(job.function, job.source.taken, lines=job.has_lines, is_leaf=_is_leaf)
     with LibraryWatch() as libraries:
-        lowered, functions = lower(job.function, job.signature, job.options, job.target, job.linked, view, reads)
+        lowered, functions = _lowered(job, view, reads)
     found = discovered(functions, registered)
     libraries_found, unseen = libraries.found(functions, job.extensions)
     view.setup_callbacks, view.teardown_callbacks = callbacks_of(lowered.linked)
+    view.settle()
     code = _generator(job.target.kind).generate(lowered, job.target, job.options)
     if code.assembly and "DUMP_ASSEMBLY" in dumps():
         print(f"ASSEMBLY {job.function.__qualname__}".center(80, "-"), code.assembly, "=" * 80, sep="\n")
@@ -63,7 +63,7 @@ def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
         ),
         cooperative=lowered.cooperative,
         metadata={
-            "launch_config_sensitive": view.footprint.sensitive,
+            "launch_config_sensitive": view.is_kernel_launch_config_sensitive(),
             "compile_ms": round((time.perf_counter() - started) * 1e3, 1),
             "shared_memory_carveout": job.options.shared_memory_carveout,
         },
@@ -76,6 +76,22 @@ def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
             *dict.fromkeys((*reads.changed(), *reads.private)),
             *_overtaken(job),
         ),
+    )
+
+
+def _lowered(job: CompileJob, view: ConfigView, reads: Reads) -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
+    """Lower a job, again if the shared memory that it has as a constant was raised after: all of it has to agree."""
+    from gridjit.compiler.frontend.lower import lower
+
+    for _ in range(_ROUNDS):
+        if job.marks:
+            view.mark_kernel_as_launch_config_sensitive(*job.marks)
+        found = lower(job.function, job.signature, job.options, job.target, job.linked, view, reads)
+        if not view.begin_again():
+            return found
+    raise CompileError(
+        f"{job.kernel}{job.signature}: its compilation requires more shared memory each time it is told how much it "
+        f"has through gridjit.static.sharedmem; {_ROUNDS} times did not settle it"
     )
 
 

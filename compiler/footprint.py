@@ -8,12 +8,16 @@ from __future__ import annotations
 import dataclasses
 import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from gridjit.compiler.hook import Hook
 from gridjit.compiler.launch_config import Dim3, LaunchConfig, dim_text
 from gridjit.values import dataclass
 
-FactValue = bool | int | str | tuple[int, ...] | None
+if TYPE_CHECKING:
+    from gridjit.compiler.identity import Identity
+
+FactValue: TypeAlias = "bool | int | str | tuple[int, ...] | Identity | None"
 
 # Every fact that a compilation can read, and how to look it up in a configuration. "launch" says whether there
 # was a configuration at all: a compile outside any launch that asked is no answer for one inside.
@@ -31,15 +35,20 @@ FIELDS: Mapping[str, Callable[[LaunchConfig], FactValue]] = {
     "cooperative": lambda config: config.cooperative,
 }
 PRESENCE = "launch"
-# "argument 3" is the value of a number passed to the launch.
+# "argument 3" is the value of a number passed to the launch, "argument 3 itself" the very object that was passed, and
+# "argument 3 in full" more of an array than its type and shape, which no later launch is known to share.
 ARGUMENT = "argument "
 # "argument 3 shape" is what an array has.
 _SEEN_OF_ARRAYS = ("shape", "strides")
+ITSELF = " itself"
+IN_FULL = " in full"
+# Something of another compilation's launch, which no later launch is known to share.
+ELSEWHERE = "the launch of another compilation"
 # "arguments" says whether there were any: a compile ahead of a launch that asked is no answer for a launch.
 HAS_ARGUMENTS = "arguments"
 # Facts that tell a launch from a compile ahead of one, and not one launch from another.
 CIRCUMSTANCES = (PRESENCE, HAS_ARGUMENTS)
-# What a mark that names no field stands for when nothing was read.
+# What can be marked. A mark made outside a compile that names none stands for all.
 MARKABLE = ("griddim", "blockdim", "sharedmem", "cluster", "cooperative")
 
 
@@ -57,6 +66,11 @@ class Fact:
         return self.field.startswith(ARGUMENT)
 
     @property
+    def of_each_launch(self) -> bool:
+        """Whether it has to be looked at in each launch anew, however alike the kinds of the arguments are."""
+        return self.about_argument or self.field == ELSEWHERE
+
+    @property
     def _unrepeatable(self) -> bool:
         return self.about_argument and self.value is None
 
@@ -67,15 +81,6 @@ class Fact:
     def __str__(self) -> str:
         place = f", read at {self.where}" if self.where else ""
         return f"{self.field} {fact_text(self.value)}{place}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hook:
-    """A function that an artifact wants called: where it is imported from, and its JSON arguments."""
-
-    module: str
-    qualname: str
-    arguments: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,10 +106,15 @@ class Footprint:
 
     @classmethod
     def of(cls, facts: Iterable[Fact]) -> Footprint:
-        """Return the footprint of facts, dropping what a broader fact ("blockdim") already says ("blockdim.x")."""
+        """Return the footprint of facts, dropping what others say already.
+
+        A broader fact ("blockdim") says "blockdim.x", and whatever only a launch has says that there was one.
+        """
         first: dict[str, Fact] = {}
         for fact in facts:
             first.setdefault(fact.field, fact)
+        if any(name in FIELDS and fact.value is not None for name, fact in first.items()):
+            first.pop(PRESENCE, None)
         kept = [
             f for f in first.values() if f.field.partition(".")[0] == f.field or f.field.partition(".")[0] not in first
         ]
@@ -151,6 +161,11 @@ def is_field(name: str) -> bool:
     return part in ("", "itself", *_SEEN_OF_ARRAYS) and index.isascii() and index.isdecimal() and len(index) <= 4
 
 
+def is_very_object(name: str) -> bool:
+    """Return whether a field is an argument itself."""
+    return name.startswith(ARGUMENT) and name.endswith(ITSELF)
+
+
 def is_number(argument: Any) -> bool:
     """Return whether an argument is passed by value: a Python number, or a NumPy scalar."""
     return isinstance(argument, numbers.Number) or type(argument).__name__ in ("bool_", "bool")
@@ -162,6 +177,10 @@ def _argument_value(name: str, args: Sequence[Any]) -> FactValue:
     if int(index) >= len(args):
         return None
     argument = args[int(index)]
+    if is_very_object(name):
+        from gridjit.compiler.identity import Identity
+
+        return Identity.of(argument)
     if part:
         value = getattr(argument, part, None) if part in _SEEN_OF_ARRAYS else None
         return None if value is None else tuple(value)

@@ -12,7 +12,6 @@ from gridjit.compiler.errors import LinkError
 from gridjit.compiler.options import Options
 from gridjit.compiler.targets.base import LinkedFile
 from gridjit.compiler.toolchain_environment import extra_include_directories
-from gridjit.compiler.view import importable_hook
 from gridjit.digests import sha256
 
 # File suffix -> kind of LinkedFile.
@@ -115,9 +114,11 @@ def _fields(label: str, file: LinkedFile) -> Iterator[tuple[str, str]]:
 
 
 def callback_text(callback: Callable[..., Any]) -> str:
-    """Return a callback as a key has it: where it is imported from; what cannot be is never stored."""
-    hook = importable_hook(callback)
-    return "not importable" if hook is None else f"{hook.module}.{hook.qualname}{hook.arguments or ''}"
+    """Return a callback as a key has it: what makes it again in another process; what nothing does is never stored."""
+    from gridjit.compiler.hook_source import storable_hook
+
+    hook = storable_hook(callback)
+    return "not importable" if hook is None else str(hook)
 
 
 def _headers(file: LinkedFile) -> dict[Path, bytes]:

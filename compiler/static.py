@@ -71,9 +71,9 @@ def _read(name: str, field: str, where: str) -> int:
     view = current_view()
     if view is None:
         raise ConfigError(f"{name} has a value only inside a kernel, while it is compiled")
-    if view.config is None:
+    if view.ahead_of_launch:
         raise ConfigError(f"{name} needs a launch configuration: launch the kernel, or pass compile(..., config=...)")
-    value = view.read(field, where)
+    value = view.read_static(field, where)
     if not isinstance(value, int):
         raise ConfigError(f"{name} is {value!r}, not an integer")
     return value

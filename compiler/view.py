@@ -1,36 +1,21 @@
 """ConfigView: what a compilation sees as "the launch configuration". It records every field that is read.
 
-One view belongs to one compilation. It is visible in the compiling thread only, and only while it compiles.
+One view belongs to one compilation. It is visible in the compiling thread only, and only while it compiles. Nothing of
+the launch is an attribute of it: whatever hands out a field, a copy of the view included, records it then.
 """
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import functools
-import sys
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from gridjit.compiler.arguments_view import ArgumentsView
 from gridjit.compiler.errors import ConfigError
-from gridjit.compiler.footprint import (
-    HAS_ARGUMENTS,
-    MARKABLE,
-    PRESENCE,
-    Effects,
-    Fact,
-    FactValue,
-    Footprint,
-    Hook,
-    current_value,
-)
+from gridjit.compiler.footprint import HAS_ARGUMENTS, PRESENCE, Effects, FactValue, Footprint
+from gridjit.compiler.hook import Hook
 from gridjit.compiler.launch_config import Dim3, LaunchConfig
-
-_visible = threading.local()
-# Frames of these packages are machinery: the reader of a fact is the first frame outside them.
-_MACHINERY = ("gridjit.compiler", "gridjit.runtime", "numba", "numba_cuda", "contextlib")
+from gridjit.compiler.recording import Recording, recording_of, remember, see, visible_view
 
 
 class ConfigView:
@@ -39,20 +24,21 @@ class ConfigView:
     Reading griddim, blockdim, sharedmem, cluster, cooperative or args makes the compiled code depend on that field.
     Writing sharedmem raises the dynamic shared memory (bytes) of this launch and of every later one of the artifact.
     Appending to pre_launch_callbacks registers hooks called with (kernel, config) before each launch.
+    A copy of it, or a pickle, is a LaunchConfig, and depends on all of that.
     """
 
-    def __init__(self, config: LaunchConfig | None, args: Sequence[Any] | None = None, dispatcher: Any = None) -> None:
-        self.config = config
+    def __init__(
+        self, config: LaunchConfig | None, args: Sequence[Any] | None = None, dispatcher: Any = None, required: int = 0
+    ) -> None:
+        remember(self, Recording(config, args, required))
         self.dispatcher = dispatcher
+        self._begin()
+
+    def _begin(self) -> None:
         self.pre_launch_callbacks: list[Callable[..., Any]] = []
         # What linked code wants called with its module, when that is loaded and when it is unloaded.
         self.setup_callbacks: tuple[Callable[..., Any], ...] = ()
         self.teardown_callbacks: tuple[Callable[..., Any], ...] = ()
-        self._private: list[str] = []
-        self._arguments = args
-        self._facts: dict[str, Fact] = {}
-        self._required_sharedmem = 0
-        self._marked = False
 
     @property
     def griddim(self) -> Dim3:
@@ -67,13 +53,15 @@ class ConfigView:
     @property
     def sharedmem(self) -> int:
         """Dynamic shared memory of a block, bytes. Assign to require more for this launch and all later ones."""
-        return max(self._launch("sharedmem").sharedmem, self._required_sharedmem)
+        self._launch("sharedmem")
+        return recording_of(self).sharedmem
 
     @sharedmem.setter
     def sharedmem(self, size: int) -> None:
         if not isinstance(size, int) or size < 0:
             raise ConfigError(f"sharedmem = {size!r}: give 0 or more bytes")
-        self._required_sharedmem = max(self._required_sharedmem, size)
+        recording = recording_of(self)
+        recording.required = max(recording.required, size)
 
     @property
     def cluster(self) -> Dim3 | None:
@@ -86,35 +74,64 @@ class ConfigView:
         return self._launch("cooperative").cooperative
 
     @property
+    def config(self) -> LaunchConfig | None:
+        """The whole configuration as a plain value, or None where there is no launch. All of it counts as read."""
+        return recording_of(self).snapshot()
+
+    @property
     def args(self) -> ArgumentsView | None:
         """The launch's arguments, or None where there is no launch; see ArgumentsView for what counts when read."""
-        return None if not self.read(HAS_ARGUMENTS) or self._arguments is None else ArgumentsView(self, self._arguments)
+        return recording_of(self).arguments_view if self.read(HAS_ARGUMENTS) else None
+
+    @property
+    def ahead_of_launch(self) -> bool:
+        """Whether this compilation is for no launch. Not recorded: who was given the view asked for it before."""
+        return recording_of(self).config is None
 
     def read(self, name: str, where: str = "") -> FactValue:
         """Record that a field was read, at where (by default the calling code), and return its value."""
-        found = current_value(name, self.config, self._arguments)
-        self._facts.setdefault(name, Fact(field=name, value=found, where=where or _reader()))
+        return recording_of(self).read(name, where)
+
+    def read_static(self, name: str, where: str = "") -> FactValue:
+        """Return what a field is as a constant of the kernel: of shared memory, with what was required so far."""
+        found, recording = self.read(name, where), recording_of(self)
+        if name == "sharedmem":
+            found = recording.said_sharedmem = recording.sharedmem
         return found
+
+    def begin_again(self) -> bool:
+        """Return whether the code must be made again, as its constant for shared memory is less than it requires.
+
+        If so, nothing of the compilation so far counts but what it required, which is known from the start now.
+        """
+        recording = recording_of(self)
+        if recording.said_sharedmem in (None, recording.sharedmem):
+            return False
+        recording.begin(recording.required)
+        self._begin()
+        return True
+
+    def settle(self) -> None:
+        """End the compilation. A hook that holds this view may read all of it, in any launch: so all of it counts."""
+        from gridjit.compiler.hook_source import holds
+
+        if any(holds(callback, self) for callback in self.pre_launch_callbacks):
+            recording_of(self).snapshot()
 
     def keep_private(self, reason: str) -> None:
         """Keep the result in this process's memory, for a reason that explain() shows."""
-        if reason not in self._private:
-            self._private.append(reason)
+        recording_of(self).keep_private(reason)
 
     def mark_kernel_as_launch_config_sensitive(self, *names: str) -> None:
-        """Make the kernel depend on the named fields; with none, on those read so far, or on all if none was."""
-        self._marked = True
-        if unknown := set(names) - set(MARKABLE):
-            raise ConfigError(f"mark {sorted(unknown)}: fields are {', '.join(MARKABLE)}")
-        for name in names or (() if self.footprint.sensitive else MARKABLE):
-            self.read(name)
+        """Make the kernel depend on the named fields; with none, on what is read, and have it called sensitive."""
+        recording_of(self).mark(names)
 
     def get_kernel_launch_config_sensitive(self) -> bool | None:
-        """Return True once the kernel is known to depend on this configuration, None before."""
-        return True if self._marked or self.footprint.sensitive else None
+        """Return True once the kernel was marked or is known to depend on this configuration, None before."""
+        return True if recording_of(self).marked or self.footprint.sensitive else None
 
     def is_kernel_launch_config_sensitive(self) -> bool:
-        """Return whether the kernel is known to depend on this configuration."""
+        """Return whether the kernel was marked or is known to depend on this configuration."""
         return bool(self.get_kernel_launch_config_sensitive())
 
     _is_kernel_launch_config_sensitive = is_kernel_launch_config_sensitive  # the name numba-cuda's backend calls
@@ -122,16 +139,16 @@ class ConfigView:
     @property
     def footprint(self) -> Footprint:
         """What has been read so far."""
-        return Footprint.of(self._facts.values())
+        return recording_of(self).footprint
 
     @property
     def effects(self) -> Effects:
-        """What was asked for so far: shared memory, and the functions that another process can import."""
+        """What was asked for so far: shared memory, and the functions that another process can make again."""
         return Effects(
-            sharedmem=self._required_sharedmem,
-            hooks=_importable(self.pre_launch_callbacks),
-            setup=_importable(self.setup_callbacks),
-            teardown=_importable(self.teardown_callbacks),
+            sharedmem=recording_of(self).required,
+            hooks=_storable(self.pre_launch_callbacks),
+            setup=_storable(self.setup_callbacks),
+            teardown=_storable(self.teardown_callbacks),
         )
 
     @property
@@ -142,74 +159,70 @@ class ConfigView:
             ("setup callback", self.setup_callbacks),
             ("teardown callback", self.teardown_callbacks),
         )
-        unnamed = ((kind, call) for kind, calls in kinds for call in calls if importable_hook(call) is None)
-        return (*self._private, *(f"the {kind} {call!r} cannot be imported by name" for kind, call in unnamed))
+        found = (_why_not_storable(kind, callback) for kind, callbacks in kinds for callback in callbacks)
+        return (*recording_of(self).private, *(reason for reason in found if reason))
+
+    def __copy__(self) -> LaunchConfig | None:
+        return self.config
+
+    def __deepcopy__(self, memo: object) -> LaunchConfig | None:
+        return self.config
+
+    def __reduce__(self) -> tuple[Callable[[LaunchConfig | None], LaunchConfig | None], tuple[LaunchConfig | None]]:
+        return _itself, (self.config,)
+
+    def __repr__(self) -> str:
+        return f"<the launch configuration that {self.dispatcher!r} is compiled for>"
 
     def _launch(self, name: str) -> LaunchConfig:
-        if self.config is None:
+        recording = recording_of(self)
+        if recording.config is None:
+            self.read(PRESENCE)
             raise RuntimeError("No launch config set for this thread")
-        self.read(name)
-        return self.config
+        recording.read(name)
+        return recording.config
 
 
 def current_view() -> ConfigView | None:
     """Return the view of the compilation running in this thread, or None outside one."""
-    return getattr(_visible, "view", None)
+    found: ConfigView | None = visible_view()
+    return found
 
 
 def visible_config() -> ConfigView | None:
     """Return what user code sees: the view of a launch's compilation, else None. That it asked is recorded."""
     view = current_view()
-    if view is None:
-        return None
-    view.read(PRESENCE)
-    return None if view.config is None else view
+    return view if view is not None and view.read(PRESENCE) else None
 
 
 @contextlib.contextmanager
 def visible(view: ConfigView) -> Iterator[None]:
     """Make view the current one of this thread; what was visible before comes back after."""
     before = current_view()
-    _visible.view = view
+    see(view)
     try:
         yield
     finally:
-        _visible.view = before
+        see(before)
 
 
-def importable_hook(callback: Callable[..., Any]) -> Hook | None:
-    """Return callback as a hook that another process can make again, or None.
+def _storable(callbacks: Iterable[Callable[..., Any]]) -> tuple[Hook, ...]:
+    from gridjit.compiler.hook_source import storable_hook
 
-    It is a function that importing its module and qualified name gives, or a functools.partial of one over positional
-    arguments that JSON has: None, booleans, numbers and strings.
-    """
-    if isinstance(callback, functools.partial):
-        function = importable_hook(callback.func)
-        plain = all(argument is None or isinstance(argument, bool | int | float | str) for argument in callback.args)
-        return (
-            None
-            if function is None or callback.keywords or not plain
-            else dataclasses.replace(function, arguments=callback.args)
-        )
-    module, qualname = getattr(callback, "__module__", None), getattr(callback, "__qualname__", None)
-    if not isinstance(module, str) or not isinstance(qualname, str) or module == "__main__":
-        return None
-    found: Any = sys.modules.get(module)
-    for name in qualname.split("."):
-        found = getattr(found, name, None)
-    return Hook(module=module, qualname=qualname) if found is callback else None
-
-
-def _importable(callbacks: Iterable[Callable[..., Any]]) -> tuple[Hook, ...]:
-    hooks = (importable_hook(callback) for callback in callbacks)
+    hooks = (storable_hook(callback) for callback in callbacks)
     return tuple(hook for hook in hooks if hook is not None)
 
 
-def _reader() -> str:
-    frame = sys._getframe(2)
-    while frame.f_back is not None:
-        name = frame.f_globals.get("__name__", "")
-        if not any(name == package or name.startswith(package + ".") for package in _MACHINERY):
-            return f"{frame.f_code.co_filename.rpartition('/')[2]}:{frame.f_lineno}"
-        frame = frame.f_back
+def _why_not_storable(kind: str, callback: Callable[..., Any]) -> str:
+    from gridjit.compiler.hook_source import NotRepeatableError, hook_of
+
+    try:
+        hook_of(callback)
+    except NotRepeatableError as reason:
+        return f"the {kind} {callback!r} cannot be imported by name, or made again: {reason}"
     return ""
+
+
+def _itself(config: LaunchConfig | None) -> LaunchConfig | None:
+    """Return the configuration that a view was pickled as."""
+    return config

@@ -38,7 +38,7 @@ def capture_compile_config(kernel: Kernel) -> Iterator[dict[str, LaunchConfig | 
     """Record the launch configuration that a compilation of kernel saw, in this thread, inside the `with` block.
 
     Yields a dictionary: capture["config"] has griddim, blockdim and sharedmem of the last compilation that a launch
-    triggered, or stays None if nothing was compiled.
+    triggered, once it has ended, or stays None if nothing was compiled.
 
         with gridjit.launchconfig.capture_compile_config(kernel) as capture:
             kernel[grid, block](x)
@@ -59,9 +59,9 @@ def capture_compile_config(kernel: Kernel) -> Iterator[dict[str, LaunchConfig | 
 
 
 def note_compile(kernel: Kernel, config: LaunchConfig | None) -> None:
-    """Tell the captures of this thread that kernel is compiled for config."""
+    """Tell the captures of this thread that kernel was compiled for config."""
     for captured, capture in _active():
-        if captured is kernel and config is not None:
+        if captured == kernel and config is not None:
             capture["config"] = config
 
 

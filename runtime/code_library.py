@@ -31,6 +31,11 @@ class Function:
         self._loaded = loaded
 
     @property
+    def device(self) -> Any:
+        """The current device, on which it is loaded: its id, compute_capability, handle."""
+        return self._loaded.here()
+
+    @property
     def attrs(self) -> FunctionAttributes:
         """What the kernel uses on the current device."""
         uses = self._loaded.attributes()

@@ -13,8 +13,9 @@ from gridjit.runtime.native.vectorcall import arm, disarm, vectorcalled
 
 if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel
+    from gridjit.runtime.launched_kernel import LaunchedKernel
 
-Callback = Callable[["Kernel", "ConfiguredKernel"], Any]
+Callback = Callable[["LaunchedKernel", "ConfiguredKernel"], Any]
 
 
 @vectorcalled
@@ -22,7 +23,8 @@ class ConfiguredKernel:
     """A kernel with the shape of its launch.
 
     Call it with the kernel's arguments. Each function in pre_launch_callbacks is called with (kernel, config) before
-    every launch made through this object; another object, even of an equal configuration, has its own.
+    every launch made through this object; another object, even of an equal configuration, has its own. What it is
+    called with as the kernel is a LaunchedKernel, equal to the kernel.
     """
 
     __slots__ = ("__weakref__", "_callbacks", "launcher")
@@ -105,19 +107,19 @@ class ConfiguredKernel:
 
     @property
     def sharedmem(self) -> int:
-        """Dynamic shared memory of a block, in bytes."""
-        return self.launcher.config.sharedmem
+        """Dynamic shared memory of a block, in bytes: what was given, or what code launched so requires if more."""
+        return max(self.launcher.config.sharedmem, self.launcher.ready.required)
 
     def mark_kernel_as_launch_config_sensitive(self, *fields: str) -> None:
-        """Declare that the kernel depends on the named launch fields; on all of them if none is named."""
+        """Declare that the kernel depends on the named launch fields; see Kernel.mark_launch_config_sensitive."""
         self.dispatcher.mark_launch_config_sensitive(*fields)
 
     def get_kernel_launch_config_sensitive(self) -> bool | None:
-        """Return whether the kernel depends on its configuration; None if nothing of it is compiled yet."""
+        """Return whether the kernel depends on its configuration or was marked; None if nothing of it is compiled."""
         if self.dispatcher.marks:
             return True
         known = self.dispatcher.specializations
-        return any(found.launch_config_sensitive for found in known) if known else None
+        return any(found.metadata.get("launch_config_sensitive") for found in known) if known else None
 
     def is_kernel_launch_config_sensitive(self) -> bool:
         """Return whether the kernel is known to depend on its configuration."""

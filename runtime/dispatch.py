@@ -6,6 +6,7 @@ every other call comes here, is launched from Python, and is told to the native 
 
 from __future__ import annotations
 
+import dataclasses
 import struct
 import threading
 from collections.abc import Callable, Hashable, Sequence
@@ -24,12 +25,13 @@ from gridjit.runtime.launch_table import context_of, space_of, table_of
 from gridjit.runtime.living import Living
 from gridjit.runtime.native.function import KEYWORDS_GIVEN, MAX_TABLES, NativeFunction, native_function
 from gridjit.runtime.session import session
-from gridjit.runtime.specializations import Hook
-from gridjit.values import dataclass
+from gridjit.runtime.specializations import Hook, Specialization
+from gridjit.values import dataclass, field
 
 if TYPE_CHECKING:
     from gridjit.runtime.configured import ConfiguredKernel
     from gridjit.runtime.kernel import Kernel
+    from gridjit.runtime.launched_kernel import LaunchedKernel
 
 Kinds = tuple[Hashable, ...]
 _making = threading.RLock()
@@ -40,7 +42,7 @@ class Ready:
     """What a launch needs, worked out once for a configuration and kinds of arguments.
 
     declared: the types that the code takes, one an argument. converters: what makes them of the arguments' own.
-    launchable: whether the native function may launch it: it has an address, and no hooks.
+    launchable: whether the native function may launch it: it has an address, and no hooks. found: the code.
     """
 
     loaded: LoadedKernel
@@ -50,6 +52,9 @@ class Ready:
     sharedmem: int
     hooks: tuple[Hook, ...]
     launchable: bool
+    found: Specialization
+    # What hooks see it as, once there were any.
+    shown: list[LaunchedKernel] = field(default_factory=list)
 
 
 class Launcher:
@@ -114,12 +119,16 @@ class Launcher:
 
 
 class ReadyTable:
-    """What is ready for one configuration, by kinds of arguments; and its launchers, by stream."""
+    """What is ready for one configuration, by kinds of arguments; and its launchers, by stream.
+
+    required: the dynamic shared memory that code launched with this configuration requires, in bytes.
+    """
 
     STREAMS = 64
 
     def __init__(self, launchers: Living[Launcher]) -> None:
         self.by_kinds: dict[Kinds, Ready] = {}
+        self.required = 0
         self._launchers: dict[Hashable, Launcher] = {}
         self._all = launchers
 
@@ -180,20 +189,29 @@ class ReadyTables:
         self._tables = {}
         for launcher in self._launchers.list():
             launcher.ready.by_kinds.clear()
+            launcher.ready.required = 0
             launcher.forget()
 
 
-def launch(launcher: Launcher, args: tuple[Any, ...], configured: ConfiguredKernel | None = None) -> None:
-    """Launch from Python. configured: the object that was called, if it has callbacks of its own."""
+def launch(
+    launcher: Launcher, given: tuple[Any, ...], configured: ConfiguredKernel | None = None, hooks: bool = True
+) -> None:
+    """Launch from Python. configured: the object that was called, if it has callbacks of its own; hooks: run them."""
     kernel = launcher.kernel
+    args = given
     after: Sequence[Callable[[], Any]] = ()
-    if kernel.extensions:
-        args, after = prepared(kernel.extensions, args, launcher.stream)
+    if extensions := tuple(kernel.extensions):
+        args, after = prepared(extensions, given, launcher.stream)
     handlers = _handlers(kernel, args)
     kinds = (session().ordinal(kernel._target), *_kinds(kernel, handlers, args))
-    ready = launcher.ready.by_kinds.get(kinds) or prepare(launcher, args, handlers, kinds)
-    if ready.hooks or configured is not None:
+    ready = launcher.ready.by_kinds.get(kinds) or prepare(launcher, args, handlers, kinds, given)
+    if hooks and (ready.hooks or configured is not None):
         _call_back(launcher, ready, configured)
+        if tuple(kernel.extensions) != extensions:
+            args, after = prepared(kernel.extensions, given, launcher.stream)
+            handlers = _handlers(kernel, args)
+            ready = _repacked(kernel, ready, handlers, args)
+            kernel._ready.clear()  # whatever was launched without them
     transfer = Transfer(space_of(ready.loaded), launcher.stream, kernel)
     transfer.expect(args)
     parameters = _parameters(kernel, ready, handlers, args, transfer)
@@ -205,29 +223,52 @@ def launch(launcher: Launcher, args: tuple[Any, ...], configured: ConfiguredKern
         launcher.learn(ready, kinds, args)
 
 
-def prepare(launcher: Launcher, args: tuple[Any, ...], handlers: Sequence[ArgumentHandler], kinds: Kinds) -> Ready:
-    """Return what a launch with args needs, finding or making its specialization first."""
+def prepare(
+    launcher: Launcher,
+    args: tuple[Any, ...],
+    handlers: Sequence[ArgumentHandler],
+    kinds: Kinds,
+    given: tuple[Any, ...] | None = None,
+) -> Ready:
+    """Return what a launch with args needs, finding or making its specialization first.
+
+    given: the arguments before extensions prepared them, which are what a compile sees.
+    """
     kernel = launcher.kernel
     generation = kernel.generation
-    given = signature_of(kernel, args)
-    signature = _declared(kernel, given)
-    if not kernel.is_loaded_for(signature, launcher.config, args):
+    own = signature_of(kernel, args)
+    signature = _declared(kernel, own)
+    seen = args if given is None else given
+    if not kernel.is_loaded_for(signature, launcher.config, seen):
         refuse_to_load(kernel.timeline, launcher.stream, kernel.name, signature)
-    found, loaded = kernel.specialization_for(signature, launcher.config, args)
+    found, loaded = kernel.specialization_for(signature, launcher.config, seen)
     ready = Ready(
         loaded=loaded,
         declared=signature.arguments,
-        converters=tuple(
-            converter(one, other) for one, other in zip(given.arguments, signature.arguments, strict=True)
-        ),
+        converters=tuple(converter(one, other) for one, other in zip(own.arguments, signature.arguments, strict=True)),
         pack=struct.Struct(found.artifact.parameters).pack,
         sharedmem=max(launcher.config.sharedmem, found.artifact.effects.sharedmem),
         hooks=found.hooks,
         launchable=hasattr(type(loaded), "address") and not found.hooks and not kernel.extensions,
+        found=found,
     )
-    if generation == kernel.generation and not any(fact.about_argument for fact in found.footprint.facts):
+    launcher.ready.required = max(launcher.ready.required, found.artifact.effects.sharedmem)
+    if generation == kernel.generation and not any(fact.of_each_launch for fact in found.footprint.facts):
         launcher.ready.by_kinds[kinds] = ready
     return ready
+
+
+def _repacked(kernel: Kernel, ready: Ready, handlers: Sequence[ArgumentHandler], args: tuple[Any, ...]) -> Ready:
+    """Return ready for arguments that an extension prepared only after the code was found, of the types it is for."""
+    types = list(ready.declared)
+    converters = list(ready.converters)
+    place = place_of(kernel)
+    for position, (name, handler, arg) in enumerate(zip(kernel.parameter_names, handlers, args, strict=True)):
+        if hasattr(arg, "numba"):
+            types[position] = _named(kernel, name, handler.type_of, arg, place)
+            converters[position] = None
+    codes = Signature(arguments=tuple(types)).codes
+    return dataclasses.replace(ready, pack=struct.Struct(codes).pack, converters=tuple(converters))
 
 
 def place_of(kernel: Kernel) -> Place:
@@ -290,6 +331,10 @@ def _declared(kernel: Kernel, given: Signature) -> Signature:
 def _call_back(launcher: Launcher, ready: Ready, configured: ConfiguredKernel | None) -> None:
     from gridjit.runtime.configured import ConfiguredKernel
 
+    if not ready.shown:
+        from gridjit.runtime.launched_kernel import LaunchedKernel
+
+        ready.shown.append(LaunchedKernel(launcher.kernel, ready.found))
     who = configured or ConfiguredKernel.of(launcher)
     for callback in (*ready.hooks, *getattr(who, "_callbacks", ())):
-        callback(launcher.kernel, who)
+        callback(ready.shown[0], who)

@@ -1,35 +1,91 @@
-"""The functions that an artifact wants called: found again by name in the process that loads it."""
+"""The functions that an artifact wants called: found again by name, or made again, in the process that loads it.
+
+Nothing is unpickled. Code comes from the modules that a hook names; what a cache can add are plain values.
+"""
 
 from __future__ import annotations
 
 import functools
 import importlib
 from collections.abc import Callable
+from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from gridjit.compiler.footprint import Effects, Hook
+from gridjit.compiler.footprint import Effects
+from gridjit.compiler.hook import Hook, Plain
 from gridjit.runtime.devices.base import ModuleCallbacks
 
 
 def resolve(hooks: tuple[Hook, ...]) -> tuple[Callable[..., Any], ...] | None:
-    """Return the functions that hooks name, or None if one cannot be imported: the artifact is then of no use."""
+    """Return the functions that hooks stand for, or None if one is not to be had: the artifact is then of no use."""
     found = tuple(_function(hook) for hook in hooks)
     return None if None in found else tuple(function for function in found if function is not None)
 
 
 def resolve_module(effects: Effects) -> ModuleCallbacks | None:
-    """Return the setup and teardown callbacks that effects name, or None if one cannot be imported."""
+    """Return the setup and teardown callbacks that effects stand for, or None if one is not to be had."""
     setup, teardown = resolve(effects.setup), resolve(effects.teardown)
     return None if setup is None or teardown is None else ModuleCallbacks(setup=setup, teardown=teardown)
 
 
 def _function(hook: Hook) -> Callable[..., Any] | None:
     try:
-        value: Any = importlib.import_module(hook.module)
-        for name in hook.qualname.split("."):
-            value = getattr(value, name)
+        value = _made(hook)
     except Exception:  # a module may fail in any way while it is imported
         return None
-    if not callable(value):
-        return None
-    return functools.partial(value, *hook.arguments) if hook.arguments else value
+    return value if callable(value) else None
+
+
+def _made(hook: Hook) -> Any:
+    module = importlib.import_module(hook.module)
+    if hook.code:
+        value = _nested(module, hook)
+    elif hook.instance is not None:
+        value = _bound(module, hook)
+    else:
+        value = _attribute(module, hook.qualname)
+    return functools.partial(value, *map(_plain, hook.arguments)) if hook.arguments else value
+
+
+def _nested(module: ModuleType, hook: Hook) -> Any:
+    from gridjit.compiler.hook_source import code_in
+
+    code = code_in(module, hook.qualname, hook.code)
+    if code is None or len(hook.cells) != len(code.co_freevars):
+        raise LookupError(f"{hook} is not what it was")
+    cells = tuple(CellType(_plain(value)) for value in hook.cells)
+    made = FunctionType(code, vars(module), code.co_name, tuple(map(_plain, hook.defaults)) or None, cells)
+    made.__qualname__ = hook.qualname
+    made.__kwdefaults__ = {name: _plain(value) for name, value in hook.keywords} or None
+    return made
+
+
+def _bound(module: ModuleType, hook: Hook) -> MethodType:
+    """Return a method of an object that is made of its attributes alone, if its class is one of plain objects."""
+    from gridjit.compiler.hook_source import is_plain_class
+
+    owner, _, name = hook.qualname.rpartition(".")
+    cls = _attribute(module, owner)
+    method = getattr(cls, name)
+    if not is_plain_class(cls) or type(method) is not FunctionType:
+        raise LookupError(f"{hook} is not what it was")
+    instance = object.__new__(cls)
+    vars(instance).update({name: _plain(value) for name, value in hook.instance or ()})
+    return MethodType(method, instance)
+
+
+def _attribute(value: Any, qualname: str) -> Any:
+    for name in qualname.split("."):
+        value = getattr(value, name)
+    return value
+
+
+def _plain(value: Plain) -> Any:
+    """Return a plain value with the functions in it made again."""
+    if isinstance(value, Hook):
+        return _made(value)
+    if isinstance(value, tuple | list):
+        return type(value)(_plain(item) for item in value)
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return value

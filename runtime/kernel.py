@@ -16,7 +16,7 @@ from gridjit.cache.memory import MemoryStore
 from gridjit.cache.store import Store
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.errors import CompileDisabledError, ConfigError, LaunchNeededError
-from gridjit.compiler.footprint import MARKABLE
+from gridjit.compiler.footprint import MARKABLE, is_very_object
 from gridjit.compiler.job import CompileJob, make_job
 from gridjit.compiler.launch_config import DimLike, LaunchConfig
 from gridjit.compiler.options import Options
@@ -243,7 +243,7 @@ class Kernel(Inspection, Indexable):
     def recompile(self) -> None:
         """Compile every specialization again, with globals and callees as they are now."""
         for old in self._forget():
-            if not any(fact.about_argument for fact in old.footprint.facts):
+            if not any(fact.of_each_launch for fact in old.footprint.facts):
                 self._specialized(session(), old.signature, old.target, old.config, None)
 
     def _forget(self) -> tuple[Specialization, ...]:
@@ -283,7 +283,7 @@ class Kernel(Inspection, Indexable):
             in_memory=in_memory,
             add=lambda found: self._add(found, generation),
             why=lambda job, key: self._why(here.store(self._cache), job, key, config, args),
-            compile=lambda job, view, why: self._compile(here, job, view, why),
+            compile=lambda job, view, why: self._compile(here, job, view, config, why),
             anew=anew,
         )
         return specialize(job, Launch(config=config, args=args, dispatcher=self), cold)
@@ -293,15 +293,19 @@ class Kernel(Inspection, Indexable):
 
         return explain.reason(self._known, store, job, key, *launch)
 
-    def _compile(self, here: Session, job: CompileJob, view: ConfigView, why: str) -> Artifact:
+    def _compile(
+        self, here: Session, job: CompileJob, view: ConfigView, config: LaunchConfig | None, why: str
+    ) -> Artifact:
         if here.settings.assert_no_compile:
             raise CompileDisabledError(
                 f"{job.kernel}{job.signature} for {job.target} is not in the cache ({why}), "
                 "and GRIDJIT_ASSERT_NO_COMPILE forbids compiling it"
             )
-        note_compile(self, view.config)
-        with visible(view):
-            artifact = self._compile_for_args(job, view)
+        try:
+            with visible(view):
+                artifact = self._compile_for_args(job, view)
+        finally:
+            note_compile(self, config)  # not before: a capture that is open could be read while compiling
         self.stats.count("compiles")
         return artifact
 
@@ -332,7 +336,7 @@ class Kernel(Inspection, Indexable):
             signature=found.signature,
             config=found.config,
             target=str(found.target),
-            facts=tuple((fact.field, fact.value) for fact in found.footprint.facts),
+            facts=tuple((fact.field, fact.value) for fact in found.footprint.facts if not is_very_object(fact.field)),
         )
 
     def _let_go(self, letting: Letting) -> None:
@@ -356,13 +360,13 @@ class Kernel(Inspection, Indexable):
     def mark_launch_config_sensitive(self, *fields: str) -> None:
         """Declare that the kernel depends on the named launch fields; with none named, see below.
 
-        Called while the kernel is compiled, it means the fields read so far, or all if none was. Called at any other
-        time it means all, and what is compiled already is looked up anew.
+        Called while the kernel is compiled, it means what the compile reads. Called at any other time it means all,
+        and what is compiled already is looked up anew.
         """
         from gridjit.compiler.view import current_view
 
         view = current_view()
-        if view is not None and view.dispatcher is self:
+        if view is not None and view.dispatcher == self:
             view.mark_kernel_as_launch_config_sensitive(*fields)
             return
         if unknown := set(fields) - set(MARKABLE):

@@ -148,7 +148,8 @@ class Overload:
         return self.kernel.job_for(self.specialization.signature, self.specialization.target)
 
     def _view(self) -> ConfigView:
-        return ConfigView(self.specialization.config, None, self.kernel)
+        required = self.specialization.artifact.effects.sharedmem
+        return ConfigView(self.specialization.config, None, self.kernel, required)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

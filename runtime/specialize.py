@@ -70,7 +70,7 @@ def specialize(job: CompileJob, launch: Launch, cold: Cold) -> Specialization:
         if (found := look_up(job, key, launch, cold, started)) is not None:
             return cold.add(found)
         reason = cold.why(job, key)
-        view = ConfigView(launch.config, launch.args, launch.dispatcher)
+        view = ConfigView(launch.config, launch.args, _shown(launch.dispatcher))
         artifact = _with_reason(cold.compile(job, view, reason), reason, key)
         keep(job, key, artifact, cold)
         callbacks = tuple(view.pre_launch_callbacks)
@@ -185,6 +185,13 @@ def _is_for(artifact: Artifact, job: CompileJob) -> bool:
     """Return whether an artifact says that it is job's: its name says so already, and costs nothing to compare."""
     mine = (job.kernel, str(job.signature), job.target, job.signature.codes)
     return (artifact.kernel, artifact.signature, artifact.target, artifact.parameters) == mine
+
+
+def _shown(dispatcher: Any) -> Any:
+    """Return what a compile sees as its kernel."""
+    from gridjit.runtime.kernel_view import KernelView
+
+    return None if dispatcher is None else KernelView(dispatcher)
 
 
 def _with_reason(artifact: Artifact, reason: str, key: str) -> Artifact:

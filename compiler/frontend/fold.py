@@ -22,7 +22,7 @@ def folded(modules: tuple[str, ...], fields: tuple[str, ...], view: ConfigView) 
 
     Raises CompileError if there is no launch whose values could be folded.
     """
-    if fields and view.config is None:
+    if fields and view.ahead_of_launch:
         raise CompileError(
             f"specialize={fields!r} folds the launch's own values into the code: launch the kernel, "
             "or pass compile(..., config=...)"
@@ -40,7 +40,7 @@ def folded(modules: tuple[str, ...], fields: tuple[str, ...], view: ConfigView) 
 
 def launch_bounds(given: tuple[int, ...] | None, fields: tuple[str, ...], view: ConfigView) -> tuple[int, ...] | None:
     """Return the kernel's launch bounds: as given, else the block's threads where blockdim is folded."""
-    if given is not None or "blockdim" not in fields or view.config is None:
+    if given is not None or "blockdim" not in fields or view.ahead_of_launch:
         return given
-    x, y, z = view.config.blockdim
+    x, y, z = as_dim3(view.read("blockdim", where="jit(specialize=...)"))
     return (x * y * z,)

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 from gridjit.compiler.errors import CompileError, GridjitError, LaunchNeededError
-from gridjit.compiler.footprint import PRESENCE
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.frontend.fold import folded, launch_bounds
 from gridjit.compiler.frontend.isolation import Isolation, isolated
@@ -16,7 +15,6 @@ from gridjit.compiler.frontend.launch_visibility import needs_launch, while_visi
 from gridjit.compiler.frontend.linkable import discovered_files, numba_files
 from gridjit.compiler.frontend.numba_types import numba_arguments
 from gridjit.compiler.frontend.pipeline import kernel_pipeline
-from gridjit.compiler.frontend.rewrites import foreign_rewrites
 from gridjit.compiler.frontend.static_rewrite import install as install_static
 from gridjit.compiler.frontend.vocabulary import install as install_vocabulary
 from gridjit.compiler.kindred import for_cause
@@ -56,8 +54,6 @@ def lower(
     taking = reads or Reads(function)
     install_static()
     install_vocabulary()
-    if view.config is None and foreign_rewrites():
-        view.read(PRESENCE)  # a foreign rewrite may ask whether there is a launch, and numba-cuda cannot tell us
 
     def compile_it() -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
         with isolated(view, capability(target), boundscheck=options.debug, reads=taking) as record:

@@ -20,7 +20,7 @@ def kernel_pipeline() -> Any:
 
     @register_pass(mutates_CFG=True, analysis_only=False)
     class FootprintBackend(CUDABackend):  # type: ignore[misc]  # numba is untyped
-        """Ends a kernel's compile: turns a mark in the metadata into facts, and the facts into metadata."""
+        """Ends a kernel's compile: tells the view of a mark in the metadata, and the metadata of marks and facts."""
 
         _name = "gridjit_footprint_backend"
 
@@ -50,6 +50,6 @@ def record_sensitivity(state: Any) -> None:
         return
     if metadata.get(SENSITIVE):
         view.mark_kernel_as_launch_config_sensitive()
-    if view.footprint.sensitive:
+    if view.is_kernel_launch_config_sensitive():
         metadata[SENSITIVE] = True
         metadata["launch_config_footprint"] = str(view.footprint)

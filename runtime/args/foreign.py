@@ -38,16 +38,17 @@ class ForeignValue:
         return (ForeignValue, _numba_type(value))
 
     def type_of(self, value: Any, place: Place) -> ArgType:
+        return _type_of(value, _numba_type(value))
+
+    def parameters(self, value: Any, transfer: Transfer) -> Parameters:
         found = _type_of(value, _numba_type(value))
         if isinstance(found, ForeignType) and not found.opaque:
+            # Not said before: a pre-launch hook may just have given the kernel such an extension.
             raise ArgumentError(
                 f"a {found} has contents, and only an extension of the kernel can pass them: "
                 "jit(extensions=[...]) with one whose prepare_args returns a tuple of them"
             )
-        return found
-
-    def parameters(self, value: Any, transfer: Transfer) -> Parameters:
-        return (0,) * len(_type_of(value, _numba_type(value)).codes)
+        return (0,) * len(found.codes)
 
     def operation(self, value: Any, place: Place, declared: ArgType) -> Operation | None:
         return the_object_itself(value) if _is_numba_type(type(value)) else None

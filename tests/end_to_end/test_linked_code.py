@@ -12,8 +12,8 @@ import pytest
 
 import gridjit
 from gridjit.compiler.errors import CompileError
-from gridjit.compiler.footprint import Hook
 from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.hook import Hook
 from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.specializations import Specialization
 from tests.toolkit import needs_toolkit
@@ -79,7 +79,7 @@ def test_a_callback_that_cannot_be_imported_stays_in_memory_and_explain_says_so(
     for _ in range(2):
         restart()
         calls: list[Any] = []
-        kernel = linked(setup_callback=calls.append, teardown_callback=lambda module: None)
+        kernel = linked(setup_callback=calls.append, teardown_callback=lambda module, calls=calls: calls.clear())
         found = specialized(kernel)
         assert (found.origin, found.module.setup) == ("compiled", (calls.append,))
         assert "not stored on disk: the setup callback" in kernel.explain()

@@ -70,7 +70,7 @@ def _artifact(artifact: Artifact) -> Iterator[tuple[str, Any]]:
     yield "depends on", [str(fact) for fact in artifact.footprint.facts]
     yield "needs sharedmem", artifact.effects.sharedmem
     for name in ("hooks", "setup", "teardown"):
-        yield name, [f"{hook.module}.{hook.qualname}{hook.arguments}" for hook in getattr(artifact.effects, name)]
+        yield name, [str(hook) for hook in getattr(artifact.effects, name)]
     yield "used", [used.label for used in artifact.dependencies]
     yield "resources", [f"{name} {number}" for name, number in sorted(artifact.resources.items())]
     yield "raises", [f"{e.qualname}{e.arguments} {e.where}".rstrip() for _, e in sorted(artifact.exceptions.items())]

@@ -267,7 +267,10 @@ def test_a_foreign_read_in_a_device_function_is_repeated_for_each_launch(foreign
         assert read_by(view) == {"blockdim": (block, 1, 1)}
 
 
-def test_a_mark_in_the_metadata_counts_as_a_mark(foreign_rewrites: None) -> None:
+@pytest.mark.parametrize("reads", [(), ("blockdim",)])
+def test_a_mark_in_the_metadata_means_what_is_read_and_stays_visible(
+    foreign_rewrites: None, reads: tuple[str, ...]
+) -> None:
     numba_cuda()
     from numba.cuda.core.rewrites import Rewrite, register_rewrite
 
@@ -276,9 +279,12 @@ def test_a_mark_in_the_metadata_counts_as_a_mark(foreign_rewrites: None) -> None
         def __init__(self, state: Any) -> None:
             super().__init__(state)
             state.metadata["launch_config_sensitive"] = True
+            for name in reads:
+                getattr(gridjit.launchconfig.ensure_current_launch_config(), name)
 
     _, view = lowered(reads_nothing, FLOATS, config=LaunchConfig.of(1, 32))
-    assert set(read_by(view)) == {"griddim", "blockdim", "sharedmem", "cluster", "cooperative"}
+    assert set(read_by(view)) == set(reads)
+    assert view.is_kernel_launch_config_sensitive()
 
 
 def test_other_threads_see_no_configuration_while_one_compiles(foreign_rewrites: None) -> None:

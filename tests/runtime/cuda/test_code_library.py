@@ -21,8 +21,9 @@ def function(device, artifact):
 def test_a_function_has_the_kernels_handle_and_what_it_uses(api, function):
     assert function.attrs == FunctionAttributes(regs=40, shared=1024, local=0, const=0, maxthreads=1024)
     function.cache_config()
-    [(handle, _, _)] = api.called("cuKernelSetCacheConfig")
+    [(handle, _, device)] = api.called("cuKernelSetCacheConfig")
     assert handle == function.handle
+    assert (device, function.device.id) == (function.device.handle, 0)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,94 @@
+"""KernelView: what a compilation sees as its kernel. It is the kernel, but for what would show the launch unrecorded.
+
+How a kernel was launched, the launch at hand among it, is in what the kernel keeps for itself: that is refused. What
+else was compiled of it differs by process: code that looked at that is not stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import MethodType
+from typing import TYPE_CHECKING, Any
+
+from gridjit.compiler.view import current_view
+
+if TYPE_CHECKING:
+    from gridjit.runtime.kernel import Kernel
+
+# Names that only look private: numba-cuda's protocols.
+_SHOWN = frozenset({"_numba_type_", "_device_function"})
+_HISTORY = frozenset({"specializations", "overloads", "signatures", "stats", "explain", "generation"})
+
+
+class KernelView:
+    """A kernel while it is compiled; equal to it."""
+
+    __slots__ = ("__weakref__", "_equals", "_get", "_put")
+
+    def __init__(self, kernel: Kernel) -> None:
+        # The kernel is in closures: whatever is reachable by attribute goes through here.
+        def equals(other: object) -> bool:
+            return other is kernel or (type(other) is KernelView and other._equals(kernel))
+
+        object.__setattr__(self, "_equals", equals)
+        object.__setattr__(self, "_get", _getter(kernel))
+        object.__setattr__(self, "_put", _putter(kernel))
+
+    def __getattr__(self, name: str) -> Any:
+        return self._get(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._put(name, value)
+
+    @property  # type: ignore[misc]  # isinstance is to know it for a kernel
+    def __class__(self) -> Any:
+        return self._get("__class__")
+
+    def __getitem__(self, launch: Any) -> Any:
+        return self._get("__getitem__")(launch)
+
+    def __call__(self, *args: Any) -> None:
+        self._get("__call__")(*args)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self._equals(other))
+
+    def __hash__(self) -> int:
+        return int(self._get("__hash__")())
+
+    def __repr__(self) -> str:
+        return str(self._get("__repr__")())
+
+    def __reduce__(self) -> Any:
+        return self._get("__reduce__")()
+
+
+def _getter(kernel: Kernel) -> Callable[[str], Any]:
+    def get(name: str) -> Any:
+        _check(name)
+        value = getattr(kernel, name)
+        if type(value) is not MethodType:
+            return value
+
+        def call(*args: Any, **keywords: Any) -> Any:
+            return value(*args, **keywords)
+
+        return call
+
+    return get
+
+
+def _putter(kernel: Kernel) -> Callable[[str, Any], None]:
+    def put(name: str, value: Any) -> None:
+        setattr(kernel, name, value)
+
+    return put
+
+
+def _check(name: str) -> None:
+    """Raise AttributeError for what a kernel keeps for itself; keep private what looks at other compiles."""
+    if name == "__dict__" or (name.startswith("_") and not name.startswith("__") and name not in _SHOWN):
+        raise AttributeError(f"{name} of a kernel is not shown while it is compiled: it may tell of the launch")
+    view = current_view()
+    if view is not None and (name in _HISTORY or name.startswith("inspect_")):
+        view.keep_private(f"the compilation read {name} of its kernel, which other processes have otherwise")
