@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 import time
 from typing import cast
 
@@ -15,6 +16,8 @@ from gridjit.compiler.linked_files import callbacks_of
 from gridjit.compiler.targets.base import CodeGenerator
 from gridjit.compiler.toolchain_environment import dumps
 from gridjit.compiler.view import ConfigView
+from gridjit.forking import section
+from gridjit.messages import say
 
 _GENERATORS = {"host": "gridjit.compiler.targets.host.generate", "ptx": "gridjit.compiler.targets.ptx"}
 
@@ -33,9 +36,11 @@ def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
     lowered, functions = lower(job.function, job.signature, job.options, job.target, job.linked, view)
     found = discovered(functions, registered)
     view.setup_callbacks, view.teardown_callbacks = callbacks_of(lowered.linked)
-    code = _generator(job.target.kind).generate(lowered, job.target, job.options)
+    with section():
+        code = _generator(job.target.kind).generate(lowered, job.target, job.options)
     if code.assembly and "DUMP_ASSEMBLY" in dumps():
-        print(f"ASSEMBLY {job.function.__qualname__}".center(80, "-"), code.assembly, "=" * 80, sep="\n")
+        title = f"ASSEMBLY {job.function.__qualname__}".center(80, "-")
+        say("\n".join((title, code.assembly, "=" * 80)), sys.stdout)
     return Artifact(
         target=job.target,
         image=code.image,

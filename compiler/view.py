@@ -11,7 +11,7 @@ import functools
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from gridjit.compiler.arguments_view import ArgumentsView
 from gridjit.compiler.errors import ConfigError
@@ -27,6 +27,8 @@ from gridjit.compiler.footprint import (
     current_value,
 )
 from gridjit.compiler.launch_config import Dim3, LaunchConfig
+
+Result = TypeVar("Result")
 
 _visible = threading.local()
 # Frames of these packages are machinery: the reader of a fact is the first frame outside them.
@@ -173,6 +175,17 @@ def visible(view: ConfigView) -> Iterator[None]:
     _visible.view = view
     try:
         yield
+    finally:
+        _visible.view = before
+
+
+def while_current(view: ConfigView, call: Callable[[], Result]) -> Result:
+    """Return call(), with view the current one of this thread; what was visible before comes back after."""
+    before = current_view()
+    # Nothing is called between the call's end and the assignment: interrupts come at calls, so none comes before it.
+    try:
+        _visible.view = view
+        return call()
     finally:
         _visible.view = before
 

@@ -8,20 +8,31 @@ with these tables empty and puts the old ones back, under numba's global compile
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import hashlib
 import inspect
-import os
 import sys
-import threading
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 from gridjit.compiler.errors import CompileError
+from gridjit.compiler.foreign_locks import compiler_locks, compiling_locks, give_back, taken
 from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.contexts import (
+    contexts_are_whole,
+    contexts_exist,
+    contexts_may_be_half_read,
+    make_contexts,
+    mend_contexts,
+)
 from gridjit.compiler.view import ConfigView
+from gridjit.forking import held, in_child, section
+from gridjit.interrupts import surely, uninterrupted
+
+Result = TypeVar("Result")
 
 # NVVM's data layout and IR version (IR 2.0, debug metadata 3.2) are the same from CUDA 12 on; they are stated here so
 # that the IR does not depend on which libraries this machine happens to have.
@@ -46,69 +57,134 @@ class Isolation:
     emptied: set[int] = field(default_factory=set)
 
 
-@contextlib.contextmanager
-def isolated(view: ConfigView, compute_capability: tuple[Any, ...], boundscheck: bool) -> Iterator[Isolation]:
-    """Run one compile for an architecture; yields the record of what it uses."""
+def isolated(
+    view: ConfigView, compute_capability: tuple[Any, ...], boundscheck: bool, work: Callable[[Isolation], Result]
+) -> Result:
+    """Return work(record): one compile for an architecture, which notes in the record what it uses.
+
+    Whatever ends it - an interrupt at any place of numba's code, too - the next compile finds all as it should be.
+    """
     numba_cuda()
-    from numba.cuda.core.compiler_lock import global_compiler_lock
+    core, cuda = compiler_locks()
+    if not contexts_exist() and not held(core) and not held(section()):
+        uninterrupted(_make_contexts)
+    # Taken in C, where having a lock and knowing it are one step; numba's own wrappers take them in Python.
+    with core, cuda, section():
+        return _restoring(lambda: _isolated(Isolation(view=view), compute_capability, boundscheck, work))
+
+
+def _make_contexts() -> None:
+    """Have numba-cuda import what its first compile would, as nothing mends a module that is imported halfway."""
+    core, cuda = compiler_locks()
+    with core, cuda, section():
+        make_contexts()
+
+
+# What undoes, each alone and even twice, the changes of the compile that runs and of those it runs inside; and how
+# many those are. Guarded by numba's lock.
+_changes: list[Callable[[], object]] = []
+_depth = 0
+
+
+def _isolated(
+    record: Isolation,
+    compute_capability: tuple[Any, ...],
+    boundscheck: bool,
+    work: Callable[[Isolation], Result],
+) -> Result:
     from numba.cuda.descriptor import cuda_target
 
-    record = Isolation(view=view)
-    with global_compiler_lock, contextlib.ExitStack() as undo:
-        _running.append(undo)
-        undo.callback(_running.remove, undo)
-        _answer_device(undo, compute_capability)
-        _set_boundscheck(undo, boundscheck)
-        _number_exceptions(undo, record)
-        _replace(undo, cuda_target.target_context, "cached_internal_func", {})
-        _empty_device_functions(undo, record)
-        _empty_templates(undo, record)
-        yield record
+    global _depth
+    outer = _depth
+    if not outer:
+        _undo(0)  # of a compile that was cut short while it undid
+        mend_contexts(alone=held(compiler_locks()[0]) == 1)
+    start = len(_changes)
+    try:
+        _depth = outer + 1
+        _silence_what_cannot_speak()
+        _answer_device(compute_capability)
+        _set_boundscheck(boundscheck)
+        _number_exceptions(record)
+        _replace(cuda_target.target_context, "cached_internal_func", {})
+        _empty_device_functions(record)
+        _empty_templates(record)
+        result = work(record)
+    finally:
+        # Interrupts come at calls, so none comes before this.
+        _depth = outer
+        surely(lambda: _undo(start))
+    if not outer:
+        contexts_are_whole()
+    return result
 
 
-# What undoes the changes of the compile that is running, and of those it runs inside.
-_running: list[contextlib.ExitStack] = []
+def _restoring(compile_it: Callable[[], Result]) -> Result:
+    """Return compile_it(), and have the thread's locks and numba's target as they were, however it ends."""
+    from numba.core import target_extension
+
+    active, locks = target_extension._active_context, taken()
+    target = getattr(active, "target", target_extension._active_context_default)
+
+    def restore() -> None:
+        active.target = target
+        give_back(locks)
+
+    try:
+        return compile_it()
+    finally:
+        surely(restore)
+
+
+def _undo(start: int) -> None:
+    while len(_changes) > start:
+        _changes[-1]()
+        del _changes[-1]
 
 
 def _after_fork_in_child() -> None:
-    """Undo what another thread's compile had changed when this process was forked, and free numba's locks of it."""
-    while _running:
-        _running[-1].close()
-    for name in ("numba.core.compiler_lock", "numba.cuda.core.compiler_lock"):
-        for lock in vars(sys.modules.get(name, sys)).values():
-            if type(lock).__name__ == "_CompilerLock":
-                lock._lock = threading.RLock()
+    """Undo what another thread's compile had changed when this process was forked."""
+    global _depth
+    if not any(held(lock) for lock in compiling_locks()):
+        _depth = 0
+        _undo(0)
+        contexts_may_be_half_read()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
+in_child(_after_fork_in_child)
 
 
-def _replace(undo: contextlib.ExitStack, owner: Any, name: str, value: Any) -> Any:
+def _replace(owner: Any, name: str, value: Any) -> Any:
     original = inspect.getattr_static(owner, name)
-    undo.callback(setattr, owner, name, original)
+    _changes.append(functools.partial(setattr, owner, name, original))
     setattr(owner, name, value)
     return original
 
 
-def _answer_device(undo: contextlib.ExitStack, compute_capability: tuple[Any, ...]) -> None:
+def _silence_what_cannot_speak() -> None:
+    """Have numba's warnings lost where standard error is closed, which would end the compile."""
+    if getattr(sys.stderr, "closed", False):
+        _replace(warnings, "_showwarnmsg_impl", lambda message: None)
+
+
+def _answer_device(compute_capability: tuple[Any, ...]) -> None:
     from numba.cuda import compiler, dispatcher
     from numba.cuda.cudadrv import nvvm
 
     device = SimpleNamespace(compute_capability=compute_capability)
-    _replace(undo, compiler, "get_current_device", lambda: device)
-    _replace(undo, dispatcher, "get_current_device", lambda: device)
+    _replace(compiler, "get_current_device", lambda: device)
+    _replace(dispatcher, "get_current_device", lambda: device)
     library = SimpleNamespace(data_layout=nvvm._datalayout, get_ir_version=lambda: _NVVM_IR_VERSION)
-    _replace(undo, nvvm, "NVVM", lambda: library)
+    _replace(nvvm, "NVVM", lambda: library)
 
 
-def _set_boundscheck(undo: contextlib.ExitStack, boundscheck: bool) -> None:
+def _set_boundscheck(boundscheck: bool) -> None:
     from numba.cuda.target import CUDATargetContext
 
-    _replace(undo, CUDATargetContext, "enable_boundscheck", boundscheck)
+    _replace(CUDATargetContext, "enable_boundscheck", boundscheck)
 
 
-def _number_exceptions(undo: contextlib.ExitStack, record: Isolation) -> None:
+def _number_exceptions(record: Isolation) -> None:
     """Number exceptions by what they are: numba-cuda counts from 1 in every function, so callees' codes collide."""
     from numba.cuda.core import callconv
 
@@ -122,28 +198,29 @@ def _number_exceptions(undo: contextlib.ExitStack, record: Isolation) -> None:
         helper.exceptions[code] = found
         return code
 
-    _replace(undo, callconv._MinimalCallHelper, "_add_exception", add)
+    _replace(callconv._MinimalCallHelper, "_add_exception", add)
 
 
-def _empty_device_functions(undo: contextlib.ExitStack, record: Isolation) -> None:
+def _empty_device_functions(record: Isolation) -> None:
     from numba.cuda.dispatcher import CUDADispatcher
 
     def compile_device(dispatcher: Any, args: Any, return_type: Any = None) -> Any:
         if id(dispatcher) not in record.emptied:
             record.emptied.add(id(dispatcher))
-            _replace(undo, dispatcher, "overloads", type(dispatcher.overloads)())
+            _replace(dispatcher, "overloads", type(dispatcher.overloads)())
         fresh = args not in dispatcher.overloads
         result = original(dispatcher, args, return_type)
         if fresh:
-            undo.callback(result.target_context.remove_user_function, result.entry_point)
+            # Not remove_user_function, which fails where the function is gone already.
+            _changes.append(functools.partial(result.target_context._defns.pop, result.entry_point, None))
             if (result.metadata or {}).get("launch_config_sensitive"):
                 record.view.mark_kernel_as_launch_config_sensitive()
         return result
 
-    original = _replace(undo, CUDADispatcher, "compile_device", compile_device)
+    original = _replace(CUDADispatcher, "compile_device", compile_device)
 
 
-def _empty_templates(undo: contextlib.ExitStack, record: Isolation) -> None:
+def _empty_templates(record: Isolation) -> None:
     """Empty the tables of each @overload and @intrinsic template when it is first used, and record its function."""
     from numba.cuda.typing import templates
 
@@ -154,7 +231,7 @@ def _empty_templates(undo: contextlib.ExitStack, record: Isolation) -> None:
                 record.emptied.add(id(owner))
                 for name in _TEMPLATE_TABLES:
                     if hasattr(owner, name):
-                        _replace(undo, owner, name, {})
+                        _replace(owner, name, {})
             record.discovered[getattr(template, function)] = None
             return original(template, args, kws)
 
@@ -166,4 +243,4 @@ def _empty_templates(undo: contextlib.ExitStack, record: Isolation) -> None:
         ("_IntrinsicTemplate", "generic", "_definition_func"),
     ):
         owner = getattr(templates, name)
-        _replace(undo, owner, method, watched(getattr(owner, method), function))
+        _replace(owner, method, watched(getattr(owner, method), function))

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.view import ConfigView, visible
+from gridjit.compiler.view import ConfigView, while_current
 
 Result = TypeVar("Result")
 
@@ -38,9 +38,11 @@ def while_visible(view: ConfigView, compile_it: Callable[[], Result]) -> Result:
         def _compile_for_args(self) -> Result:
             return compile_it()
 
-    with visible(view):
+    def inside() -> Result:
         if view.config is None and _dispatcher.get_current_launch_config() is None:
             return compile_it()
         around = Around.__new__(Around)
         _dispatcher.Dispatcher.__init__(around, default_type_manager.get_pointer(), 0, *_NOTHING_TO_MATCH)
         return around._cuda_call(__numba_cuda_launch_config__=view)  # type: ignore[no-any-return]
+
+    return while_current(view, inside)

@@ -24,6 +24,7 @@ from gridjit.compiler.options import Options
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.targets.base import ExceptionEntry, LinkedFile, Lowered, Target
 from gridjit.compiler.view import ConfigView
+from gridjit.forking import section
 
 # The architecture whose view of the language the host target takes.
 _HOST_CAPABILITY = (9, 0)
@@ -50,15 +51,19 @@ def lower(
 
     While it runs, view is the launch configuration that this thread sees. Raises CompileError in the user's terms.
     """
-    install_static()
-    install_vocabulary()
+    numba_cuda()
+    with section():
+        install_static()
+        install_vocabulary()
     if view.config is None and foreign_rewrites():
         view.read(PRESENCE)  # a foreign rewrite may ask whether there is a launch, and numba-cuda cannot tell us
 
     def compile_it() -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
-        with isolated(view, capability(target), boundscheck=options.debug) as record:
+        def run(record: Isolation) -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
             result = _run_pipeline(function, signature, options, target)
             return _lowered(function, result, options, target, linked, record), _discovered(record)
+
+        return isolated(view, capability(target), options.debug, run)
 
     try:
         return while_visible(view, compile_it)

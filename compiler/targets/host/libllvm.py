@@ -11,12 +11,12 @@ import functools
 import importlib.util
 import itertools
 import sys
-import threading
 import weakref
 from ctypes import POINTER, byref, c_bool, c_char_p, c_size_t, c_uint8, c_uint64, c_void_p
 from pathlib import Path
 
 from gridjit.compiler.errors import DeviceError, LaunchError
+from gridjit.forking import lock, section
 
 _OBJECT, _THIS_PROCESS = 2, 3
 _LIBRARY = {"darwin": "libllvmlite.dylib", "win32": "llvmlite.dll"}.get(sys.platform, "libllvmlite.so")
@@ -78,23 +78,26 @@ class LoadedCode:
 def cpu_name() -> str:
     """Return LLVM's name of this computer's processor ("znver4")."""
     text = _Text()
-    _library().LLVMPY_GetHostCPUName(byref(text.pointer))
-    return text.take()
+    with section():
+        _library().LLVMPY_GetHostCPUName(byref(text.pointer))
+        return text.take()
 
 
 def cpu_features() -> str:
     """Return what the processor has and lacks, as LLVM writes it ("+avx2,-amx-tile")."""
     text = _Text()
-    known = _library().LLVMPY_GetHostCPUFeatures(byref(text.pointer))
-    features = text.take()
+    with section():
+        known = _library().LLVMPY_GetHostCPUFeatures(byref(text.pointer))
+        features = text.take()
     return features if known else ""
 
 
 def load_library(name: str) -> bool:
     """Make a shared library's symbols known to code loaded later; return whether it was found."""
     text = _Text()
-    failed = _library().LLVMPY_LoadLibraryPermanently(name.encode(), byref(text.pointer))
-    text.take()
+    with section():
+        failed = _library().LLVMPY_LoadLibraryPermanently(name.encode(), byref(text.pointer))
+        text.take()
     return not failed
 
 
@@ -103,7 +106,7 @@ def load_object(image: bytes, entry: str) -> LoadedCode:
     elements = (_Element * 2)(_Element(_OBJECT, image, len(image)), _Element(_THIS_PROCESS, b"", 0))
     exports = (_Symbol * 1)(_Symbol(entry.encode(), 0))
     error = _Text()
-    with _linking:
+    with section(), _linking:
         name = f"{entry}#{next(_numbers)}".encode()
         tracker = _library().LLVMPY_LLJIT_Link(
             _linker(), name, elements, len(elements), None, 0, exports, len(exports), byref(error.pointer)
@@ -113,7 +116,7 @@ def load_object(image: bytes, entry: str) -> LoadedCode:
     return LoadedCode(tracker, exports[0].address)
 
 
-_linking = threading.Lock()
+_linking = lock()
 _numbers = itertools.count()
 
 
@@ -147,5 +150,6 @@ def _linker() -> int:
 
 def _unload(tracker: int) -> None:
     error = _Text()
-    _library().LLVMPY_LLJIT_Dylib_Tracker_Dispose(tracker, byref(error.pointer))
-    error.take()
+    with section():
+        _library().LLVMPY_LLJIT_Dylib_Tracker_Dispose(tracker, byref(error.pointer))
+        error.take()
