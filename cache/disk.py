@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import os
-import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from gridjit.cache import files
 from gridjit.cache.entry import open_entry, seal
 from gridjit.cache.errors import warn
 from gridjit.cache.store import SUFFIXES, EntryInfo, check_key, check_suffix
+from gridjit.forking import Lock, lock, section
 from gridjit.values import dataclass
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class DiskStore:
         self._trusted: bool | None = None  # None: not looked at yet
         self._warned = False
         self._index: Index | None = None
-        self._lock = threading.Lock()  # around the index
+        self._lock = lock()  # around the index
         self._pid = os.getpid()
 
     @property
@@ -164,7 +164,7 @@ class DiskStore:
 
     def close(self) -> None:
         """Let go of the index; the next write opens it again."""
-        with self._guard():
+        with section(), self._guard():
             self._index = None
 
     def _is_good(self, info: EntryInfo) -> bool | None:
@@ -222,7 +222,7 @@ class DiskStore:
         """Run action on the index and remove the files of the keys it gives up; a damaged index is made anew, once."""
         from gridjit.cache.index import IndexBroken, database_identity, remove_database
 
-        with self._guard():
+        with section(), self._guard():
             for last_try in (False, True):
                 identity = database_identity(self.folder)
                 try:
@@ -293,10 +293,9 @@ class DiskStore:
     def _way_without(self) -> str:
         return _NO_SUCH_BASE if self.read_only else _OWN_FOLDER
 
-    def _guard(self) -> threading.Lock:
-        # A fork may have copied the lock while another thread held it; that thread does not exist in the child.
+    def _guard(self) -> Lock:
         if self._pid != os.getpid():
-            self._lock, self._pid = threading.Lock(), os.getpid()
+            self._pid = os.getpid()
             _inherited.append(self._index)
             self._index = None
         return self._lock

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
+import contextlib
+
+from gridjit import messages
 
 
 class CacheWarning(UserWarning):
@@ -16,9 +18,10 @@ class CacheError(Exception):
 def warn(message: str, *, stacklevel: int) -> None:
     """Issue a CacheWarning; where warnings are errors, log it instead, for it must neither end a launch nor be lost."""
     try:
-        warnings.warn(message, CacheWarning, stacklevel=stacklevel + 1)
+        messages.warn(CacheWarning(message), stacklevel=stacklevel + 1)
     except CacheWarning:
         import logging
 
-        # Without a handler this comes out on standard error.
-        logging.getLogger("gridjit.cache").warning("CacheWarning: %s", message)
+        # Without a handler this comes out on standard error. A handler that fails loses it: better than the launch.
+        with contextlib.suppress(Exception):
+            logging.getLogger("gridjit.cache").warning("CacheWarning: %s", message)

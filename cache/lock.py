@@ -18,6 +18,7 @@ from collections.abc import Iterator
 
 from gridjit.cache import files
 from gridjit.cache.store import check_key
+from gridjit.forking import held, in_child, lock, section
 
 DEFAULT_TIMEOUT_S = 60.0
 LOCK_FOLDER, LOCK_SUFFIX = "locks", ".lock"
@@ -28,12 +29,11 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.001, 0.05
 class _Job:
     """The lock of one job in this process: who may go on, how many want it, and its file while it is held."""
 
-    __slots__ = ("depth", "descriptor", "lock", "wanted")
+    __slots__ = ("descriptor", "lock", "wanted")
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()
+        self.lock = lock()
         self.wanted = 0
-        self.depth = 0
         self.descriptor: int | None = None
 
 
@@ -56,20 +56,20 @@ class Locks:
         check_key(job)
         deadline = time.monotonic() + timeout
         entry = self._enter(job)
+        outer = held(entry.lock)
         try:
             if not entry.lock.acquire(timeout=max(0.0, min(timeout, threading.TIMEOUT_MAX))):
                 yield False
                 return
-            entry.depth += 1
-            try:
-                # A block inside one that had to do without the lock does not wait for it once more.
-                yield self._lock_file(job, entry, deadline if entry.depth == 1 else 0.0)
-            finally:
-                entry.depth -= 1
-                if entry.depth == 0:
-                    self._unlock_file(job, entry)
-                entry.lock.release()
+            # A block inside one that had to do without the lock does not wait for it once more.
+            yield self._lock_file(job, entry, 0.0 if outer else deadline)
         finally:
+            # By what is held, not by how far this came: an interrupt may come between having it and knowing.
+            taken = held(entry.lock) - outer
+            if taken and not outer:
+                self._unlock_file(job, entry)
+            for _ in range(taken):
+                entry.lock.release()
             self._leave(job, entry)
 
     def sweep(self) -> int:
@@ -84,13 +84,13 @@ class Locks:
         return removed
 
     def _enter(self, job: str) -> _Job:
-        with self._guard:
+        with section(), self._guard:
             entry = self._table.setdefault(job, _Job())
             entry.wanted += 1
             return entry
 
     def _leave(self, job: str, entry: _Job) -> None:
-        with self._guard:
+        with section(), self._guard:
             entry.wanted -= 1
             if entry.wanted == 0 and self._table.get(job) is entry:
                 del self._table[job]
@@ -120,7 +120,7 @@ class Locks:
     def _forget_parent(self) -> None:
         """Start with no locks, as a forked child must: the threads that held its copies are not in it."""
         inherited = getattr(self, "_table", {})
-        self._guard = threading.Lock()
+        self._guard = lock()
         self._table: dict[str, _Job] = {}
         for entry in inherited.values():
             if entry.descriptor is not None:
@@ -137,7 +137,7 @@ def _after_fork_in_child() -> None:
         locks._forget_parent()
 
 
-os.register_at_fork(after_in_child=_after_fork_in_child)
+in_child(_after_fork_in_child)
 
 
 def _lock_before(path: str, mode: int, deadline: float) -> int | None:

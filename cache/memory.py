@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterator
 
 from gridjit.cache.store import EntryInfo, check_key, check_suffix
+from gridjit.forking import lock, section
 
 
 class MemoryStore:
@@ -19,8 +18,7 @@ class MemoryStore:
         self._max_bytes = max_bytes
         self._held: OrderedDict[str, tuple[EntryInfo, bytes]] = OrderedDict()
         self._bytes = 0
-        self._lock = threading.Lock()
-        self._pid = os.getpid()
+        self._lock = lock()
 
     @property
     def layers(self) -> tuple[MemoryStore, ...]:
@@ -30,7 +28,7 @@ class MemoryStore:
     def get(self, key: str) -> bytes | None:
         """Return what was put under key, or None; makes it the most recently used."""
         check_key(key)
-        with self._guard():
+        with section(), self._lock:
             held = self._held.get(key)
             if held is None:
                 return None
@@ -42,7 +40,7 @@ class MemoryStore:
         check_key(key)
         check_suffix(suffix)
         info = EntryInfo(key=key, suffix=suffix, size=len(data), stored=time.time())
-        with self._guard():
+        with section(), self._lock:
             self._drop(key)
             if len(data) > self._max_bytes:
                 return
@@ -54,20 +52,20 @@ class MemoryStore:
     def find(self, key: str) -> EntryInfo | None:
         """Return what is known of key, or None."""
         check_key(key)
-        with self._guard():
+        with section(), self._lock:
             held = self._held.get(key)
             return held[0] if held else None
 
     def entries(self) -> Iterator[EntryInfo]:
         """Yield every entry, the least recently used first."""
-        with self._guard():
+        with section(), self._lock:
             infos = [info for info, _ in self._held.values()]
         yield from infos
 
     def remove(self, key: str) -> None:
         """Forget key, if it is there."""
         check_key(key)
-        with self._guard():
+        with section(), self._lock:
             self._drop(key)
 
     def close(self) -> None:
@@ -77,9 +75,3 @@ class MemoryStore:
         held = self._held.pop(key, None)
         if held is not None:
             self._bytes -= held[0].size
-
-    def _guard(self) -> threading.Lock:
-        # A fork may have copied the lock while another thread held it; that thread does not exist in the child.
-        if self._pid != os.getpid():
-            self._lock, self._pid = threading.Lock(), os.getpid()
-        return self._lock

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 import time
 from collections.abc import Callable
 from typing import Any, cast
@@ -20,6 +21,8 @@ from gridjit.compiler.source_library import is_library
 from gridjit.compiler.targets.base import CodeGenerator, Lowered
 from gridjit.compiler.toolchain_environment import dumps
 from gridjit.compiler.view import ConfigView
+from gridjit.forking import section
+from gridjit.messages import say
 
 # How often a kernel is lowered until the shared memory that it requires is what it was told it has.
 _ROUNDS = 4
@@ -40,9 +43,11 @@ def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
     libraries_found, unseen = libraries.found(functions, job.extensions)
     view.setup_callbacks, view.teardown_callbacks = callbacks_of(lowered.linked)
     view.settle()
-    code = _generator(job.target.kind).generate(lowered, job.target, job.options)
+    with section():
+        code = _generator(job.target.kind).generate(lowered, job.target, job.options)
     if code.assembly and "DUMP_ASSEMBLY" in dumps():
-        print(f"ASSEMBLY {job.function.__qualname__}".center(80, "-"), code.assembly, "=" * 80, sep="\n")
+        title = f"ASSEMBLY {job.function.__qualname__}".center(80, "-")
+        say("\n".join((title, code.assembly, "=" * 80)), sys.stdout)
     return Artifact(
         target=job.target,
         image=code.image,

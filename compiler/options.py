@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
 from gridjit.compiler.errors import ConfigError, ConfigWarning
 from gridjit.compiler.toolchain_environment import setting_now
+from gridjit.messages import warn
 from gridjit.values import dataclass
 
 
@@ -104,7 +104,7 @@ def _warn_of_contradictions(given: Mapping[str, Any]) -> None:
     ):
         if given.get(name):
             # The caller of jit.
-            warnings.warn(ConfigWarning(f"jit(debug=True, {name}={given[name]!r}): {words}"), stacklevel=4)
+            warn(ConfigWarning(f"jit(debug=True, {name}={given[name]!r}): {words}"), stacklevel=4)
 
 
 def _text(value: Any) -> str:

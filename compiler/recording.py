@@ -9,8 +9,8 @@ import dataclasses
 import sys
 import threading
 import weakref
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from gridjit.compiler.arguments_view import ArgumentsView
 from gridjit.compiler.errors import ConfigError
@@ -25,6 +25,8 @@ from gridjit.compiler.footprint import (
     is_very_object,
 )
 from gridjit.compiler.launch_config import LaunchConfig
+
+Result = TypeVar("Result")
 
 # Frames of these packages are machinery: the reader of a fact is the first frame outside them.
 _MACHINERY = ("gridjit.compiler", "gridjit.runtime", "numba", "numba_cuda", "contextlib", "copy", "pickle")
@@ -125,6 +127,17 @@ def visible_view() -> Any:
 def see(view: Any) -> None:
     """Make view (None: none) the one that this thread sees."""
     _visible.view = view
+
+
+def while_current(view: Any, call: Callable[[], Result]) -> Result:
+    """Return call(), with view the one that this thread sees; what it saw before comes back after."""
+    before = visible_view()
+    # Nothing is called between the call's end and the assignment: interrupts come at calls, so none comes before it.
+    try:
+        _visible.view = view
+        return call()
+    finally:
+        _visible.view = before
 
 
 def running_recording() -> Recording | None:

@@ -16,6 +16,7 @@ from gridjit.compiler.footprint import HAS_ARGUMENTS, PRESENCE, Effects, FactVal
 from gridjit.compiler.hook import Hook
 from gridjit.compiler.launch_config import Dim3, LaunchConfig
 from gridjit.compiler.recording import Recording, recording_of, remember, see, visible_view
+from gridjit.compiler.recording import while_current as while_current
 
 
 class ConfigView:

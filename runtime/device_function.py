@@ -8,6 +8,7 @@ from typing import Any
 
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.options import Options
+from gridjit.forking import cached_property
 from gridjit.runtime.pickling import Reduced, reduced
 
 
@@ -29,7 +30,7 @@ class DeviceFunction:
         """Say where it can be called: in kernels."""
         raise ConfigError(f"{self.py_func.__qualname__} is a device function; call it in a kernel")
 
-    @functools.cached_property
+    @cached_property
     def _dispatcher(self) -> Any:
         from gridjit.compiler.frontend.vocabulary import device_dispatcher
 

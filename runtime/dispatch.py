@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import struct
-import threading
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import ArgType, Signature
+from gridjit.forking import lock, section
 from gridjit.runtime.args.base import ArgumentHandler, Place, handler_of
 from gridjit.runtime.args.declared import Converter, converter, resolve
 from gridjit.runtime.args.transfer import Transfer
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from gridjit.runtime.launched_kernel import LaunchedKernel
 
 Kinds = tuple[Hashable, ...]
-_making = threading.RLock()
+_making = lock()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -95,17 +95,17 @@ class Launcher:
         known = (context, *kinds)
         if known in self._known[-MAX_TABLES:]:
             return
-        self._known.append(known)
         table = table_of(self, ready, args, context)
-        if table is None or (native := self._native()) is None:
-            return
-        native.add(table)
-        self.fast = native.call
+        if table is not None and (native := self._native()) is not None:
+            native.add(table)
+            self.fast = native.call
+        # Last: what an interrupt kept from being told is told the next time.
+        self._known.append(known)
 
     def _native(self) -> NativeFunction | None:
         """Return the native function, made when the first table is; None if launches go through Python."""
         # Objects that are launched know it by its address, so there is one, for the launcher's whole life.
-        with _making:
+        with section(), _making:
             if self.native is None:
                 self.native = native_function(session().store(self.kernel.cached), self.slow, self.failed)
         return self.native

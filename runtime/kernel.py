@@ -5,13 +5,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import os
-import threading
-import warnings
 from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
+import gridjit.compiler.foreign_locks  # noqa: F401  # they are freed in a forked child from here on
 from gridjit.cache.memory import MemoryStore
 from gridjit.cache.store import Store
 from gridjit.compiler.artifact import Artifact
@@ -23,7 +21,9 @@ from gridjit.compiler.options import Options
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.targets.base import Target
 from gridjit.compiler.toolchain_environment import dumps
-from gridjit.compiler.view import ConfigView, visible
+from gridjit.compiler.view import ConfigView, while_current
+from gridjit.forking import cached_property, lock, section
+from gridjit.messages import warn
 from gridjit.runtime.args.warning import warn_of_few_blocks
 from gridjit.runtime.capture import note_compile
 from gridjit.runtime.configured import ConfiguredKernel
@@ -33,7 +33,6 @@ from gridjit.runtime.dispatch import ReadyTables, signature_of
 from gridjit.runtime.forall import ForAll
 from gridjit.runtime.indexing import Indexable
 from gridjit.runtime.inspection import Inspection
-from gridjit.runtime.living import Living
 from gridjit.runtime.pickling import Reduced, reduced
 from gridjit.runtime.session import Session, session
 from gridjit.runtime.specializations import (
@@ -91,10 +90,9 @@ class Kernel(Inspection, Indexable):
         self._known = Specializations(max_specializations)
         self._crowded = False
         self._loaded: dict[tuple[Specialization, Device], LoadedKernel] = {}
-        self._loading = threading.Lock()
+        self._loading = lock()
         self._ready = ReadyTables()
         self.forget_indexings()
-        _kernels.add(self)
 
     # -- launching ---------------------------------------------------------------------------------------------------
 
@@ -194,7 +192,7 @@ class Kernel(Inspection, Indexable):
 
     def loaded(self, found: Specialization, device: Device) -> LoadedKernel:
         """Return a specialization as it is launched on device, loading it if need be."""
-        with self._loading:
+        with section(), self._loading:
             if (loaded := self._loaded.get((found, device))) is None:
                 loaded = self._loaded[found, device] = device.load(found.artifact, found.module)
         return loaded
@@ -251,7 +249,7 @@ class Kernel(Inspection, Indexable):
         forgotten = self._known.clear()
         self._ready.clear()
         self.forget_indexings()
-        with self._loading:
+        with section(), self._loading:
             self._loaded.clear()
         return forgotten
 
@@ -302,8 +300,7 @@ class Kernel(Inspection, Indexable):
                 "and GRIDJIT_ASSERT_NO_COMPILE forbids compiling it"
             )
         try:
-            with visible(view):
-                artifact = self._compile_for_args(job, view)
+            artifact = while_current(view, lambda: self._compile_for_args(job, view))
         finally:
             note_compile(self, config)  # not before: a capture that is open could be read while compiling
         self.stats.count("compiles")
@@ -341,7 +338,7 @@ class Kernel(Inspection, Indexable):
 
     def _let_go(self, letting: Letting) -> None:
         """Have launches ask again for what is doubted, and unload what was evicted."""
-        with self._loading:
+        with section(), self._loading:
             gone = [loaded for (old, _), loaded in self._loaded.items() if old in letting.doubted]
             # Whatever is loaded and not known: another thread may have loaded it just when it was evicted.
             gone += [self._loaded.pop(key) for key in list(self._loaded) if key[0] not in self._known]
@@ -353,7 +350,7 @@ class Kernel(Inspection, Indexable):
             from gridjit.runtime import explain
 
             self._crowded = True
-            warnings.warn(explain.crowding(self.name, self._known), SpecializationWarning, stacklevel=2)
+            warn(SpecializationWarning(explain.crowding(self.name, self._known)), stacklevel=2)
 
     # -- sensitivity -------------------------------------------------------------------------------------------------
 
@@ -383,7 +380,7 @@ class Kernel(Inspection, Indexable):
         if self._why_not_launchable:
             raise ConfigError(self._why_not_launchable)
 
-    @functools.cached_property
+    @cached_property
     def _device_function(self) -> DeviceFunction:
         return DeviceFunction(self.py_func, self.options)
 
@@ -437,18 +434,3 @@ def _why_not_launchable(function: Callable[..., Any]) -> str:
     parameters = inspect.signature(function, follow_wrapped=False).parameters.values()
     odd = [p.name for p in parameters if p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     return f"{function.__qualname__}: a kernel takes positional parameters only, not {', '.join(odd)}" if odd else ""
-
-
-_kernels: Living[Kernel] = Living()
-
-
-def _after_fork_in_child() -> None:
-    """Free the locks that threads held which are not in the child."""
-    for kernel in _kernels.list():
-        kernel._loading = threading.Lock()
-        kernel._known.free_lock()
-        kernel.stats.free_lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -6,7 +6,6 @@ import dataclasses
 import importlib
 import json
 import os
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.footprint import FactValue
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import ClassName, Signature
+from gridjit.forking import lock, section
 from gridjit.values import dataclass
 
 SCHEMA = 1
@@ -83,12 +83,12 @@ class Recorder:
         self._path = path
         self._seen: set[tuple[object, ...]] = set()
         self._warned = False
-        self._lock = threading.Lock()
+        self._lock = lock()
 
     def note(self, need: Need) -> None:
         """Write need, if no other of the same facts was written; a file that cannot be written is said once."""
         what = (need.kernel, need.signature, need.target, need.facts)
-        with self._lock:
+        with section(), self._lock:
             if what in self._seen:
                 return
             self._seen.add(what)

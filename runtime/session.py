@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 import sys
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +14,8 @@ from gridjit.cache.memory import MemoryStore
 from gridjit.cache.store import Store
 from gridjit.compiler.errors import ConfigError, DeviceError
 from gridjit.compiler.targets.base import Target
+from gridjit.forking import cached_property, lock, section
+from gridjit.messages import say
 from gridjit.runtime.secret import read_secret
 from gridjit.runtime.settings import Settings, settings
 
@@ -96,9 +96,9 @@ class Session:
     def report(self, message: str) -> None:
         """Say what happened on standard error, if GRIDJIT_LOG asks for it."""
         if "compiles" in self.settings.log:
-            print(f"gridjit: {message}", file=sys.stderr)
+            say(f"gridjit: {message}", sys.stderr)
 
-    @functools.cached_property
+    @cached_property
     def recorder(self) -> Recorder | None:
         """What writes down the specializations that this process needs, if that is asked for."""
         if self.settings.record is None:
@@ -107,7 +107,7 @@ class Session:
 
         return Recorder(self.settings.record)
 
-    @functools.cached_property
+    @cached_property
     def _disk(self) -> Store | None:
         """What is on disk; None if nothing is to be read or written there."""
         if not self.settings.cache:
@@ -120,29 +120,29 @@ class Session:
             return None
         return ChainStore(overlay, *bases) if bases else overlay
 
-    @functools.cached_property
+    @cached_property
     def secret(self) -> bytes | None:
         """What entries are signed with, if anything; raises ConfigError if its file is refused."""
         return None if self.settings.cache_key_file is None else read_secret(self.settings.cache_key_file)
 
-    @functools.cached_property
+    @cached_property
     def _disk_locks(self) -> Locks:
         return Locks(self.settings.cache_dir, allow_shared=self.settings.cache_allow_shared)
 
-    @functools.cached_property
+    @cached_property
     def _default(self) -> str:
         """The target of kernels that name none: CUDA where a driver and a device answer."""
         from gridjit.runtime.devices.cuda import presence
 
         return "cuda" if presence.device_count() else "host"
 
-    @functools.cached_property
+    @cached_property
     def _has_several_devices(self) -> bool:
         from gridjit.runtime.devices.cuda import presence
 
         return presence.device_count() > 1
 
-    @functools.cached_property
+    @cached_property
     def _host(self) -> Device:
         from gridjit.runtime.devices.host.device import HostDevice
 
@@ -150,7 +150,7 @@ class Session:
 
 
 _sessions: list[Session] = []
-_making = threading.Lock()
+_making = lock()
 
 
 def session() -> Session:
@@ -165,7 +165,7 @@ def end_session() -> None:
 
 
 def _make_session() -> Session:
-    with _making:
+    with section(), _making:
         if not _sessions:
             _sessions.append(Session(settings()))
         return _sessions[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,6 +12,7 @@ from gridjit.compiler.footprint import Fact, Footprint
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.targets.base import Target
+from gridjit.forking import lock, section
 from gridjit.runtime.devices.base import NO_CALLBACKS, ModuleCallbacks
 from gridjit.values import dataclass
 
@@ -95,11 +95,7 @@ class Specializations:
         # The least recently used first. What is doubted is in it too.
         self._order: OrderedDict[Specialization, None] = OrderedDict()
         self._doubted: set[Specialization] = set()
-        self._adding = threading.Lock()
-
-    def free_lock(self) -> None:
-        """Start with a new lock, as a forked child must: the thread that held this one is not in it."""
-        self._adding = threading.Lock()
+        self._adding = lock()
 
     def match(
         self, signature: Signature, target: Target, config: LaunchConfig | None, args: Sequence[Any] | None = None
@@ -113,7 +109,7 @@ class Specializations:
 
     def add(self, specialization: Specialization) -> Letting:
         """Keep specialization, ahead of the older ones; return which of those were evicted and which are doubted."""
-        with self._adding:
+        with section(), self._adding:
             others = self._by_signature.get(specialization.signature, ())
             self._by_signature[specialization.signature] = (specialization, *others)
             self._order[specialization] = None
@@ -130,7 +126,7 @@ class Specializations:
 
     def clear(self) -> tuple[Specialization, ...]:
         """Forget and return all."""
-        with self._adding:
+        with section(), self._adding:
             forgotten = self.all()
             self._by_signature = {}
             self._order.clear()
@@ -145,7 +141,7 @@ class Specializations:
         return specialization in self._order
 
     def _use(self, found: Specialization) -> None:
-        with self._adding:
+        with section(), self._adding:
             if found in self._order:  # it may have been evicted meanwhile
                 self._order.move_to_end(found)
                 self._doubted.discard(found)

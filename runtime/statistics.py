@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass, field
 
 from gridjit.compiler.signature import Signature
+from gridjit.forking import Lock, lock, section
 from gridjit.runtime.by_signature import BySignature
 
 
@@ -19,7 +19,7 @@ class Statistics:
     compiles: int = 0
     cache_hits: BySignature[int] = field(default_factory=BySignature)
     cache_misses: BySignature[int] = field(default_factory=BySignature)
-    _lock: threading.Lock = field(default_factory=threading.Lock, compare=False)
+    _lock: Lock = field(default_factory=lock, compare=False)
 
     @property
     def disk_hits(self) -> int:
@@ -33,20 +33,16 @@ class Statistics:
 
     def count(self, name: str) -> None:
         """Add one to a count; safe from any thread."""
-        with self._lock:
+        with section(), self._lock:
             setattr(self, name, getattr(self, name) + 1)
 
     def note(self, origin: str, signature: Signature) -> None:
         """Count where code for signature came from: "disk" is a hit, "compiled" a miss."""
         counts = {"disk": self.cache_hits, "compiled": self.cache_misses}.get(origin)
         if counts is not None:
-            with self._lock:
+            with section(), self._lock:
                 counts[signature] = counts.get(signature, 0) + 1
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{name}={getattr(self, name)}" for name in ("compiles", "disk_hits", "disk_misses"))
         return f"Statistics({counts})"
-
-    def free_lock(self) -> None:
-        """Start with a new lock, as a forked child must: the thread that held this one is not in it."""
-        self._lock = threading.Lock()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.messages import warn
 
 # The counters that modules write to, by identity. numba-cuda makes new ones when a context is reset, and a module that
 # is still loaded must not write to memory that was freed: these few bytes stay.
@@ -35,7 +35,7 @@ def count(module: Any) -> None:
     theirs, here = _device_of(rtsys._memsys), get_context().device.id
     if theirs != here:
         text = f"allocations on device {here} are not counted: numba-cuda's counters are on device {theirs}"
-        warnings.warn(text, RuntimeWarning, stacklevel=2)
+        warn(RuntimeWarning(text), stacklevel=2)
         return
     rtsys.set_memsys_to_module(SimpleNamespace(get_function=partial(_function, module)))
     # Whatever stream the kernel is launched in, it must find the counters.

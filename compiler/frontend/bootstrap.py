@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import sys
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
 from gridjit.compiler.errors import CompileError
+from gridjit.forking import held, section
+from gridjit.interrupts import uninterrupted
 
 # What numba-cuda asks the CUDA runtime library while it is imported, answered where there is none: CUDA 13.0.
 _CUDA_VERSION = 13000
@@ -23,9 +26,22 @@ def numba_cuda() -> ModuleType:
             "NUMBA_ENABLE_CUDASIM replaces numba-cuda's compiler by its simulator; unset it: gridjit compiles kernels "
             "for the host where there is no GPU"
         )
-    with _runtime_version_answered():
-        import numba.cuda
-    return numba.cuda  # type: ignore[no-any-return]  # numba is untyped
+    if _is_being_imported() or held(section()):
+        _import()
+    else:
+        uninterrupted(_import)
+    return sys.modules["numba.cuda"]
+
+
+def _import() -> None:
+    with section(), _runtime_version_answered():
+        import numba.cuda  # noqa: F401
+
+
+def _is_being_imported() -> bool:
+    """Return whether a thread is in the middle of importing numba: if it is this one, no other may wait for that."""
+    modules = (sys.modules.get(name) for name in ("numba", "numba.cuda"))
+    return any(getattr(getattr(module, "__spec__", None), "_initializing", False) for module in modules)
 
 
 @contextlib.contextmanager

@@ -8,22 +8,33 @@ with these tables empty and puts the old ones back, under numba's global compile
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import hashlib
-import os
 import sys
-import threading
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 from gridjit.compiler.errors import CompileError
+from gridjit.compiler.foreign_locks import compiler_locks, compiling_locks, give_back, taken
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.frontend.recording import record_reads
-from gridjit.compiler.frontend.replacing import replace
+from gridjit.compiler.frontend.contexts import (
+    contexts_are_whole,
+    contexts_exist,
+    contexts_may_be_half_read,
+    make_contexts,
+    mend_contexts,
+)
+from gridjit.compiler.frontend.replacing import changes_now, on_undo, replace, undo_to
+from gridjit.compiler.frontend.taking import record_reads
 from gridjit.compiler.reads import Reads
 from gridjit.compiler.view import ConfigView
+from gridjit.forking import held, in_child, section
+from gridjit.interrupts import surely, uninterrupted
+
+Result = TypeVar("Result")
 
 # NVVM's data layout and IR version (IR 2.0, debug metadata 3.2) are the same from CUDA 12 on; they are stated here so
 # that the IR does not depend on which libraries this machine happens to have.
@@ -48,65 +59,125 @@ class Isolation:
     emptied: set[int] = field(default_factory=set)
 
 
-@contextlib.contextmanager
 def isolated(
-    view: ConfigView, compute_capability: tuple[Any, ...], boundscheck: bool, reads: Reads
-) -> Iterator[Isolation]:
-    """Run one compile for an architecture; yields the record of what it uses."""
+    view: ConfigView,
+    compute_capability: tuple[Any, ...],
+    boundscheck: bool,
+    reads: Reads,
+    work: Callable[[Isolation], Result],
+) -> Result:
+    """Return work(record): one compile for an architecture, which notes in the record and in reads what it uses.
+
+    Whatever ends it - an interrupt at any place of numba's code, too - the next compile finds all as it should be.
+    """
     numba_cuda()
-    from numba.cuda.core.compiler_lock import global_compiler_lock
+    core, cuda = compiler_locks()
+    if not contexts_exist() and not held(core) and not held(section()):
+        uninterrupted(_make_contexts)
+    # Taken in C, where having a lock and knowing it are one step; numba's own wrappers take them in Python.
+    with core, cuda, section():
+        return _restoring(lambda: _isolated(Isolation(view=view), compute_capability, boundscheck, reads, work))
+
+
+def _make_contexts() -> None:
+    """Have numba-cuda import what its first compile would, as nothing mends a module that is imported halfway."""
+    core, cuda = compiler_locks()
+    with core, cuda, section():
+        make_contexts()
+
+
+# How many compiles run, each inside the one before. Guarded by numba's lock.
+_depth = 0
+
+
+def _isolated(
+    record: Isolation,
+    compute_capability: tuple[Any, ...],
+    boundscheck: bool,
+    reads: Reads,
+    work: Callable[[Isolation], Result],
+) -> Result:
     from numba.cuda.descriptor import cuda_target
 
-    record = Isolation(view=view)
-    with global_compiler_lock, contextlib.ExitStack() as undo:
-        _running.append(undo)
-        undo.callback(_running.remove, undo)
-        _answer_device(undo, compute_capability)
-        _set_boundscheck(undo, boundscheck)
-        _number_exceptions(undo, record)
-        replace(undo, cuda_target.target_context, "cached_internal_func", {})
-        _empty_device_functions(undo, record)
-        _empty_templates(undo, record)
-        record_reads(undo, reads)
-        yield record
+    global _depth
+    outer = _depth
+    if not outer:
+        undo_to(0)  # of a compile that was cut short while it undid
+        mend_contexts(alone=held(compiler_locks()[0]) == 1)
+    start = changes_now()
+    try:
+        _depth = outer + 1
+        _silence_what_cannot_speak()
+        _answer_device(compute_capability)
+        _set_boundscheck(boundscheck)
+        _number_exceptions(record)
+        replace(cuda_target.target_context, "cached_internal_func", {})
+        _empty_device_functions(record)
+        _empty_templates(record)
+        record_reads(reads)
+        result = work(record)
+    finally:
+        # Interrupts come at calls, so none comes before this.
+        _depth = outer
+        surely(lambda: undo_to(start))
+    if not outer:
+        contexts_are_whole()
+    return result
 
 
-# What undoes the changes of the compile that is running, and of those it runs inside.
-_running: list[contextlib.ExitStack] = []
+def _restoring(compile_it: Callable[[], Result]) -> Result:
+    """Return compile_it(), and have the thread's locks and numba's target as they were, however it ends."""
+    from numba.core import target_extension
+
+    active, locks = target_extension._active_context, taken()
+    target = getattr(active, "target", target_extension._active_context_default)
+
+    def restore() -> None:
+        active.target = target
+        give_back(locks)
+
+    try:
+        return compile_it()
+    finally:
+        surely(restore)
 
 
 def _after_fork_in_child() -> None:
-    """Undo what another thread's compile had changed when this process was forked, and free numba's locks of it."""
-    while _running:
-        _running[-1].close()
-    for name in ("numba.core.compiler_lock", "numba.cuda.core.compiler_lock"):
-        for lock in vars(sys.modules.get(name, sys)).values():
-            if type(lock).__name__ == "_CompilerLock":
-                lock._lock = threading.RLock()
+    """Undo what another thread's compile had changed when this process was forked."""
+    global _depth
+    if not any(held(lock) for lock in compiling_locks()):
+        _depth = 0
+        undo_to(0)
+        contexts_may_be_half_read()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
+in_child(_after_fork_in_child)
 
 
-def _answer_device(undo: contextlib.ExitStack, compute_capability: tuple[Any, ...]) -> None:
+def _silence_what_cannot_speak() -> None:
+    """Have numba's warnings lost where standard error is closed, which would end the compile."""
+    if getattr(sys.stderr, "closed", False):
+        replace(warnings, "_showwarnmsg_impl", lambda message: None)
+
+
+def _answer_device(compute_capability: tuple[Any, ...]) -> None:
     from numba.cuda import compiler, dispatcher
     from numba.cuda.cudadrv import nvvm
 
     device = SimpleNamespace(compute_capability=compute_capability)
-    replace(undo, compiler, "get_current_device", lambda: device)
-    replace(undo, dispatcher, "get_current_device", lambda: device)
+    replace(compiler, "get_current_device", lambda: device)
+    replace(dispatcher, "get_current_device", lambda: device)
     library = SimpleNamespace(data_layout=nvvm._datalayout, get_ir_version=lambda: _NVVM_IR_VERSION)
-    replace(undo, nvvm, "NVVM", lambda: library)
+    replace(nvvm, "NVVM", lambda: library)
 
 
-def _set_boundscheck(undo: contextlib.ExitStack, boundscheck: bool) -> None:
+def _set_boundscheck(boundscheck: bool) -> None:
     from numba.cuda.target import CUDATargetContext
 
-    replace(undo, CUDATargetContext, "enable_boundscheck", boundscheck)
+    replace(CUDATargetContext, "enable_boundscheck", boundscheck)
 
 
-def _number_exceptions(undo: contextlib.ExitStack, record: Isolation) -> None:
+def _number_exceptions(record: Isolation) -> None:
     """Number exceptions by what they are: numba-cuda counts from 1 in every function, so callees' codes collide."""
     from numba.cuda.core import callconv
 
@@ -120,10 +191,10 @@ def _number_exceptions(undo: contextlib.ExitStack, record: Isolation) -> None:
         helper.exceptions[code] = found
         return code
 
-    replace(undo, callconv._MinimalCallHelper, "_add_exception", add)
+    replace(callconv._MinimalCallHelper, "_add_exception", add)
 
 
-def _empty_device_functions(undo: contextlib.ExitStack, record: Isolation) -> None:
+def _empty_device_functions(record: Isolation) -> None:
     from numba.cuda.dispatcher import CUDADispatcher
     from numba.cuda.utils import pysignature
 
@@ -133,8 +204,8 @@ def _empty_device_functions(undo: contextlib.ExitStack, record: Isolation) -> No
             return
         record.emptied.add(id(dispatcher))
         compiled = dispatcher.overloads
-        replace(undo, dispatcher, "overloads", type(compiled)())
-        replace(undo, dispatcher._compiler, "pysig", pysignature(dispatcher.py_func))
+        replace(dispatcher, "overloads", type(compiled)())
+        replace(dispatcher._compiler, "pysig", pysignature(dispatcher.py_func))
         if not dispatcher._can_compile:
             # For declared signatures it was compiled when it was decorated, from the globals of that moment.
             for args, result in compiled.items():
@@ -146,7 +217,8 @@ def _empty_device_functions(undo: contextlib.ExitStack, record: Isolation) -> No
         fresh = args not in dispatcher.overloads
         result = compile_original(dispatcher, args, return_type)
         if fresh:
-            undo.callback(result.target_context.remove_user_function, result.entry_point)
+            # Not remove_user_function, which fails where the function is gone already.
+            on_undo(functools.partial(result.target_context._defns.pop, result.entry_point, None))
             if (result.metadata or {}).get("launch_config_sensitive"):
                 record.view.mark_kernel_as_launch_config_sensitive()
         return result
@@ -155,11 +227,11 @@ def _empty_device_functions(undo: contextlib.ExitStack, record: Isolation) -> No
         empty(dispatcher)
         return template_original(dispatcher, args, kws)
 
-    compile_original = replace(undo, CUDADispatcher, "compile_device", compile_device)
-    template_original = replace(undo, CUDADispatcher, "get_call_template", get_call_template)
+    compile_original = replace(CUDADispatcher, "compile_device", compile_device)
+    template_original = replace(CUDADispatcher, "get_call_template", get_call_template)
 
 
-def _empty_templates(undo: contextlib.ExitStack, record: Isolation) -> None:
+def _empty_templates(record: Isolation) -> None:
     """Empty the tables of each @overload and @intrinsic template when it is first used, and record its function."""
     from numba.cuda.typing import templates
 
@@ -170,7 +242,7 @@ def _empty_templates(undo: contextlib.ExitStack, record: Isolation) -> None:
                 record.emptied.add(id(owner))
                 for name in _TEMPLATE_TABLES:
                     if hasattr(owner, name):
-                        replace(undo, owner, name, {})
+                        replace(owner, name, {})
             record.discovered[getattr(template, function)] = None
             return original(template, args, kws)
 
@@ -182,4 +254,4 @@ def _empty_templates(undo: contextlib.ExitStack, record: Isolation) -> None:
         ("_IntrinsicTemplate", "generic", "_definition_func"),
     ):
         owner = getattr(templates, name)
-        replace(undo, owner, method, watched(getattr(owner, method), function))
+        replace(owner, method, watched(getattr(owner, method), function))

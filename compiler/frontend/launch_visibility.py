@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.view import ConfigView, visible, visible_config
+from gridjit.compiler.view import ConfigView, visible_config, while_current
 
 Result = TypeVar("Result")
 
@@ -44,10 +44,13 @@ def while_visible(view: ConfigView, compile_it: Callable[[], Result]) -> Result:
             return compile_it()
 
     _ask_the_view(_dispatcher)
-    with visible(view):
+
+    def inside() -> Result:
         around = Around.__new__(Around)
         _dispatcher.Dispatcher.__init__(around, default_type_manager.get_pointer(), 0, *_NOTHING_TO_MATCH)
         return around._cuda_call(__numba_cuda_launch_config__=view)  # type: ignore[no-any-return]
+
+    return while_current(view, inside)
 
 
 @functools.cache

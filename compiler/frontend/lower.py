@@ -23,6 +23,7 @@ from gridjit.compiler.reads import Reads
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.targets.base import ExceptionEntry, LinkedFile, Lowered, Target
 from gridjit.compiler.view import ConfigView
+from gridjit.forking import section
 
 # The architecture whose view of the language the host target takes.
 _HOST_CAPABILITY = (9, 0)
@@ -52,13 +53,17 @@ def lower(
     Raises CompileError in the user's terms.
     """
     taking = reads or Reads(function)
-    install_static()
-    install_vocabulary()
+    numba_cuda()
+    with section():
+        install_static()
+        install_vocabulary()
 
     def compile_it() -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
-        with isolated(view, capability(target), boundscheck=options.debug, reads=taking) as record:
+        def run(record: Isolation) -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
             result = _run_pipeline(function, signature, options, target)
             return _lowered(function, result, options, target, linked, record), _discovered(record)
+
+        return isolated(view, capability(target), options.debug, taking, run)
 
     try:
         return while_visible(view, compile_it)

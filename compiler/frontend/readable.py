@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gridjit.compiler.frontend.isolation import isolated
+from gridjit.compiler.frontend.isolation import Isolation, isolated
 from gridjit.compiler.frontend.launch_visibility import while_visible
 from gridjit.compiler.frontend.lower import _run_pipeline, capability, lower
 from gridjit.compiler.job import CompileJob
@@ -44,7 +44,9 @@ def annotation(job: CompileJob, view: ConfigView) -> Any:
     """Return numba's annotation of a kernel: as text, its source with numba's IR and the types that it inferred."""
 
     def annotated() -> Any:
-        with isolated(view, capability(job.target), boundscheck=job.options.debug, reads=Reads(job.function)):
+        def run(_: Isolation) -> Any:
             return _run_pipeline(job.function, job.signature, job.options, job.target).type_annotation
+
+        return isolated(view, capability(job.target), job.options.debug, Reads(job.function), run)
 
     return while_visible(view, annotated)

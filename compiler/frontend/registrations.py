@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-import threading
 from collections.abc import Iterator, Mapping
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.source_library import is_library
+from gridjit.forking import lock, section
 from gridjit.values import dataclass
 
 if TYPE_CHECKING:
@@ -86,11 +86,11 @@ def registrations() -> tuple[Registration, ...]:
     """Return what extensions have registered until now, in the order of registration within each registry."""
     if "numba.cuda" not in sys.modules:
         return ()
-    with _lock:
+    with section(), _lock:
         return tuple(found for scan in _scans() for found in scan)
 
 
-_lock = threading.Lock()
+_lock = lock()
 # The lists of all registries, each with what its entries are; under what they were collected for.
 _watched: dict[object, tuple[tuple[list[Any], str], ...]] = {}
 # Registry list -> the list, how many entries were read, the last of them, and what was found.

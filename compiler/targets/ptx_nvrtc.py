@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,6 +14,7 @@ from gridjit.compiler.options import Options
 from gridjit.compiler.targets.base import LinkedFile
 from gridjit.compiler.targets.ptx_toolkit import include_directories, library
 from gridjit.compiler.toolchain_environment import extra_include_directories
+from gridjit.messages import warn
 
 _LTO, _DEBUG, _LINES = "--dlink-time-opt", "--device-debug", "--generate-line-info"
 
@@ -34,7 +34,7 @@ def compile_cuda(file: LinkedFile, flags: Sequence[str]) -> LinkedFile:
         if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
             raise LinkedSourceError(f"NVRTC: {file.name}: {status.name}\n{_log(nvrtc, program)}")
         if log := _log(nvrtc, program):
-            warnings.warn(f"{file.name}, NVRTC log messages:\n{log}", LinkedCodeWarning, stacklevel=2)
+            warn(LinkedCodeWarning(f"{file.name}, NVRTC log messages:\n{log}"), stacklevel=2)
         if _LTO in flags:
             return replace(file, kind="ltoir", data=_output(nvrtc, program, "LTOIR"))
         return replace(file, kind="ptx", data=_output(nvrtc, program, "PTX").rstrip(b"\0"))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from types import FrameType
 from typing import ClassVar
 
 from gridjit.compiler.kindred import Kindred
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.toolchain_environment import is_asked_for, is_on
+from gridjit.messages import warn
 
 # Fewer blocks than this leave most of a big GPU idle.
 FEW_BLOCKS = 128
@@ -51,4 +51,4 @@ def _warn(message: str) -> None:
     frame: FrameType | None = sys._getframe()
     while frame is not None and frame.f_globals.get("__name__", "").startswith("gridjit."):
         level, frame = level + 1, frame.f_back
-    warnings.warn(PerformanceWarning(message), stacklevel=level)
+    warn(PerformanceWarning(message), stacklevel=level)

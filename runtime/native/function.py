@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
 from gridjit.cache.store import Store
+from gridjit.forking import lock, section
 from gridjit.runtime.native import records
 from gridjit.runtime.native.launched import Launched, last_launches
 from gridjit.runtime.native.layout import layout
@@ -38,7 +38,7 @@ class NativeFunction:
         self.address = address
         self.cell = ctypes.addressof(self._cell)
         self._count = 0
-        self._adding = threading.Lock()
+        self._adding = lock()
         holder = _holder(self.cell)
         holder.keep = (self._cell, self._tables, slow, failed)
         self.call = builtin(address, holder)
@@ -46,7 +46,7 @@ class NativeFunction:
 
     def add(self, table: LaunchTable) -> None:
         """Try table first from now on; if there are too many, drop the others."""
-        with self._adding:
+        with section(), self._adding:
             full = self._count >= MAX_TABLES
             memory = table.in_memory(0 if full else self._cell.table)
             # A thread may be reading any older table: they all stay as long as the function does.
@@ -56,7 +56,7 @@ class NativeFunction:
 
     def clear(self) -> None:
         """Forget all tables: the next launch asks Python."""
-        with self._adding:
+        with section(), self._adding:
             self._cell.table = 0
             self._count = 0
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Callable
 from typing import TypeVar
 
 from gridjit.cache.store import Store
+from gridjit.forking import lock, section
 from gridjit.runtime.native import records
 from gridjit.runtime.native.layout import layout
 from gridjit.runtime.native.object_code import code_of, object_code, place
@@ -24,7 +24,7 @@ def for_ever(value: Value) -> Value:
 # What there is once in a process; filled before the first function is placed.
 environment = for_ever(records.EnvironmentRecord())
 
-_placing = threading.Lock()
+_placing = lock()
 _addresses: dict[str, int | None] = {}
 
 
@@ -46,7 +46,7 @@ def environment_address() -> int:
 
 def _placed(name: str, inputs: object, text: Callable[[], str], store: Store) -> int | None:
     if name not in _addresses:
-        with _placing:
+        with section(), _placing:
             if name not in _addresses:
                 _addresses[name] = _place(name, inputs, text, store)
     return _addresses[name]

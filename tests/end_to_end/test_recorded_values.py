@@ -290,16 +290,16 @@ SWAPPED = """
 import numpy as np
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.frontend import recording
+from gridjit.compiler.frontend import taking
 TABLE = np.array([START, 0])
-copied = recording._copied
+copied = taking._copied
 def copied_later(array):
     array[0] += 1
     taken = copied(array)
     array[0] -= 1
     return taken
 if START == 3:
-    recording._copied = copied_later
+    taking._copied = copied_later
 @gridjit.jit
 def kernel(out):
     out[0] = TABLE[out[1] + 1]

@@ -23,7 +23,7 @@ from gridjit.cache.manifest import Manifest, Shape, add_compile, read_manifest
 KILLS = int(os.environ.get("GRIDJIT_TEST_KILLS", "24"))
 
 # Data is a function of the key's number and a version, so that a reader can tell what was put from what was not.
-# A warning ends the process: as an error it would only be logged.
+# A warning ends the process: as an error it would only be logged, and what a handler raises is suppressed.
 COMMON = """
 import logging, os, random, signal, sys
 from gridjit.cache.disk import DiskStore
@@ -31,7 +31,8 @@ from gridjit.cache.key import digest
 
 class Fail(logging.Handler):
     def emit(self, record):
-        raise AssertionError(record.getMessage())
+        os.write(2, record.getMessage().encode())
+        os._exit(1)
 
 logging.getLogger("gridjit").addHandler(Fail())
 

@@ -11,12 +11,12 @@ import functools
 import importlib.util
 import itertools
 import sys
-import threading
 import weakref
 from ctypes import POINTER, byref, c_bool, c_char_p, c_size_t, c_uint8, c_uint64, c_void_p
 from pathlib import Path
 
 from gridjit.compiler.errors import DeviceError, LaunchError
+from gridjit.forking import lock, section
 
 _OBJECT, _THIS_PROCESS = 2, 3
 _LIBRARY = {"darwin": "libllvmlite.dylib", "win32": "llvmlite.dll"}.get(sys.platform, "libllvmlite.so")
@@ -47,6 +47,7 @@ _SIGNATURES = {
         c_void_p,
         [c_void_p, c_char_p, POINTER(_Element), c_size_t, c_void_p, c_size_t, POINTER(_Symbol), c_size_t, _TEXT],
     ),
+    "LLVMPY_LLJITDispose": (None, [c_void_p]),
     "LLVMPY_LLJIT_Dylib_Tracker_Dispose": (c_bool, [c_void_p, _TEXT]),
 }
 
@@ -69,32 +70,35 @@ class _Text:
 class LoadedCode:
     """An object file linked into this process: the address of its entry. The code goes when this does."""
 
-    def __init__(self, tracker: int, address: int) -> None:
+    def __init__(self, tracker: int, address: int, linker: _Linker) -> None:
         self.address = address
         # At interpreter exit code may still be running on other threads: then it stays.
-        weakref.finalize(self, _unload, tracker).atexit = False
+        weakref.finalize(self, _unload, tracker, linker).atexit = False
 
 
 def cpu_name() -> str:
     """Return LLVM's name of this computer's processor ("znver4")."""
     text = _Text()
-    _library().LLVMPY_GetHostCPUName(byref(text.pointer))
-    return text.take()
+    with section():
+        _library().LLVMPY_GetHostCPUName(byref(text.pointer))
+        return text.take()
 
 
 def cpu_features() -> str:
     """Return what the processor has and lacks, as LLVM writes it ("+avx2,-amx-tile")."""
     text = _Text()
-    known = _library().LLVMPY_GetHostCPUFeatures(byref(text.pointer))
-    features = text.take()
+    with section():
+        known = _library().LLVMPY_GetHostCPUFeatures(byref(text.pointer))
+        features = text.take()
     return features if known else ""
 
 
 def load_library(name: str) -> bool:
     """Make a shared library's symbols known to code loaded later; return whether it was found."""
     text = _Text()
-    failed = _library().LLVMPY_LoadLibraryPermanently(name.encode(), byref(text.pointer))
-    text.take()
+    with section():
+        failed = _library().LLVMPY_LoadLibraryPermanently(name.encode(), byref(text.pointer))
+        text.take()
     return not failed
 
 
@@ -103,17 +107,18 @@ def load_object(image: bytes, entry: str) -> LoadedCode:
     elements = (_Element * 2)(_Element(_OBJECT, image, len(image)), _Element(_THIS_PROCESS, b"", 0))
     exports = (_Symbol * 1)(_Symbol(entry.encode(), 0))
     error = _Text()
-    with _linking:
+    with section(), _linking:
+        linker = _linker()
         name = f"{entry}#{next(_numbers)}".encode()
         tracker = _library().LLVMPY_LLJIT_Link(
-            _linker(), name, elements, len(elements), None, 0, exports, len(exports), byref(error.pointer)
+            linker.handle, name, elements, len(elements), None, 0, exports, len(exports), byref(error.pointer)
         )
     if not tracker:
         raise LaunchError(f"the object code of {entry} does not load on this computer: {error.take()}")
-    return LoadedCode(tracker, exports[0].address)
+    return LoadedCode(tracker, exports[0].address, linker)
 
 
-_linking = threading.Lock()
+_linking = lock()
 _numbers = itertools.count()
 
 
@@ -132,20 +137,46 @@ def _library() -> ctypes.CDLL:
     raise DeviceError("llvmlite's shared library is missing; reinstall it with: pip install --force-reinstall llvmlite")
 
 
-@functools.cache
-def _linker() -> int:
-    """Return the process's one linker of objects."""
-    library = _library()
-    library.LLVMPY_InitializeNativeTarget()
-    library.LLVMPY_InitializeNativeAsmPrinter()
-    error = _Text()
-    linker = library.LLVMPY_CreateLLJITCompiler(None, True, False, byref(error.pointer))
-    if not linker:
-        raise DeviceError(f"LLVM's linker does not start: {error.take()}")
-    return int(linker)
+class _Linker:
+    """A linker of a few objects. It goes with the last of them.
+
+    It keeps 9 KB for each object that it ever linked, also when that is unloaded, so that no one may link for ever;
+    and it takes 100 KB and a millisecond itself, so that it is not made for each.
+    """
+
+    OBJECTS = 16
+
+    def __init__(self) -> None:
+        library = _library()
+        library.LLVMPY_InitializeNativeTarget()
+        library.LLVMPY_InitializeNativeAsmPrinter()
+        error = _Text()
+        self.rest = self.OBJECTS
+        self.handle: int | None = library.LLVMPY_CreateLLJITCompiler(None, True, False, byref(error.pointer))
+        if not self.handle:
+            raise DeviceError(f"LLVM's linker does not start: {error.take()}")
+        weakref.finalize(self, _end_linker, self.handle).atexit = False
 
 
-def _unload(tracker: int) -> None:
+_current: list[_Linker] = []
+
+
+def _linker() -> _Linker:
+    """Return what links the next object."""
+    if not _current or _current[0].rest <= 0:
+        _current[:] = [_Linker()]
+    _current[0].rest -= 1
+    return _current[0]
+
+
+def _end_linker(handle: int) -> None:
+    with section():
+        _library().LLVMPY_LLJITDispose(handle)
+
+
+def _unload(tracker: int, linker: _Linker) -> None:
+    """Unload one object; its linker, given to be kept until here, may go after it."""
     error = _Text()
-    _library().LLVMPY_LLJIT_Dylib_Tracker_Dispose(tracker, byref(error.pointer))
-    error.take()
+    with section():
+        _library().LLVMPY_LLJIT_Dylib_Tracker_Dispose(tracker, byref(error.pointer))
+        error.take()

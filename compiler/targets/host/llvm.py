@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import llvmlite.binding as binding
+from llvmlite.binding.ffi import ObjectRef
+from llvmlite.binding.newpassmanagers import NewPassManager
 
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.targets.base import Target
@@ -82,17 +84,16 @@ def calls(module: Module) -> dict[str, set[str]]:
 
 def clean(module: Module, target: Target) -> None:
     """Inline and simplify module without losing, copying or moving a barrier."""
-    machine = _machine(target)
     passes = binding.create_new_module_pass_manager()
     for name in _CLEANING:
         getattr(passes, f"add_{name}_pass")()
-    passes.run(module, binding.create_pass_builder(machine, _tuning(1)))
+    _run(passes, module, _builder(target, 1))
 
 
 def optimize(module: Module, target: Target, level: int) -> None:
     """Run LLVM's own pipeline for level (0 to 3) on module."""
-    builder = binding.create_pass_builder(_machine(target), _tuning(level))
-    builder.getModulePassManager().run(module, builder)
+    builder = _builder(target, level)
+    _run(builder.getModulePassManager(), module, builder)
 
 
 def emit(module: Module, target: Target) -> bytes:
@@ -137,6 +138,28 @@ def _machine(target: Target) -> Any:
             cpu=target.arch, features=llvm_features(target), opt=3, reloc="pic", codemodel="small"
         )
     return _machines[target]
+
+
+def _run(passes: Any, module: Module, builder: Any) -> None:
+    """Run passes, which can be run only once, and free them: 30 KB for each of LLVM's own pipelines."""
+    try:
+        passes.run(module, builder)
+    finally:
+        if type(passes)._dispose is ObjectRef._dispose:
+            # llvmlite frees none: the empty method of one base class hides that of the other.
+            NewPassManager._dispose(passes)
+            passes.detach()
+        else:
+            passes.close()
+
+
+_builders: dict[tuple[Target, int], Any] = {}
+
+
+def _builder(target: Target, level: int) -> Any:
+    """Return the pass builder for a level; it is kept, as LLVM leaves something behind for each."""
+    found = _builders.get((target, level))
+    return found or _builders.setdefault((target, level), binding.create_pass_builder(_machine(target), _tuning(level)))
 
 
 def _tuning(level: int) -> Any:

@@ -12,11 +12,11 @@ import contextlib
 import importlib
 import os
 import sys
-import threading
 import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from gridjit.forking import lock
 from gridjit.runtime.devices.base import ModuleCallbacks
 from gridjit.runtime.devices.cuda.errors import DriverError
 
@@ -41,7 +41,7 @@ class Module:
         self._callbacks = callbacks
         self._process = os.getpid()
         # A callback may launch kernels of the module, so that its thread comes here again.
-        self._calling = threading.RLock()
+        self._calling = lock()
         self._contexts: dict[int, _Context] = {}
 
     def set_up(self) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-import threading
 
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.errors import DeviceError
 from gridjit.compiler.targets.base import Target
+from gridjit.forking import cached_property, lock, section
 from gridjit.runtime.devices.base import NO_CALLBACKS, ModuleCallbacks
 from gridjit.runtime.devices.cuda.current import Current
 from gridjit.runtime.devices.cuda.driver import Driver, driver
@@ -28,24 +28,24 @@ class CudaDevice:
         self.handle = driver.device(ordinal)
         self._context = 0
         # Reentrant: the garbage collector may free memory here, which asks for the context.
-        self._retaining = threading.RLock()
+        self._retaining = lock()
 
     @property
     def id(self) -> int:
         """The device's number."""
         return self.ordinal
 
-    @functools.cached_property
+    @cached_property
     def name(self) -> str:
         """The name NVIDIA sells it under."""
         return self.driver.device_name(self.handle)
 
-    @functools.cached_property
+    @cached_property
     def compute_capability(self) -> tuple[int, int]:
         """(9, 0) for sm_90."""
         return (self.attribute("COMPUTE_CAPABILITY_MAJOR"), self.attribute("COMPUTE_CAPABILITY_MINOR"))
 
-    @functools.cached_property
+    @cached_property
     def target(self) -> Target:
         """What code must be made for to run here."""
         major, minor = self.compute_capability
@@ -55,12 +55,12 @@ class CudaDevice:
         """Return an attribute by the driver's name for it, less CU_DEVICE_ATTRIBUTE_ ("MULTIPROCESSOR_COUNT")."""
         return self.driver.device_attribute(name, self.handle)
 
-    @functools.cached_property
+    @cached_property
     def max_shared_bytes(self) -> int:
         """The most shared memory that a block can have, in bytes."""
         return self.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
 
-    @functools.cached_property
+    @cached_property
     def launch_address(self) -> int:
         """The address of the driver's cuLaunchKernel."""
         return self.driver.entry_point("cuLaunchKernel")
@@ -69,7 +69,7 @@ class CudaDevice:
     def context(self) -> int:
         """The handle of the primary context, which is made on first use."""
         if not self._context:
-            with self._retaining:
+            with section(), self._retaining:
                 self._context = self._context or self.driver.retain_primary_context(self.handle)
         return self._context
 
@@ -109,12 +109,12 @@ class CudaDevice:
         """Wait for all work on the device; raises what a kernel did wrong."""
         self.timeline.synchronize_all()
 
-    @functools.cached_property
+    @cached_property
     def timeline(self) -> CudaTimeline:
         """The device's streams and events."""
         return CudaTimeline(self)
 
-    @functools.cached_property
+    @cached_property
     def space(self) -> CudaSpace:
         """The device's memory."""
         return CudaSpace(self)
@@ -129,11 +129,11 @@ class Devices:
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
         self._made: dict[int, CudaDevice] = {}
-        self._making = threading.Lock()
+        self._making = lock()
 
     def __getitem__(self, ordinal: int) -> CudaDevice:
         """Return a device by its number; raises DeviceError if there is none."""
-        with self._making:
+        with section(), self._making:
             if ordinal not in self._made:
                 self._made[ordinal] = CudaDevice(self.driver, ordinal)
             return self._made[ordinal]

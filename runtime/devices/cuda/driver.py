@@ -14,6 +14,7 @@ from typing import Any
 
 from gridjit.compiler.errors import DeviceError
 from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.forking import cached_property
 from gridjit.runtime.devices.cuda import presence
 from gridjit.runtime.devices.cuda.errors import ASYNCHRONOUS, DriverError, driver_error, lost_device_error
 from gridjit.runtime.devices.cuda.last import in_words
@@ -69,7 +70,7 @@ class Driver:
         """Return the number of devices."""
         return int(self.call("cuDeviceGetCount"))
 
-    @functools.cached_property
+    @cached_property
     def has_several_devices(self) -> bool:
         """Whether there is more than one device."""
         return self.device_count() > 1

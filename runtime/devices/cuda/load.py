@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.errors import ConfigError, DeviceError, LaunchError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.targets.base import Target
+from gridjit.forking import Lock, lock, section
 from gridjit.runtime.devices.base import NO_CALLBACKS, KernelAttributes, ModuleCallbacks
 from gridjit.runtime.devices.cuda import faults
 from gridjit.runtime.devices.cuda.callbacks import Module, module_of
@@ -45,7 +45,7 @@ class CudaKernel:
     module: Module | None = None
     _asked: dict[tuple[int, str], int] = field(default_factory=dict, repr=False)
     _entries: dict[int, Entry] = field(default_factory=dict, repr=False)
-    _asking: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _asking: Lock = field(default_factory=lock, repr=False)
     __weakref__: Any = field(init=False, repr=False)
 
     @property
@@ -162,7 +162,7 @@ class CudaKernel:
             self._ask(device, "NON_PORTABLE_CLUSTER_SIZE_ALLOWED", 1)
 
     def _ask(self, device: CudaDevice, attribute: str, value: int) -> None:
-        with self._asking:
+        with section(), self._asking:
             if self._asked.get((device.ordinal, attribute), 0) < value:
                 device.driver.set_kernel_attribute(attribute, value, self.handle, device.handle)
                 self._asked[device.ordinal, attribute] = value

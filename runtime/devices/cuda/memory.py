@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gridjit.compiler.errors import DeviceError, LaunchError
+from gridjit.forking import cached_property
 from gridjit.runtime.devices.cuda.driver import Driver
 from gridjit.runtime.devices.cuda.errors import DriverError
 from gridjit.runtime.devices.cuda.last import attributed
@@ -50,7 +51,7 @@ class CudaSpace:
         """The device's streams and events."""
         return self._device.timeline
 
-    @functools.cached_property
+    @cached_property
     def _has_pools(self) -> bool:
         return bool(self._device.attribute("MEMORY_POOLS_SUPPORTED"))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from gridjit.compiler.artifact import Artifact
@@ -10,6 +9,7 @@ from gridjit.compiler.errors import LaunchError
 from gridjit.compiler.launch_config import MAX_BLOCK_THREADS, LaunchConfig
 from gridjit.compiler.targets.base import Target
 from gridjit.compiler.targets.host.target import host_target
+from gridjit.forking import cached_property
 from gridjit.runtime.devices.base import NO_CALLBACKS, KernelAttributes, ModuleCallbacks
 from gridjit.runtime.devices.exceptions import kernel_exception
 from gridjit.runtime.devices.host.launch import launch
@@ -60,7 +60,7 @@ class HostDevice:
     def __init__(self, *, threads: int) -> None:
         self._threads = threads
 
-    @functools.cached_property
+    @cached_property
     def target(self) -> Target:
         """This processor and its features."""
         return host_target()

@@ -5,10 +5,11 @@ They are daemons, made when first needed and made again in a forked child.
 
 from __future__ import annotations
 
-import os
 import queue
 import threading
 from collections.abc import Callable
+
+from gridjit.forking import in_child, lock, section
 
 Work = Callable[[], None]
 
@@ -17,13 +18,13 @@ class Pool:
     """Threads that wait for work; help() never waits for one and never fails."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = lock()
         self._queue: queue.SimpleQueue[Work] = queue.SimpleQueue()
         self._size = 0
 
     def help(self, work: Work, count: int) -> None:
         """Have up to count threads run work, as soon as they are free."""
-        with self._lock:
+        with section(), self._lock:
             while self._size < count and self._start():
                 self._size += 1
             for _ in range(min(count, self._size)):
@@ -56,6 +57,5 @@ def _renew() -> None:
     _pools[0] = Pool()
 
 
-if hasattr(os, "register_at_fork"):
-    # The parent's threads do not exist in the child, and its locks may be held forever.
-    os.register_at_fork(after_in_child=_renew)
+# The parent's threads do not exist in the child.
+in_child(_renew)

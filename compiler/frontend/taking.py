@@ -1,4 +1,4 @@
-"""recording: where numba-cuda's compiler takes values from Python, each is recorded in the compile's Reads.
+"""taking: where numba-cuda's compiler takes values from Python, each is recorded in the compile's Reads.
 
 It takes globals and closures' variables when it turns bytecode into its own form, attributes of modules and of classes
 when it infers types and lowers, and the content of arrays when it writes it into the code.
@@ -6,7 +6,6 @@ when it infers types and lowers, and the content of arrays when it writes it int
 
 from __future__ import annotations
 
-import contextlib
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -16,15 +15,15 @@ from gridjit.compiler.source_array import content_digest
 from gridjit.compiler.value_path import MISSING
 
 
-def record_reads(undo: contextlib.ExitStack, reads: Reads) -> None:
-    """Record in reads what the compiler takes until undo is closed."""
-    _record_names(undo, reads)
-    _record_attributes(undo, reads)
-    _record_constant_attributes(undo, reads)
-    _record_contents(undo, reads)
+def record_reads(reads: Reads) -> None:
+    """Record in reads what the compiler takes, until the changes are undone."""
+    _record_names(reads)
+    _record_attributes(reads)
+    _record_constant_attributes(reads)
+    _record_contents(reads)
 
 
-def _record_names(undo: contextlib.ExitStack, reads: Reads) -> None:
+def _record_names(reads: Reads) -> None:
     from numba.cuda.core import ir
     from numba.cuda.core.interpreter import Interpreter
 
@@ -40,11 +39,11 @@ def _record_names(undo: contextlib.ExitStack, reads: Reads) -> None:
         reads.take_free(function, name, cells[index], MISSING if value is ir.UNDEFINED else value)
         return value
 
-    global_original = replace(undo, Interpreter, "get_global_value", get_global_value)
-    free_original = replace(undo, Interpreter, "get_closure_value", get_closure_value)
+    global_original = replace(Interpreter, "get_global_value", get_global_value)
+    free_original = replace(Interpreter, "get_closure_value", get_closure_value)
 
 
-def _record_attributes(undo: contextlib.ExitStack, reads: Reads) -> None:
+def _record_attributes(reads: Reads) -> None:
     """Have a module's attribute taken once for both its type and its value, which could differ otherwise."""
     from numba.cuda import types
     from numba.cuda.core.base import BaseContext as TargetContext
@@ -71,11 +70,11 @@ def _record_attributes(undo: contextlib.ExitStack, reads: Reads) -> None:
 
         return lower
 
-    replace(undo, TypingContext, "resolve_module_constants", resolve_module_constants)
-    original = replace(undo, TargetContext, "get_getattr", get_getattr)
+    replace(TypingContext, "resolve_module_constants", resolve_module_constants)
+    original = replace(TargetContext, "get_getattr", get_getattr)
 
 
-def _record_constant_attributes(undo: contextlib.ExitStack, reads: Reads) -> None:
+def _record_constant_attributes(reads: Reads) -> None:
     from numba.cuda.core.consts import ConstantInference
 
     def infer_getattr(inference: Any, value: Any, expression: Any) -> Any:
@@ -83,10 +82,10 @@ def _record_constant_attributes(undo: contextlib.ExitStack, reads: Reads) -> Non
             return reads.take_attribute(value, expression.attr)
         return original(inference, value, expression)
 
-    original = replace(undo, ConstantInference, "_infer_getattr", infer_getattr)
+    original = replace(ConstantInference, "_infer_getattr", infer_getattr)
 
 
-def _record_contents(undo: contextlib.ExitStack, reads: Reads) -> None:
+def _record_contents(reads: Reads) -> None:
     """Have arrays written into the code from a copy, whose bytes are the ones that are recorded."""
     from numba.cuda.target import CUDATargetContext
 
@@ -95,7 +94,7 @@ def _record_contents(undo: contextlib.ExitStack, reads: Reads) -> None:
         reads.take_content(array, content_digest(copied))
         return original(context, builder, kind, copied)
 
-    original = replace(undo, CUDATargetContext, "make_constant_array", make_constant_array)
+    original = replace(CUDATargetContext, "make_constant_array", make_constant_array)
 
 
 def _copied(array: Any) -> Any:

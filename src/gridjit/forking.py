@@ -1,0 +1,157 @@
+"""forking: what a fork of this process waits for, and locks that a forked child finds free.
+
+A forked child has only the thread that forked. What the others were in the middle of is never finished there: locks
+stay held, tables half changed, and the hidden locks of LLVM and SQLite cannot be freed by anyone. So a fork waits until
+no other thread is in a `section`, for PATIENCE_S at most; and a `lock` that another thread holds all the same is free
+in the child.
+
+Two rules keep such waits short. A lock that is held for moments is taken inside a section:
+`with section(), self._lock:`. One that is held while others compile is taken outside: `with compile_lock, section():`.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from _thread import RLock as Lock
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, TypeVar, overload
+
+Value = TypeVar("Value")
+_MISSING = object()
+
+__all__ = ["Lock", "cached_property", "free_in_child", "held", "in_child", "lock", "section", "wait_before_fork"]
+
+# How long a fork waits for others' sections: for a slow compile, but not for one that waits for the forking thread.
+PATIENCE_S = 10.0
+
+
+class _Known:
+    """Locks that are known as long as they live."""
+
+    def __init__(self) -> None:
+        self._members: dict[int, weakref.ref[Any]] = {}
+
+    def add(self, made: Lock) -> Lock:
+        key, members = id(made), self._members
+        members[key] = weakref.ref(made, lambda _: members.pop(key, None))
+        return made
+
+    def list(self) -> list[Any]:
+        # Copied in one step: other threads add and drop members meanwhile.
+        return [made for known in [*self._members.values()] if (made := known()) is not None]
+
+
+_locks, _sections = _Known(), _Known()
+# Held by the thread that forks, so that sections of threads that begin meanwhile begin after it.
+_forking = Lock()
+_in_child: list[Callable[[], None]] = []
+_foreign: list[Callable[[], Iterable[Any]]] = []
+_native: list[Callable[[], Iterable[Any]]] = []
+_borrowed: list[Any] = []
+
+
+class _Own(threading.local):
+    """The calling thread's section. A lock of its own, so that entering and leaving it is one step for interrupts."""
+
+    def __init__(self) -> None:
+        with _forking:
+            self.section: Lock = _sections.add(Lock())
+
+
+_own = _Own()
+
+
+def lock() -> Lock:
+    """Return a new reentrant lock, which a child is forked with free unless the forking thread itself holds it."""
+    return _locks.add(Lock())
+
+
+def held(known: Lock) -> int:
+    """Return how often the calling thread has taken a reentrant lock and not released it."""
+    # Only its repr tells in every Python, in one step.
+    return int(repr(known).partition(" count=")[2].split()[0]) if known._is_owned() else 0  # type: ignore[attr-defined]
+
+
+def section() -> Lock:
+    """Return what to enter for work that no other thread may fork in the middle of; it may be entered again inside."""
+    return _own.section
+
+
+class cached_property(Generic[Value]):  # noqa: N801  # it stands where functools.cached_property did
+    """functools.cached_property that every thread gets the same value of, and no child waits for."""
+
+    def __init__(self, function: Callable[[Any], Value]) -> None:
+        self._function = function
+        self._lock = lock()
+        self.__doc__ = function.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> cached_property[Value]: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> Value: ...
+    def __get__(self, instance: object | None, owner: type) -> cached_property[Value] | Value:
+        if instance is None:
+            return self
+        with section(), self._lock:
+            value: Any = vars(instance).get(self._name, _MISSING)
+            if value is _MISSING:
+                value = vars(instance)[self._name] = self._function(instance)
+            return value  # type: ignore[no-any-return]
+
+
+def in_child(renew: Callable[[], None]) -> None:
+    """Have renew called in every forked child, after locks are free."""
+    _in_child.append(renew)
+
+
+def free_in_child(locks: Callable[[], Iterable[Any]]) -> None:
+    """Have the reentrant locks of other libraries that locks returns freed in every forked child."""
+    _foreign.append(locks)
+
+
+def wait_before_fork(locks: Callable[[], Iterable[Any]]) -> None:
+    """Have every fork also wait for the reentrant locks that locks returns, which others hold around native code."""
+    _native.append(locks)
+    _foreign.append(locks)
+
+
+def _wait_for_sections() -> None:
+    """Enter the sections of all other threads, so that none is inside one; give up those that take too long."""
+    deadline, own = time.monotonic() + PATIENCE_S, _own.section
+    _forking.acquire(timeout=PATIENCE_S)
+    others = [other for other in _sections.list() if other is not own]
+    for waited_for in [*others, *_all(_native)]:
+        if waited_for.acquire(timeout=max(0.0, deadline - time.monotonic())):
+            _borrowed.append(waited_for)  # noqa: PERF401  # noted one by one, as an interrupt may come
+
+
+def _leave_sections() -> None:
+    while _borrowed:
+        _borrowed.pop().release()
+    # An interrupt may have come between having one and noting it.
+    for other in (*(other for other in _sections.list() if other is not _own.section), _forking):
+        while other._is_owned():
+            other.release()
+
+
+def _begin_child() -> None:
+    _leave_sections()
+    for held in (*_sections.list(), *_locks.list(), *_all(_foreign), _forking):
+        if not held._is_owned():
+            held._at_fork_reinit()
+    for renew in _in_child:
+        renew()
+
+
+def _all(sources: list[Callable[[], Iterable[Any]]]) -> list[Any]:
+    return [found for source in sources for found in source()]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_wait_for_sections, after_in_parent=_leave_sections, after_in_child=_begin_child)

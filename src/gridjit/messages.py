@@ -1,0 +1,30 @@
+"""messages: what gridjit says by itself - warnings and lines that were asked for. One may be lost; a launch may not.
+
+Standard error can be closed, a broken pipe, or None (daemons, pythonw), and what shows warnings can be the user's own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from typing import TextIO
+
+from gridjit.forking import section
+
+
+def warn(warning: Warning, *, stacklevel: int) -> None:
+    """Issue a warning; raises it where the user has made it an error, and nothing else."""
+    with section():
+        try:
+            warnings.warn(warning, stacklevel=stacklevel + 1)
+        except type(warning):
+            raise
+        except Exception:  # it could not be shown
+            return
+
+
+def say(text: str, file: TextIO | None) -> None:
+    """Write a line to a stream, if there is one and it can be."""
+    with section(), contextlib.suppress(Exception):
+        if file is not None:
+            print(text, file=file)

@@ -1,0 +1,131 @@
+"""A child forked while another thread is anywhere inside gridjit launches: what is cached, and what it must compile."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+# Where the other thread is when the process forks: what is called there, and in which of two ways the fork meets it.
+STAGES = {
+    "importing numba": "gridjit.compiler.frontend.bootstrap:_import",
+    "making numba's contexts": "gridjit.compiler.frontend.isolation:make_contexts",
+    "compiling": "gridjit.compiler.frontend.lower:_run_pipeline",
+    "reading a registry": "numba.cuda.core.base:BaseContext.install_registry",
+    "looking through registrations": "gridjit.compiler.frontend.registrations:_scans",
+    "generating code": "gridjit.compiler.targets.host.llvm:optimize",
+    "in LLVM": "gridjit.compiler.targets.host.llvm:binding.parse_assembly",
+    "linking": "gridjit.compiler.targets.host.libllvm:_linker",
+    "loading": "gridjit.runtime.devices.host.device:load",
+    "placing a native function": "gridjit.runtime.native.placed:_place",
+    "keeping a specialization": "gridjit.runtime.specializations:Specializations._doubt",
+    "launching": "gridjit.runtime.devices.host.launch:_deal",
+    "looking up": "gridjit.cache.files:read_file",
+    "writing": "gridjit.cache.files:write_file",
+    "in the index": "gridjit.cache.index:_make_room",
+    "locking a job's file": "gridjit.cache.lock:_try_lock",
+    "printing": "gridjit.messages:print",
+    "warning": "warnings:_showwarnmsg",
+    "making the session": "gridjit.runtime.session:Session.__init__",
+    "asking for the processor": "gridjit.compiler.targets.host.libllvm:cpu_name",
+}
+
+SCRIPT = """
+import builtins, importlib, os, signal, sys, threading, warnings
+import numpy as np
+import gridjit, gridjit.forking, gridjit.messages
+from gridjit import cuda
+from gridjit.runtime.native import placed
+
+place, stuck = sys.argv[1], sys.argv[2] == "stuck"
+SOON_S = 100
+
+@gridjit.jit
+def cached(x):
+    x[cuda.grid(1)] += 1
+
+@gridjit.jit
+def compiled(x):
+    x[cuda.grid(1)] += 2
+
+@gridjit.jit(max_specializations=1)
+def threads(x):
+    x[cuda.grid(1)] += 3
+
+def launches(kernel, dtype=np.float64):
+    x = np.zeros(8, dtype)
+    kernel[2, 4](x)
+    return x.tolist()
+
+if sys.argv[3] == "prepare":
+    assert launches(cached) == [1.0] * 8
+    sys.exit()
+
+inside, begun, over = threading.Event(), threading.Event(), threading.Event()
+module, _, path = place.partition(":")
+owner = importlib.import_module(module)
+*parents, name = path.split(".")
+for parent in parents:
+    owner = getattr(owner, parent)
+original = getattr(owner, name, None) or getattr(builtins, name)
+
+def pause(*args, **kwargs):
+    if threading.current_thread() is not threading.main_thread() and not inside.is_set():
+        inside.set()
+        (over if stuck else begun).wait(SOON_S)
+    return original(*args, **kwargs)
+
+def work():
+    launches(threads, np.float32)
+    launches(threads, np.float64)  # one more than it keeps, which is warned of
+    placed.launch_address(gridjit.runtime.session.session().store())
+
+setattr(owner, name, pause)
+thread = threading.Thread(target=work, daemon=True)
+thread.start()
+assert inside.wait(SOON_S), "the thread never came there"
+if stuck:
+    gridjit.forking.PATIENCE_S = 0.2
+os.register_at_fork(before=begun.set)  # the last to be registered is the first to be called
+warnings.simplefilter("ignore")
+child = os.fork()
+if child == 0:
+    signal.alarm(SOON_S)
+    right = launches(cached) == [1.0] * 8 and cached.stats.compiles == 0
+    right = right and launches(compiled) == [2.0] * 8 and compiled.stats.compiles == 1
+    right = right and launches(threads) == [3.0] * 8
+    placed.launch_address(gridjit.runtime.session.session().store())
+    os._exit(0 if right else 1)
+status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+over.set()
+thread.join()
+assert launches(compiled) == [2.0] * 8
+print(status)
+"""
+
+ONLY_FINISHED = {"importing numba", "making numba's contexts", "in LLVM"}
+CASES = [
+    *((stage, "finishing") for stage in STAGES),
+    *((stage, "stuck") for stage in STAGES if stage not in ONLY_FINISHED),
+]
+
+
+@pytest.mark.parametrize(("stage", "how"), CASES)
+def test_a_child_forked_while_a_thread_is_at_work_launches(tmp_path: Path, stage: str, how: str) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+
+    def run(task: str) -> subprocess.CompletedProcess[str]:
+        settings = {"GRIDJIT_CACHE_DIR": str(tmp_path / "cache"), "GRIDJIT_LOG": "compiles", "GRIDJIT_TARGET": "host"}
+        command = [sys.executable, str(script), STAGES[stage], how, task]
+        return subprocess.run(
+            command, env={**os.environ, **settings}, capture_output=True, text=True, timeout=300, check=False
+        )
+
+    prepared = run("prepare")
+    assert prepared.returncode == 0, prepared.stderr
+    done = run("fork")
+    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
