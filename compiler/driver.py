@@ -24,9 +24,11 @@ def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
 
     Raises CompileError in the user's terms: kernel, argument types, source line.
     """
+    from gridjit.compiler.frontend.bootstrap import load_installed_extensions
     from gridjit.compiler.frontend.lower import lower
 
     started = time.perf_counter()
+    load_installed_extensions()
     if job.marks:
         view.mark_kernel_as_launch_config_sensitive(*job.marks)
     registered = registrations()

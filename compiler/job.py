@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from gridjit.compiler.entry_points import extension_fields
 from gridjit.compiler.extensions import extensions
 from gridjit.compiler.linked_files import link_fields, linked_files
 from gridjit.compiler.options import Options
@@ -20,7 +21,8 @@ class CompileJob:
     """One kernel for one signature, under its options, by one toolchain, for one target.
 
     marks: launch fields that the kernel's author declared it to depend on.
-    extensions: what other libraries registered that may change any kernel, with digests of their sources.
+    extensions: those that are installed; what other libraries registered that may change any kernel, with digests of
+    their sources.
     private: why no artifact of the job may leave this process.
     """
 
@@ -74,7 +76,7 @@ def make_job(
         target=target,
         linked=linked_files(options),
         marks=marks,
-        extensions=registered.fields,
+        extensions=(*extension_fields(), *registered.fields),
         toolchain=toolchain(target.kind),
         environment=environment(),
         private=(*source.opaque, *signature.private, *registered.private),

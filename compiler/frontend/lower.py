@@ -9,7 +9,7 @@ from typing import Any
 
 from gridjit.compiler.errors import CompileError, GridjitError, LaunchNeededError
 from gridjit.compiler.footprint import PRESENCE
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bootstrap import load_installed_extensions, numba_cuda
 from gridjit.compiler.frontend.fold import folded, launch_bounds
 from gridjit.compiler.frontend.isolation import Isolation, isolated
 from gridjit.compiler.frontend.launch_visibility import needs_launch, while_visible
@@ -50,6 +50,7 @@ def lower(
 
     While it runs, view is the launch configuration that this thread sees. Raises CompileError in the user's terms.
     """
+    load_installed_extensions()
     install_static()
     install_vocabulary()
     if view.config is None and foreign_rewrites():

@@ -1,6 +1,7 @@
 """What only numba knows: its types as arguments, and values whose type an extension registered with it.
 
-Nothing here imports numba before a program has: where it is not loaded, there is no such value.
+Nothing here imports numba before a program has, unless extensions are installed that numba loads by itself: elsewhere,
+where it is not loaded, there is no such value.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import sys
 from collections.abc import Hashable
 from typing import Any
 
+from gridjit.compiler.entry_points import current_extensions
 from gridjit.compiler.errors import ArgumentError, ConfigError
 from gridjit.compiler.signature import ArgType, ForeignType
 from gridjit.runtime.args.base import (
@@ -108,8 +110,9 @@ def _name(value: Any) -> str:
 
 
 def _find(python_type: type) -> ArgumentHandler | None:
-    known = _is_numba_type(python_type) or (python_type.__module__ != "builtins" and _is_registered(python_type))
-    return _values if known else None
+    if _is_numba_type(python_type):
+        return _values
+    return _values if python_type.__module__ != "builtins" and _is_registered(python_type) else None
 
 
 def _is_numba_type(python_type: type) -> bool:
@@ -117,6 +120,11 @@ def _is_numba_type(python_type: type) -> bool:
 
 
 def _is_registered(python_type: type) -> bool:
+    if current_extensions():
+        # Who made the value need not have imported what numba loads by itself.
+        from gridjit.compiler.frontend.bootstrap import load_installed_extensions
+
+        load_installed_extensions()
     tables = [sys.modules[name].typeof_impl for name in _TYPING if name in sys.modules]
     return any(table.dispatch(python_type) is not table.dispatch(object) for table in tables)
 
