@@ -15,7 +15,7 @@ from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import ArgType, Signature
 from gridjit.runtime.args.base import ArgumentHandler, Place, handler_of
-from gridjit.runtime.args.declared import Converter, converter, resolve
+from gridjit.runtime.args.declared import Converter, codes_of, converter, resolve
 from gridjit.runtime.args.transfer import Transfer
 from gridjit.runtime.devices.base import LoadedKernel
 from gridjit.runtime.extensions import prepared
@@ -220,7 +220,7 @@ def prepare(launcher: Launcher, args: tuple[Any, ...], handlers: Sequence[Argume
         converters=tuple(
             converter(one, other) for one, other in zip(given.arguments, signature.arguments, strict=True)
         ),
-        pack=struct.Struct(found.artifact.parameters).pack,
+        pack=struct.Struct(_codes(given, signature)).pack,
         sharedmem=max(launcher.config.sharedmem, found.artifact.effects.sharedmem),
         hooks=found.hooks,
         launchable=hasattr(type(loaded), "address") and not found.hooks and not kernel.extensions,
@@ -228,6 +228,11 @@ def prepare(launcher: Launcher, args: tuple[Any, ...], handlers: Sequence[Argume
     if generation == kernel.generation and not any(fact.about_argument for fact in found.footprint.facts):
         launcher.ready.by_kinds[kinds] = ready
     return ready
+
+
+def _codes(given: Signature, declared: Signature) -> str:
+    """Return how parameters are packed, from types alone: an artifact says how those of its first launch were."""
+    return "@" + "".join(codes_of(*pair) for pair in zip(given.arguments, declared.arguments, strict=True))
 
 
 def place_of(kernel: Kernel) -> Place:

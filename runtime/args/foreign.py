@@ -14,7 +14,7 @@ from typing import Any
 
 from gridjit.compiler.entry_points import current_extensions
 from gridjit.compiler.errors import ArgumentError, ConfigError
-from gridjit.compiler.signature import ArgType, ForeignType
+from gridjit.compiler.signature import ArgType, ArrayType, ForeignType
 from gridjit.runtime.args.base import (
     ACCEPTED,
     ArgumentHandler,
@@ -24,6 +24,7 @@ from gridjit.runtime.args.base import (
     register,
     register_finder,
 )
+from gridjit.runtime.args.declared import conversion, converter
 from gridjit.runtime.args.transfer import Transfer
 from gridjit.runtime.args.type_objects import the_object_itself
 from gridjit.runtime.native.operation import Operation
@@ -57,30 +58,42 @@ class ForeignValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Prepared:
-    """A value of an extension's type (numba's type), and what to pass in its place."""
+    """A value of an extension's type (numba: its type), and what to pass in its place (kind: as which type)."""
 
     numba: Any
+    kind: Any
     value: Any
 
 
 class PreparedValue:
-    """What an extension of a kernel prepared: passed as it is, while the kernel sees the type of the original."""
+    """What an extension of a kernel prepared: the kernel sees the type of the original."""
 
     def kind(self, value: Prepared) -> Hashable:
-        return (Prepared, value.numba, handler_of(value.value).kind(value.value))
+        return (Prepared, value.numba, value.kind, handler_of(value.value).kind(value.value))
 
     def type_of(self, value: Prepared, place: Place) -> ArgType:
         found = _type_of(value.value, value.numba)
-        codes = handler_of(value.value).type_of(value.value, place).codes
-        if _sizes(codes) != _sizes(found.codes):
-            raise ArgumentError(f"a {found} is passed as {found.codes!r}, and its extension prepared {codes!r}")
-        return dataclasses.replace(found, codes=codes) if isinstance(found, ForeignType) else found
+        own, passed = _passed(value)
+        if conversion(own, passed) is None or _sizes(passed.codes) != _sizes(found.codes):
+            raise ArgumentError(f"a {found} is passed as {found.codes!r}, and its extension prepared {passed.codes!r}")
+        return dataclasses.replace(found, codes=passed.codes) if isinstance(found, ForeignType) else found
 
     def parameters(self, value: Prepared, transfer: Transfer) -> Parameters:
-        return handler_of(value.value).parameters(value.value, transfer)
+        convert = converter(*_passed(value))
+        own = handler_of(value.value).parameters(value.value, transfer)
+        return own if convert is None else convert(own)
 
     def operation(self, value: Prepared, place: Place, declared: ArgType) -> Operation | None:
         return None
+
+
+def _passed(prepared: Prepared) -> tuple[ArgType, ArgType]:
+    """Return the type of what an extension prepared, and of what it becomes: numbers are of the type beside them."""
+    from gridjit.compiler.frontend.foreign_types import is_foreign
+
+    own = handler_of(prepared.value).type_of(prepared.value, Place())
+    as_it_is = isinstance(own, ArrayType) or is_foreign(prepared.kind)
+    return own, own if as_it_is else _type_of(prepared.value, prepared.kind)
 
 
 def _sizes(codes: str) -> list[int]:
