@@ -34,7 +34,10 @@ def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
 
     Raises CompileError in the user's terms: kernel, argument types, source line.
     """
+    from gridjit.compiler.frontend.bootstrap import load_installed_extensions
+
     started = time.perf_counter()
+    load_installed_extensions()
     registered = registrations()
     reads = Reads(job.function, job.source.taken, lines=job.has_lines, is_leaf=_is_leaf)
     with LibraryWatch() as libraries:

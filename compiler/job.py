@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from gridjit.compiler.entry_points import are_known_by_their_names, extension_fields
 from gridjit.compiler.extensions import extensions
 from gridjit.compiler.linked_files import link_fields, linked_files
 from gridjit.compiler.options import Options
@@ -20,7 +21,8 @@ class CompileJob:
     """One kernel for one signature, under its options, by one toolchain, for one target.
 
     marks: launch fields that the kernel's author declared it to depend on.
-    extensions: what other libraries registered that may change any kernel, with digests of their sources.
+    extensions: those that are installed; what other libraries registered that may change any kernel, with digests of
+    their sources.
     fields: the labelled parts of the job's key, the most telling first, as they were when the job was made.
     private: why no artifact of the job may leave this process.
     """
@@ -53,8 +55,13 @@ def make_job(
     marks: tuple[str, ...] = (),
 ) -> CompileJob:
     """Return the job of compiling function now: as it stands, with what it refers to at this moment."""
+    if not are_known_by_their_names():
+        from gridjit.compiler.frontend.bootstrap import load_installed_extensions
+
+        load_installed_extensions()
     source = fingerprint(function, lines=options.debug or options.lineinfo)
     registered = extensions()
+    known = (*extension_fields(), *registered.fields)
     linked = linked_files(options)
     kernel = f"{function.__module__}.{function.__qualname__}"
     surroundings, versions = environment(), toolchain(target.kind)
@@ -67,7 +74,7 @@ def make_job(
         target=target,
         linked=linked,
         marks=marks,
-        extensions=registered.fields,
+        extensions=known,
         toolchain=versions,
         environment=surroundings,
         fields=(
@@ -78,7 +85,7 @@ def make_job(
             *source.parts,
             ("marked sensitive to", ", ".join(marks)),
             *link_fields(linked),
-            *registered.fields,
+            *known,
             *surroundings,
             *target.fields,
             *versions,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from types import TracebackType
 from typing import Any
 
@@ -17,6 +17,16 @@ from gridjit.compiler.extensions import all_registrations, extensions, forget_in
 from gridjit.compiler.frontend.registrations import Registration
 from gridjit.compiler.library_settings import Reach, Setting, reach, unseen_now
 from gridjit.compiler.source import function_of
+
+# The settings of modules that were imported when the installed extensions were loaded, as they were then: where those
+# are not loaded as yet, that is what they will be.
+_as_loaded: dict[Setting, str | None] = {}
+
+
+def note_loaded_settings(imported: Collection[str]) -> None:
+    """Remember the settings of modules that were just imported, with the installed extensions."""
+    found = reach(_roots(all_registrations())).texts()
+    _as_loaded.update((setting, text) for setting, text in found.items() if setting[0] in imported)
 
 
 class LibraryWatch:
@@ -56,7 +66,7 @@ class LibraryWatch:
         read: dict[str, dict[str, str]] = {}
         for (module, path), text in sorted(reached.texts().items()):
             before = self._text_before((module, path))
-            if text is not None and before is None:
+            if text is not None and (before is None or _as_loaded.get((module, path)) == text == before):
                 yield Dependency(kind=LATER_SETTING, name=json.dumps([module, path, text]), parts=((path, text),))
             elif text is not None and before == text:
                 read.setdefault(module, {})[path] = text

@@ -116,15 +116,16 @@ class ArrayType:
 class ForeignType:
     """A type that an extension of numba made. numba: the type itself; name: its class and what tells it from others.
 
-    unseen: why the name does not tell all, if so. codes: of its launch parameters, as its data model has them; none for
-    items of arrays. opaque: whether there is nothing in a value of it, so that any pointer will do.
+    unseen: why the name does not tell all, if so. codes: of its launch parameters, as its data model has them, or as an
+    extension packed the value; none for items of arrays. opaque: whether there is nothing in a value of it, so that any
+    pointer will do. Types are equal if numba's are, however their values are passed.
     """
 
     name: str
     numba: Any
-    unseen: str = ""
-    codes: str = ""
-    opaque: bool = False
+    unseen: str = field(default="", compare=False)
+    codes: str = field(default="", compare=False)
+    opaque: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
         return self.name

@@ -197,8 +197,8 @@ def visible_config() -> ConfigView | None:
 
 
 @contextlib.contextmanager
-def visible(view: ConfigView) -> Iterator[None]:
-    """Make view the current one of this thread; what was visible before comes back after."""
+def visible(view: ConfigView | None) -> Iterator[None]:
+    """Make view (None: no launch) the current one of this thread; what was visible before comes back after."""
     before = current_view()
     see(view)
     try:

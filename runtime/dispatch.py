@@ -16,7 +16,7 @@ from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import ArgType, Signature
 from gridjit.forking import lock, section
 from gridjit.runtime.args.base import ArgumentHandler, Place, handler_of
-from gridjit.runtime.args.declared import Converter, converter, resolve
+from gridjit.runtime.args.declared import Converter, codes_of, converter, resolve
 from gridjit.runtime.args.transfer import Transfer
 from gridjit.runtime.devices.base import LoadedKernel
 from gridjit.runtime.extensions import prepared
@@ -246,7 +246,7 @@ def prepare(
         loaded=loaded,
         declared=signature.arguments,
         converters=tuple(converter(one, other) for one, other in zip(own.arguments, signature.arguments, strict=True)),
-        pack=struct.Struct(found.artifact.parameters).pack,
+        pack=struct.Struct(_codes(own, signature)).pack,
         sharedmem=max(launcher.config.sharedmem, found.artifact.effects.sharedmem),
         hooks=found.hooks,
         launchable=hasattr(type(loaded), "address") and not found.hooks and not kernel.extensions,
@@ -269,6 +269,11 @@ def _repacked(kernel: Kernel, ready: Ready, handlers: Sequence[ArgumentHandler],
             converters[position] = None
     codes = Signature(arguments=tuple(types)).codes
     return dataclasses.replace(ready, pack=struct.Struct(codes).pack, converters=tuple(converters))
+
+
+def _codes(given: Signature, declared: Signature) -> str:
+    """Return how parameters are packed, from types alone: an artifact says how those of its first launch were."""
+    return "@" + "".join(codes_of(*pair) for pair in zip(given.arguments, declared.arguments, strict=True))
 
 
 def place_of(kernel: Kernel) -> Place:

@@ -1,7 +1,8 @@
 """extensions: objects that prepare a kernel's arguments before each launch, as numba-cuda's jit(extensions=...) has it.
 
 Each has prepare_args(ty, val, stream=, retr=) and returns (ty, val); the last given prepares first. What they append to
-retr is called after the launch. A value of an extension's own type stays one to the kernel: only what is passed is new.
+retr is called after the launch. A value of an extension's own type stays one to the kernel: only what is passed is new,
+and that is passed as the type that was returned with it.
 """
 
 from __future__ import annotations
@@ -29,4 +30,4 @@ def _prepared(extensions: Sequence[Any], arg: Any, stream: Any, after: list[Call
     kind, value = original, arg
     for extension in reversed(extensions):
         kind, value = extension.prepare_args(kind, value, stream=stream, retr=after)
-    return Prepared(numba=original, value=value) if is_foreign(original) else value
+    return Prepared(numba=original, kind=kind, value=value) if is_foreign(original) else value

@@ -1,4 +1,4 @@
-"""Imports numba-cuda on a machine that may have neither a GPU, a driver nor any CUDA library."""
+"""Imports numba-cuda on a machine that may have neither a GPU, a driver nor any CUDA library, and its extensions."""
 
 from __future__ import annotations
 
@@ -6,16 +6,21 @@ import contextlib
 import functools
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
+from gridjit.compiler.entry_points import note_loaded
 from gridjit.compiler.errors import CompileError
-from gridjit.forking import held, section
+from gridjit.compiler.recording import while_current
+from gridjit.forking import held, lock, section
 from gridjit.interrupts import uninterrupted
 
 # What numba-cuda asks the CUDA runtime library while it is imported, answered where there is none: CUDA 13.0.
 _CUDA_VERSION = 13000
+# Seconds to wait for another thread that loads extensions; they run code of their own, which may wait for this thread.
+_PATIENCE = 60.0
 
 
 @functools.cache
@@ -62,3 +67,43 @@ def _runtime_version_answered() -> Iterator[None]:
         yield
     finally:
         runtime.getLocalRuntimeVersion = original
+
+
+# Around the loading of extensions, and whether it is done. What they do there may wait for other threads' compiles.
+_loading = lock()
+_loaded: list[bool] = []
+
+
+def load_installed_extensions() -> None:
+    """Have numba load the extensions that are installed, if that was not done in this process.
+
+    One that fails is a warning that names it, as for numba. What they do while they are loaded sees no launch, and is
+    no part of what the kernel read that is about to be compiled. What they register then is no field of any key: that
+    they are installed is, in every process.
+    """
+    if _loaded:
+        return
+    got = _loading.acquire(timeout=_PATIENCE)
+    try:
+        if not _loaded and note_loaded():
+            _load()
+        _loaded[:] = [True]
+    finally:
+        if got:
+            _loading.release()
+
+
+def _load() -> None:
+    from gridjit.compiler.extensions import all_registrations, forget_in_keys
+    from gridjit.compiler.library_watch import note_loaded_settings
+
+    numba_cuda()
+    from numba.cuda.core import entrypoints
+
+    before, modules = {id(one.sources[0]) for one in all_registrations()}, set(sys.modules)
+    try:
+        while_current(None, entrypoints.init_all)
+    except Exception as error:  # a description that nobody can read, of any distribution
+        warnings.warn(f"numba cannot look for extensions to load: {error!r}", stacklevel=4)
+    forget_in_keys(one for one in all_registrations() if id(one.sources[0]) not in before)
+    note_loaded_settings(set(sys.modules) - modules)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gridjit.compiler.errors import CompileError, GridjitError, LaunchNeededError
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bootstrap import load_installed_extensions, numba_cuda
 from gridjit.compiler.frontend.fold import folded, launch_bounds
 from gridjit.compiler.frontend.isolation import Isolation, isolated
 from gridjit.compiler.frontend.launch_visibility import needs_launch, while_visible
@@ -53,6 +53,7 @@ def lower(
     Raises CompileError in the user's terms.
     """
     taking = reads or Reads(function)
+    load_installed_extensions()
     numba_cuda()
     with section():
         install_static()

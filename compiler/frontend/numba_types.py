@@ -6,7 +6,7 @@ import enum
 from typing import Any
 
 from gridjit.compiler.errors import ArgumentError, ConfigError
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.bootstrap import load_installed_extensions, numba_cuda
 from gridjit.compiler.frontend.foreign_types import foreign_argument, foreign_item, is_foreign
 from gridjit.compiler.item_types import dtype_of, item_type
 from gridjit.compiler.signature import (
@@ -58,6 +58,7 @@ def numba_type_of(value: Any) -> Any:
 
     Raises ConfigError for a value that numba has no type for.
     """
+    load_installed_extensions()
     numba_cuda()
     from numba.cuda.core.errors import NumbaError
     from numba.cuda.typing.typeof import Purpose, typeof

@@ -1,6 +1,7 @@
 """What only numba knows: its types as arguments, and values whose type an extension registered with it.
 
-Nothing here imports numba before a program has: where it is not loaded, there is no such value.
+Nothing here imports numba before a program has, unless extensions are installed that numba loads by itself: elsewhere,
+where it is not loaded, there is no such value.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import sys
 from collections.abc import Hashable
 from typing import Any
 
+from gridjit.compiler.entry_points import current_extensions
 from gridjit.compiler.errors import ArgumentError, ConfigError
-from gridjit.compiler.signature import ArgType, ForeignType
+from gridjit.compiler.signature import ArgType, ArrayType, ForeignType
 from gridjit.runtime.args.base import (
     ACCEPTED,
     ArgumentHandler,
@@ -22,6 +24,7 @@ from gridjit.runtime.args.base import (
     register,
     register_finder,
 )
+from gridjit.runtime.args.declared import conversion, converter
 from gridjit.runtime.args.transfer import Transfer
 from gridjit.runtime.args.type_objects import the_object_itself
 from gridjit.runtime.native.operation import Operation
@@ -56,30 +59,42 @@ class ForeignValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Prepared:
-    """A value of an extension's type (numba's type), and what to pass in its place."""
+    """A value of an extension's type (numba: its type), and what to pass in its place (kind: as which type)."""
 
     numba: Any
+    kind: Any
     value: Any
 
 
 class PreparedValue:
-    """What an extension of a kernel prepared: passed as it is, while the kernel sees the type of the original."""
+    """What an extension of a kernel prepared: the kernel sees the type of the original."""
 
     def kind(self, value: Prepared) -> Hashable:
-        return (Prepared, value.numba, handler_of(value.value).kind(value.value))
+        return (Prepared, value.numba, value.kind, handler_of(value.value).kind(value.value))
 
     def type_of(self, value: Prepared, place: Place) -> ArgType:
         found = _type_of(value.value, value.numba)
-        codes = handler_of(value.value).type_of(value.value, place).codes
-        if _sizes(codes) != _sizes(found.codes):
-            raise ArgumentError(f"a {found} is passed as {found.codes!r}, and its extension prepared {codes!r}")
-        return dataclasses.replace(found, codes=codes) if isinstance(found, ForeignType) else found
+        own, passed = _passed(value)
+        if conversion(own, passed) is None or _sizes(passed.codes) != _sizes(found.codes):
+            raise ArgumentError(f"a {found} is passed as {found.codes!r}, and its extension prepared {passed.codes!r}")
+        return dataclasses.replace(found, codes=passed.codes) if isinstance(found, ForeignType) else found
 
     def parameters(self, value: Prepared, transfer: Transfer) -> Parameters:
-        return handler_of(value.value).parameters(value.value, transfer)
+        convert = converter(*_passed(value))
+        own = handler_of(value.value).parameters(value.value, transfer)
+        return own if convert is None else convert(own)
 
     def operation(self, value: Prepared, place: Place, declared: ArgType) -> Operation | None:
         return None
+
+
+def _passed(prepared: Prepared) -> tuple[ArgType, ArgType]:
+    """Return the type of what an extension prepared, and of what it becomes: numbers are of the type beside them."""
+    from gridjit.compiler.frontend.foreign_types import is_foreign
+
+    own = handler_of(prepared.value).type_of(prepared.value, Place())
+    as_it_is = isinstance(own, ArrayType) or is_foreign(prepared.kind)
+    return own, own if as_it_is else _type_of(prepared.value, prepared.kind)
 
 
 def _sizes(codes: str) -> list[int]:
@@ -109,8 +124,9 @@ def _name(value: Any) -> str:
 
 
 def _find(python_type: type) -> ArgumentHandler | None:
-    known = _is_numba_type(python_type) or (python_type.__module__ != "builtins" and _is_registered(python_type))
-    return _values if known else None
+    if _is_numba_type(python_type):
+        return _values
+    return _values if python_type.__module__ != "builtins" and _is_registered(python_type) else None
 
 
 def _is_numba_type(python_type: type) -> bool:
@@ -118,6 +134,11 @@ def _is_numba_type(python_type: type) -> bool:
 
 
 def _is_registered(python_type: type) -> bool:
+    if current_extensions():
+        # Who made the value need not have imported what numba loads by itself.
+        from gridjit.compiler.frontend.bootstrap import load_installed_extensions
+
+        load_installed_extensions()
     tables = [sys.modules[name].typeof_impl for name in _TYPING if name in sys.modules]
     return any(table.dispatch(python_type) is not table.dispatch(object) for table in tables)
 

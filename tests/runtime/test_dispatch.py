@@ -183,6 +183,12 @@ def parameters(kernel: StandInKernel, *args: Any) -> bytes:
         ("float64", np.float32(1.5), np.float64(1.5)),
         ("int64", np.int16(-3), np.int64(-3)),
         ("int32", True, np.int32(1)),
+        ("int32", 3.0, np.int32(3)),
+        ("uint8", np.float32(200), np.uint8(200)),
+        ("bool", 1, np.True_),
+        ("bool", 256, np.True_),
+        ("bool", np.int32(0), np.False_),
+        ("bool", 0.5, np.True_),
         ("complex64", 1.5, np.complex64(1.5)),
         ("complex64", 1 - 2j, np.complex64(1 - 2j)),
         ("complex128", 2, np.complex128(2)),
@@ -204,7 +210,7 @@ def test_arrays_are_taken_for_a_declared_layout_that_covers_them(array: np.ndarr
 
 def test_the_nearest_declared_signature_is_used() -> None:
     kernel = declared("void(float64)", "void(int32)", "void(int64)")
-    for value, wanted in ((1, 2), (1.0, 0), (np.int32(1), 1), (np.int8(1), 1), (np.float32(1), 0)):
+    for value, wanted in ((1, 2), (1.0, 0), (np.int32(1), 1), (np.uint64(1), 0), (np.float32(1), 0)):
         parameters(kernel, value)
         assert kernel.signatures[-1] == kernel.declared[wanted]
 
@@ -239,7 +245,9 @@ def test_a_signature_that_is_declared_twice_is_not_ambiguous() -> None:
         ("int32", 1, 2**32, "argument 'a0' of standin: 4294967296 does not fit into the 32 bits of int32"),
         ("int32", 1, -(2**31) - 1, "-2147483649 does not fit into the 32 bits of int32"),
         ("uint8", 1, -129, "-129 does not fit into the 8 bits of uint8, from -128 to 255"),
-        ("int32", 1, 1.0, r"argument 'a0' is float64, which is not taken for int32; .* declared for \(int32\)"),
+        ("int32", 1, 1.5, r"argument 'a0' of standin: 1.5 is not a whole number, which int32 takes"),
+        ("int32", 1.0, float("nan"), "nan is not a whole number"),
+        ("int32", 1, 1j, r"argument 'a0' is complex128, which is not taken for int32; .* declared for \(int32\)"),
         (
             "float32[::1]",
             np.ones(2, "f4"),

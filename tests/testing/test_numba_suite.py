@@ -53,3 +53,105 @@ def test_tests_of_numba_cuda_run_on_the_host(tmp_path: Path, options: tuple[str,
     )
     assert done.returncode == 0, done.stdout
     assert "3 passed" in done.stdout
+
+
+KERNELS = """
+import numpy as np
+from numba import cuda
+
+
+@cuda.jit
+def double(x):
+    x[cuda.grid(1)] *= 2
+
+
+@cuda.jit
+def never(x):
+    x[0] = 1
+"""
+PACKAGE_CONFTEST = """
+import pytest
+from kernels_of_mine.kernels import double
+
+@pytest.fixture
+def kernel():
+    return double
+"""
+PACKAGE_TEST = """
+import numpy as np
+import pytest
+
+@pytest.mark.parametrize("length", [4, 5, 6, 7])
+def test_it_doubles(kernel, length):
+    array = np.ones(length)
+    kernel[1, length](array)
+    assert array.tolist() == [2] * length
+"""
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A package whose conftest imports its kernels, and has its tests in it."""
+    folder = tmp_path / "kernels_of_mine"
+    folder.mkdir()
+    for name, text in {
+        "__init__": "",
+        "kernels": KERNELS,
+        "conftest": PACKAGE_CONFTEST,
+        "test_kernels": PACKAGE_TEST,
+    }.items():
+        (folder / f"{name}.py").write_text(text)
+    return folder
+
+
+def run(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run pytest on the host, in a process of its own."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("GRIDJIT_", "PYTEST_"))}
+    environ |= {"GRIDJIT_TARGET": "host", "PYTHONPATH": str(folder)}
+    return subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
+
+
+PLUGIN = ("-p", "gridjit.testing.numba_suite")
+
+
+@pytest.mark.parametrize("where", ["kernels_of_mine", "-n 2 --pyargs kernels_of_mine", "-n 2 ."])
+def test_kernels_that_a_conftest_of_the_package_makes_are_gridjits_and_the_run_says_so(
+    package: Path, where: str
+) -> None:
+    done = run(package.parent, *PLUGIN, *where.split())
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "4 passed" in done.stdout
+    assert "kernels that went through gridjit: 1 (made and never compiled: 1)\n" in done.stdout
+    assert "kernels of numba-cuda's own: 0 (launches: 0)\n" in done.stdout
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
+def test_kernels_that_did_not_go_through_gridjit_are_named_with_their_launches(
+    package: Path, workers: tuple[str, ...]
+) -> None:
+    (package / "kernels.py").write_text(
+        KERNELS.replace("from numba import cuda", "import numba.cuda.decorators as cuda")
+    )
+    done = run(package.parent, *PLUGIN, *workers, "kernels_of_mine")
+    assert done.returncode == 1
+    assert "kernels that went through gridjit: 0 (made and never compiled: 0)\n" in done.stdout
+    assert "kernels of numba-cuda's own: 2 (launches: 4)\n" in done.stdout
+    assert "  kernels_of_mine.kernels.double:6 (launches: 4)\n" in done.stdout
+    assert "no kernel went through gridjit" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("first", "what"),
+    [
+        ("from kernels_of_mine.kernels import double\n", "the kernel kernels_of_mine.kernels.double:6"),
+        ("from numba.cuda import jit\n", "jit in conftest"),
+    ],
+)
+def test_a_plugin_that_comes_after_the_code_under_test_refuses_the_run(package: Path, first: str, what: str) -> None:
+    (package.parent / "conftest.py").write_text(f"{first}pytest_plugins = ['gridjit.testing.numba_suite']\n")
+    done = run(package.parent, "kernels_of_mine")
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "gridjit.testing.numba_suite came too late" in done.stderr
+    assert what in done.stderr
+    assert "passed" not in done.stdout

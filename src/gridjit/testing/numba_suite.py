@@ -1,7 +1,8 @@
 """A pytest plugin that runs numba-cuda's own tests on gridjit: `pytest -p gridjit.testing.numba_suite --pyargs ...`.
 
-The names that numba-cuda's tests use (jit, arrays, streams, launch configurations) are gridjit's before the first test
-module is imported. On a machine without a GPU, GRIDJIT_TARGET=host runs their kernels on the host.
+The names that tests use (jit, arrays, streams, launch configurations) are gridjit's before the first conftest and the
+first package under test is imported; where that is too late, there is no run. At the end it says how many kernels went
+through gridjit and which did not. On a machine without a GPU, GRIDJIT_TARGET=host runs kernels on the host.
 """
 
 from __future__ import annotations
@@ -16,12 +17,16 @@ from typing import Any
 import pytest
 
 from gridjit.runtime.session import session
-from gridjit.testing import numba_names
+from gridjit.testing import kernel_counts, numba_names
 
 # Tests of numba-cuda's own memory: its queue of deallocations, its plugins, its handles. They keep its functions.
 LEFT_ALONE = ("test_deallocations", "test_emm_plugins", "test_host_alloc", "test_ipc")
 
 _CACHE = pytest.StashKey["tempfile.TemporaryDirectory[str]"]()
+_COUNTS = pytest.StashKey[kernel_counts.KernelCounts]()
+_WORKERS = pytest.StashKey[kernel_counts.KernelCounts]()
+_SENT = "gridjit kernel counts"
+_PLUGINS = "PYTEST_PLUGINS"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -34,16 +39,67 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Put gridjit's names where tests look, before a conftest can import numba-cuda's."""
+    _begin(early_config)
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Give this run a cache of its own, if none was chosen, and put gridjit's names where the tests look."""
+    """Do so now if a conftest asked for this plugin, unless what it imported came before."""
+    if _COUNTS not in config.stash:
+        _begin(config)
+
+
+def _begin(config: pytest.Config) -> None:
+    """Give numba.cuda gridjit's names, and this run a cache of its own if none was chosen; refuse if it is too late."""
+    if early := kernel_counts.made_before():
+        raise pytest.UsageError(
+            f"{__name__} came too late, so that this run would say nothing about gridjit: numba-cuda's own are "
+            f"already {', '.join(early[:5])}{' and more' * (len(early) > 5)}. Ask for the plugin on the command line "
+            f"or in addopts (-p {__name__}), before plugins that import the code under test"
+        )
     if "GRIDJIT_CACHE_DIR" not in os.environ:
         config.stash[_CACHE] = folder = tempfile.TemporaryDirectory(prefix="gridjit-numba-suite-")
         os.environ["GRIDJIT_CACHE_DIR"] = folder.name
     # gridjit warns of small grids only where that is asked for; the tests then switch it off and on.
     os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "1")
+    config.stash[_COUNTS] = counts = kernel_counts.KernelCounts()
     numba_names.install()
+    kernel_counts.count(counts)
     if session().device(None).target.kind == "host":
         _count_no_allocations()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config: pytest.Config) -> None:
+    """Have pytest-xdist's workers load this plugin as early: they look at -p only after their conftests."""
+    others = [name for name in os.environ.get(_PLUGINS, "").split(",") if name and name != __name__]
+    os.environ[_PLUGINS] = ",".join([__name__, *others])
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Send a worker's counts to the process that started it."""
+    if (sent := getattr(session.config, "workeroutput", None)) is not None:
+        sent[_SENT] = session.config.stash[_COUNTS].as_dict()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Add what a worker counted; of one that crashed, nothing is known."""
+    workers = node.config.stash.setdefault(_WORKERS, kernel_counts.KernelCounts())
+    if (sent := getattr(node, "workeroutput", {}).get(_SENT)) is not None:
+        workers.add(sent)
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Say how many kernels went through gridjit, and which did not; loudly if there was none that did."""
+    counts = config.stash.get(_WORKERS, config.stash[_COUNTS])
+    terminalreporter.section("gridjit")
+    for line in counts.lines:
+        terminalreporter.line(line)
+    if not any(counts.ours.values()):
+        terminalreporter.line("no kernel went through gridjit: this run says nothing about it", red=True)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -54,8 +110,10 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def _count_no_allocations() -> None:
     """Keep the mixins that count allocations of numba-cuda's runtime from starting it: on the host it has no driver."""
-    from numba.cuda.tests import support
-
+    try:
+        from numba.cuda.tests import support
+    except ImportError:  # of filecheck, which only numba-cuda's own tests need
+        return
     for mixin, names in (
         (support.EnableNRTStatsMixin, ("setUp", "tearDown")),
         (support.MemoryLeak, ("memory_leak_setup", "memory_leak_teardown")),

@@ -111,6 +111,35 @@ def test_an_extension_passes_the_contents_and_the_kernel_sees_the_type() -> None
     assert not found.artifact.private
 
 
+def test_a_declared_type_of_an_extension_takes_its_values_however_they_are_passed() -> None:
+    declared = types.void(types.float64[::1], INTERVAL)
+    kernel = gridjit.jit(declared, target="host", extensions=[PassesIntervals()])(width)
+    out = np.zeros(1)
+    for interval in (Interval(2.0, 5.5), Interval(2, 5), Interval(np.float32(1.5), True), Interval(2.0, 5.5)):
+        kernel[1, 1](out, interval)
+        assert out[0] == interval.high - interval.low
+    assert kernel.stats.compiles + kernel.stats.disk_hits == 1
+
+
+def test_what_an_extension_prepares_is_passed_as_the_type_that_it_returns_with_it() -> None:
+    class Half(PassesIntervals):
+        def prepare_args(self, kind: Any, value: Any, stream: Any, retr: Any) -> tuple[Any, Any]:
+            if kind != INTERVAL:
+                return kind, value
+            return types.Tuple((types.uint64, types.float64)), (self.bits, value.high)
+
+        bits = np.array([0.5]).view(np.uint64)[0]
+
+    out = np.zeros(1)
+    kernel = gridjit.jit(width, target="host", extensions=[Half()])
+    kernel[1, 1](out, Interval(2, 3.0))
+    assert out[0] == 2.5
+    # The same code: what differs is how the value is passed.
+    kernel.extensions[:] = [PassesIntervals()]
+    kernel[1, 1](out, Interval(2.0, 3.0))
+    assert (out[0], len(kernel.specializations)) == (1, 1)
+
+
 def test_an_extension_that_passes_something_else_is_an_error() -> None:
     class Wrong(PassesIntervals):
         def prepare_args(self, kind: Any, value: Any, stream: Any, retr: Any) -> tuple[Any, Any]:
