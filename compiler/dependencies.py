@@ -13,22 +13,26 @@ from typing import Any
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.extensions import numbered, sources_fingerprint
 from gridjit.compiler.frontend.registrations import Registration, registrations
-from gridjit.compiler.linked_files import link_fields, read_linked
+from gridjit.compiler.linked_files import digest, link_fields, read_linked
 from gridjit.compiler.source import function_of
 from gridjit.compiler.targets.base import LinkedFile
+from gridjit.compiler.toolchain import header_versions
 from gridjit.values import dataclass
 
-OVERLOAD, LINKED_FILE = "overload", "linked file"
+OVERLOAD, LINKED_FILE, HEADERS, TOOLKIT = "overload", "linked file", "headers", "CUDA headers"
+_KINDS = (OVERLOAD, LINKED_FILE, HEADERS, TOOLKIT)
+# What stands for the digest of a header where there was none.
+_ABSENT = "absent"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dependency:
     """A function or a file outside the kernel's own call graph that shaped its code.
 
-    kind: "overload" (@intrinsic included) or "linked file". name: the user's function that is implemented, as
-    module.name; the file's path.
+    kind: "overload" (@intrinsic included), "linked file", "headers" or "CUDA headers". name: the user's function that
+    is implemented, as module.name; the file's path; the file that included the headers.
     parts: (name, digest) of every implementation that is registered for the function, in their order; of the file and
-    its headers.
+    its headers; of headers by their paths, "absent" where there was none; of the packages that bring CUDA's.
     """
 
     kind: str
@@ -38,7 +42,9 @@ class Dependency:
     @property
     def label(self) -> str:
         """What it is called where it is recorded: "math_ext.gamma by math_ext.implement_gamma", or the file."""
-        return self.name if self.kind == LINKED_FILE else f"{self.name} by {', '.join(name for name, _ in self.parts)}"
+        if self.kind == OVERLOAD:
+            return f"{self.name} by {', '.join(name for name, _ in self.parts)}"
+        return f"headers of {self.name}" if self.kind == HEADERS else self.name
 
     def as_dict(self) -> dict[str, Any]:
         """Return the dependency as plain JSON values."""
@@ -52,7 +58,7 @@ class Dependency:
             texts = (values["kind"], values["name"], *(text for part in parts for text in part))
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{values!r} describes no dependency") from error
-        if not all(isinstance(text, str) for text in texts) or texts[0] not in (OVERLOAD, LINKED_FILE):
+        if not all(isinstance(text, str) for text in texts) or texts[0] not in _KINDS:
             raise ValueError(f"{values!r} describes no dependency")
         return cls(kind=texts[0], name=texts[1], parts=parts)
 
@@ -86,22 +92,51 @@ def discovered(functions: Iterable[Callable[..., object]], before: Sequence[Regi
     return Discovered(dependencies=tuple(dependencies.values()), private=tuple(private))
 
 
-def file_dependencies(found: Iterable[LinkedFile], known: Iterable[LinkedFile]) -> tuple[Dependency, ...]:
+def file_dependencies(
+    found: Iterable[LinkedFile], known: Sequence[LinkedFile], consumed: Iterable[LinkedFile] = ()
+) -> tuple[Dependency, ...]:
     """Return the dependencies on the files that a compile found it has to link, besides those in its key.
 
-    What has no path was in memory, or is numba-cuda's own.
+    consumed: the CUDA C++ among them as it was compiled. The bytes that were compiled count, whatever is on disk now.
+    What has no path was in memory, or is numba-cuda's own: its headers alone count.
     """
+    keyed = {file.name: file for file in found if file in set(known) or os.path.isabs(file.name)}
     files = {file.name: file for file in found if file not in set(known) and os.path.isabs(file.name)}
-    return tuple(Dependency(kind=LINKED_FILE, name=name, parts=link_fields([file])) for name, file in files.items())
+    linked = [Dependency(kind=LINKED_FILE, name=name, parts=link_fields([file])) for name, file in files.items()]
+    compiled = list(consumed)
+    headers = (_header_parts(made, keyed.get(made.name)) for made in compiled)
+    read = [Dependency(kind=HEADERS, name=m.name, parts=p) for m, p in zip(compiled, headers, strict=True) if p]
+    # One of the key's, or of the files', says already which headers the toolkit has.
+    told = any(file.kind == "cu" for file in (*known, *files.values()))
+    toolkit = [] if told or not compiled else [Dependency(kind=TOOLKIT, name=TOOLKIT, parts=header_versions())]
+    return (*linked, *read, *toolkit)
+
+
+def _header_parts(made: LinkedFile, keyed: LinkedFile | None) -> tuple[tuple[str, str], ...]:
+    """Return the headers that were compiled into a file, and where there were none, less those that a key has."""
+    headers, absent = (set(keyed.headers), set(keyed.absent)) if keyed else (set(), set())
+    read = ((header.path, digest(header.data)) for header in made.headers if header not in headers)
+    return (*read, *((path, _ABSENT) for path in made.absent if path not in absent))
 
 
 def holds(dependency: Dependency) -> bool:
     """Return whether a compile today would find the same; False if that cannot be told."""
     if dependency.kind == OVERLOAD:
         parts = _parts(_implementations(registrations(), dependency.name))
-    else:
+    elif dependency.kind == LINKED_FILE:
         parts = _file_parts(dependency.name)
+    elif dependency.kind == TOOLKIT:
+        parts = header_versions()
+    else:
+        return all(_header_digest(path) == text for path, text in dependency.parts)
     return bool(parts) and parts == dependency.parts
+
+
+def _header_digest(path: str) -> str:
+    from gridjit.compiler.headers import read_header
+
+    data = read_header(path)
+    return _ABSENT if data is None else digest(data)
 
 
 def _implementations(registered: Iterable[Registration], stub: str) -> list[Registration]:

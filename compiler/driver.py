@@ -12,7 +12,7 @@ from gridjit.compiler.errors import CompileError
 from gridjit.compiler.frontend.registrations import registrations
 from gridjit.compiler.job import CompileJob, make_job
 from gridjit.compiler.linked_files import callbacks_of
-from gridjit.compiler.targets.base import CodeGenerator
+from gridjit.compiler.targets.base import Code, CodeGenerator
 from gridjit.compiler.toolchain_environment import dumps
 from gridjit.compiler.view import ConfigView
 
@@ -48,7 +48,7 @@ def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
         exceptions=lowered.exceptions,
         footprint=view.footprint,
         effects=view.effects,
-        dependencies=found.dependencies + file_dependencies(lowered.linked, job.linked),
+        dependencies=found.dependencies + file_dependencies(lowered.linked, job.linked, code.consumed),
         cooperative=lowered.cooperative,
         metadata={
             "launch_config_sensitive": view.footprint.sensitive,
@@ -56,7 +56,7 @@ def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
             "shared_memory_carveout": job.options.shared_memory_carveout,
         },
         assembly=code.assembly,
-        private=(*job.private, *found.private, *view.reasons_to_keep_private, *_overtaken(job)),
+        private=(*job.private, *found.private, *view.reasons_to_keep_private, *_unseen(code), *_overtaken(job)),
     )
 
 
@@ -64,6 +64,10 @@ def _generator(kind: str) -> CodeGenerator:
     if kind not in _GENERATORS:
         raise CompileError(f"no target {kind!r}; targets are {', '.join(_GENERATORS)}")
     return cast(CodeGenerator, importlib.import_module(_GENERATORS[kind]))
+
+
+def _unseen(code: Code) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(reason for file in code.consumed for reason in file.unseen))
 
 
 def _overtaken(job: CompileJob) -> tuple[str, ...]:
