@@ -52,40 +52,41 @@ def with_header(file: LinkedFile, path: str, absent: Iterable[str] = ()) -> Link
 
 def collect(file: LinkedFile, also: Iterable[str], read: Read) -> tuple[dict[str, bytes], set[str]]:
     """Return the headers that file, and those of the paths also, include, directly or not; and where there was none."""
-    found: dict[str, bytes] = {}
-    absent: set[str] = set()
-    scanned: dict[str, Includes] = {file.name: includes(file.data)}
-    waiting = list(also)
-    while waiting or (waiting := list(_unread(file, scanned, found, absent))):
-        path = waiting.pop()
-        if path in found or path in absent or path == file.name:
-            continue
-        data = read(path)
-        if data is None:
-            absent.add(path)
-        else:
-            found[path] = data
-            scanned[path] = includes(data)
-    return found, absent
+    texts: dict[str, bytes | None] = {file.name: file.data}
+    scanned: dict[str, Includes] = {}
+
+    def there(path: str) -> bool:
+        if path not in texts:
+            texts[path] = read(path)
+        return texts[path] is not None
+
+    waiting = [file.name, *filter(there, also)]
+    while waiting:
+        while waiting:
+            if (path := waiting.pop()) not in scanned:
+                scanned[path] = includes(texts[path] or b"")
+                waiting += _followed(file, scanned[path].references, path, there)
+        # What macros stand for is known once all that may define them is read.
+        for path, scan in scanned.items():
+            named = _followed(file, _through_macros(scan, scanned.values()), path, there)
+            waiting += (header for header in named if header not in scanned)
+    absent = {path for path, data in texts.items() if data is None}
+    return {path: data for path, data in texts.items() if data is not None and path != file.name}, absent
 
 
-def _unread(
-    file: LinkedFile, scanned: Mapping[str, Includes], found: Mapping[str, bytes], absent: set[str]
+def _followed(
+    file: LinkedFile, named: Iterable[Reference], includer: str, there: Callable[[str], bool]
 ) -> Iterator[str]:
-    """Yield, for each name in what was scanned, the next place to look at: none after the one where it was found."""
-    for path, scan in scanned.items():
-        for reference in references(scan, scanned.values()):
-            for place in places(file, reference, path):
-                if place.path in found or place.path == file.name:
-                    break
-                if place.path not in absent:
-                    yield place.path
-                    break
+    """Yield the header that each of what is named in a file is: the first that is there."""
+    for reference in named:
+        for place in places(file, reference, includer):
+            if there(place.path):
+                yield place.path
+                break
 
 
-def references(scan: Includes, scans: Iterable[Includes]) -> Iterator[Reference]:
-    """Yield what a text names, itself or through macros that scans, all that is read with it, define as names."""
-    yield from scan.references
+def _through_macros(scan: Includes, scans: Iterable[Includes]) -> Iterator[Reference]:
+    """Yield what a text names through macros that scans, all that is read with it, define as names."""
     for computed in scan.computed:
         yield from (reference(computed, name) for name in expansions(computed, scans) or ())
 
@@ -108,23 +109,24 @@ def reference(computed: Computed, name: str) -> Reference:
     )
 
 
-def places(file: LinkedFile, named: Reference, includer: str) -> list[Place]:
-    """Return where what is named in the file includer may be, in the order in which it is looked for.
+def places(file: LinkedFile, named: Reference, includer: str) -> Iterator[Place]:
+    """Yield where what is named in the file includer may be, in the order in which it is looked for.
 
     As NVRTC looks: beside the file that names it in quotes, then in the linked file's folder; extra folders come last,
     after the toolkit's. Code in memory has no folder, wherever the process runs.
     """
-    if os.path.isabs(named.name):
-        return [Place(path=os.path.normpath(named.name), beside=True)]
-    own = [(os.path.dirname(file.name), True)] if os.path.isabs(file.name) else []
-    folders = [*own, *((folder, False) for folder in file.folders)]
-    if named.quoted and not named.following and os.path.isabs(includer):
-        folders.insert(0, (os.path.dirname(includer), True))
-    found = [
-        Place(path=os.path.normpath(os.path.join(folder, named.name)), beside=beside) for folder, beside in folders
-    ]
-    paths = [place.path for place in found]
-    return found[paths.index(includer) + 1 :] if named.following and includer in paths else found
+    if named.name.startswith("/"):
+        yield Place(path=os.path.normpath(named.name), beside=True)
+        return
+    own = ((os.path.dirname(file.name), True),) if file.name.startswith("/") else ()
+    folders = (*own, *((folder, False) for folder in file.folders))
+    if named.following:
+        searched = [os.path.normpath(f"{folder.rstrip('/')}/{named.name}") for folder, _ in folders]
+        folders = folders[searched.index(includer) + 1 :] if includer in searched else folders
+    elif named.quoted and includer.startswith("/"):
+        folders = ((os.path.dirname(includer), True), *folders)
+    for folder, beside in folders:
+        yield Place(path=os.path.normpath(f"{folder.rstrip('/')}/{named.name}"), beside=beside)
 
 
 def unseen(file: LinkedFile) -> tuple[str, ...]:

@@ -54,7 +54,9 @@ class Includes:
 
 
 _SPLICE = rb"(?:\\\r?\n)"
-_BLANK = rb"(?:[ \t\v\f\r]|\\\r?\n|/\*.*?\*/)"
+# A comment ends at its first end: a pattern that could go on to another would take for ever over many.
+_NOTE = rb"/\*[^*]*\*+(?:[^/*][^*]*\*+)*/"
+_BLANK = rb"(?:[ \t\v\f\r]|\\\r?\n|" + _NOTE + rb")"
 _STRING = rb'"(?:\\(?:\r\n|.)|[^"\\\n])*"?'
 
 
@@ -81,11 +83,12 @@ _FILE = rb'(?P<file>"(?:\\\r?\n|[^"\n])*"|<(?:\\\r?\n|[^>\n])*>)'
 _OPERAND = re.compile(_BLANK + rb"*" + _FILE, re.DOTALL)
 _ASKED_FILE = re.compile(_BLANK + rb"*\(" + _BLANK + rb"*" + _FILE + _BLANK + rb"*\)", re.DOTALL)
 _ASKED = re.compile(_BLANK + rb"*\((?P<rest>[^\n)]*)\)?", re.DOTALL)
-_REST = re.compile(rb"(?P<rest>(?:" + _STRING + rb"|/\*.*?\*/|//(?:\\\r?\n|[^\n])*|\\\r?\n|[^\n])*)", re.DOTALL)
+_REST = re.compile(rb"(?P<rest>(?:" + _STRING + rb"|" + _NOTE + rb"|//(?:\\\r?\n|[^\n])*|\\\r?\n|[^\n])*)", re.DOTALL)
 _DEFINED = re.compile(rb"(?:defined" + _BLANK + rb"*\(?|ifn?def|undef)" + _BLANK + rb"*\Z", re.DOTALL)
 _MACRO = re.compile(rb"\s*(?P<name>\w+)(?P<open>\(?)(?P<body>.*)\Z", re.DOTALL)
 _IS_FILE = re.compile(rb'"[^"]*"|<[^>]*>')
-_COMMENT = re.compile(rb'("(?:\\.|[^"\\])*")|/\*.*?\*/|//.*', re.DOTALL)
+_SPLICED = re.compile(_SPLICE)
+_COMMENT = re.compile(rb'("(?:\\.|[^"\\])*")|' + _NOTE + rb"|//.*", re.DOTALL)
 
 
 def includes(text: bytes) -> Includes:
@@ -118,9 +121,9 @@ def _found(text: bytes) -> Iterator[_Found]:
 
 def _fresh(between: bytes, before: bool) -> bool:
     """Return whether the line that between ends in has begun with nothing else, given whether the line before had."""
-    between = re.sub(_SPLICE, b" ", between)
-    line = between[between.rfind(b"\n") + 1 :]
-    return (before or b"\n" in between) and not line.strip()
+    between = _unspliced(between)
+    end = between.rfind(b"\n")
+    return (before or end >= 0) and not between[end + 1 :].strip()
 
 
 def _directive(text: bytes, start: int) -> tuple[list[_Found], int]:
@@ -188,18 +191,24 @@ def _rest(text: bytes, start: int) -> re.Match[bytes]:
 
 
 def _file(operand: bytes) -> tuple[str, bool]:
-    text = re.sub(_SPLICE, b"", operand)
+    text = _unspliced(operand)
     return text[1:-1].decode(errors="surrogateescape"), text.startswith(b'"')
 
 
 def _plain(text: bytes) -> str:
     """Return a line's text with lines joined and comments left out."""
-    joined = re.sub(_SPLICE, b"", text)
-    return _COMMENT.sub(lambda match: match[1] or b" ", joined).strip().decode(errors="surrogateescape")
+    text = _unspliced(text)
+    if b"/" in text:
+        text = _COMMENT.sub(lambda match: match[1] or b" ", text)
+    return text.strip().decode(errors="surrogateescape")
 
 
 def _joined(word: bytes) -> str:
-    return re.sub(_SPLICE, b"", word).decode()
+    return _unspliced(word).decode()
+
+
+def _unspliced(text: bytes) -> bytes:
+    return _SPLICED.sub(b"", text) if b"\\" in text else text
 
 
 def _line(text: bytes, position: int) -> int:
