@@ -15,11 +15,12 @@ from gridjit import reading
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.extensions import made_by_a_compile, numbered, sources_fingerprint
 from gridjit.compiler.frontend.registrations import Registration, registrations
-from gridjit.compiler.linked_files import link_fields, read_linked
+from gridjit.compiler.linked_files import digest, link_fields, read_linked
 from gridjit.compiler.source import function_of
 from gridjit.compiler.source_code import digest_fields
 from gridjit.compiler.source_opaque import OpaqueValue
 from gridjit.compiler.targets.base import LinkedFile
+from gridjit.compiler.toolchain import header_versions
 from gridjit.values import dataclass
 
 if TYPE_CHECKING:
@@ -27,24 +28,28 @@ if TYPE_CHECKING:
     from gridjit.compiler.reads import Reads
 
 OVERLOAD, LINKED_FILE, VALUE = "overload", "linked file", "value"
+HEADERS, TOOLKIT = "headers", "CUDA headers"
 LIBRARY, SETTINGS, LATER_SETTING = "library", "settings", "setting of a module that the compile imported"
-KINDS = (OVERLOAD, LINKED_FILE, VALUE, LIBRARY, SETTINGS, LATER_SETTING)
+KINDS = (OVERLOAD, LINKED_FILE, VALUE, HEADERS, TOOLKIT, LIBRARY, SETTINGS, LATER_SETTING)
 Parts: TypeAlias = "tuple[tuple[str, str], ...]"
 # Longer texts of values are kept by their beginning and a digest.
 _LONGEST = 160
 # Bytes; a larger file that a compile found by itself is not read again to look up its result.
 _LARGEST_FILE = 1 << 30
+# What stands for the digest of a header where there was none.
+_ABSENT = "absent"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dependency:
     """A function, a file or a value outside the job's key that shaped the kernel's code.
 
-    kind: "overload" (@intrinsic included), "linked file", "value", "library" or "settings". name: the user's function
-    that is implemented, as module.name; the file's path; the path from the kernel to the value, as JSON; an installed
-    distribution; the module of one that settings are of.
-    parts: (name, digest) of every implementation that is registered for the function, in their order; of the file and
-    its headers; (what people call the value, its text); (name, text) of the distribution's identity; of each setting.
+    kind, name and parts: an "overload" (@intrinsic included), by the user's function that is implemented, as
+    module.name, with (name, digest) of every implementation that is registered for it, in their order; a "linked file"
+    by its path, with digests of it and its headers; "headers", by the file that includes them and their paths, as JSON,
+    with a digest or "absent" for each; "CUDA headers", with the packages that bring them; a "value" by the path to it
+    from the kernel, as JSON, with what people call it, and its text; a "library" by the name of its distribution, with
+    what tells this installation from others; "settings" by their module and paths in it, as JSON, with their texts.
     """
 
     kind: str
@@ -66,6 +71,8 @@ class Dependency:
         if self.kind == SETTINGS:
             module, *paths = json.loads(self.name)
             return ", ".join(f"{module}.{path}" for path in paths)
+        if self.kind == HEADERS:
+            return f"headers of {json.loads(self.name)[0]}"
         return f"library {self.name}" if self.kind == LIBRARY else self.name
 
     def as_dict(self) -> dict[str, Any]:
@@ -116,13 +123,35 @@ def discovered(functions: Iterable[Callable[..., object]], before: Sequence[Regi
     return Discovered(dependencies=tuple(dependencies.values()), private=tuple(private))
 
 
-def file_dependencies(found: Iterable[LinkedFile], known: Iterable[LinkedFile]) -> tuple[Dependency, ...]:
+def file_dependencies(
+    found: Iterable[LinkedFile], known: Sequence[LinkedFile], consumed: Iterable[LinkedFile] = ()
+) -> tuple[Dependency, ...]:
     """Return the dependencies on the files that a compile found it has to link, besides those in its key.
 
-    What has no path was in memory, or is numba-cuda's own.
+    consumed: the CUDA C++ among them as it was compiled. The bytes that were compiled count, whatever is on disk now.
+    What has no path was in memory, or is numba-cuda's own: its headers alone count.
     """
+    keyed = {file.name: file for file in found if file in set(known) or os.path.isabs(file.name)}
     files = {file.name: file for file in found if file not in set(known) and os.path.isabs(file.name)}
-    return tuple(Dependency(kind=LINKED_FILE, name=name, parts=link_fields([file])) for name, file in files.items())
+    linked = [Dependency(kind=LINKED_FILE, name=name, parts=link_fields([file])) for name, file in files.items()]
+    compiled = list(consumed)
+    headers = (_header_parts(made, keyed.get(made.name)) for made in compiled)
+    read = [
+        Dependency(kind=HEADERS, name=_json([made.name, *(path for path, _ in parts)]), parts=parts)
+        for made, parts in zip(compiled, headers, strict=True)
+        if parts
+    ]
+    # One of the key's, or of the files', says already which headers the toolkit has.
+    told = any(file.kind == "cu" for file in (*known, *files.values()))
+    toolkit = [] if told or not compiled else [Dependency(kind=TOOLKIT, name=TOOLKIT, parts=header_versions())]
+    return (*linked, *read, *toolkit)
+
+
+def _header_parts(made: LinkedFile, keyed: LinkedFile | None) -> tuple[tuple[str, str], ...]:
+    """Return the headers that were compiled into a file, and where there were none, less those that a key has."""
+    headers, absent = (set(keyed.headers), set(keyed.absent)) if keyed else (set(), set())
+    read = ((header.path, digest(header.data)) for header in made.headers if header not in headers)
+    return (*read, *((path, _ABSENT) for path in made.absent if path not in absent))
 
 
 def value_dependencies(reads: Reads) -> tuple[Dependency, ...]:
@@ -190,6 +219,18 @@ def _brief(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]}... {digest_fields([text.encode()])}"
 
 
+def _headers_today(name: str, _: CompileJob) -> Parts:
+    _file, *paths = json.loads(name)
+    return tuple((path, _header_digest(path)) for path in paths)
+
+
+def _header_digest(path: str) -> str:
+    from gridjit.compiler.headers import read_header
+
+    data = read_header(path)
+    return _ABSENT if data is None else digest(data)
+
+
 def _implementations(registered: Iterable[Registration], stub: str) -> list[Registration]:
     return [found for found in registered if found.stub == stub and not made_by_a_compile(found)]
 
@@ -226,6 +267,8 @@ _CURRENT: Mapping[str, Callable[[str, CompileJob], Parts | None]] = {
     OVERLOAD: lambda name, _: _parts(_implementations(registrations(), name)),
     LINKED_FILE: lambda name, _: _file_parts(name),
     VALUE: _value_parts,
+    HEADERS: _headers_today,
+    TOOLKIT: lambda _name, _job: header_versions(),
     LIBRARY: _library_parts,
     SETTINGS: _settings_parts,
     LATER_SETTING: _later_setting_parts,

@@ -18,7 +18,7 @@ from gridjit.compiler.library_watch import LibraryWatch
 from gridjit.compiler.linked_files import callbacks_of
 from gridjit.compiler.reads import Reads
 from gridjit.compiler.source_library import is_library
-from gridjit.compiler.targets.base import CodeGenerator, Lowered
+from gridjit.compiler.targets.base import Code, CodeGenerator, Lowered
 from gridjit.compiler.toolchain_environment import dumps
 from gridjit.compiler.view import ConfigView
 from gridjit.forking import section
@@ -66,7 +66,7 @@ def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
         dependencies=(
             *value_dependencies(reads),
             *found.dependencies,
-            *file_dependencies(lowered.linked, job.linked),
+            *file_dependencies(lowered.linked, job.linked, code.consumed),
             *libraries_found,
         ),
         cooperative=lowered.cooperative,
@@ -82,6 +82,7 @@ def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
             *unseen,
             *view.reasons_to_keep_private,
             *dict.fromkeys((*reads.changed(), *reads.private)),
+            *_unseen(code),
             *_overtaken(job),
         ),
     )
@@ -112,6 +113,10 @@ def _generator(kind: str) -> CodeGenerator:
     if kind not in _GENERATORS:
         raise CompileError(f"no target {kind!r}; targets are {', '.join(_GENERATORS)}")
     return cast(CodeGenerator, importlib.import_module(_GENERATORS[kind]))
+
+
+def _unseen(code: Code) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(reason for file in code.consumed for reason in file.unseen))
 
 
 def _overtaken(job: CompileJob) -> tuple[str, ...]:

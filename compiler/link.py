@@ -12,6 +12,7 @@ from gridjit.compiler.targets.base import LinkedFile
 from gridjit.compiler.targets.ptx_nvrtc import compile_cuda, compile_once, nvrtc_flags
 from gridjit.compiler.targets.ptx_symbols import check_definitions
 from gridjit.compiler.targets.ptx_toolkit import cudadevrt, library
+from gridjit.values import dataclass, field
 
 # Kind -> name of nvJitLink's InputType.
 _INPUT_TYPES = {
@@ -45,6 +46,14 @@ def _holds_ltoir(file: LinkedFile, arch: str) -> bool:
     return False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Linked:
+    """A cubin, and the CUDA C++ files in it, compiled, each with the headers that were."""
+
+    image: bytes = field(repr=False)
+    consumed: tuple[LinkedFile, ...] = ()
+
+
 def link(
     code: Sequence[LinkedFile],
     files: Sequence[LinkedFile],
@@ -52,17 +61,19 @@ def link(
     options: Options,
     *,
     cooperative: bool = False,
-) -> bytes:
+) -> Linked:
     """Return the cubin of code (PTX or LTO-IR texts of one kernel) linked with files.
 
     cooperative: also link cudadevrt, which grid-wide synchronization calls. Raises LinkError with the linker's log.
     """
     lto = any(_holds_ltoir(piece, arch) for piece in (*code, *files))
-    inputs = [*code, *(_compiled(file, arch, options, lto=lto) for file in files)]
+    compiled = [_compiled(file, arch, options, lto=lto) for file in files]
+    inputs = [*code, *compiled]
     if cooperative:
         inputs.append(LinkedFile(name="cudadevrt", kind="a", data=cudadevrt()))
     check_definitions(inputs)
-    return _link(inputs, link_flags(arch, options, lto=lto))
+    consumed = tuple(made for file, made in zip(files, compiled, strict=True) if file.kind == "cu")
+    return Linked(image=_link(inputs, link_flags(arch, options, lto=lto)), consumed=consumed)
 
 
 def linked_ptx(code: Sequence[LinkedFile], files: Sequence[LinkedFile], arch: str, options: Options) -> str:

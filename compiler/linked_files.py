@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from gridjit.compiler.errors import LinkError
 from gridjit.compiler.options import Options
+from gridjit.compiler.source_file import read_regular
 from gridjit.compiler.targets.base import LinkedFile
-from gridjit.compiler.toolchain_environment import extra_include_directories
+from gridjit.compiler.toolchain import header_versions
 from gridjit.digests import sha256
 
 # File suffix -> kind of LinkedFile.
@@ -35,8 +35,6 @@ _CLASSES = {
     "Archive": "a",
     "Fatbin": "fatbin",
 }
-# An include in quotes or brackets, or one through a macro.
-_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*(?:["<]([^">\n]+)[">]|(\w+))', re.MULTILINE)
 
 
 def linked_files(options: Options) -> tuple[LinkedFile, ...]:
@@ -57,7 +55,7 @@ def read_linked(given: Any) -> LinkedFile:
     if kind is None:
         raise LinkError(f"link={given!r}: give the path of a file, or an object like cuda.CUSource")
     data = given.data
-    return LinkedFile(
+    file = LinkedFile(
         name=given.name,
         kind=kind,
         data=data.encode() if isinstance(data, str) else bytes(data),
@@ -65,6 +63,16 @@ def read_linked(given: Any) -> LinkedFile:
         teardown=_users(given.teardown_callback),
         nrt=bool(given.nrt),
     )
+    return _whole(file)
+
+
+def _whole(file: LinkedFile) -> LinkedFile:
+    """Return file with its headers, if it is CUDA C++; most kernels are linked with none, and read nothing of this."""
+    if file.kind != "cu":
+        return file
+    from gridjit.compiler.headers import with_headers
+
+    return with_headers(file)
 
 
 def _users(callback: Callable[..., Any] | None) -> Callable[..., Any] | None:
@@ -78,9 +86,10 @@ def _read(path: str) -> LinkedFile:
     if kind is None:
         raise LinkError(f"link={path!r}: the suffix says what a file is; accepted are {', '.join(KINDS)}")
     try:
-        return LinkedFile(name=os.path.abspath(path), kind=kind, data=Path(path).read_bytes())
+        file = LinkedFile(name=os.path.abspath(path), kind=kind, data=read_regular(path))
     except OSError as error:
         raise LinkError(f"link={path!r}: {error.strerror or error}; give a file ({', '.join(KINDS)})") from error
+    return _whole(file)
 
 
 def callbacks_of(files: Iterable[LinkedFile]) -> tuple[tuple[Callable[..., Any], ...], tuple[Callable[..., Any], ...]]:
@@ -93,24 +102,25 @@ def callbacks_of(files: Iterable[LinkedFile]) -> tuple[tuple[Callable[..., Any],
 def link_fields(files: Sequence[LinkedFile]) -> tuple[tuple[str, str], ...]:
     """Return the files' part of a key: for each, in order, a label with its name and the digest of its bytes.
 
-    A CUDA C++ file's headers beside it and in the extra folders count too; those of the toolkit are the toolkit's.
-    Callbacks count by name: their code is not in the result. Raises LinkError for an include that only the
-    preprocessor could follow.
+    A CUDA C++ file's headers count too; for the toolkit's stands what is installed. Callbacks count by name: their code
+    is not in the result. Nothing is read for it but what the files hold.
     """
-    return tuple(field for index, file in enumerate(files) for field in _fields(f"link.{index}", file))
+    fields = tuple(field for index, file in enumerate(files) for field in _fields(f"link.{index}", file))
+    return fields + (header_versions() if any(file.kind == "cu" for file in files) else ())
 
 
 def _fields(label: str, file: LinkedFile) -> Iterator[tuple[str, str]]:
-    path = Path(file.name)
     needs = ", with numba-cuda's runtime" if file.nrt else ""
-    yield f"{label}.{path.name}", f"{file.kind}:{_digest(file.data)}{needs}"
+    yield f"{label}.{Path(file.name).name}", f"{file.kind}:{digest(file.data)}{needs}"
     for name, callback in (("setup", file.setup), ("teardown", file.teardown)):
         if callback is not None:
             yield f"{label}.{name}", callback_text(callback)
-    if file.kind == "cu":
-        for header, data in sorted(_headers(file).items()):
-            shown = os.path.relpath(header, path.parent) if path.is_absolute() else header
-            yield f"{label}.{shown}", _digest(data)
+    yield from sorted((f"{label}.{shown_path(file, header.path)}", digest(header.data)) for header in file.headers)
+
+
+def shown_path(file: LinkedFile, path: str) -> str:
+    """Return a header's path as a key and messages have it: from the linked file's folder, wherever that is."""
+    return os.path.relpath(path, os.path.dirname(file.name)) if os.path.isabs(file.name) else path
 
 
 def callback_text(callback: Callable[..., Any]) -> str:
@@ -121,31 +131,6 @@ def callback_text(callback: Callable[..., Any]) -> str:
     return "not importable" if hook is None else str(hook)
 
 
-def _headers(file: LinkedFile) -> dict[Path, bytes]:
-    """Return the headers that file includes, directly or not: from its folder, an including header's, an extra one."""
-    root = Path(file.name)
-    own = (root.parent,) if root.is_absolute() else ()
-    found: dict[Path, bytes] = {}
-    waiting = [(root, file.data)]
-    while waiting:
-        path, data = waiting.pop()
-        for match in _INCLUDE.finditer(data):
-            if match[2]:
-                raise LinkError(f"{path}: '#include {match[2].decode()}' names no file; write the name in quotes")
-            beside = (path.parent,) if path.is_absolute() else ()
-            for header in _places(os.fsdecode(match[1]), {*beside, *own, *map(Path, extra_include_directories())}):
-                if header != root and header not in found and header.is_file():
-                    found[header] = header.read_bytes()
-                    waiting.append((header, found[header]))
-    return found
-
-
-def _places(name: str, folders: Iterable[Path]) -> set[Path]:
-    """Return where an include of a name may be found; one of an absolute path is there, in any folder."""
-    if os.path.isabs(name):
-        return {Path(os.path.normpath(name))}
-    return {Path(os.path.normpath(folder / name)) for folder in folders}
-
-
-def _digest(data: bytes) -> str:
+def digest(data: bytes) -> str:
+    """Return the digest that stands for a file's bytes."""
     return sha256(data).hex()

@@ -1,8 +1,10 @@
-"""Digests of files by their content, re-read only when the file may have changed."""
+"""Files that code is made of: read without waiting for any; and their digests, read again only when they may differ."""
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import time
 
 from gridjit.digests import blake2b
@@ -30,3 +32,20 @@ def file_digest(path: str) -> str | None:
     else:
         _digests.pop(path, None)
     return digest
+
+
+def read_regular(path: str) -> bytes:
+    """Return the bytes of a file; raises OSError for what is missing, unreadable or not a regular file.
+
+    A pipe or a device in its place is not waited for.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            code = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
+            raise OSError(code, os.strerror(code) if stat.S_ISDIR(mode) else "not a regular file", path)
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(descriptor)

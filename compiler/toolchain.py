@@ -15,7 +15,7 @@ from pathlib import Path
 
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.source_code import digest_fields
-from gridjit.compiler.source_file import file_digest
+from gridjit.compiler.source_file import file_digest, read_regular
 from gridjit.compiler.toolchain_environment import environment as environment
 
 # Raise it whenever an artifact's meaning or layout changes, so that older entries are misses.
@@ -40,6 +40,12 @@ _PTX: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("cuda-bindings", ("cuda-bindings",)),
     ("cuda-core", ("cuda-core",)),
 )
+# What brings the headers of CUDA's runtime, and CCCL; without one of them they are a toolkit's outside pip.
+_HEADERS = (
+    ("nvidia-cuda-runtime", "nvidia-cuda-runtime-cu12"),
+    ("nvidia-cuda-cccl", "nvidia-cuda-cccl-cu12"),
+)
+_HEADER_NAMES = frozenset(name for names in _HEADERS for name in names)
 _DISTRIBUTIONS: Mapping[str, tuple[tuple[str, tuple[str, ...]], ...]] = {"host": _COMMON, "ptx": _COMMON + _PTX}
 _WANTED = frozenset(name for _, names in _COMMON + _PTX for name in names)
 _TOOLKIT_COMPONENTS = ("nvvm", "nvjitlink", "nvrtc")
@@ -63,6 +69,23 @@ def toolchain(kind: str) -> Fields:
         ("gridjit sources", own_sources()),
         *((("cuda toolkit", toolkit),) if toolkit else ()),
     )
+
+
+@cache
+def header_versions() -> Fields:
+    """Return what tells CUDA's headers, which linked CUDA C++ includes, apart from others: installed once, as above.
+
+    Each package that brings some, by its version and the digests of its headers that its record lists: of a development
+    build the version says little. To digest hundreds of headers at each start would cost more than to compile with
+    them, so one that was edited in place is not noticed. The compiler's own parts are in the toolchain.
+    """
+    found: dict[str, str] = {}
+    for path in sys.path:
+        for name, text in _folder_headers(path or "."):
+            found.setdefault(name, text)
+    brought = tuple((f"headers of {name}", found[name]) for name in sorted(found))
+    complete = all(any(name in found for name in names) for names in _HEADERS)
+    return brought if complete else (*brought, ("headers of the cuda toolkit", toolkit_text(os.environ)))
 
 
 def version_of(distribution: str) -> str:
@@ -128,6 +151,30 @@ def _folder_versions(path: str, wanted: Collection[str]) -> Iterator[tuple[str, 
         name = _SEPARATORS.sub("-", entry.partition("-")[0]).lower()
         if name in wanted and (match := _DISTRIBUTION.fullmatch(entry)):
             yield name, match["version"]
+
+
+def _folder_headers(path: str) -> Iterator[tuple[str, str]]:
+    """Yield the name of each of NVIDIA's packages in a folder that brings headers, and what tells them apart."""
+    try:
+        entries = sorted(entry for entry in os.listdir(path) if entry.startswith("nvidia") and entry.endswith("-info"))
+    except OSError:
+        return
+    for entry in entries:
+        match = _DISTRIBUTION.fullmatch(entry)
+        listed = _listed_headers(os.path.join(path, entry, "RECORD"))
+        if match and (listed or _SEPARATORS.sub("-", match["name"]).lower() in _HEADER_NAMES):
+            yield _SEPARATORS.sub("-", match["name"]).lower(), f"{match['version']} {listed}".strip()
+
+
+def _listed_headers(record: str) -> str:
+    """Return a digest of what a package's record lists before its own metadata; "" if it lists no headers there."""
+    try:
+        text = read_regular(record)
+    except OSError:
+        return ""
+    # Sorted, the folder of the files comes first. What differs by installer is in the metadata.
+    listed = text[: text.find(b".dist-info/")]
+    return digest_fields([listed[: listed.rfind(b"\n")]]) if b"/include/" in listed else ""
 
 
 def _python_text() -> str:

@@ -6,6 +6,7 @@ The latter are CUDA C++: what array reshaping calls, and its runtime, which allo
 from __future__ import annotations
 
 import functools
+import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -24,9 +25,14 @@ _BESIDE = re.compile(r'^#include "(\w+\.cuh)"$', re.MULTILINE)
 
 
 def discovered_files(library: Any, known: Iterable[LinkedFile]) -> tuple[LinkedFile, ...]:
-    """Return the files to link with one of numba-cuda's code libraries, in a fixed order, less those that are known."""
-    found = {read_linked(given) for given in library._linking_files} - set(known)
-    return tuple(sorted(found, key=_order))
+    """Return the files to link with one of numba-cuda's code libraries, in a fixed order, less those that are known.
+
+    A file that is known by its path is taken as it was read then, whatever it is by now.
+    """
+    files = list(known)
+    paths = {file.name for file in files if os.path.isabs(file.name)}
+    given = (one for one in library._linking_files if not (isinstance(one, str) and os.path.abspath(one) in paths))
+    return tuple(sorted({read_linked(one) for one in given} - set(files), key=_order))
 
 
 def _order(file: LinkedFile) -> tuple[Any, ...]:

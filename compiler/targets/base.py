@@ -37,11 +37,21 @@ class ExceptionEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """A header of the user's, by its path, and the bytes of it that are compiled."""
+
+    path: str
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LinkedFile:
     """A file linked into the kernel: its name, its kind (ptx, cubin, ltoir, cu, o, a, fatbin) and its bytes.
 
     setup, teardown: called with the module that the file is part of, before its first launch and before it is unloaded.
     nrt: whether it calls numba-cuda's runtime. toolkit: whether it includes nothing but the toolkit's headers.
+    headers: of CUDA C++, what it includes of the user's; absent: paths where there was none of them; folders: where
+    they are looked for after the toolkit's. unseen: of what was compiled, why it must not be stored.
     """
 
     name: str
@@ -51,6 +61,10 @@ class LinkedFile:
     teardown: Callable[..., Any] | None = None
     nrt: bool = False
     toolkit: bool = False
+    headers: tuple[Header, ...] = ()
+    absent: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +95,7 @@ class Code:
     image: the bytes; suffix: their file suffix (".o", ".cubin"); entry: the symbol to launch.
     resources: plain numbers about it (static shared bytes, registers...), for launches and for people.
     assembly: text for people (PTX, or the host's assembly), if it was made on the way.
+    consumed: the linked CUDA C++ files, with the headers that were compiled.
     """
 
     image: bytes = field(repr=False)
@@ -88,6 +103,7 @@ class Code:
     entry: str
     resources: dict[str, int]
     assembly: str = field(default="", repr=False)
+    consumed: tuple[LinkedFile, ...] = ()
 
 
 class CodeGenerator(Protocol):

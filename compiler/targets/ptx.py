@@ -19,16 +19,17 @@ def generate(lowered: Lowered, target: Target, options: Options) -> Code:
         check_arch(target.arch)
         arch = accelerated(target.arch)
         pieces = _compile(lowered, arch, options)
-        cubin = link(pieces, lowered.linked, arch, options, cooperative=lowered.cooperative)
-        resources = read_resources(cubin, lowered.entry)
+        linked = link(pieces, lowered.linked, arch, options, cooperative=lowered.cooperative)
+        resources = read_resources(linked.image, lowered.entry)
     except CompileError as error:
         raise type(error)(f"{_place(lowered)} for {target.arch}: {error}") from error
     return Code(
-        image=cubin,
+        image=linked.image,
         suffix=".cubin",
         entry=lowered.entry,
         resources=resources,
         assembly="\n".join(piece.data.decode().strip() for piece in pieces if piece.kind == "ptx"),
+        consumed=linked.consumed,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import gridjit
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.hook import Hook
+from gridjit.compiler.toolchain import header_versions
 from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.specializations import Specialization
 from tests.toolkit import needs_toolkit
@@ -188,3 +190,60 @@ def test_what_a_kernel_is_linked_with_is_named(function: Any, files: tuple[str, 
     specialized(kernel)
     (overload,) = kernel.overloads.values()
     assert overload._codelibrary._linking_files == files
+
+
+# -- CUDA's headers ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Return what has a package of CUDA's headers that lists other headers take the place of the installed one."""
+
+    def replace(listed: str) -> None:
+        folder = tmp_path / "site" / "nvidia_cuda_cccl-99.9.dist-info"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "RECORD").write_text(
+            f"nvidia/cu13/include/cccl/cuda/atomic,sha256={listed},1\n{folder.name}/RECORD,,\n"
+        )
+        header_versions.cache_clear()
+
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    header_versions.cache_clear()
+    yield replace
+    header_versions.cache_clear()
+
+
+def declares(x):  # type: ignore[no-untyped-def]
+    x[0] = twice_in_memory(x[0])
+
+
+twice_in_memory = cuda.declare_device("twice", "int32(int32)", link=[cuda.CUSource(TWICE)])
+
+
+@pytest.mark.parametrize("linking", ["named", "declared", "numba-cuda's own"])
+def test_other_headers_of_cuda_are_a_miss_for_linked_cuda_code(
+    restart: Callable[[], None], headers: Callable[[str], None], runtime: Any, linking: str
+) -> None:
+    def compiles() -> int:
+        restart()
+        kernel = {
+            "named": lambda: linked(),
+            "declared": lambda: gridjit.jit(declares),
+            "numba-cuda's own": lambda: gridjit.jit(allocates),
+        }[linking]()
+        specialized(kernel)
+        return kernel.stats.compiles
+
+    assert [compiles(), compiles()] == [1, 0]
+    for listed in ("one", "another"):
+        headers(listed)
+        assert [compiles(), compiles()] == [1, 0]
+
+
+def test_other_headers_of_cuda_are_a_hit_for_kernels_without_cuda_code(
+    restart: Callable[[], None], headers: Callable[[str], None]
+) -> None:
+    specialized(gridjit.jit(increment))
+    headers("one")
+    restart()
+    assert specialized(gridjit.jit(increment)).origin == "disk"

@@ -1,0 +1,215 @@
+"""Includes: where CUDA C++ text names other files, found as a preprocessor's first phases find them.
+
+Comments, strings, raw strings, spliced lines and digraphs are read as NVRTC reads them (which, in C++17, has no
+trigraphs). Conditions are not evaluated: what only `#if 0` includes is found too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gridjit.values import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """A file named in the text: what is between start and end names it.
+
+    quoted: in quotes, so that it is looked for beside the file that names it. query: `__has_include(...)`, whole.
+    following: `include_next`, the word included.
+    """
+
+    start: int
+    end: int
+    name: str
+    quoted: bool
+    query: bool = False
+    following: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Computed:
+    """An include or query whose file macros name: operand is its text, between start and end as a Reference's."""
+
+    start: int
+    end: int
+    line: int
+    operand: str
+    query: bool = False
+    following: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Includes:
+    """What a text names. macros: (macro, the file name that it is defined as with its quotes, or "" for others).
+
+    unseen: (line, what) of what reads what no key can have: the clock, and files' bytes (#embed).
+    """
+
+    references: tuple[Reference, ...] = ()
+    computed: tuple[Computed, ...] = ()
+    macros: tuple[tuple[str, str], ...] = ()
+    unseen: tuple[tuple[int, str], ...] = ()
+
+
+_SPLICE = rb"(?:\\\r?\n)"
+# A comment ends at its first end: a pattern that could go on to another would take for ever over many.
+_NOTE = rb"/\*[^*]*\*+(?:[^/*][^*]*\*+)*/"
+_BLANK = rb"(?:[ \t\v\f\r]|\\\r?\n|" + _NOTE + rb")"
+_STRING = rb'"(?:\\(?:\r\n|.)|[^"\\\n])*"?'
+
+
+def _spliced(word: str) -> bytes:
+    """Return a pattern of a word that lines may be spliced in."""
+    return (_SPLICE + b"*").join(re.escape(letter).encode() for letter in word)
+
+
+# What is asked and what the clock says, less the underscores before: the longer first.
+_WORDS = ("has_include_next", "has_include", "has_embed", "DATE__", "TIMESTAMP__", "TIME__")
+_HASH = rb"(?:\#|" + _spliced("%:") + rb")"
+# Each alternative begins with a letter of its own, so that the search can skip to one: it runs at every start.
+_TOKEN = re.compile(
+    rb"/(?:/(?:\\\r?\n|[^\n])*|\*.*?(?:\*/|\Z))"
+    rb'|R(?:(?<![\w]R)|(?<=\bu8R)|(?<=\b[uUL]R))"(?P<mark>[^()\\\s"]{0,16})\(.*?\)(?P=mark)"'
+    rb'|"(?:\\(?:\r\n|.)|[^"\\\n])*"?'
+    rb"|'(?:(?<=[0-9a-fA-F]')(?<!u8')(?=[0-9a-fA-F])|(?:\\(?:\r\n|.)|[^'\\\n])*'?)"
+    rb"|\#|%" + _SPLICE + rb"*:"
+    rb"|_(?<!\w_)" + _SPLICE + rb"*_(?P<word>" + b"|".join(map(_spliced, _WORDS)) + rb")(?!\w)",
+    re.DOTALL,
+)
+_WORD = re.compile(_HASH + _BLANK + rb"*(?P<word>(?:[A-Za-z_]|" + _SPLICE + rb")+)", re.DOTALL)
+_FILE = rb'(?P<file>"(?:\\\r?\n|[^"\n])*"|<(?:\\\r?\n|[^>\n])*>)'
+_OPERAND = re.compile(_BLANK + rb"*" + _FILE, re.DOTALL)
+_ASKED_FILE = re.compile(_BLANK + rb"*\(" + _BLANK + rb"*" + _FILE + _BLANK + rb"*\)", re.DOTALL)
+_ASKED = re.compile(_BLANK + rb"*\((?P<rest>[^\n)]*)\)?", re.DOTALL)
+_REST = re.compile(rb"(?P<rest>(?:" + _STRING + rb"|" + _NOTE + rb"|//(?:\\\r?\n|[^\n])*|\\\r?\n|[^\n])*)", re.DOTALL)
+_DEFINED = re.compile(rb"(?:defined" + _BLANK + rb"*\(?|ifn?def|undef)" + _BLANK + rb"*\Z", re.DOTALL)
+_MACRO = re.compile(rb"\s*(?P<name>\w+)(?P<open>\(?)(?P<body>.*)\Z", re.DOTALL)
+_IS_FILE = re.compile(rb'"[^"]*"|<[^>]*>')
+_SPLICED = re.compile(_SPLICE)
+_COMMENT = re.compile(rb'("(?:\\.|[^"\\])*")|' + _NOTE + rb"|//.*", re.DOTALL)
+
+
+def includes(text: bytes) -> Includes:
+    """Return what the text names, in its order."""
+    found = list(_found(text))
+    return Includes(
+        references=tuple(one for one in found if isinstance(one, Reference)),
+        computed=tuple(one for one in found if isinstance(one, Computed)),
+        macros=tuple((one[0], one[1]) for one in found if isinstance(one, tuple) and isinstance(one[0], str)),
+        unseen=tuple((one[0], one[1]) for one in found if isinstance(one, tuple) and isinstance(one[0], int)),
+    )
+
+
+_Found = Reference | Computed | tuple[str, str] | tuple[int, str]
+
+
+def _found(text: bytes) -> Iterator[_Found]:
+    position, fresh = 0, True  # fresh: nothing but blanks and comments since the line began
+    while (token := _TOKEN.search(text, position)) is not None:
+        fresh = _fresh(text[position : token.start()], fresh)
+        position, kind = token.end(), token[0][:1]
+        if kind in b"#%" and fresh:
+            one, position = _directive(text, token.start())
+            yield from one
+        elif token["word"]:
+            one, position = _named(text, token)
+            yield from one
+        fresh = fresh and kind == b"/"
+
+
+def _fresh(between: bytes, before: bool) -> bool:
+    """Return whether the line that between ends in has begun with nothing else, given whether the line before had."""
+    between = _unspliced(between)
+    end = between.rfind(b"\n")
+    return (before or end >= 0) and not between[end + 1 :].strip()
+
+
+def _directive(text: bytes, start: int) -> tuple[list[_Found], int]:
+    """Return what a directive names, and where to go on reading."""
+    found = _WORD.match(text, start)
+    if found is None:
+        return [], start + 1
+    word = _joined(found["word"])
+    if word in ("include", "include_next", "import"):
+        return _include(text, found, following=word == "include_next")
+    if word == "embed":
+        return [(_line(text, start), "#embed")], found.end()
+    if word == "define":
+        return _define(text, found.end())
+    return [], found.end()
+
+
+def _include(text: bytes, word: re.Match[bytes], *, following: bool) -> tuple[list[_Found], int]:
+    operand = _OPERAND.match(text, word.end())
+    start = word.start("word")
+    if operand is None:
+        rest = _rest(text, word.end())
+        first = start if following else word.end()
+        line = _line(text, start)
+        made = Computed(start=first, end=rest.end(), line=line, operand=_plain(rest["rest"]), following=following)
+        return [made], rest.end()
+    name, quoted = _file(operand["file"])
+    first = start if following else operand.start("file")
+    return [Reference(start=first, end=operand.end(), name=name, quoted=quoted, following=following)], operand.end()
+
+
+def _define(text: bytes, start: int) -> tuple[list[_Found], int]:
+    macro = _MACRO.match(_plain(_rest(text, start)["rest"]).encode(errors="surrogateescape"))
+    if macro is None:
+        return [], start
+    body = macro["body"].strip()
+    named = body if _IS_FILE.fullmatch(body) and not macro["open"] else b""
+    # The body is read on: it may ask for a file itself.
+    return [(macro["name"].decode(), named.decode(errors="surrogateescape"))], start
+
+
+def _named(text: bytes, token: re.Match[bytes]) -> tuple[list[_Found], int]:
+    """Return what `__has_include` asks for - nothing where only its own presence is - and that the clock is read."""
+    word = _joined(token["word"])
+    if not word.startswith("has_") or word == "has_embed":
+        return [(_line(text, token.start()), f"__{word}")], token.end()
+    if _DEFINED.search(text, max(0, token.start() - 200), token.start()):
+        return [], token.end()
+    line, following = _line(text, token.start()), word.endswith("_next")
+    if asked := _ASKED_FILE.match(text, token.end()):
+        name, quoted = _file(asked["file"])
+        end = asked.end()
+        found = Reference(start=token.start(), end=end, name=name, quoted=quoted, query=True, following=following)
+        return [found], end
+    asked = _ASKED.match(text, token.end())
+    operand, end = (_plain(asked["rest"]), asked.end()) if asked else ("", token.end())
+    made = Computed(start=token.start(), end=end, line=line, operand=operand, query=True, following=following)
+    return [made], token.end()
+
+
+def _rest(text: bytes, start: int) -> re.Match[bytes]:
+    found = _REST.match(text, start)
+    assert found is not None  # it matches nothing, too
+    return found
+
+
+def _file(operand: bytes) -> tuple[str, bool]:
+    text = _unspliced(operand)
+    return text[1:-1].decode(errors="surrogateescape"), text.startswith(b'"')
+
+
+def _plain(text: bytes) -> str:
+    """Return a line's text with lines joined and comments left out."""
+    text = _unspliced(text)
+    if b"/" in text:
+        text = _COMMENT.sub(lambda match: match[1] or b" ", text)
+    return text.strip().decode(errors="surrogateescape")
+
+
+def _joined(word: bytes) -> str:
+    return _unspliced(word).decode()
+
+
+def _unspliced(text: bytes) -> bytes:
+    return _SPLICED.sub(b"", text) if b"\\" in text else text
+
+
+def _line(text: bytes, position: int) -> int:
+    return text.count(b"\n", 0, position) + 1
