@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from gridjit.cache.files import distrust_owner
+from gridjit.cache.folder import distrust_owner
 from gridjit.compiler.errors import ConfigError
 
 MIN_BYTES = 16
