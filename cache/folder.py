@@ -58,7 +58,7 @@ def make_folder(path: str, mode: int = FOLDER_MODE) -> None:
     if os.path.isdir(path):
         return
     above = os.path.dirname(path)
-    if not os.path.isdir(above):
+    if not os.path.lexists(above):
         make_folder(above, _ABOVE_MODE)
     try:
         os.mkdir(path, mode)

@@ -1,4 +1,4 @@
-"""What others put into a cache folder: no link is followed, nothing is waited for, and what they may write is not used."""
+"""What others put into a cache folder: no link is followed, no pipe waited for, and what they may write is not used."""
 
 from __future__ import annotations
 
