@@ -7,7 +7,9 @@ there as the newer, and jobs of histories that are not known yet take places of 
 
 from __future__ import annotations
 
+import contextlib
 import os
+import stat
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -64,8 +66,9 @@ def write_bundle(path: str | os.PathLike[str], store: Store, infos: Iterable[Ent
 
 def read_bundle(path: str | os.PathLike[str], secret: bytes | None) -> Iterator[Entry]:
     """Yield the entries of a file; raises CacheError if it is no bundle, or is cut short or altered."""
-    _check(path)
-    with open(path, "rb") as file:
+    with _opened(path) as file:
+        # Of the open file, so that nobody can put another in its place between the check and the reading.
+        _check(path, file)
         file.seek(len(MAGIC))
         while (head := file.read(HEAD.size))[:2] != b"\0\0":
             name_length, length = HEAD.unpack(head)
@@ -114,27 +117,35 @@ def _write(file: BinaryIO, store: Store, infos: Iterable[EntryInfo], secret: byt
     return count
 
 
-def _check(path: str | os.PathLike[str]) -> None:
-    """Raise CacheError unless the file is a whole bundle."""
-    size = os.path.getsize(path)
+@contextlib.contextmanager
+def _opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    # Not blocking: a pipe would make the command wait.
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_NOCTTY)) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise CacheError(f"bundle {path} is not a regular file")
+        yield file
+
+
+def _check(path: str | os.PathLike[str], file: BinaryIO) -> None:
+    """Raise CacheError unless the open file is a whole bundle."""
+    size = os.fstat(file.fileno()).st_size
     digest = sha256()
-    with open(path, "rb") as file:
-        if file.read(len(MAGIC)) != MAGIC:
-            raise CacheError(f"{path} is no gridjit bundle of this version: write one with `gridjit cache export`")
-        digest.update(MAGIC)
-        count = 0
-        while True:
-            head = file.read(HEAD.size)
-            digest.update(head)
-            name_length, length = HEAD.unpack(head) if len(head) == HEAD.size else (1, size)
-            if name_length == 0:
-                break
-            if name_length + length > size - file.tell():
-                raise CacheError(f"bundle {path} is cut short or altered: copy it again")
-            digest.update(file.read(name_length + length))
-            count += 1
-        if length != count or file.read() != digest.digest():
+    if file.read(len(MAGIC)) != MAGIC:
+        raise CacheError(f"{path} is no gridjit bundle of this version: write one with `gridjit cache export`")
+    digest.update(MAGIC)
+    count = 0
+    while True:
+        head = file.read(HEAD.size)
+        digest.update(head)
+        name_length, length = HEAD.unpack(head) if len(head) == HEAD.size else (1, size)
+        if name_length == 0:
+            break
+        if name_length + length > size - file.tell():
             raise CacheError(f"bundle {path} is cut short or altered: copy it again")
+        digest.update(file.read(name_length + length))
+        count += 1
+    if length != count or file.read() != digest.digest():
+        raise CacheError(f"bundle {path} is cut short or altered: copy it again")
 
 
 def _add(store: Store, locks: Locks, entry: Entry, payload: bytes) -> str:

@@ -15,16 +15,19 @@ from typing import TYPE_CHECKING
 from gridjit.cache import files
 from gridjit.cache.entry import open_entry, seal
 from gridjit.cache.errors import warn
+from gridjit.cache.folder import Distrusted, folder_at, is_open_to_others, make_folder, open_folder, read_below
 from gridjit.cache.store import SUFFIXES, EntryInfo, check_key, check_suffix
 from gridjit.forking import Lock, lock, section
 from gridjit.values import dataclass
 
 if TYPE_CHECKING:
     from gridjit.cache.index import Index
+    from gridjit.cache.tally import Tally
 
 _OWN_FOLDER = "Set GRIDJIT_CACHE_DIR to a folder of your own, or GRIDJIT_CACHE=0 to do without a cache."
 _NO_SUCH_BASE = "Set GRIDJIT_CACHE_BASE without it to do without its entries."
 _TRUST = "Set GRIDJIT_CACHE_ALLOW_SHARED=1 to use it all the same, and run what others put there."
+_START_ANEW = "Delete it, or the whole folder: what others put there would be run."
 _MORE_ROOM = "Set GRIDJIT_CACHE_SIZE to more."
 # How long the index is waited for once a wait was in vain, until it answers again.
 _SHORT_WAIT_S = 0.05
@@ -45,7 +48,7 @@ class DiskStore:
     """A Store in one folder, for any number of threads and processes.
 
     folder: made on the first write, for this user alone. One that belongs to another user, or that others may write,
-        is not used unless allow_shared is set: what is read from it is run.
+        is not used unless allow_shared is set, nor is what is such inside it: what is read from there is run.
     max_bytes, max_entries: bounds on what is kept; the entries stored least recently go first.
     timeout: seconds to wait for other writers before an entry is dropped.
     read_only: never write, and say nothing about it.
@@ -66,17 +69,19 @@ class DiskStore:
         read_only: bool = False,
         secret: bytes | None = None,
     ) -> None:
-        self.folder = os.fspath(folder)
+        self._place = folder_at(folder, shared=allow_shared)
+        self.folder = self._place.path
         self.read_only = read_only
         self._max_bytes = max_bytes
         self._bounds = {"max_bytes": max_bytes, "max_entries": max_entries}
         self._timeout = timeout
         self._patience = timeout
-        self._allow_shared = allow_shared
         self._secret = secret
-        self._trusted: bool | None = None  # None: not looked at yet
+        self._most_bytes = max(max_bytes, files.MOST_BYTES)  # bounds may have been wider when an entry was put
+        self._refused = False
         self._warned = False
         self._index: Index | None = None
+        self._tally: Tally | None = None
         self._lock = lock()  # around the index
         self._pid = os.getpid()
 
@@ -88,17 +93,14 @@ class DiskStore:
     def get(self, key: str) -> bytes | None:
         """Return what was put under key, or None."""
         check_key(key)
-        if not self._readable():
+        if self._refused:
             return None
         try:
-            for suffix in SUFFIXES:
-                data = files.read_file(self.folder, key, suffix)
-                payload = None if data is None else open_entry(key, data, secret=self._secret)
-                if payload is not None:
-                    return payload
+            shard = files.open_shard(self._place, key)
         except OSError as error:
-            self._warn(f"cannot be read: {error}")
-        return None
+            self._tell(error)
+            return None
+        return None if shard is None else self._read(shard, key)
 
     def put(self, key: str, data: bytes, *, suffix: str) -> None:
         """Keep data under key, in a file with that suffix; the oldest entries make room for it."""
@@ -114,17 +116,17 @@ class DiskStore:
             if self._writable():
                 self._write(key, suffix, sealed)
         except (OSError, ImportError) as error:  # a Python without SQLite has no index
-            self._warn(f"cannot be written: {error}")
+            self._tell(error, "written")
 
     def find(self, key: str) -> EntryInfo | None:
         """Return what is known of key without reading it, or None."""
         check_key(key)
-        return files.find_file(self.folder, key) if self._readable() else None
+        return files.find_file(self._place, key) if self._readable() else None
 
     def entries(self) -> Iterator[EntryInfo]:
         """Yield every entry that has a file."""
         if self._readable():
-            yield from files.list_files(self.folder)
+            yield from files.list_files(self._place, self._tell)
 
     def remove(self, key: str) -> None:
         """Forget key, if it is there."""
@@ -148,7 +150,7 @@ class DiskStore:
                     bad.append(info)
         if remove and not self.read_only:
             for info in bad:
-                files.remove_file(self.folder, files.file_name(info.key, info.suffix))
+                files.remove_file(self._place, files.file_name(info.key, info.suffix))
             self.collect()
         return Verification(good=good, bad=tuple(bad))
 
@@ -156,24 +158,44 @@ class DiskStore:
         """Remove what dead writers left, note files without a row, drop rows without a file, and keep the bounds."""
         if not self._changeable():
             return
-        files.sweep_temporaries(self.folder)
+        self.sweep()
         try:
-            self._use_index(lambda index: index.reconcile(files.list_files(self.folder), **self._bounds))
+            self._use_index(lambda index: index.reconcile(files.list_files(self._place), **self._bounds))
         except (OSError, ImportError) as error:  # a Python without SQLite has no index
-            self._warn(f"cannot be written: {error}")
+            self._tell(error, "written")
+
+    def sweep(self) -> int:
+        """Remove what writers that died left behind, and return how many files that were."""
+        return files.sweep_temporaries(self._place) if self._changeable() else 0
 
     def close(self) -> None:
         """Let go of the index; the next write opens it again."""
         with section(), self._guard():
-            self._index = None
+            self._index = self._tally = None
 
     def _is_good(self, info: EntryInfo) -> bool | None:
         """Return whether an entry opens, or None if it went meanwhile."""
         try:
-            data = files.read_file(self.folder, info.key, info.suffix)
-        except OSError:
+            data = files.read_file(self._place, info.key, info.suffix, self._most_bytes)
+        except (OSError, MemoryError):
             return False
         return None if data is None else open_entry(info.key, data, secret=self._secret) is not None
+
+    def _read(self, shard: int, key: str) -> bytes | None:
+        """Return what is under key in an open directory, which is closed; a file of no use hides no other."""
+        try:
+            for suffix in SUFFIXES:
+                try:
+                    data = read_below(self._place, shard, key + suffix, self._most_bytes)
+                except (OSError, MemoryError) as error:
+                    self._tell(error)
+                    continue
+                payload = None if data is None else open_entry(key, data, secret=self._secret)
+                if payload is not None:
+                    return payload
+            return None
+        finally:
+            os.close(shard)
 
     def _write(self, key: str, suffix: str, sealed: bytes) -> None:
         """Write an entry; on a disk that is full, once more when the oldest entries have made room."""
@@ -185,18 +207,18 @@ class DiskStore:
             self._write_and_record(key, suffix, sealed)
 
     def _write_and_record(self, key: str, suffix: str, sealed: bytes) -> None:
-        files.write_file(self.folder, key, suffix, sealed)
+        files.write_file(self._place, key, suffix, sealed)
         info = EntryInfo(key=key, suffix=suffix, size=len(sealed), stored=0.0)
         try:
             self._use_index(lambda index: index.record(info, **self._bounds))
         except (OSError, ImportError):
             # A file that the index does not know would never make room for another.
-            files.remove_files(self.folder, key)
+            files.remove_files(self._place, key)
             raise
 
     def _free(self, size: int) -> bool:
         """Remove the oldest entries to free size bytes with room to spare; return whether there were enough."""
-        infos = sorted(files.list_files(self.folder), key=lambda info: info.stored)
+        infos = sorted(files.list_files(self._place), key=lambda info: info.stored)
         total = sum(info.size for info in infos)
         if total < 2 * size:
             return False
@@ -204,9 +226,9 @@ class DiskStore:
         for info in infos:
             if rest <= 0:
                 break
-            files.remove_files(self.folder, info.key)
+            files.remove_files(self._place, info.key)
             rest -= info.size
-        self._use_index(lambda index: index.reconcile(files.list_files(self.folder), **self._bounds))
+        self._use_index(lambda index: index.reconcile(files.list_files(self._place), **self._bounds))
         return True
 
     def _forget(self, keys: list[str]) -> None:
@@ -216,35 +238,49 @@ class DiskStore:
         try:
             self._use_index(lambda index: index.forget(keys))
         except (OSError, ImportError) as error:  # a Python without SQLite has no index
-            self._warn(f"cannot be written: {error}")
+            self._tell(error, "written")
 
-    def _use_index(self, action: Callable[[Index], list[str]]) -> None:
-        """Run action on the index and remove the files of the keys it gives up; a damaged index is made anew, once."""
-        from gridjit.cache.index import IndexBroken, database_identity, remove_database
-
+    def _use_index(self, action: Callable[[Index | Tally], list[str]]) -> None:
+        """Run action on what keeps the bounds, and remove the files of the keys it gives up."""
         with section(), self._guard():
-            for last_try in (False, True):
-                identity = database_identity(self.folder)
-                try:
-                    evicted = action(self._open_index())
-                except IndexBroken:
-                    self._index = None
-                    if last_try:
-                        raise
-                    # Another process may have replaced it meanwhile; that one is good.
-                    if database_identity(self.folder) == identity:
-                        remove_database(self.folder)
-                except OSError:
-                    self._index, self._patience = None, min(self._timeout, _SHORT_WAIT_S)
-                    raise
-                else:
-                    self._patience = self._timeout
-                    break
+            evicted = self._use_tally(action) if is_open_to_others(self._place) else self._use_database(action)
         self._remove_files(evicted)
+
+    def _use_tally(self, action: Callable[[Index | Tally], list[str]]) -> list[str]:
+        from gridjit.cache.tally import Tally
+
+        if self._tally is None:
+            self._tally = Tally(self._place)
+        return action(self._tally)
+
+    def _use_database(self, action: Callable[[Index | Tally], list[str]]) -> list[str]:
+        """Return what action gives on the index; a damaged one is made anew, once."""
+        from gridjit.cache.index import IndexBroken, check_database, database_identity, remove_database
+
+        anew = False
+        while True:
+            identity = database_identity(self.folder)
+            try:
+                check_database(self.folder)
+                evicted = action(self._open_index())
+            except IndexBroken:
+                self._index = None
+                if anew:
+                    raise
+                anew = True
+                # Another process may have replaced it meanwhile; that one is good.
+                if database_identity(self.folder) == identity:
+                    remove_database(self.folder)
+            except OSError:
+                self._index, self._patience = None, min(self._timeout, _SHORT_WAIT_S)
+                raise
+            else:
+                self._patience = self._timeout
+                return evicted
 
     def _remove_files(self, keys: list[str]) -> None:
         for key in keys:
-            files.remove_files(self.folder, key)
+            files.remove_files(self._place, key)
 
     def _open_index(self) -> Index:
         from gridjit.cache.index import Index
@@ -253,37 +289,42 @@ class DiskStore:
             index = Index(self.folder, timeout=self._patience)
             if index.is_empty():
                 # New, or made anew beside files that are still good; writers that died left temporaries.
-                files.sweep_temporaries(self.folder)
-                self._remove_files(index.reconcile(files.list_files(self.folder), **self._bounds))
+                files.sweep_temporaries(self._place)
+                self._remove_files(index.reconcile(files.list_files(self._place), **self._bounds))
             self._index = index
         return self._index
 
     def _readable(self) -> bool:
-        if self._trusted is None:
-            self._look()
-        return self._trusted is True
+        """Return whether the folder is there and may be used; if it may not be, that is said."""
+        if self._refused:
+            return False
+        try:
+            os.close(open_folder(self._place))
+        except (FileNotFoundError, NotADirectoryError):  # it may appear later
+            return False
+        except OSError as error:
+            self._tell(error)
+            return False
+        return True
 
     def _writable(self) -> bool:
         if not os.path.isdir(self.folder):
-            files.make_folder(self.folder)
-            self._trusted = None
+            make_folder(self.folder)
+            self._refused = False
         return self._readable()
 
     def _changeable(self) -> bool:
-        return not self.read_only and os.path.isdir(self.folder) and self._readable()
+        return not self.read_only and self._readable()
 
-    def _look(self) -> None:
-        """Decide whether the folder can be trusted; one that is missing may appear later."""
-        try:
-            reason = files.distrust(self.folder)
-        except (FileNotFoundError, NotADirectoryError):
-            return
-        except OSError as error:
-            self._warn(f"cannot be read: {error}")
-            return
-        self._trusted = reason is None or self._allow_shared
-        if not self._trusted:
-            self._warn(f"is not used: it {reason}", f"{_TRUST} {self._way_without()}")
+    def _tell(self, error: BaseException, done: str = "read") -> None:
+        """Say what went wrong; a folder that must not be used is not looked at again."""
+        if not isinstance(error, Distrusted):
+            self._warn(f"cannot be {done}: {error}")
+        elif error.name:
+            self._warn(f"is not used as a whole: {error} and is passed over", _START_ANEW)
+        else:
+            self._refused = True
+            self._warn(f"is not used: it {error.reason}", f"{_TRUST} {self._way_without()}")
 
     def _warn(self, what: str, way_on: str = "") -> None:
         if not self._warned:

@@ -1,25 +1,34 @@
 """The files of a cache folder: how entries are named, read, written whole or not at all, and listed.
 
 <folder>/ab/ab12....cubin holds the entry of key ab12...; <folder>/tmp holds what is being written. Only the names are
-relied on here, never an index, so that a folder can be read where it cannot be written.
+relied on here, never an index, so that a folder can be read where it cannot be written. How files are opened, and which
+are, is told in gridjit.cache.folder.
 """
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import re
 import stat
 import time
-from collections.abc import Iterator
-from io import FileIO
+from collections.abc import Callable, Iterator
 
+from gridjit.cache.folder import (
+    LIST,
+    Distrusted,
+    Folder,
+    distrust_owner,
+    open_below,
+    open_folder,
+    open_inner,
+    read_below,
+)
 from gridjit.cache.store import SUFFIXES, EntryInfo
 
-FOLDER_MODE = 0o700  # of a folder made here; what is made inside one has no more permissions than it
 TEMPORARY_FOLDER = "tmp"
 TEMPORARY_LIFE_S = 3600.0
+MOST_BYTES = 1 << 30  # of an entry, unless its store is bounded to more
 _SHARD = re.compile(r"[0-9a-f]{2}")
 _FILE = re.compile(r"([0-9a-f]{8,128})(\.[a-z]+)")
 _TEMPORARY = re.compile(r"[0-9a-f]{8,16}-[0-9a-f]{16}")
@@ -38,130 +47,182 @@ def parse_file_name(name: str) -> tuple[str, str] | None:
     return match[1], match[2]
 
 
-def read_file(folder: str, key: str, suffix: str) -> bytes | None:
-    """Return the bytes of an entry's file, or None if there is none."""
+def open_shard(folder: Folder, key: str) -> int | None:
+    """Return a descriptor of the directory that a key's files are in, or None if there is none; may raise OSError."""
     try:
-        with FileIO(f"{folder}/{file_name(key, suffix)}") as file:
-            return file.readall()
+        top = open_folder(folder)
     except (FileNotFoundError, NotADirectoryError):
         return None
-
-
-def write_file(folder: str, key: str, suffix: str, data: bytes) -> None:
-    """Write an entry's file: a temporary one, renamed when it is complete, so that no reader sees a part of it."""
-    mode = os.stat(folder).st_mode
-    shard = make_inner_folder(folder, key[:2], mode)
-    temporary = f"{make_inner_folder(folder, TEMPORARY_FOLDER, mode)}/{key[:16]}-{os.urandom(8).hex()}"
     try:
-        _write_new(temporary, data, mode & 0o666)
-        os.rename(temporary, f"{shard}/{key}{suffix}")
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
-    # A file of this key under another suffix is older, and would hide or outlive the new one.
-    remove_files(folder, key, but=suffix)
+        return open_below(folder, top, key[:2])
+    except FileNotFoundError:
+        return None
+    finally:
+        os.close(top)
 
 
-def remove_files(folder: str, key: str, *, but: str = "") -> None:
-    """Remove the files of a key, except one with suffix `but`."""
+def read_file(folder: Folder, key: str, suffix: str, limit: int = MOST_BYTES) -> bytes | None:
+    """Return the bytes of an entry's file, or None if there is none; raises OSError if it must not be used."""
+    if (shard := open_shard(folder, key)) is None:
+        return None
+    try:
+        return read_below(folder, shard, key + suffix, limit)
+    finally:
+        os.close(shard)
+
+
+def write_file(folder: Folder, key: str, suffix: str, data: bytes) -> None:
+    """Write an entry's file: a temporary one, renamed when it is complete, so that no reader sees a part of it."""
+    name, temporary = f"{key}{suffix}", f"{key[:16]}-{os.urandom(8).hex()}"
+    with opened(open_folder(folder)) as top:
+        mode = os.fstat(top).st_mode
+        with (
+            opened(make_below(folder, top, key[:2])) as shard,
+            opened(make_below(folder, top, TEMPORARY_FOLDER)) as temporaries,
+        ):
+            try:
+                _write_new(temporary, data, mode & 0o666, temporaries)
+                os.rename(temporary, name, src_dir_fd=temporaries, dst_dir_fd=shard)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    os.unlink(temporary, dir_fd=temporaries)
+                raise
+            # A file of this key under another suffix is older, and would hide or outlive the new one.
+            for other in SUFFIXES:
+                if other != suffix:
+                    with contextlib.suppress(OSError):
+                        os.unlink(key + other, dir_fd=shard)
+
+
+def remove_files(folder: Folder, key: str) -> None:
+    """Remove the files of a key."""
     for suffix in SUFFIXES:
-        if suffix != but:
-            remove_file(folder, file_name(key, suffix))
+        remove_file(folder, file_name(key, suffix))
 
 
-def remove_file(folder: str, name: str) -> None:
+def remove_file(folder: Folder, name: str) -> None:
     """Remove an entry's file by its relative name; a name that is no entry's is left alone."""
     if parse_file_name(name) is not None:
-        with contextlib.suppress(OSError):
-            os.unlink(f"{folder}/{name}")
+        with contextlib.suppress(OSError), opened(open_inner(folder, name[:2])) as shard:
+            os.unlink(name[3:], dir_fd=shard)
 
 
-def find_file(folder: str, key: str) -> EntryInfo | None:
+def find_file(folder: Folder, key: str) -> EntryInfo | None:
     """Return what the folder says of key, or None."""
-    for suffix in SUFFIXES:
-        with contextlib.suppress(OSError):
-            found = os.stat(f"{folder}/{file_name(key, suffix)}")
-            return EntryInfo(key=key, suffix=suffix, size=found.st_size, stored=found.st_mtime)
+    with contextlib.suppress(OSError), opened(open_inner(folder, key[:2])) as shard:
+        for suffix in SUFFIXES:
+            if (info := _info(shard, key, suffix)) is not None:
+                return info
     return None
 
 
-def list_files(folder: str) -> Iterator[EntryInfo]:
-    """Yield every entry that has a file; what disappears meanwhile is passed over."""
-    for shard in _names(folder):
+def list_files(folder: Folder, tell: Callable[[OSError], None] = lambda error: None) -> Iterator[EntryInfo]:
+    """Yield every entry that has a file; what disappears meanwhile is passed over.
+
+    tell: is called with what is wrong with a directory whose files are passed over.
+    """
+    for shard in _names(folder, None, tell):
         if _SHARD.fullmatch(shard):
-            for name in _names(f"{folder}/{shard}"):
-                parsed = parse_file_name(f"{shard}/{name}")
-                if parsed is not None:
-                    with contextlib.suppress(OSError):
-                        found = os.stat(f"{folder}/{shard}/{name}")
-                        yield EntryInfo(key=parsed[0], suffix=parsed[1], size=found.st_size, stored=found.st_mtime)
+            yield from _list_shard(folder, shard, tell)
 
 
-def sweep_temporaries(folder: str, *, older_than_s: float = TEMPORARY_LIFE_S) -> int:
+def sweep_temporaries(folder: Folder, *, older_than_s: float = TEMPORARY_LIFE_S) -> int:
     """Remove what writers that died left behind, and return how many files that were.
 
     Only names that write_file gives: the folder may be one, like a home, whose tmp is not of gridjit's making.
     """
     removed = 0
     before = time.time() - older_than_s
-    for name in _names(f"{folder}/{TEMPORARY_FOLDER}"):
-        path = f"{folder}/{TEMPORARY_FOLDER}/{name}"
-        with contextlib.suppress(OSError):
-            if _TEMPORARY.fullmatch(name) and os.stat(path).st_mtime <= before:
-                os.unlink(path)
-                removed += 1
+    names = [name for name in _names(folder, TEMPORARY_FOLDER) if _TEMPORARY.fullmatch(name)]
+    if not names:
+        return 0
+    with contextlib.suppress(OSError), opened(open_inner(folder, TEMPORARY_FOLDER)) as temporaries:
+        for name in names:
+            with contextlib.suppress(OSError):
+                if os.stat(name, dir_fd=temporaries, follow_symlinks=False).st_mtime <= before:
+                    os.unlink(name, dir_fd=temporaries)
+                    removed += 1
     return removed
 
 
-def make_folder(folder: str) -> None:
-    """Make the cache folder if it is missing, for this user alone."""
-    os.makedirs(folder, FOLDER_MODE, exist_ok=True)
-
-
-def make_inner_folder(folder: str, name: str, mode: int) -> str:
-    """Return the path of a folder inside the cache folder, made with the permissions in mode if it is missing."""
-    path = f"{folder}/{name}"
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(path, mode & 0o777)
-    return path
-
-
-def distrust(folder: str) -> str | None:
-    """Return why code in folder must not be run, or None: others may write there, or own it.
-
-    Root's folders are trusted: who is root needs no cache to run code here, and images are built by root.
-    Raises FileNotFoundError or NotADirectoryError if there is no folder.
-    """
-    found = os.stat(folder)
-    if not stat.S_ISDIR(found.st_mode):
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), folder)
-    if (reason := distrust_owner(found)) is not None:
-        return reason
-    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        return f"can be written by other users (mode {stat.S_IMODE(found.st_mode):o})"
-    return None
-
-
-def distrust_owner(found: os.stat_result) -> str | None:
-    """Return why what a user other than this one and root owns must not be relied on, or None."""
-    if found.st_uid in (os.geteuid(), 0):
-        return None
-    return f"belongs to user id {found.st_uid}, and this process runs as {os.geteuid()}"
-
-
-def _names(folder: str) -> list[str]:
+@contextlib.contextmanager
+def opened(descriptor: int) -> Iterator[int]:
+    """Give out a descriptor for the block, and close it."""
     try:
-        return os.listdir(folder)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def make_below(folder: Folder, top: int, name: str) -> int:
+    """Return a descriptor of a directory in the open folder, made with the folder's permissions if it is missing.
+
+    One that must not be used is replaced by a new one, if what gridjit put there is all that it holds.
+    """
+    mode = os.fstat(top).st_mode & 0o777
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(name, mode, dir_fd=top)
+    try:
+        return open_below(folder, top, name)
+    except (Distrusted, NotADirectoryError) as refusal:
+        try:
+            _clear_away(top, name)
+            os.mkdir(name, mode, dir_fd=top)
+        except OSError:
+            raise refusal from None
+        return open_below(folder, top, name)
+
+
+def _clear_away(top: int, name: str) -> None:
+    """Remove a directory with gridjit's files in it, or what another user put in its place; else raise an OSError."""
+    found = os.stat(name, dir_fd=top, follow_symlinks=False)
+    if not stat.S_ISDIR(found.st_mode):
+        if distrust_owner(found) is None:  # this user's, who may have something in mind
+            raise NotADirectoryError
+        os.unlink(name, dir_fd=top)
+        return
+    with opened(os.open(name, LIST | os.O_NOFOLLOW, dir_fd=top)) as directory:
+        for inner in os.listdir(directory):
+            if _TEMPORARY.fullmatch(inner) or _FILE.fullmatch(inner):
+                os.unlink(inner, dir_fd=directory)
+    os.rmdir(name, dir_fd=top)
+
+
+def _list_shard(folder: Folder, shard: str, tell: Callable[[OSError], None]) -> Iterator[EntryInfo]:
+    parsed = [pair for name in _names(folder, shard, tell) if (pair := parse_file_name(f"{shard}/{name}")) is not None]
+    if not parsed:
+        return
+    infos: list[EntryInfo] = []
+    with contextlib.suppress(OSError), opened(open_inner(folder, shard)) as directory:
+        infos = [info for key, suffix in parsed if (info := _info(directory, key, suffix)) is not None]
+    yield from infos
+
+
+def _info(shard: int, key: str, suffix: str) -> EntryInfo | None:
+    try:
+        found = os.stat(key + suffix, dir_fd=shard, follow_symlinks=False)
     except OSError:
+        return None
+    return EntryInfo(key=key, suffix=suffix, size=found.st_size, stored=found.st_mtime)
+
+
+def _names(folder: Folder, name: str | None, tell: Callable[[OSError], None] = lambda error: None) -> list[str]:
+    """Return the names in the folder, or in a directory of it; none of what is not there or must not be used."""
+    try:
+        with opened(open_folder(folder)) as top:
+            where = "." if name is None else name
+            with opened(open_below(folder, top, where, LIST)) as directory:
+                return os.listdir(directory)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        tell(error)
         return []
 
 
-def _write_new(path: str, data: bytes, mode: int) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
-    try:
+def _write_new(name: str, data: bytes, mode: int, directory: int) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    with opened(os.open(name, flags, mode, dir_fd=directory)) as descriptor:
         rest = memoryview(data)
         while rest:
             rest = rest[os.write(descriptor, rest) :]
-    finally:
-        os.close(descriptor)

@@ -2,7 +2,8 @@
 
 The wall around diskcache: no other file imports it. Reading an entry never comes here, and whatever is lost here is
 read back from the files' names. Rows hold strings and numbers only: nothing is pickled, and a row that says it is, is
-refused. Any use of the database waits at most `timeout` seconds for others.
+refused. Any use of the database waits at most `timeout` seconds for others. SQLite follows links and does what a
+journal says, so no database is opened that others may have had a hand in: folders that are shared have a tally instead.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import contextlib
 import errno
 import os
 import sqlite3
+import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
@@ -19,6 +21,7 @@ import diskcache
 from diskcache.core import DBNAME, MODE_BINARY
 
 from gridjit.cache.files import file_name, find_file, parse_file_name, read_file
+from gridjit.cache.folder import distrust, folder_at
 from gridjit.cache.store import EntryInfo
 
 _COMPANIONS = ("", "-journal", "-wal", "-shm")
@@ -86,7 +89,7 @@ class BytesDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
         parsed = parse_file_name(filename) if isinstance(filename, str) else None
         if mode != MODE_BINARY or parsed is None or read:
             raise RefusedRow("a row does not name an entry's file")
-        data = read_file(self._directory, *parsed)
+        data = read_file(folder_at(self._directory), *parsed)
         if data is None:
             raise RefusedRow(f"{filename} is gone")
         return data
@@ -185,7 +188,7 @@ class Index:
             noted = database.names()
             for rowid, name in noted.items():
                 parsed = parse_file_name(name) if isinstance(name, str) else None
-                if parsed is None or find_file(self._folder, parsed[0]) is None:
+                if parsed is None or find_file(folder_at(self._folder), parsed[0]) is None:
                     database.drop_row(rowid)
                 else:
                     present.pop(parsed[0], None)
@@ -225,10 +228,27 @@ class Index:
 def database_identity(folder: str) -> tuple[int, int] | None:
     """Return what tells this database file from one that replaced it, or None if there is none."""
     try:
-        found = os.stat(os.path.join(folder, DBNAME))
+        found = os.lstat(os.path.join(folder, DBNAME))
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def check_database(folder: str) -> None:
+    """Raise IndexBroken unless every file of the database that is there is this user's (or root's), and nothing else's.
+
+    The folder itself is one that no other user may write, so that what is checked is what is opened.
+    """
+    for companion in _COMPANIONS:
+        with contextlib.suppress(FileNotFoundError):
+            if (reason := _reason_against(os.lstat(os.path.join(folder, DBNAME + companion)))) is not None:
+                raise IndexBroken(f"its database {DBNAME + companion} {reason}")
+
+
+def _reason_against(found: os.stat_result) -> str | None:
+    if not stat.S_ISREG(found.st_mode):
+        return "is not a regular file"
+    return "has another name elsewhere" if found.st_nlink > 1 else distrust(found)
 
 
 def remove_database(folder: str) -> None:

@@ -2,12 +2,13 @@
 
 Within a process one lock per job; between processes an flock on <folder>/locks/<job>.lock, which the system releases
 when its holder dies. A lock that cannot be had in time, or in that folder, is done without: that costs a duplicate
-compile.
+compile. A link, a pipe or a file of another user in a lock's place is no lock, and is left as it is.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import re
@@ -16,7 +17,8 @@ import time
 import weakref
 from collections.abc import Iterator
 
-from gridjit.cache import files
+from gridjit.cache.files import make_below, opened
+from gridjit.cache.folder import FILE, LIST, Folder, check_file, folder_at, make_folder, open_folder, open_inner
 from gridjit.cache.store import check_key
 from gridjit.forking import held, in_child, lock, section
 
@@ -45,8 +47,7 @@ class Locks:
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None = None, *, allow_shared: bool = False) -> None:
-        self._folder = None if folder is None else os.fspath(folder)
-        self._allow_shared = allow_shared
+        self._folder = None if folder is None else folder_at(folder, shared=allow_shared)
         self._forget_parent()
         _every_locks.add(self)
 
@@ -75,11 +76,14 @@ class Locks:
     def sweep(self) -> int:
         """Remove the lock files that holders which were killed left behind, and return how many there were."""
         removed = 0
-        folder = f"{self._folder}/{LOCK_FOLDER}"
-        for name in _names(folder):
-            path = f"{folder}/{name}"
-            if _LOCK.fullmatch(name) and (descriptor := _try_lock(path)) is not None:
-                _unlink_and_close(path, descriptor)
+        if self._folder is None:
+            return removed
+        for name in _names(self._folder):
+            descriptor = None
+            with contextlib.suppress(OSError):  # gone meanwhile, or no lock
+                descriptor = _try_lock(self._folder, name) if _LOCK.fullmatch(name) else None
+            if descriptor is not None:
+                _unlink_and_close(self._folder, name, descriptor)
                 removed += 1
         return removed
 
@@ -99,23 +103,16 @@ class Locks:
         if self._folder is None or entry.descriptor is not None:
             return True
         try:
-            files.make_folder(self._folder)
-            if not self._allow_shared and files.distrust(self._folder):
-                return False
-            mode = os.stat(self._folder).st_mode
-            files.make_inner_folder(self._folder, LOCK_FOLDER, mode)
-            entry.descriptor = _lock_before(self._path(job), mode & 0o666, deadline)
+            make_folder(self._folder.path)
+            entry.descriptor = _lock_before(self._folder, job + LOCK_SUFFIX, deadline)
         except OSError:
             return False
         return entry.descriptor is not None
 
     def _unlock_file(self, job: str, entry: _Job) -> None:
-        if entry.descriptor is not None:
+        if self._folder is not None and entry.descriptor is not None:
             descriptor, entry.descriptor = entry.descriptor, None
-            _unlink_and_close(self._path(job), descriptor)
-
-    def _path(self, job: str) -> str:
-        return f"{self._folder}/{LOCK_FOLDER}/{job}{LOCK_SUFFIX}"
+            _unlink_and_close(self._folder, job + LOCK_SUFFIX, descriptor)
 
     def _forget_parent(self) -> None:
         """Start with no locks, as a forked child must: the threads that held its copies are not in it."""
@@ -140,9 +137,9 @@ def _after_fork_in_child() -> None:
 in_child(_after_fork_in_child)
 
 
-def _lock_before(path: str, mode: int, deadline: float) -> int | None:
+def _lock_before(folder: Folder, name: str, deadline: float) -> int | None:
     pause = _FIRST_PAUSE_S
-    while (descriptor := _try_lock(path, mode)) is None:
+    while (descriptor := _try_lock(folder, name, make=True)) is None:
         rest = deadline - time.monotonic()
         if rest <= 0:
             return None
@@ -151,23 +148,28 @@ def _lock_before(path: str, mode: int, deadline: float) -> int | None:
     return descriptor
 
 
-def _try_lock(path: str, mode: int | None = None) -> int | None:
-    """Return a descriptor that holds the lock on the file at path, or None if another holds it or just removed it.
+def _try_lock(folder: Folder, name: str, *, make: bool = False) -> int | None:
+    """Return a descriptor that holds the lock of that name, or None if another holds it or just removed it.
 
-    With a mode, a file that is missing is made.
+    make: whether a file that is missing is made. Raises an OSError if there can be no such lock.
     """
+    with opened(_make_lock_folder(folder) if make else open_inner(folder, LOCK_FOLDER)) as directory:
+        return _try_lock_in(folder, directory, name, make)
+
+
+def _try_lock_in(folder: Folder, directory: int, name: str, make: bool) -> int | None:
+    mode = os.fstat(directory).st_mode & 0o666
+    descriptor = os.open(name, os.O_RDWR | FILE | (os.O_CREAT if make else 0), mode, dir_fd=directory)
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | (0 if mode is None else os.O_CREAT), mode or 0)
-    except FileNotFoundError:
-        if mode is not None:
-            raise
-        return None
-    try:
+        found = os.fstat(descriptor)
+        check_file(folder, found, name)
+        if found.st_nlink > 1:
+            raise OSError(errno.EMLINK, "A lock with another name elsewhere", name)
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         # The holder removes the file before it lets go; a lock on a removed file excludes nobody.
-        if os.path.samestat(os.fstat(descriptor), os.stat(path)):
+        if _is_named(descriptor, name, directory):
             return descriptor
-    except (BlockingIOError, FileNotFoundError):
+    except BlockingIOError:
         pass
     except BaseException:
         os.close(descriptor)
@@ -176,17 +178,32 @@ def _try_lock(path: str, mode: int | None = None) -> int | None:
     return None
 
 
-def _unlink_and_close(path: str, descriptor: int) -> None:
-    with contextlib.suppress(OSError):
-        os.unlink(path)
+def _make_lock_folder(folder: Folder) -> int:
+    with opened(open_folder(folder)) as top:
+        return make_below(folder, top, LOCK_FOLDER)
+
+
+def _is_named(descriptor: int, name: str, directory: int) -> bool:
+    """Return whether the name is still that of an open file."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(name, dir_fd=directory, follow_symlinks=False))
+    except FileNotFoundError:
+        return False
+
+
+def _unlink_and_close(folder: Folder, name: str, descriptor: int) -> None:
+    with contextlib.suppress(OSError), opened(open_inner(folder, LOCK_FOLDER)) as directory:
+        if _is_named(descriptor, name, directory):
+            os.unlink(name, dir_fd=directory)
     # Unlocked by name: a child forked meanwhile may still have a copy of the descriptor.
     with contextlib.suppress(OSError):
         fcntl.flock(descriptor, fcntl.LOCK_UN)
     os.close(descriptor)
 
 
-def _names(folder: str) -> list[str]:
+def _names(folder: Folder) -> list[str]:
     try:
-        return os.listdir(folder)
+        with opened(open_inner(folder, LOCK_FOLDER, LIST)) as directory:
+            return os.listdir(directory)
     except OSError:
         return []

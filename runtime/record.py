@@ -103,7 +103,9 @@ class Recorder:
 
 def _append(path: Path, line: bytes) -> None:
     """Add a line in one write: the system puts it behind what other processes wrote, and never between."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, _MODE)
+    # Not blocking: a pipe that nobody reads would make the launch wait.
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    descriptor = os.open(path, flags, _MODE)
     try:
         os.write(descriptor, line)
     finally:

@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from gridjit.cache.files import distrust_owner
+from gridjit.cache.folder import distrust_owner
 from gridjit.compiler.errors import ConfigError
 
 MIN_BYTES = 16
@@ -18,7 +18,7 @@ def read_secret(path: Path) -> bytes:
     """Return the bytes of the file, all of them; raises ConfigError with the reason why it is refused."""
     try:
         # Not blocking: a pipe put there instead would make every process wait.
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     except OSError as error:
         raise _refused(path, f"cannot be read ({error.strerror})") from None
     try:
@@ -26,6 +26,8 @@ def read_secret(path: Path) -> bytes:
         if (reason := _distrust(os.fstat(descriptor))) is not None:
             raise _refused(path, reason)
         secret = os.read(descriptor, MAX_BYTES + 1)
+    except OSError as error:
+        raise _refused(path, f"cannot be read ({error.strerror})") from None
     finally:
         os.close(descriptor)
     if not MIN_BYTES <= len(secret) <= MAX_BYTES:

@@ -26,6 +26,7 @@ from pathlib import Path
 from gridjit.cache import files
 from gridjit.cache.disk import DiskStore
 from gridjit.cache.entry import seal
+from gridjit.cache.folder import folder_at, make_folder
 from gridjit.cache.key import digest
 
 # Goals, in the units of their rows.
@@ -136,9 +137,9 @@ def filled(path: str, entries: int, size: int) -> Folder:
     """Return a folder that holds so many entries."""
     store = DiskStore(path, max_entries=10 * entries + 10_000, max_bytes=1 << 40)
     keys = [digest([("entry", number)]) for number in range(entries)]
-    files.make_folder(path)
+    make_folder(path)
     for number, key in enumerate(keys):
-        files.write_file(path, key, (".cubin", ".json")[number % 2], seal(key, bytes(size)))
+        files.write_file(folder_at(path), key, (".cubin", ".json")[number % 2], seal(key, bytes(size)))
     store.collect()
     return Folder(entries=entries, path=path, store=store, keys=keys)
 

@@ -13,10 +13,19 @@ from gridjit.cache.key import digest
 from gridjit.cache.memory import MemoryStore
 from gridjit.cache.store import Store
 
+
+def _shared(folder: Path) -> DiskStore:
+    """A store in a folder that everybody may write."""
+    folder.mkdir()
+    folder.chmod(0o777)
+    return DiskStore(folder, allow_shared=True, secret=b"a secret")
+
+
 _MAKERS: dict[str, Callable[[Path], Store]] = {
     "memory": lambda path: MemoryStore(),
     "disk": lambda path: DiskStore(path / "cache"),
     "signed disk": lambda path: DiskStore(path / "cache", secret=b"a secret"),
+    "shared disk": lambda path: _shared(path / "cache"),
     "chain": lambda path: ChainStore(MemoryStore(), DiskStore(path / "base", read_only=True)),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import struct
 from collections.abc import Callable
@@ -196,3 +197,20 @@ def test_the_bytes_are_laid_out_as_the_document_says(tmp_path: Path) -> None:
     entry += sha256(entry).digest()
     body = b"gridjit bundle 1" + struct.pack("<HQ", len(name), len(entry)) + name + entry + struct.pack("<HQ", 0, 1)
     assert data == body + sha256(body).digest()
+
+
+@pytest.mark.timeout(60)
+def test_a_pipe_in_a_bundles_place_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(CacheError, match="is not a regular file"):
+        list(read_bundle(tmp_path / "pipe", None))
+
+
+def test_what_is_read_of_a_bundle_is_what_was_checked(key_of: KeyOf, tmp_path: Path) -> None:
+    path = tmp_path / "b"
+    export(filled(key_of), path)
+    entries = read_bundle(path, None)
+    first = next(entries)
+    path.unlink()
+    path.write_bytes(b"another bundle")
+    assert len([first, *entries]) == 4

@@ -135,6 +135,94 @@ def test_with_a_home_that_is_not_there_there_is_no_cache_and_one_warning(open_fo
     assert str(open_folder / "gone") in message
 
 
+GONE = """
+import os, tempfile
+os.chdir(tempfile.mkdtemp())
+os.rmdir(os.getcwd())
+"""
+
+
+@pytest.mark.parametrize("search", [None, "include:../more"], ids=["", "headers beside it"])
+def test_where_the_current_folder_is_gone_launches_are_right_and_cached(
+    monkeypatch: pytest.MonkeyPatch, search: str | None
+) -> None:
+    monkeypatch.setattr(f"{__name__}.LAUNCH", GONE + LAUNCH)
+    for compiles in (1, 0):
+        assert run(NUMBA_CUDA_NVRTC_EXTRA_SEARCH_PATHS=search) == ([compiles, compiles, 0, 0], [])
+
+
+@pytest.mark.parametrize(
+    ("variable", "said"),
+    [
+        ("GRIDJIT_CACHE_DIR", "cannot be written: "),
+        ("GRIDJIT_CACHE_KEY_FILE", "cannot be read"),
+        ("GRIDJIT_RECORD", "cannot be written: "),
+        ("GRIDJIT_CACHE_BASE", None),
+    ],
+)
+def test_a_relative_name_in_a_current_folder_that_is_gone_is_one_warning_and_right_launches(
+    monkeypatch: pytest.MonkeyPatch, variable: str, said: str | None
+) -> None:
+    monkeypatch.setattr(f"{__name__}.LAUNCH", GONE + LAUNCH)
+    compiles, told = run(**{variable: "some/where"})
+    assert compiles == ([1, 1, 1, 1] if variable == "GRIDJIT_CACHE_DIR" else [1, 1, 0, 0])
+    assert ["some/where" in message and said in message for message in told] == ([True] if said else [])
+
+
+@pytest.mark.parametrize("name", [b"caf\xe9", b"~ two words"])
+def test_the_cache_folder_may_have_any_name(tmp_path: Path, name: bytes) -> None:
+    folder = os.fsdecode(os.fsencode(tmp_path) + b"/" + name + b"/cache")
+    for compiles in (1, 0):
+        assert run(GRIDJIT_CACHE_DIR=folder) == ([compiles, compiles, 0, 0], [])
+
+
+def test_a_folder_once_shared_and_closed_at_its_top_runs_nothing_that_others_may_have_put_there(tmp_path: Path) -> None:
+    folder = tmp_path / "cache"
+    assert run(GRIDJIT_CACHE_DIR=str(folder)) == ([1, 1, 0, 0], [])
+    folder.chmod(0o755)
+    for made in folder.iterdir():
+        if made.is_dir():
+            made.chmod(0o2775)
+    compiles, (message,) = run(GRIDJIT_CACHE_DIR=str(folder))
+    assert compiles == [1, 1, 0, 0]
+    assert f"CacheWarning: cache folder {folder} is not used as a whole: " in message
+    assert "can be written by other users (mode 2775) and is passed over. Delete it, or the whole folder" in message
+    # What was compiled anew is kept in directories that were made anew.
+    assert run(GRIDJIT_CACHE_DIR=str(folder))[0] == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["pipe", "directory"])
+@pytest.mark.parametrize("shared", [None, "1"], ids=["own", "shared"])
+def test_no_launch_waits_for_what_is_put_in_the_place_of_every_file(
+    tmp_path: Path, make: Callable[[Path], None], shared: str | None
+) -> None:
+    folder = tmp_path / "cache"
+    assert run(GRIDJIT_CACHE_DIR=str(folder)) == ([1, 1, 0, 0], [])
+    for file in [path for path in folder.rglob("*") if path.is_file()]:
+        file.unlink()
+        make(file)
+    compiles, told = run(GRIDJIT_CACHE_DIR=str(folder), GRIDJIT_CACHE_ALLOW_SHARED=shared)
+    assert (compiles[:2], len(told)) == ([1, 1], 1)
+
+
+def test_links_in_a_shared_folder_lead_no_launch_elsewhere(tmp_path: Path) -> None:
+    folder, victim = tmp_path / "cache", tmp_path / "victim"
+    (tmp_path / "key").write_bytes(bytes(range(32)))
+    (tmp_path / "key").chmod(0o400)
+    for made in (folder, victim):
+        made.mkdir()
+    folder.chmod(0o777)
+    (victim / "mail.db").write_text("precious")
+    for name in ("tmp", "locks", *(f"{number:02x}" for number in range(256))):
+        (folder / name).symlink_to(victim)
+    for name in ("cache.db", "cache.db-journal"):
+        (folder / name).symlink_to(victim / "mail.db")
+    environment = {"GRIDJIT_CACHE_ALLOW_SHARED": "1", "GRIDJIT_CACHE_KEY_FILE": str(tmp_path / "key")}
+    compiles, told = run(GRIDJIT_CACHE_DIR=str(folder), **environment)
+    assert (compiles, len(told)) == ([1, 1, 1, 1], 1)
+    assert [(path.name, path.read_text()) for path in victim.iterdir()] == [("mail.db", "precious")]
+
+
 def add(x, y):  # type: ignore[no-untyped-def]
     x[0] = x[0] + y
 

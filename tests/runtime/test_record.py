@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import os
 import subprocess
 import sys
 from collections import namedtuple
@@ -201,3 +202,10 @@ def test_one_recorder_writes_a_need_once(tmp_path: Path) -> None:
     for grid in (1, 2):
         recorder.note(need(config=LaunchConfig.of(grid, 128)))
     assert len((tmp_path / "needs.jsonl").read_text().splitlines()) == 1
+
+
+@pytest.mark.timeout(60)
+def test_a_pipe_that_nobody_reads_is_said_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.warns(CacheWarning, match="GRIDJIT_RECORD"):
+        Recorder(tmp_path / "pipe").note(need())

@@ -123,6 +123,15 @@ def test_a_key_file_that_is_missing_or_no_file_is_refused(tmp_path: Path) -> Non
         read_secret(tmp_path / "pipe")
 
 
+def test_a_key_file_on_a_disk_that_fails_is_refused(key_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(descriptor: int, size: int) -> bytes:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "read", fail)
+    with pytest.raises(gridjit.ConfigError, match=r"cannot be read \(Input/output error\)"):
+        read_secret(key_file)
+
+
 def test_a_folder_that_others_may_write_is_used_only_if_allowed(environ: Callable[..., None], cache_dir: Path) -> None:
     cache_dir.mkdir()
     cache_dir.chmod(0o777)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for subcommand in SUBCOMMANDS:
         subcommand.register(subparsers)
     given = parser.parse_args(arguments)
+    _print_any_name()
     try:
         status = int(given.run(given))
         sys.stdout.flush()
@@ -33,3 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read the output has enough, like head; what is left in the buffer must not be tried again at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def _print_any_name() -> None:
+    """Let what is printed name files whose names are not text in the output's encoding."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")

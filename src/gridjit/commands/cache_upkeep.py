@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from gridjit.cache.disk import DiskStore
-from gridjit.cache.files import sweep_temporaries
 from gridjit.cache.lock import Locks
 from gridjit.cache.store import EntryInfo
 from gridjit.commands import tables
@@ -70,7 +69,7 @@ def run_gc(given: argparse.Namespace) -> int:
     swept = 0
     if not given.dry_run:
         _remove(store, gone)
-        swept = sweep_temporaries(store.folder) + Locks(store.folder).sweep()
+        swept = store.sweep() + Locks(store.folder, allow_shared=limits.cache_allow_shared).sweep()
         store.collect()
     _report(given, gone, {"leftovers": swept})
     return 0

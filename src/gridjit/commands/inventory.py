@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import fnmatch
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gridjit.cache import files
 from gridjit.cache.disk import DiskStore
+from gridjit.cache.folder import Distrusted, folder_at, open_folder
 from gridjit.cache.history import History
 from gridjit.cache.manifest import Manifest
 from gridjit.cache.store import EntryInfo
@@ -58,20 +59,19 @@ def open_cache(folder: str | None = None, *, new: bool = False) -> DiskStore:
 
     A folder that is named must be there, unless it may be new; the one in use is made when it is needed.
     """
-    store = session().open_disk(Path(folder).absolute() if folder else None)
+    store = session().open_disk(Path(folder_at(folder).path) if folder else None)
     try:
-        reason = files.distrust(store.folder)
+        os.close(open_folder(folder_at(store.folder, shared=session().settings.cache_allow_shared)))
     except FileNotFoundError:
         if folder and not new:
             raise GridjitError(f"--dir {folder}: there is no such folder") from None
-        return store
-    except OSError as error:
-        raise GridjitError(f"cache folder {store.folder} cannot be read: {error.strerror}") from None
-    if reason is not None and not session().settings.cache_allow_shared:
+    except Distrusted as error:
         raise GridjitError(
-            f"cache folder {store.folder} is not used: it {reason}; GRIDJIT_CACHE_ALLOW_SHARED=1 uses it all the same, "
+            f"cache folder {store.folder} is not used: {error}; GRIDJIT_CACHE_ALLOW_SHARED=1 uses it all the same, "
             "and runs what others put there"
-        )
+        ) from None
+    except OSError as error:
+        raise GridjitError(f"cache folder {store.folder} cannot be read: {error.strerror or error}") from None
     return store
 
 

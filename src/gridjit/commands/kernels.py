@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import re
@@ -39,8 +40,9 @@ def find_kernel(name: str) -> Kernel:
 
 def import_module(name: str) -> Any:
     """Import a module as `python -m` would find it, the current folder first; raises GridjitError."""
-    if os.getcwd() not in sys.path and "" not in sys.path:
-        sys.path.insert(0, os.getcwd())
+    with contextlib.suppress(FileNotFoundError):  # the current folder may be gone
+        if os.getcwd() not in sys.path and "" not in sys.path:
+            sys.path.insert(0, os.getcwd())
     try:
         return importlib.import_module(name)
     except Exception as error:  # a user's module may raise anything

@@ -53,6 +53,10 @@ def run(given: argparse.Namespace) -> int:
         raise ConfigError("GRIDJIT_CACHE turns the cache off: nothing would be kept")
     if given.jobs is not None and given.jobs < 1:
         raise ConfigError(f"--jobs {given.jobs}: give a whole number from 1")
+    try:
+        os.getcwd()  # where processes begin
+    except FileNotFoundError:
+        raise GridjitError("the current folder is gone: change to one that is there") from None
     started = time.perf_counter()
     works, unreadable = recorded(given.file, given.target) if given.file else (list(asked(given)), [])
     if given.kernels and not works:

@@ -1,0 +1,162 @@
+"""Folder: a cache folder in which all directories and files are opened from the one above them, and checked when open.
+
+Inside it no link is followed, nothing but a regular file is read or locked, and no pipe or device is waited for. What
+another user owns or may write is not used, unless the folder is shared on purpose. Root's is: who is root needs no
+cache to run code here, and images are built by root.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+from gridjit.values import dataclass
+
+FOLDER_MODE = 0o700  # of a folder made here; what is made inside one has no more permissions than it
+_ABOVE_MODE = 0o755  # of folders made above it: who may write there could put another in its place
+_DIRECTORY = os.O_DIRECTORY | os.O_CLOEXEC
+ENTER, LIST = os.O_PATH | _DIRECTORY, os.O_RDONLY | _DIRECTORY  # a directory of which files are opened, or names read
+# Not blocking: a pipe would make every process wait.
+FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+class Distrusted(OSError):
+    """What is there must not be used. name: what, relative to the folder, "" for the folder itself; reason: why."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(f"{name or 'it'} {reason}")
+        self.name, self.reason = name, reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folder:
+    """Where a cache is, and whether what others own or may write there is used."""
+
+    path: str
+    shared: bool = False
+
+
+def folder_at(path: str | os.PathLike[str], *, shared: bool = False) -> Folder:
+    """Return the folder at a path, which stays where it is when the process changes its own."""
+    name = absolute(os.fsdecode(path))
+    return Folder(path=name.rstrip("/") or "/", shared=shared)
+
+
+def absolute(path: str) -> str:
+    """Return path from the root on; where the current folder is gone, a place where nothing can be made."""
+    if os.path.isabs(path):
+        return path
+    try:
+        return f"{os.getcwd()}/{path}"
+    except OSError:
+        return f"{os.devnull}/{path}"
+
+
+def make_folder(path: str, mode: int = FOLDER_MODE) -> None:
+    """Make the cache folder if it is missing, for this user alone, and those above it."""
+    if os.path.isdir(path):
+        return
+    above = os.path.dirname(path)
+    if not os.path.lexists(above):
+        make_folder(above, _ABOVE_MODE)
+    try:
+        os.mkdir(path, mode)
+    except FileExistsError:
+        if not os.path.isdir(path):  # another process may have been faster
+            raise
+
+
+def open_folder(folder: Folder) -> int:
+    """Return a descriptor of the folder; raises Distrusted, or another OSError.
+
+    The name may be a link of this user's or root's. Links and folders above it are the user's choice.
+    """
+    try:
+        descriptor = os.open(folder.path, ENTER | os.O_NOFOLLOW)
+    except NotADirectoryError:
+        _check_link(folder.path)
+        descriptor = os.open(folder.path, ENTER)
+    return _checked(folder, descriptor, "")
+
+
+def open_inner(folder: Folder, name: str, how: int = ENTER) -> int:
+    """Return a descriptor of a directory in the folder; raises Distrusted, or another OSError."""
+    top = open_folder(folder)
+    try:
+        return open_below(folder, top, name, how)
+    finally:
+        os.close(top)
+
+
+def open_below(folder: Folder, top: int, name: str, how: int = ENTER) -> int:
+    """Return a descriptor of a directory in the folder, which is open; raises Distrusted, or another OSError."""
+    return _checked(folder, os.open(name, how | os.O_NOFOLLOW, dir_fd=top), name)
+
+
+def read_below(folder: Folder, directory: int, name: str, limit: int) -> bytes | None:
+    """Return the bytes of a file in an open directory, or None if there is none; raises Distrusted, or another OSError.
+
+    limit: bytes that no entry has more of; a file that does is not read.
+    """
+    try:
+        descriptor = os.open(name, os.O_RDONLY | FILE, dir_fd=directory)
+    except FileNotFoundError:
+        return None
+    try:
+        found = os.fstat(descriptor)
+        check_file(folder, found, name)
+        if found.st_size > limit:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), name)
+        data = os.read(descriptor, found.st_size)
+        # A network's file system may give less at a time.
+        while len(data) < found.st_size and (more := os.read(descriptor, found.st_size - len(data))):
+            data += more
+        return data
+    finally:
+        os.close(descriptor)
+
+
+def check_file(folder: Folder, found: os.stat_result, name: str) -> None:
+    """Raise an OSError unless an open file is a regular one, and Distrusted unless it may be used."""
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "Not a regular file", name)
+    if not folder.shared and (reason := distrust(found)) is not None:
+        raise Distrusted(name, reason)
+
+
+def distrust(found: os.stat_result) -> str | None:
+    """Return why what is found must not be relied on, or None: others may write there, or own it."""
+    if (reason := distrust_owner(found)) is not None:
+        return reason
+    # A link has every permission, and nobody can write it.
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return f"can be written by other users (mode {stat.S_IMODE(found.st_mode):o})"
+    return None
+
+
+def distrust_owner(found: os.stat_result) -> str | None:
+    """Return why what a user other than this one and root owns must not be relied on, or None."""
+    if found.st_uid in (os.geteuid(), 0):
+        return None
+    return f"belongs to user id {found.st_uid}, and this process runs as {os.geteuid()}"
+
+
+def is_open_to_others(folder: Folder) -> bool:
+    """Return whether the folder, which is there, is used although others own it or may write it."""
+    return folder.shared and distrust(os.stat(folder.path)) is not None
+
+
+def _checked(folder: Folder, descriptor: int, name: str) -> int:
+    """Return the descriptor of a directory that may be used; else close it and raise Distrusted."""
+    if not folder.shared and (reason := distrust(os.fstat(descriptor))) is not None:
+        os.close(descriptor)
+        raise Distrusted(name, reason)
+    return descriptor
+
+
+def _check_link(path: str) -> None:
+    """Raise an OSError if path is a link that another user put there, who may turn it anywhere."""
+    found = os.lstat(path)
+    if stat.S_ISLNK(found.st_mode) and (reason := distrust_owner(found)) is not None:
+        raise OSError(f"it is a symbolic link that {reason}")
