@@ -5,6 +5,7 @@ Its releases differ in where the module is, and in whether what makes an algorit
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -78,12 +79,10 @@ def _more(module: Any, block: Callable[..., Any], warp: Callable[..., Any]) -> I
 
 def _module() -> Any:
     for place in PLACES:
-        try:
+        with contextlib.suppress(ModuleNotFoundError):
             module = importlib.import_module(place)
             if hasattr(module, "block"):
                 return module
-        except ModuleNotFoundError:
-            continue
     raise SystemExit("this release has no cooperative module")
 
 

@@ -14,8 +14,13 @@ from typing import Any
 
 LIBRARIES = Path(__file__).parents[1] / "libraries"
 KERNELS = LIBRARIES / "cooperative_kernels.py"
-# The folder that comes first is a site folder, as a virtual environment's is: with entry points, beside sys.path's others.
-_BEGIN = "import runpy, site, sys; site.addsitedir(sys.argv[1]); sys.argv[:2] = []; runpy.run_path(sys.argv[0], None, '__main__')"
+# The folder becomes a site folder, as that of a virtual environment is, and the program runs as a script.
+_BEGIN = """
+import runpy, site, sys
+site.addsitedir(sys.argv[1])
+del sys.argv[:2]
+runpy.run_path(sys.argv[0], None, "__main__")
+"""
 
 
 def install(sources: Path, site: Path) -> Path:

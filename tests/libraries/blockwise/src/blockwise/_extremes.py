@@ -1,4 +1,4 @@
-"""The type of `blockwise.block.extremes`: one for each type of value, made and registered when it is first asked for."""
+"""The type of `blockwise.block.extremes`: one for each type of value, made when it is first asked for."""
 
 from __future__ import annotations
 

@@ -24,7 +24,8 @@ _ITEM_BYTES = 8
 @functools.lru_cache(maxsize=256)
 def _operation_of(value: Any) -> str | None:
     """Return the name of a function of `blockwise.block`, None for anything else."""
-    return value.__name__ if vars(block).get(getattr(value, "__name__", "")) is value else None
+    name = getattr(value, "__name__", None)
+    return name if name is not None and vars(block).get(name) is value else None
 
 
 @register_rewrite("before-inference")
@@ -35,7 +36,9 @@ class ReplaceCalls(Rewrite):
         super().__init__(state)
         self.state = state
         if (config := current_launch_config()) is not None:
-            config.mark_kernel_as_launch_config_sensitive()
+            state.metadata["launch_config_sensitive"] = True
+            if hasattr(config, "mark_kernel_as_launch_config_sensitive"):  # not in every numba-cuda
+                config.mark_kernel_as_launch_config_sensitive()
 
     def match(self, func_ir: Any, block: Any, typemap: Any, calltypes: Any) -> bool:
         self.func_ir, self.block = func_ir, block
@@ -64,7 +67,9 @@ class ReplaceCalls(Rewrite):
         """Have launches of a kernel with arguments of this library's pack them."""
         seen = _settings.OWNERS.setdefault(self.func_ir, {})
         config = current_launch_config()
-        if config is None or seen or not any(isinstance(kind, PackedType) for kind in self.state.args):
+        if config is None or packing.attach in config.pre_launch_callbacks:
+            return
+        if seen or not any(isinstance(kind, PackedType) for kind in self.state.args):
             return
         seen["packed"] = True
         config.pre_launch_callbacks.append(packing.attach)
