@@ -1,452 +1,355 @@
-"""What a library that is built on numba-cuda sees of gridjit: its marks, its questions, its hooks and its objects."""
+"""A cooperative library with every habit that such libraries have: its kernels are right, precise and stored."""
 
 from __future__ import annotations
 
-import copy
-import functools
-import sys
+import json
+import os
+import shutil
 import textwrap
-import types
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-import gridjit
-from gridjit import LaunchConfig, cuda
-from gridjit.compiler.frontend.bootstrap import numba_cuda
+from tests.end_to_end.cooperative import LIBRARIES, Installed, install
+from tests.toolkit import needs_toolkit
 
-pytestmark = pytest.mark.usefixtures("target")
-
-
-def increment(x):  # type: ignore[no-untyped-def]
-    if cuda.grid(1) == 0:
-        x[0] += 1
+# Every case, in two processes, one after the other.
+Runs = tuple[dict[str, Any], dict[str, Any]]
 
 
-def writes_shared_size(x):  # type: ignore[no-untyped-def]
-    x[0] = gridjit.static.sharedmem
-
-
-def takes_object(x, thing):  # type: ignore[no-untyped-def]
-    x[0] = 7
+@pytest.fixture(scope="session")
+def installed_once(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """The library, installed; not to be changed."""
+    return Installed(site=install(LIBRARIES / "blockwise", tmp_path_factory.mktemp("library") / "site"))
 
 
 @pytest.fixture
-def rewrite(foreign_rewrites: None) -> Callable[[Callable[[Any], object]], None]:
-    """Return what has a function called with the configuration once a kernel's compile, as a library's rewrite does."""
-
-    def register(act: Callable[[Any], object], when: str = "after-inference") -> None:
-        numba_cuda()
-        from numba.cuda.core.rewrites import Rewrite, register_rewrite
-        from numba.cuda.launchconfig import ensure_current_launch_config
-
-        @register_rewrite(when)
-        class Acts(Rewrite):  # type: ignore[misc]
-            def __init__(self, state: Any) -> None:
-                super().__init__(state)
-                act(ensure_current_launch_config())
-
-            def match(self, func_ir: Any, block: Any, typemap: Any, calltypes: Any) -> bool:
-                return False
-
-    return register
-
-
-@pytest.fixture
-def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Any]]:
-    """Return what imports a module of a given text, which processes to come could import as well."""
-    monkeypatch.syspath_prepend(str(tmp_path))
-
-    def load(text: str) -> Any:
-        sys.modules.pop("coop_library", None)
-        (tmp_path / "coop_library.py").write_text(textwrap.dedent(text))
-        return __import__("coop_library")
-
-    yield load
-    sys.modules.pop("coop_library", None)
-
-
-# -- marks -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("how", ["configuration", "kernel"])
-def test_a_library_that_marks_every_kernel_costs_those_that_read_nothing_one_compile_which_is_stored(
-    rewrite: Any, restart: Callable[[], None], how: str
-) -> None:
-    if how == "configuration":
-        rewrite(lambda config: config.mark_kernel_as_launch_config_sensitive())
-    else:
-        rewrite(lambda config: config.dispatcher.mark_launch_config_sensitive())
-    x = np.zeros(1)
-    for compiles in (1, 0):
-        restart()
-        kernel = gridjit.jit(increment)
-        for grid in range(1, 401):
-            kernel[grid, 32](x)
-        kernel[3, 64, 0, 128](x)
-        assert kernel.stats.compiles == compiles
-        (found,) = kernel.specializations
-        assert not found.launch_config_sensitive
-        assert found.metadata["launch_config_sensitive"]
-        assert kernel[1, 32].is_kernel_launch_config_sensitive()
-
-
-def test_a_mark_with_names_means_those(rewrite: Any) -> None:
-    rewrite(lambda config: config.mark_kernel_as_launch_config_sensitive("blockdim"))
-    kernel = gridjit.jit(increment)
-    for grid in (1, 2):
-        for block in (32, 64):
-            kernel[grid, block](np.zeros(1))
-    assert kernel.stats.compiles == 2
-
-
-# -- the kernel ------------------------------------------------------------------------------------------------------
-
-
-def test_a_compile_sees_its_kernel_and_not_how_it_is_launched(rewrite: Any) -> None:
-    seen: list[Any] = []
-    kernel = gridjit.jit(increment)
-
-    def act(config: Any) -> None:
-        shown = config.dispatcher
-        assert shown == kernel and kernel == shown and hash(shown) == hash(kernel) and isinstance(shown, gridjit.Kernel)
-        assert shown.func_code is increment.__code__ and shown.py_func is increment and repr(shown) == repr(kernel)
-        assert shown[3, 7].griddim == (3, 1, 1)
-        shown.seen_by_library = True
-        for refused in (vars, lambda shown: shown._ready, lambda shown: shown._indexings, lambda shown: shown._hot):
-            with pytest.raises((AttributeError, TypeError)):
-                refused(shown)
-        assert not hasattr(shown.mark_launch_config_sensitive, "__self__")
-        seen.append(shown)
-
-    rewrite(act)
-    kernel[5, 32](np.zeros(1))
-    assert seen and kernel.seen_by_library  # type: ignore[attr-defined]
-    (found,) = kernel.specializations
-    assert not found.launch_config_sensitive
-
-
-def test_code_that_looked_at_what_else_of_its_kernel_is_compiled_is_not_stored(rewrite: Any) -> None:
-    rewrite(lambda config: config.dispatcher.specializations)
-    kernel = gridjit.jit(increment)
-    kernel[1, 32](np.zeros(1))
-    assert "the compilation read specializations of its kernel" in kernel.explain()
-
-
-# -- questions -------------------------------------------------------------------------------------------------------
-
-
-def question() -> None:
-    """Answered by whether there is a launch."""
-
-
-def answers(x):  # type: ignore[no-untyped-def]
-    x[0] = question()
-
-
-@pytest.mark.parametrize("way", ["early", "late", "core"])
-def test_code_compiled_ahead_of_a_launch_that_asked_for_one_does_not_stand_in_for_one(way: str) -> None:
-    numba_cuda()
-    import numba.cuda.launchconfig as late
-    from numba.cuda.cext import _dispatcher
-    from numba.cuda.extending import overload
-    from numba.cuda.launchconfig import current_launch_config as early
-
-    ask = {
-        "early": early,
-        "late": lambda: late.current_launch_config(),
-        "core": lambda: _dispatcher.get_current_launch_config(),
-    }[way]
-
-    def question() -> None:
-        pass
-
-    @overload(question, target="cuda")
-    def answer() -> Any:
-        return (lambda: 1) if ask() is None else (lambda: 2)
-
-    def kernel(x):  # type: ignore[no-untyped-def]
-        x[0] = question()
-
-    made = gridjit.jit(kernel)
-    made.compile("void(float64[::1])")
-    assert [fact.field for found in made.specializations for fact in found.footprint.facts] == ["launch"]
-    x = np.zeros(1)
-    for grid in (1, 2):
-        made[grid, 1](x)
-        assert x[0] == 2
-    made.compile("void(float64[::1])")
-    assert made.stats.compiles == 2
-
-
-def test_a_kernel_of_which_nobody_asks_is_compiled_ahead_of_all_its_launches(foreign_rewrites: None) -> None:
-    numba_cuda()
-    from numba.cuda.core.rewrites import Rewrite, register_rewrite
-
-    @register_rewrite("after-inference")
-    class AsksNothing(Rewrite):  # type: ignore[misc]
-        def match(self, func_ir: Any, block: Any, typemap: Any, calltypes: Any) -> bool:
-            return False
-
-    kernel = gridjit.jit(increment)
-    kernel.compile("void(float64[::1])")
-    kernel[1, 1](np.zeros(1))
-    assert kernel.stats.compiles == 1
-
-
-def test_an_open_capture_says_nothing_before_the_compile_has_ended(rewrite: Any) -> None:
-    kernel = gridjit.jit(increment)
-    seen: list[Any] = []
-    with gridjit.launchconfig.capture_compile_config(kernel) as capture:
-        rewrite(lambda config: seen.append(copy.copy(capture)))
-        kernel[5, 32](np.zeros(1))
-    assert seen and all(found == {"config": None} for found in seen)
-    assert capture["config"] == LaunchConfig.of(5, 32)
-
-
-@pytest.mark.parametrize("take", [copy.copy, copy.deepcopy, lambda config: config.config], ids=["copy", "deep", "own"])
-def test_a_copy_that_is_read_after_the_compile_is_of_each_launch(rewrite: Any, take: Callable[[Any], Any]) -> None:
-    taken: list[Any] = []
-    rewrite(lambda config: taken.append(take(config)))
-    kernel = gridjit.jit(increment)
-    for block in (32, 64, 32):
-        kernel[1, block](np.zeros(1))
-    assert [found.blockdim[0] for found in taken] == [32, 64]
-
-
-@pytest.mark.parametrize("way", ["closure", "default", "partial", "method"])
-def test_a_hook_that_reads_the_configuration_it_was_made_for_runs_for_launches_of_that_one(
-    rewrite: Any, way: str
-) -> None:
-    blocks: list[tuple[int, int]] = []
-
-    def act(given: Any) -> None:
-        def note(seen: Any, kernel: Any, config: Any) -> None:
-            blocks.append((seen.blockdim[0], config.blockdim[0]))
-
-        if not given.pre_launch_callbacks:
-            hooks = {
-                "closure": lambda kernel, config: note(given, kernel, config),
-                "default": lambda kernel, config, seen=given: note(seen, kernel, config),
-                "partial": functools.partial(note, given),
-                "method": types.MethodType(note, given),
-            }
-            given.pre_launch_callbacks.append(hooks[way])
-
-    rewrite(act)
-    kernel = gridjit.jit(increment)
-    for block in (32, 64, 32):
-        kernel[1, block](np.zeros(1))
-    assert blocks == [(32, 32), (64, 64), (32, 32)]
-
-
-# -- shared memory ---------------------------------------------------------------------------------------------------
-
-
-def raise_shared(size: int) -> Callable[[Any], None]:
-    def act(config: Any) -> None:
-        config.sharedmem = max(config.sharedmem, size)
-
-    return act
-
-
-@pytest.mark.parametrize("when", ["before-inference", "after-inference"])
-def test_the_static_size_of_shared_memory_is_what_the_launch_has(
-    rewrite: Any, restart: Callable[[], None], when: str
-) -> None:
-    rewrite(raise_shared(4096), when)
-    for _ in range(2):
-        restart()
-        kernel = gridjit.jit(writes_shared_size)
-        for asked, has in ((0, 4096), (1024, 4096), (8192, 8192)):
-            x = np.zeros(1)
-            configured = kernel[1, 1, 0, asked]
-            assert configured.sharedmem == asked
-            configured(x)
-            assert (x[0], configured.sharedmem) == (has, has)
-
-
-def test_shared_memory_that_grows_whenever_it_is_told_is_an_error_that_says_so(rewrite: Any) -> None:
-    def more(config: Any) -> None:
-        config.sharedmem = config.sharedmem + 16
-
-    rewrite(more)
-    with pytest.raises(gridjit.CompileError, match="requires more shared memory each time"):
-        gridjit.jit(writes_shared_size)[1, 1](np.zeros(1))
-
-
-def test_hooks_are_registered_once_where_the_size_of_shared_memory_was_settled_again(rewrite: Any) -> None:
-    calls: list[int] = []
-
-    def act(config: Any) -> None:
-        if not config.pre_launch_callbacks:
-            config.pre_launch_callbacks.append(lambda kernel, config: calls.append(config.sharedmem))
-        raise_shared(256)(config)
-
-    rewrite(act)
-    gridjit.jit(writes_shared_size)[1, 1](np.zeros(1))
-    assert calls == [256]
-
-
-# -- hooks -----------------------------------------------------------------------------------------------------------
-
-NESTED = """
-    calls = []
-
-    def make(percent):
-        def hook(kernel, config):
-            calls.append((percent, kernel.name, config.blockdim[0]))
-        return hook
+def library(installed_once: Installed, tmp_path: Path) -> Installed:
+    """The library, installed for this test alone."""
+    return installed_once.copied_to(tmp_path / "site")
+
+
+@pytest.fixture(scope="module")
+def runs(installed_once: Installed, device_kind: str, tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    """What became of every case in two processes that share a cache."""
+    cache = {"GRIDJIT_CACHE_DIR": str(tmp_path_factory.mktemp("cooperative")), "GRIDJIT_TARGET": device_kind}
+    first = installed_once.launch(**cache)
+    return first, installed_once.launch(**cache)
+
+
+@pytest.mark.slow
+def test_every_kernel_of_a_cooperative_library_is_right_in_every_process(runs: Runs) -> None:
+    for report in runs:
+        assert {name: row["story"] for name, row in report.items() if not row["right"]} == {}
+
+
+@pytest.mark.slow
+def test_a_second_process_compiles_none_of_a_cooperative_librarys_kernels(runs: Runs) -> None:
+    first, second = runs
+    stored = [name for name, row in first.items() if row["stored"]]
+    assert len(stored) >= 50 and all(first[name]["compiles"] == 1 for name in stored)
+    assert {name: second[name]["story"] for name in stored if second[name]["compiles"]} == {}
+
+
+@pytest.mark.slow
+def test_hooks_of_a_cooperative_library_run_in_the_process_that_compiled_and_in_the_next(runs: Runs) -> None:
+    for report in runs:
+        expected = {name: row["hooks expected"] for name, row in report.items()}
+        assert {name: len(row["hooks"]) for name, row in report.items()} == expected
+    first, second = runs
+    assert {name: row["hooks"] for name, row in first.items()} == {name: row["hooks"] for name, row in second.items()}
+
+
+@pytest.mark.slow
+def test_hooks_over_objects_keep_a_kernel_in_this_process_and_explain_says_so(runs: Runs) -> None:
+    for report in runs:
+        for name in ("with_a_method_of_a_node", "with_a_hook_over_a_node"):
+            assert report[name]["compiles"] == 1 and report[name]["right"]
+            assert "not stored on disk: the pre-launch hook" in report[name]["story"]
+
+
+SHAPES = """
+    import hashlib, json, sys
+    import numpy as np
+    from gridjit import cuda
+    if "with" in sys.argv:
+        import blockwise
+        from blockwise import block
+        blockwise.register()
+
+    @cuda.jit
+    def uses(x, out):
+        i = cuda.grid(1)
+        if cuda.threadIdx.x < x.size:
+            out[cuda.threadIdx.x] = block.sum(x[cuda.threadIdx.x])
+
+    @cuda.jit
+    def has_nothing_to_do_with_it(x, out):
+        i = cuda.grid(1)
+        if i < x.size:
+            out[i] = x[i] + 1
+
+    kernel = globals()[sys.argv[1]]
+    grids, blocks = json.loads(sys.argv[2]), json.loads(sys.argv[3])
+    right = True
+    for threads in blocks:
+        x = np.arange(float(threads))
+        for grid in grids:
+            out = np.zeros(threads)
+            kernel[grid, threads](x, out)
+            right = right and (out == (x.sum() if kernel.__name__ == "uses" else x + 1)).all()
+    artifact = kernel.compile("void(float64[::1], float64[::1])", config=(grids[0], blocks[0]))
+    print(json.dumps({
+        "right": bool(right),
+        "compiles": kernel.stats.compiles,
+        "facts": [fact.field for fact in artifact.footprint],
+        "image": hashlib.sha256(artifact.image).hexdigest(),
+        "story": kernel.explain(),
+    }))
 """
 
 
-def test_a_hook_that_was_made_in_a_function_comes_back_from_disk(
-    rewrite: Any, module: Callable[[str], Any], restart: Callable[[], None]
+def launch_shapes(library: Installed, folder: Path, kernel: str, grids: list[int], blocks: list[int], *how: str) -> Any:
+    """Return what became of launches of a kernel of SHAPES."""
+    program = folder / "shapes.py"
+    program.write_text(textwrap.dedent(SHAPES))
+    report = library.run(program, kernel, json.dumps(grids), json.dumps(blocks), *how)
+    assert report["right"]
+    return report
+
+
+GRIDS = list(range(1, 401))
+
+
+@pytest.mark.usefixtures("target")
+def test_a_kernel_of_a_cooperative_library_that_reads_the_block_is_compiled_once_for_400_grids(
+    library: Installed, tmp_path: Path
 ) -> None:
-    found = {}
+    report = launch_shapes(library, tmp_path, "uses", GRIDS, [32], "with")
+    assert (report["compiles"], report["facts"]) == (1, ["blockdim"]), report["story"]
 
-    def act(config: Any) -> None:
-        if not config.pre_launch_callbacks:
-            config.pre_launch_callbacks.append(found["library"].make(50))
 
-    rewrite(act)
+@pytest.mark.usefixtures("target")
+def test_a_kernel_of_a_cooperative_library_is_compiled_once_for_each_block_and_never_by_the_next_process(
+    library: Installed, tmp_path: Path
+) -> None:
+    for compiles in (3, 0):
+        report = launch_shapes(library, tmp_path, "uses", [1, 2, 3], [32, 64, 16], "with")
+        assert report["compiles"] == compiles, report["story"]
+
+
+@pytest.mark.usefixtures("target")
+def test_a_kernel_that_does_not_use_a_loaded_library_is_compiled_once_for_all_shapes_and_stored(
+    library: Installed, tmp_path: Path
+) -> None:
+    kernel = "has_nothing_to_do_with_it"
     for compiles in (1, 0):
-        restart()
-        found["library"] = module(NESTED)
-        kernel = gridjit.jit(increment)
-        for block in (32, 64):
-            kernel[1, block](np.zeros(1))
-        assert found["library"].calls == [(50, "increment", 32), (50, "increment", 64)]
-        assert kernel.stats.compiles == compiles
-    restart()
-    found["library"] = module(NESTED.replace("percent, kernel", "2 * percent, kernel"))
-    kernel = gridjit.jit(increment)
-    kernel[1, 32](np.zeros(1))
-    assert found["library"].calls == [(100, "increment", 32)]
+        report = launch_shapes(library, tmp_path, kernel, GRIDS[::8], [32, 64, 96, 128], "with")
+        assert (report["compiles"], report["facts"]) == (compiles, []), report["story"]
 
 
-def test_what_a_hook_is_called_with_is_the_kernel_and_the_code_that_is_launched(target: str) -> None:
-    kernel = gridjit.jit(increment)
-    configured = kernel[1, 32]
-    shown: list[Any] = []
-    configured.pre_launch_callbacks.append(lambda kernel, config: shown.append(kernel))
-    for _ in range(2):
-        configured(np.zeros(1))
-    first, second = shown
-    assert first is second and first == kernel and kernel == first and hash(first) == hash(kernel)
-    assert first.name == kernel.name and first.py_func is kernel.py_func and first.stats is kernel.stats
-    assert first.specialization is kernel.specializations[0]
-    assert first.entry_name == kernel.specializations[0].artifact.entry
-    assert first.objectmode is False and first.extensions is kernel.extensions
-    assert [str(found) for found in first.argument_types] == ["array(float64, 1d, C)"]
-    if target == "cuda":
-        function = first._codelibrary.get_cufunc()
-        assert function.handle and function.attrs.maxthreads >= 32
-        assert function.device.id >= 0
-        function.set_shared_memory_carveout(50)
-    else:
-        with pytest.raises(gridjit.ConfigError, match="compiled for the host"):
-            first._codelibrary.get_cufunc()
-
-
-def test_a_hook_can_launch_the_kernel_without_being_called_again() -> None:
-    kernel = gridjit.jit(increment)
-    configured, calls = kernel[1, 32], []
-
-    def hook(shown: Any, config: Any) -> None:
-        calls.append(1)
-        shown.launch((y,), config.griddim, config.blockdim)
-
-    configured.pre_launch_callbacks.append(hook)
-    x, y = np.zeros(1), np.zeros(1)
-    configured(x)
-    assert (x[0], y[0], calls) == (1, 1, [1])
-
-
-# -- objects ---------------------------------------------------------------------------------------------------------
-
-
-def thing_type() -> tuple[type, Any]:
-    """Return a class whose objects an extension passes as two doubles, and the extension that does."""
-    numba_cuda()
-    from numba.cuda import types
-    from numba.cuda.datamodel import models
-    from numba.cuda.extending import register_model, typeof_impl
-
-    class ThingType(types.Type):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__(name="Thing")
-
-    kind = ThingType()
-
-    @register_model(ThingType)
-    class ThingModel(models.StructModel):  # type: ignore[misc]
-        def __init__(self, manager: Any, fe_type: Any) -> None:
-            super().__init__(manager, fe_type, [("low", types.float64), ("high", types.float64)])
-
-    class Thing:
-        low, high = 1.0, 2.0
-
-    @typeof_impl.register(Thing)
-    def typeof_thing(value: Any, context: Any) -> Any:
-        return kind
-
-    class Passes:
-        def prepare_args(self, ty: Any, value: Any, stream: Any, retr: Any) -> tuple[Any, Any]:
-            if ty is kind:
-                return types.UniTuple(types.float64, 2), (value.low, value.high)
-            return ty, value
-
-    return Thing, Passes()
-
-
-def test_an_extension_that_a_hook_appends_packs_the_arguments_of_this_very_launch(rewrite: Any) -> None:
-    thing, extension = thing_type()
-
-    def hook(kernel: Any, config: Any) -> None:
-        if extension not in kernel.extensions:
-            kernel.extensions.append(extension)
-
-    rewrite(lambda config: config.pre_launch_callbacks or config.pre_launch_callbacks.append(hook))
-    kernel = gridjit.jit(takes_object)
-    for _ in range(3):
-        x = np.zeros(1)
-        kernel[1, 1](x, thing())
-        assert x[0] == 7
-    assert kernel.extensions == [extension]
-    assert kernel.stats.compiles == 1
-
-
-def test_without_an_extension_such_an_argument_is_refused_after_the_hooks_have_run(rewrite: Any) -> None:
-    thing, _ = thing_type()
-    calls: list[int] = []
-    rewrite(lambda config: config.pre_launch_callbacks.append(lambda kernel, config: calls.append(1)))
-    with pytest.raises(gridjit.ArgumentError, match="only an extension of the kernel can pass them"):
-        gridjit.jit(takes_object)[1, 1](np.zeros(1), thing())
-    assert calls
-
-
-@pytest.mark.parametrize("given", ["before", "by a hook"])
-def test_the_object_that_a_library_looks_for_is_in_the_arguments_and_its_code_serves_it_alone(
-    rewrite: Any, given: str
+@pytest.mark.usefixtures("target")
+def test_a_kernel_that_does_not_use_a_loaded_library_has_the_code_that_it_has_without(
+    library: Installed, tmp_path: Path, cache_dir: Path
 ) -> None:
-    thing, extension = thing_type()
-    seen: list[Any] = []
+    kernel = "has_nothing_to_do_with_it"
+    reports = [launch_shapes(library, tmp_path, kernel, [1, 2], [32], *how) for how in ((), ("with",))]
+    assert reports[0]["image"] == reports[1]["image"]
+    assert not list(cache_dir.rglob("*.lcs"))
 
-    def act(config: Any) -> None:
-        seen.append(config.args[1])
-        if given == "by a hook" and not config.pre_launch_callbacks:
-            config.pre_launch_callbacks.append(
-                lambda kernel, config: extension in kernel.extensions or kernel.extensions.append(extension)
-            )
 
-    rewrite(act)
-    kernel = gridjit.jit(takes_object, extensions=[extension] if given == "before" else [])
-    one, other = thing(), thing()
-    for argument in (one, one, other, one):
-        kernel[1, 1](np.zeros(1), argument)
-    assert [found is wanted for found, wanted in zip(seen, (one, other), strict=True)] == [True, True]
-    assert "not stored on disk: the compilation was handed argument 1 itself" in kernel.explain()
+@pytest.mark.usefixtures("target")
+@pytest.mark.parametrize(
+    ("file", "old", "new", "case"),
+    [
+        ("_thread.py", "x if x < 0 else x", "x if x < 2 else x", "guarded"),
+        ("_late.py", "x + added", "x + added + 1", "imported_late"),
+        ("_block.py", "total = x - x\n", "total = x + x\n", "exclusive_sum int64"),
+        ("_extremes.py", "= args", "= reversed(args)", "a_type_made_while_compiling"),
+        ("_records.py", "letters = len(", "letters = 1 + len(", "a_type_by_name"),
+        ("_rewrite.py", "x * y * z, ", "x * y * z + 1, ", "size_as_a_constant"),
+    ],
+)
+def test_a_hand_edited_file_of_a_library_of_equal_version_is_a_miss(
+    library: Installed, file: str, old: str, new: str, case: str
+) -> None:
+    before = library.launch(case)[case]
+    assert before["right"] and library.launch(case)[case]["compiles"] == 0
+    library.edit(file, old, new)
+    after = library.launch(case)[case]
+    assert after["compiles"] == 1 and after["out"] != before["out"]
+
+
+@pytest.mark.usefixtures("target")
+def test_a_library_that_is_installed_again_with_other_files_and_equal_version_is_a_miss(
+    library: Installed, tmp_path: Path
+) -> None:
+    case = "imported_late"
+    before = library.launch(case)[case]
+    assert before["right"] and library.launch(case)[case]["compiles"] == 0
+    sources = tmp_path / "changed"
+    shutil.copytree(LIBRARIES / "blockwise", sources)
+    changed = sources / "src" / "blockwise" / "_late.py"
+    changed.write_text(changed.read_text().replace("x + added", "x - added"))
+    shutil.rmtree(library.site)
+    install(sources, library.site)
+    after = library.launch(case)[case]
+    assert after["compiles"] == 1 and after["out"] != before["out"]
+
+
+@pytest.mark.usefixtures("target")
+@pytest.mark.parametrize(
+    ("setting", "value", "case"),
+    [
+        ("SCALE", 3.0, "scaled"),
+        ("OFFSET", 4, "offset"),
+        ("STRICT", False, "guarded"),
+        ("LIMIT", 2, "guarded"),
+        ("ORDER", "STRIPED", "positioned"),
+        ("WEIGHTS", [1, 20, 100], "weighted"),
+    ],
+)
+def test_a_changed_setting_that_registered_code_reads_is_a_miss_and_the_old_one_a_hit_again(
+    library: Installed, setting: str, value: object, case: str
+) -> None:
+    before = library.launch(case)[case]
+    after = library.launch(case, SETTINGS=json.dumps({setting: value}))[case]
+    again = library.launch(case)[case]
+    assert [run["compiles"] for run in (before, after, again)] == [1, 1, 0], again["story"]
+    assert before["right"] and again["right"] and before["out"] != after["out"]
+
+
+# Ways in which objects of the library differ in one process from those in the next, before the first compile.
+IRRELEVANT = {
+    "a counter": "next(_settings.COUNTER)",
+    "a list that is only added to": "_settings.HISTORY.append('x')",
+    "a memo table": "_settings.MEMO['x'] = object()",
+    "a table with weak keys": "_settings.OWNERS[_settings.LOG] = 1",
+    "statistics": "_settings.STATISTICS['x'] += 5",
+    "a lock": "_settings.LOCK = threading.RLock()",
+    "the numbers of nodes": "[next(_nodes._numbers) for _ in range(9)]",
+    "what threads keep": "_settings.THREAD.x = 1",
+    "what every compile changes": "_settings.nodes_made = 77",
+}
+
+
+@pytest.mark.usefixtures("target")
+@pytest.mark.parametrize("change", IRRELEVANT.values(), ids=IRRELEVANT)
+def test_objects_of_a_library_that_decide_nothing_do_not_count(library: Installed, tmp_path: Path, change: str) -> None:
+    program = tmp_path / "changes.py"
+    program.write_text(
+        f"import sys, threading\nsys.path.insert(0, {os.fspath(LIBRARIES)!r})\nimport cooperative_kernels\n"
+        "import blockwise\nblockwise.register()\nfrom blockwise import _nodes, _settings\n"
+        f"if 'change' in sys.argv:\n    {change}\nsys.argv[1:] = ['sum int64', 'offset', 'remembered']\n"
+        "cooperative_kernels.main()\n"
+    )
+    library.run(program)
+    report = library.run(program, "change")
+    assert {name: row["story"] for name, row in report.items() if row["compiles"] or not row["right"]} == {}
+
+
+@pytest.mark.usefixtures("target")
+def test_kernels_of_a_library_are_found_again_whatever_was_compiled_before_them(library: Installed) -> None:
+    cases = ["sum int64", "a_type_made_while_compiling", "with_two_hooks", "remembered", "in_memory_it_did_not_ask_for"]
+    library.launch(*cases)
+    report = library.launch(*reversed(cases), "sort int64")
+    assert {name: row["compiles"] for name, row in report.items()} == {**dict.fromkeys(cases, 0), "sort int64": 1}
+
+
+@pytest.mark.usefixtures("target")
+def test_the_order_in_which_a_library_is_imported_and_registered_does_not_matter(library: Installed) -> None:
+    cases = ["sum int64", "scaled", "a_type_by_name"]
+    library.launch(*cases, REGISTER="early")
+    report = library.launch(*cases, REGISTER="late")
+    assert {name: row["story"] for name, row in report.items() if row["compiles"] or not row["right"]} == {}
+
+
+@pytest.mark.usefixtures("target")
+def test_a_library_that_only_an_entry_point_names_is_found_before_the_first_compile(library: Installed) -> None:
+    cases = ["scaled", "sum int64", "size_as_a_shape"]
+    for compiles in (1, 0):
+        report = library.launch(*cases, REGISTER="no")
+        assert all(row["right"] for row in report.values()), report
+        assert {row["compiles"] for row in report.values()} == {compiles}, report
+
+
+@pytest.mark.usefixtures("target")
+def test_an_argument_that_only_a_hook_of_the_compile_can_have_packed_is_taken_at_the_first_launch(
+    library: Installed,
+) -> None:
+    cases = ["packed_by_the_library", "a_quantity", "a_sum_of_quantities", "a_type_by_name"]
+    for compiles in (1, 0):
+        report = library.launch(*cases)
+        assert {name: row["story"] for name, row in report.items() if not row["right"]} == {}
+        assert {row["compiles"] for row in report.values()} == {compiles}
+
+
+@pytest.mark.usefixtures("target")
+def test_an_object_that_a_library_looks_for_among_the_arguments_is_found_by_identity(library: Installed) -> None:
+    report = library.launch("an_argument_by_identity")["an_argument_by_identity"]
+    assert report["right"], report["story"]
+
+
+@pytest.mark.usefixtures("target")
+def test_shared_memory_that_a_library_requires_is_there_at_the_first_launch_and_in_the_next_process(
+    library: Installed,
+) -> None:
+    case = "in_memory_it_did_not_ask_for"
+    for compiles in (1, 0):
+        report = library.launch(case)[case]
+        assert report["right"] and report["compiles"] == compiles, report["story"]
+
+
+LINKED = """
+    import hashlib, json
+    from gridjit import cuda
+    from blockwise import linked
+
+    @cuda.jit
+    def kernel(out):
+        out[0] = linked.triple(out[0])
+
+    artifact = kernel.compile("void(float64[::1])", config=(1, 32), target="sm_90")
+    print(json.dumps({
+        "compiles": kernel.stats.compiles,
+        "image": hashlib.sha256(artifact.image).hexdigest(),
+        "story": kernel.explain(),
+    }))
+"""
+
+
+def compiles_for_gpus(function: Any) -> Any:
+    """Mark a test as one that compiles and links for GPUs."""
+    for mark in needs_toolkit():
+        function = mark(function)
+    return function
+
+
+@compiles_for_gpus
+def test_code_that_a_library_links_as_lto_ir_is_stored_and_an_edit_of_it_is_a_miss(
+    library: Installed, tmp_path: Path
+) -> None:
+    program = tmp_path / "linked.py"
+    program.write_text(textwrap.dedent(LINKED))
+    first, second = library.run(program), library.run(program)
+    assert (first["compiles"], second["compiles"]) == (1, 0), second["story"]
+    library.edit("_linked.py", "3.0 * x", "4.0 * x")
+    third = library.run(program)
+    assert third["compiles"] == 1 and third["image"] != first["image"] == second["image"]
+
+
+REGISTRATIONS = """
+    import blockwise, gridjit.cuda, json
+    blockwise.register()
+    from gridjit.compiler.frontend.registrations import registrations
+    from gridjit.compiler.frontend.rewrites import foreign_rewrites
+    print(json.dumps({"registrations": len(registrations()), "rewrites": len(foreign_rewrites())}))
+"""
+
+
+def test_the_library_registers_as_much_as_real_ones_do(library: Installed, tmp_path: Path) -> None:
+    program = tmp_path / "registrations.py"
+    program.write_text(textwrap.dedent(REGISTRATIONS))
+    report = library.run(program)
+    assert report["registrations"] >= 150 and report["rewrites"] == 1

@@ -1,0 +1,1 @@
+"""Kernels of libraries that extend numba-cuda, and the process that tries them."""
