@@ -1,9 +1,14 @@
-"""The functions that an artifact wants called: found again by name in the process that loads it."""
+"""The functions that an artifact wants called: found again by name in the process that loads it.
+
+Only in packages that the program has imported: what a kernel's libraries hook in is theirs, and what was read from a
+disk must not have anything else imported.
+"""
 
 from __future__ import annotations
 
 import functools
 import importlib
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -24,12 +29,24 @@ def resolve_module(effects: Effects) -> ModuleCallbacks | None:
 
 
 def _function(hook: Hook) -> Callable[..., Any] | None:
-    try:
-        value: Any = importlib.import_module(hook.module)
-        for name in hook.qualname.split("."):
-            value = getattr(value, name)
-    except Exception:  # a module may fail in any way while it is imported
-        return None
-    if not callable(value):
+    value = named(hook.module, hook.qualname)
+    # What is hooked in is named by where it was made, as importable_hook does.
+    if not callable(value) or (getattr(value, "__module__", None), getattr(value, "__qualname__", None)) != (
+        hook.module,
+        hook.qualname,
+    ):
         return None
     return functools.partial(value, *hook.arguments) if hook.arguments else value
+
+
+def named(module: str, qualname: str) -> Any:
+    """Return what a qualified name stands for in a module of a package that is imported; None if it cannot be had."""
+    if module.partition(".")[0] not in sys.modules:
+        return None
+    try:
+        value: Any = importlib.import_module(module)
+        for name in qualname.split("."):
+            value = getattr(value, name)
+    except (Exception, SystemExit):  # a module may fail in any way while it is imported, and even end the process
+        return None
+    return value
