@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 
+from gridjit.printable import printable
+
 
 class CacheWarning(UserWarning):
     """The cache cannot be used as asked; work goes on without it."""
@@ -15,6 +17,7 @@ class CacheError(Exception):
 
 def warn(message: str, *, stacklevel: int) -> None:
     """Issue a CacheWarning; where warnings are errors, log it instead, for it must neither end a launch nor be lost."""
+    message = printable(message)
     try:
         warnings.warn(message, CacheWarning, stacklevel=stacklevel + 1)
     except CacheWarning:

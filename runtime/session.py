@@ -16,6 +16,7 @@ from gridjit.cache.memory import MemoryStore
 from gridjit.cache.store import Store
 from gridjit.compiler.errors import ConfigError, DeviceError
 from gridjit.compiler.targets.base import Target
+from gridjit.printable import printable
 from gridjit.runtime.secret import read_secret
 from gridjit.runtime.settings import Settings, settings
 
@@ -96,7 +97,7 @@ class Session:
     def report(self, message: str) -> None:
         """Say what happened on standard error, if GRIDJIT_LOG asks for it."""
         if "compiles" in self.settings.log:
-            print(f"gridjit: {message}", file=sys.stderr)
+            print(f"gridjit: {printable(message)}", file=sys.stderr)
 
     @functools.cached_property
     def recorder(self) -> Recorder | None:
