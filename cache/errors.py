@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from gridjit import messages
+from gridjit.printable import printable
 
 
 class CacheWarning(UserWarning):
@@ -17,6 +18,7 @@ class CacheError(Exception):
 
 def warn(message: str, *, stacklevel: int) -> None:
     """Issue a CacheWarning; where warnings are errors, log it instead, for it must neither end a launch nor be lost."""
+    message = printable(message)
     try:
         messages.warn(CacheWarning(message), stacklevel=stacklevel + 1)
     except CacheWarning:

@@ -21,10 +21,13 @@ _MAGIC = b"gridjit1"
 _TRAILER = struct.Struct("<Q8s")
 # Of an ELF header: where segments and sections are, then their sizes and counts, and which section has the names.
 _ELF = struct.Struct("<32x QQ 6x HHHHH")
+# Of a section's header: its type, and where it is.
+_SECTION = struct.Struct("<4xI16xQQ24x")
+_STRINGS, _NO_BITS = 3, 8
 _SUFFIXES = {"host": ".o", "ptx": ".cubin"}
 # Bytes: of a launch's parameters as the struct module lays them out, and of a block's shared memory.
 _MOST_PARAMETERS = 1 << 20
-_MOST_SHARED = 2**32 - 1
+_MOST_SHARED = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,13 +114,14 @@ def _described(image: bytes, value: Any) -> Artifact:
     given = reading.fields(value, _PARTS)
     kind, arch, features = map(reading.text, reading.row(given["target"], 3))
     suffix = reading.text(given["suffix"])
-    if _SUFFIXES.get(kind) != suffix or not is_elf(image):
+    entry = _symbol(given["entry"])
+    if _SUFFIXES.get(kind) != suffix or not is_code(image, entry):
         raise reading.Unreadable(f"no {kind} code")
     return Artifact(
         target=Target(kind=kind, arch=arch, features=features),
         image=image,
         suffix=suffix,
-        entry=_symbol(given["entry"]),
+        entry=entry,
         kernel=reading.text(given["kernel"]),
         signature=reading.text(given["signature"]),
         parameters=_codes(given["parameters"]),
@@ -137,13 +141,21 @@ def _described(image: bytes, value: Any) -> Artifact:
     )
 
 
-def is_elf(image: bytes) -> bool:
-    """Return whether image is a 64-bit little-endian ELF file whose tables of sections and segments are inside it."""
+def is_code(image: bytes, entry: str) -> bool:
+    """Return whether image is a 64-bit little-endian ELF file, all sections of which are inside it, that names entry.
+
+    LLVM and the driver are not to be given anything else: what they do with it is not always an error that is told.
+    """
     if image[:6] != b"\x7fELF\x02\x01" or len(image) < _ELF.size:
         return False
     segments, sections, segment_size, segment_count, section_size, section_count, names = _ELF.unpack_from(image)
-    tables = ((segments, segment_size * segment_count), (sections, section_size * section_count))
-    return all(start + size <= len(image) for start, size in tables) and names <= section_count
+    end = sections + section_size * section_count
+    if section_size != _SECTION.size or max(end, segments + segment_size * segment_count) > len(image):
+        return False
+    headers = list(_SECTION.iter_unpack(image[sections:end]))
+    inside = all(kind == _NO_BITS or start + size <= len(image) for kind, start, size in headers)
+    named = names < len(headers) and headers[names][0] == _STRINGS
+    return inside and named and b"\0%b\0" % entry.encode() in image
 
 
 def _symbol(value: Any) -> str:

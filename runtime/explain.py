@@ -17,6 +17,7 @@ from gridjit.compiler.dependencies import holds
 from gridjit.compiler.footprint import ARGUMENT, CIRCUMSTANCES, PRESENCE, Fact, current_value, fact_text
 from gridjit.compiler.job import CompileJob
 from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.printable import printable
 from gridjit.runtime.specializations import Specialization, Specializations
 from gridjit.runtime.specialize import Launch, Today, candidates
 from gridjit.runtime.statistics import Statistics
@@ -39,7 +40,7 @@ def reason(
     args: Sequence[Any] | None = None,
 ) -> str:
     """Return why nothing in memory or in store serves a launch of job: the first thing that differs, both values."""
-    return (
+    return printable(
         _fact_reason(store, job, key, Launch(config=config, args=args))
         or _known_reason(known, job, config, args)
         or _job_reason(store, job, key)
@@ -53,7 +54,7 @@ def story(name: str, stats: Statistics, specializations: Iterable[Specialization
     lines = [f"{name}: {stats.compiles} compiled, {stats.disk_hits} from the cache"]
     for number, found in enumerate(specializations, 1):
         lines += _paragraph(number, found)
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
 
 
 def crowding(name: str, known: Specializations) -> str:
@@ -65,7 +66,7 @@ def crowding(name: str, known: Specializations) -> str:
         cure = "Do not read the value of that argument while compiling"
     else:
         cure = "Launch with fewer values of it, or read it in the kernel (cuda.blockDim, cuda.gridDim) at run time"
-    return (
+    return printable(
         f"{name} has more than {known.limit} specializations; the least recently used are unloaded, and loaded or "
         f"compiled again when they are needed. What varies is {what} ({count} values). {cure}, or raise "
         f"jit(max_specializations={known.limit})."

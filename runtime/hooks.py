@@ -1,12 +1,15 @@
 """The functions that an artifact wants called: found again by name, or made again, in the process that loads it.
 
-Nothing is unpickled. Code comes from the modules that a hook names; what a cache can add are plain values.
+Nothing is unpickled. Code comes from the modules that a hook names; what a cache can add are plain values. And only
+modules of packages that the program has imported: what a kernel's libraries hook in is theirs, and what was read from
+a disk must not have anything else imported.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
+import sys
 from collections.abc import Callable
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -31,19 +34,22 @@ def resolve_module(effects: Effects) -> ModuleCallbacks | None:
 def _function(hook: Hook) -> Callable[..., Any] | None:
     try:
         value = _made(hook)
-    except Exception:  # a module may fail in any way while it is imported
+    except (Exception, SystemExit):  # a module may fail in any way while it is imported, and even end the process
         return None
     return value if callable(value) else None
 
 
 def _made(hook: Hook) -> Any:
-    module = importlib.import_module(hook.module)
+    module = _module(hook.module)
     if hook.code:
         value = _nested(module, hook)
     elif hook.instance is not None:
         value = _bound(module, hook)
     else:
         value = _attribute(module, hook.qualname)
+        # What is hooked in is named by where it was made.
+        if (getattr(value, "__module__", None), getattr(value, "__qualname__", None)) != (hook.module, hook.qualname):
+            raise LookupError(f"{hook} is not what it was")
     return functools.partial(value, *map(_plain, hook.arguments)) if hook.arguments else value
 
 
@@ -72,6 +78,21 @@ def _bound(module: ModuleType, hook: Hook) -> MethodType:
     instance = object.__new__(cls)
     vars(instance).update({name: _plain(value) for name, value in hook.instance or ()})
     return MethodType(method, instance)
+
+
+def _module(name: str) -> ModuleType:
+    """Return a module of a package that is imported; raises LookupError for one that the program never named."""
+    if name.partition(".")[0] not in sys.modules:
+        raise LookupError(f"{name} is of a package that is not imported")
+    return importlib.import_module(name)
+
+
+def named(module: str, qualname: str) -> Any:
+    """Return what a qualified name stands for in a module of a package that is imported; None if it cannot be had."""
+    try:
+        return _attribute(_module(module), qualname)
+    except (Exception, SystemExit):  # a module may fail in any way while it is imported, and even end the process
+        return None
 
 
 def _attribute(value: Any, qualname: str) -> Any:

@@ -9,18 +9,21 @@ import os
 from pathlib import Path
 from typing import Any
 
+from gridjit import reading
 from gridjit.cache.errors import warn
 from gridjit.compiler import signature as signature_types
-from gridjit.compiler.artifact import fact_value
+from gridjit.compiler.artifact import fact_value, is_fact_value
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.footprint import FactValue
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import ClassName, Signature
+from gridjit.digests import utf8
 from gridjit.forking import lock, section
 from gridjit.values import dataclass
 
 SCHEMA = 1
 _MODE = 0o644
+_PARTS = ("config", "facts", "kernel", "schema", "signature", "target")
 _TYPES = {
     name: kind
     for name, kind in vars(signature_types).items()
@@ -57,23 +60,28 @@ class Need:
     def from_line(cls, line: str) -> Need:
         """Return the need that a line holds; raises ConfigError saying what is wrong with it."""
         try:
-            plain = json.loads(line)
-            if plain["schema"] != SCHEMA:
-                raise ConfigError(f"this line has schema {plain['schema']!r}: it is of another version of gridjit")
-            signature = _made(plain["signature"])
-            if not isinstance(signature, Signature):
-                raise TypeError("it has no signature")
-            return cls(
-                kernel=str(plain["kernel"]),
-                signature=signature,
-                config=None if plain["config"] is None else LaunchConfig.of(**plain["config"]),
-                target=str(plain["target"]),
-                facts=tuple((str(field), fact_value(value)) for field, value in plain["facts"].items()),
-            )
+            plain = reading.parse(utf8(line))
+            if isinstance(plain, dict) and plain.get("schema") != SCHEMA:
+                raise ConfigError(f"this line has schema {plain.get('schema')!r}: it is of another version of gridjit")
+            return cls._read(reading.fields(plain, _PARTS))
         except ConfigError:
             raise
-        except (ValueError, KeyError, TypeError, AttributeError, ImportError, RecursionError) as error:
+        except (Exception, SystemExit) as error:  # a line names classes, whose modules may fail in any way
             raise ConfigError(f"this is no recorded line: {type(error).__name__}: {error}") from error
+
+    @classmethod
+    def _read(cls, plain: dict[str, Any]) -> Need:
+        signature = _made(reading.nested(plain["signature"]))
+        if not isinstance(signature, Signature) or not all(type(one) in _TYPES.values() for one in signature.arguments):
+            raise reading.Unreadable("it has no signature")
+        config, facts = reading.nested(plain["config"]), reading.nested(plain["facts"])
+        return cls(
+            kernel=reading.text(plain["kernel"]),
+            signature=signature,
+            config=None if config is None else LaunchConfig.of(**config),
+            target=reading.text(plain["target"]),
+            facts=tuple((field, _fact_value(value)) for field, value in facts.items()),
+        )
 
 
 class Recorder:
@@ -110,6 +118,13 @@ def _append(path: Path, line: bytes) -> None:
         os.write(descriptor, line)
     finally:
         os.close(descriptor)
+
+
+def _fact_value(value: Any) -> FactValue:
+    found = fact_value(value)
+    if not is_fact_value(found):
+        raise reading.Unreadable(f"no fact of a launch is {value!r}")
+    return found
 
 
 def _plain(value: Any) -> Any:

@@ -16,6 +16,7 @@ from gridjit.compiler.errors import ConfigError, DeviceError
 from gridjit.compiler.targets.base import Target
 from gridjit.forking import cached_property, lock, section
 from gridjit.messages import say
+from gridjit.printable import printable
 from gridjit.runtime.secret import read_secret
 from gridjit.runtime.settings import Settings, settings
 
@@ -96,7 +97,7 @@ class Session:
     def report(self, message: str) -> None:
         """Say what happened on standard error, if GRIDJIT_LOG asks for it."""
         if "compiles" in self.settings.log:
-            say(f"gridjit: {message}", sys.stderr)
+            say(f"gridjit: {printable(message)}", sys.stderr)
 
     @cached_property
     def recorder(self) -> Recorder | None:

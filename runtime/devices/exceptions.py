@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
-
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.errors import LaunchError
 from gridjit.compiler.launch_config import Dim3
 from gridjit.compiler.targets.base import ExceptionEntry
+from gridjit.runtime.hooks import named
 
 
 def kernel_exception(artifact: Artifact, code: int, block: Dim3, thread: Dim3) -> BaseException:
@@ -26,11 +24,11 @@ def kernel_exception(artifact: Artifact, code: int, block: Dim3, thread: Dim3) -
 
 
 def _type(entry: ExceptionEntry) -> type[BaseException] | None:
-    try:
-        found: Any = importlib.import_module(entry.module)
-        for name in entry.qualname.split("."):
-            found = getattr(found, name)
-        found("")
-    except Exception:  # importing and making a foreign exception can fail in any way
+    found = named(entry.module, entry.qualname)
+    if not isinstance(found, type) or not issubclass(found, BaseException):
         return None
-    return found if isinstance(found, type) and issubclass(found, BaseException) else None
+    try:
+        found("")
+    except Exception:  # making a foreign exception can fail in any way
+        return None
+    return found

@@ -48,7 +48,7 @@ def run_export(given: argparse.Namespace) -> int:
     if given.json:
         tables.print_json({"entries": count, "bytes": given.file.stat().st_size})
     else:
-        print(f"exported {count} entries ({tables.size_text(given.file.stat().st_size)}) to {given.file}")
+        tables.say(f"exported {count} entries ({tables.size_text(given.file.stat().st_size)}) to {given.file}")
     return 0
 
 
@@ -66,9 +66,11 @@ def run_import(given: argparse.Namespace) -> int:
     if given.json:
         tables.print_json(counts)
     else:
-        print(", ".join(f"{number} {what}" for what, number in counts.items() if number or what != "dropped"))
+        tables.say(", ".join(f"{number} {what}" for what, number in counts.items() if number or what != "dropped"))
         if done.refused:
-            print("refused: the entries' seals are not right, or not made with the key of GRIDJIT_CACHE_KEY_FILE here")
+            tables.say(
+                "refused: the entries' seals are not right, or not made with the key of GRIDJIT_CACHE_KEY_FILE here"
+            )
         if done.dropped:
-            print(f"dropped: the cache folder {store.folder} did not keep them")
+            tables.say(f"dropped: the cache folder {store.folder} did not keep them")
     return 1 if done.refused or done.dropped else 0

@@ -41,7 +41,10 @@ def run_ls(given: argparse.Namespace) -> int:
     table = tables.table("key", "kernel", "signature", "target", "depends on", "size", "age", right=("size", "age"))
     for item in shown:
         table.add_row(item.info.key[:KEY_DIGITS], item.kernel, *_what(item), *_size_and_age(item))
-    tables.console().print(table if shown else f"nothing in the cache{f' of {given.kernel}' if given.kernel else ''}")
+    if shown:
+        tables.console().print(table)
+    else:
+        tables.say(f"nothing in the cache{f' of {given.kernel}' if given.kernel else ''}")
     return 0
 
 
@@ -73,9 +76,8 @@ def run_du(given: argparse.Namespace) -> int:
     table.add_section()
     table.add_row("all", str(len(items)), tables.size_text(sizes.total()))
     table.add_row("bound", str(limits.cache_entries), tables.size_text(limits.cache_bytes))
-    console = tables.console()
-    console.print(store.folder, soft_wrap=True)
-    console.print(table)
+    tables.say(store.folder)
+    tables.console().print(table)
     return 0
 
 

@@ -31,7 +31,7 @@ def run(given: argparse.Namespace) -> int:
     store = open_cache(given.dir)
     item = find_item(store, given.key)
     if given.asm:
-        print(_assembly(item))
+        tables.say_lines(_assembly(item))
         return 0
     facts = dict(describe(item, store))
     if given.json:
@@ -41,7 +41,7 @@ def run(given: argparse.Namespace) -> int:
         for label, value in facts.items():
             lines = value if isinstance(value, list) else [value]
             for number, line in enumerate(lines or ["none"]):
-                print(f"{label if number == 0 else '':{width}}  {line}")
+                tables.say(f"{label if number == 0 else '':{width}}  {line}")
     return 1 if item.kind == "damaged" else 0
 
 

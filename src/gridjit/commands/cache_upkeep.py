@@ -51,8 +51,8 @@ def run_verify(given: argparse.Namespace) -> int:
         tables.print_json({"good": found.good, "bad": [info.key for info in found.bad], "removed": given.remove})
         return 1 if found.bad else 0
     for info in found.bad:
-        print(f"damaged, or not signed with this key: {info.key}{info.suffix}")
-    print(f"{found.good} good, {len(found.bad)} bad{' and removed' if found.bad and given.remove else ''}")
+        tables.say(f"damaged, or not signed with this key: {info.key}{info.suffix}")
+    tables.say(f"{found.good} good, {len(found.bad)} bad{' and removed' if found.bad and given.remove else ''}")
     return 1 if found.bad else 0
 
 
@@ -116,10 +116,10 @@ def _report(given: argparse.Namespace, gone: Sequence[EntryInfo], more: dict[str
         return
     if given.dry_run:
         for info in gone:
-            print(f"{info.key[:KEY_DIGITS]}{info.suffix}  {tables.size_text(info.size)}")
+            tables.say(f"{info.key[:KEY_DIGITS]}{info.suffix}  {tables.size_text(info.size)}")
     verb = "would remove" if given.dry_run else "removed"
     leftovers = f", and {more['leftovers']} leftovers of dead processes" if more.get("leftovers") else ""
-    print(f"{verb} {len(gone)} entries ({tables.size_text(size)}){leftovers}")
+    tables.say(f"{verb} {len(gone)} entries ({tables.size_text(size)}){leftovers}")
 
 
 def _age(text: str) -> float:

@@ -103,23 +103,23 @@ def predict(
 
 
 def _print(name: str, stored: list[dict[str, Any]], answer: dict[str, Any] | None) -> None:
-    print(f"{name}: {len(stored)} stored")
+    tables.say(f"{name}: {len(stored)} stored")
     for result in stored:
-        print(f"{result['artifact'][:KEY_DIGITS]}  {result['signature']} for {result['target']}")
-        print(f"  depends on: {'; '.join(result['depends on']) or 'nothing of the launch configuration'}")
-        print(f"  compiled because: {result['compiled because'] or 'unknown'}")
-        print(f"  state: {result['state']}")
+        tables.say(f"{result['artifact'][:KEY_DIGITS]}  {result['signature']} for {result['target']}")
+        tables.say(f"  depends on: {'; '.join(result['depends on']) or 'nothing of the launch configuration'}")
+        tables.say(f"  compiled because: {result['compiled because'] or 'unknown'}")
+        tables.say(f"  state: {result['state']}")
     if answer is None:
         return
     launch = f", {answer['config']}" if answer["config"] else ""
-    print(f"now {answer['signature']} for {answer['target']}{launch}:")
-    print(
+    tables.say(f"now {answer['signature']} for {answer['target']}{launch}:")
+    tables.say(
         f"  in the cache: {answer['artifact'][:KEY_DIGITS]}" if answer["artifact"] else f"  compiles: {answer['why']}"
     )
     if not answer["artifact"] and answer["config"] is None and any(result["depends on"] for result in stored):
-        print("  it depends on the launch: give one with --config")
+        tables.say("  it depends on the launch: give one with --config")
     for reason in answer["private"]:
-        print(f"  not stored on disk: {reason}")
+        tables.say(f"  not stored on disk: {reason}")
 
 
 def _state(kernel: Kernel, job: Job, artifact: Artifact | None) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import Any
 
+from gridjit.commands import tables
 from gridjit.compiler.toolchain import toolchain
 from gridjit.runtime.session import session
 
@@ -21,11 +21,11 @@ def run(given: argparse.Namespace) -> int:
     """Print the facts; returns 0."""
     facts = collect()
     if given.json:
-        print(json.dumps(facts, indent=2))
+        tables.print_json(facts)
         return 0
     width = max(map(len, facts))
     for name, value in facts.items():
-        print(f"{name:{width}}  {value}")
+        tables.say(f"{name:{width}}  {value}")
     return 0
 
 

@@ -1,4 +1,7 @@
-"""How the command line shows things: tables that fit, sizes and ages as people write them, JSON for scripts."""
+"""How the command line shows things: lines, tables that fit, sizes and ages as people write them, JSON for scripts.
+
+All that a command prints goes through here, so that no name from a cache can do anything to a terminal.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from gridjit.printable import lines, printable
+
 _PIPED_WIDTH = 160
 _SIZES = ("B", "KiB", "MiB", "GiB")
 _UNITS = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
@@ -21,9 +26,33 @@ def console() -> Console:
     return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else _PIPED_WIDTH)
 
 
+def say(line: str, *, error: bool = False) -> None:
+    """Print a line, on standard error if it is of an error."""
+    _write(printable(line), error)
+
+
+def say_lines(text: str, *, error: bool = False) -> None:
+    """Print a text of several lines."""
+    _write(lines(text), error)
+
+
+def _write(text: str, error: bool) -> None:
+    stream = sys.stderr if error else sys.stdout
+    encoding = stream.encoding or "utf-8"
+    print(text.encode(encoding, "backslashreplace").decode(encoding), file=stream)
+
+
+class PlainTable(Table):
+    """A table whose cells are shown as they are."""
+
+    def add_row(self, *cells: Any, **options: Any) -> None:
+        """Add a row of texts."""
+        super().add_row(*(printable(str(cell)) for cell in cells), **options)
+
+
 def table(*headings: str, right: tuple[str, ...] = ()) -> Table:
     """Return an empty table; numbers are in the columns of `right`."""
-    made = Table(box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
+    made = PlainTable(box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
     for heading in headings:
         made.add_column(heading, justify="right" if heading in right else "left", overflow="fold")
     return made
@@ -31,7 +60,8 @@ def table(*headings: str, right: tuple[str, ...] = ()) -> Table:
 
 def print_json(value: Any) -> None:
     """Print a value for scripts."""
-    print(json.dumps(value, indent=2, sort_keys=True))
+    # JSON leaves this one control character as it is.
+    print(json.dumps(value, indent=2, sort_keys=True).replace("\x7f", "\\u007f"))
 
 
 def size_text(size: float) -> str:

@@ -22,6 +22,7 @@ from gridjit.commands.kernels import find_kernels, parse_config, parse_targets
 from gridjit.commands.warm_work import Built, Work, begin, build
 from gridjit.compiler.errors import ConfigError, GridjitError
 from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.printable import printable
 from gridjit.runtime.record import Need
 from gridjit.runtime.session import session
 
@@ -117,7 +118,7 @@ def build_all(works: Sequence[Work], processes: int, *, quiet: bool) -> list[Bui
         futures = {pool.submit(build, work): work for work in works}
         try:
             for future in as_completed(futures):
-                progress.update(task, advance=1, description=futures[future].kernel)
+                progress.update(task, advance=1, description=printable(futures[future].kernel))
         except BaseException:
             # Ctrl-C ends what is being compiled, and nothing else is begun.
             pool.shutdown(wait=False, cancel_futures=True)
@@ -142,12 +143,13 @@ def _report(builds: Iterable[Built], seconds: float, *, as_json: bool) -> int:
             {"compiled": counts["compiled"], "cached": counts["disk"], "failed": failed, "seconds": round(seconds, 2)}
         )
     else:
-        print(
+        tables.say(
             f"{counts['compiled']} compiled, {counts['disk']} in the cache already, {len(failures)} failed, "
             f"in {seconds:.1f} s"
         )
         for built in failures:
-            print(f"failed: {built.label}\n  {built.error}", file=sys.stderr)
+            tables.say(f"failed: {built.label}", error=True)
+            tables.say_lines(f"  {built.error}", error=True)
     return 1 if failures else 0
 
 

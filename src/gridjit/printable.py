@@ -1,0 +1,22 @@
+"""Text that does nothing to a terminal but stand there: names from a cache, a file or a message may hold anything."""
+
+from __future__ import annotations
+
+
+def printable(text: str, *, keep: str = "") -> str:
+    r"""Return text with what is not seen as itself written out: control characters, line ends, lone surrogates.
+
+    keep: what to leave as it is, as line ends in a text of several lines. `printable("a\x1b[2Jb")` is `a\x1b[2Jb`.
+    """
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() or one in keep else _escaped(one) for one in text)
+
+
+def lines(text: str) -> str:
+    """Return a text of several lines, the rest of it printable."""
+    return printable(text, keep="\n\t")
+
+
+def _escaped(one: str) -> str:
+    return one.encode("unicode_escape").decode("ascii")
