@@ -23,7 +23,6 @@ from gridjit.compiler.options import Options
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.targets.base import Target
 from gridjit.compiler.toolchain_environment import dumps
-from gridjit.compiler.view import ConfigView, visible
 from gridjit.runtime.args.warning import warn_of_few_blocks
 from gridjit.runtime.capture import note_compile
 from gridjit.runtime.configured import ConfiguredKernel
@@ -48,6 +47,7 @@ from gridjit.runtime.statistics import Statistics
 from gridjit.runtime.streams import HOST, Timeline
 
 if TYPE_CHECKING:
+    from gridjit.compiler.view import ConfigView
     from gridjit.runtime.record import Need
 
 
@@ -287,6 +287,8 @@ class Kernel(Inspection, Indexable):
                 f"{job.kernel}{job.signature} for {job.target} is not in the cache ({why}), "
                 "and GRIDJIT_ASSERT_NO_COMPILE forbids compiling it"
             )
+        from gridjit.compiler.view import visible
+
         try:
             with visible(view):
                 artifact = self._compile_for_args(job, view)

@@ -9,7 +9,7 @@ import dataclasses
 import json
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gridjit.cache.key import Key
 from gridjit.cache.lock import Locks
@@ -20,11 +20,13 @@ from gridjit.compiler.dependencies import Dependency, holds
 from gridjit.compiler.footprint import Fact
 from gridjit.compiler.job import CompileJob
 from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.compiler.view import ConfigView, current_view
 from gridjit.runtime import hooks
 from gridjit.runtime.devices.base import ModuleCallbacks
 from gridjit.runtime.specializations import Hook, Specialization
 from gridjit.values import dataclass
+
+if TYPE_CHECKING:
+    from gridjit.compiler.view import ConfigView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -60,6 +62,8 @@ def specialize(job: CompileJob, launch: Launch, cold: Cold) -> Specialization:
     key = Key.of(job.fields).digest
     if (found := look_up(job, key, launch, cold, started)) is not None:
         return cold.add(found)
+    from gridjit.compiler.view import ConfigView, current_view
+
     # A thread that is compiling holds numba's lock, and the job's holder may be waiting for that: so it does not wait.
     timeout = cold.lock_timeout if current_view() is None else 0.0
     with cold.locks.single_flight(key, timeout):
