@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.compiler.view import ConfigView, visible_config
 
 if TYPE_CHECKING:
+    from gridjit.compiler.view import ConfigView
     from gridjit.runtime.kernel import Kernel
 
 _captures = threading.local()
@@ -22,12 +22,14 @@ def current_launch_config() -> ConfigView | None:
 
     What is read of it becomes part of the compiled kernel's dependence.
     """
+    from gridjit.compiler.view import visible_config
+
     return visible_config()
 
 
 def ensure_current_launch_config() -> ConfigView:
     """Return the configuration of the launch that this thread is compiling for; raises RuntimeError outside one."""
-    view = visible_config()
+    view = current_launch_config()
     if view is None:
         raise RuntimeError("No launch config set for this thread")
     return view

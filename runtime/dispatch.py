@@ -212,6 +212,7 @@ def launch(
             handlers = _handlers(kernel, args)
             ready = _repacked(kernel, ready, handlers, args)
             kernel._ready.clear()  # whatever was launched without them
+            launcher.ready.required = ready.found.artifact.effects.sharedmem
     transfer = Transfer(space_of(ready.loaded), launcher.stream, kernel)
     transfer.expect(args)
     parameters = _parameters(kernel, ready, handlers, args, transfer)
@@ -260,11 +261,13 @@ def prepare(
 
 def _repacked(kernel: Kernel, ready: Ready, handlers: Sequence[ArgumentHandler], args: tuple[Any, ...]) -> Ready:
     """Return ready for arguments that an extension prepared only after the code was found, of the types it is for."""
+    from gridjit.runtime.args.foreign import Prepared
+
     types = list(ready.declared)
     converters = list(ready.converters)
     place = place_of(kernel)
     for position, (name, handler, arg) in enumerate(zip(kernel.parameter_names, handlers, args, strict=True)):
-        if hasattr(arg, "numba"):
+        if isinstance(arg, Prepared):
             types[position] = _named(kernel, name, handler.type_of, arg, place)
             converters[position] = None
     codes = Signature(arguments=tuple(types)).codes
@@ -334,12 +337,14 @@ def _declared(kernel: Kernel, given: Signature) -> Signature:
 
 
 def _call_back(launcher: Launcher, ready: Ready, configured: ConfiguredKernel | None) -> None:
+    callbacks = (*ready.hooks, *getattr(configured, "_callbacks", ()))
+    if not callbacks:
+        return
     from gridjit.runtime.configured import ConfiguredKernel
+    from gridjit.runtime.launched_kernel import LaunchedKernel
 
     if not ready.shown:
-        from gridjit.runtime.launched_kernel import LaunchedKernel
-
         ready.shown.append(LaunchedKernel(launcher.kernel, ready.found))
     who = configured or ConfiguredKernel.of(launcher)
-    for callback in (*ready.hooks, *getattr(who, "_callbacks", ())):
+    for callback in callbacks:
         callback(ready.shown[0], who)

@@ -21,7 +21,6 @@ from gridjit.compiler.options import Options
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.targets.base import Target
 from gridjit.compiler.toolchain_environment import dumps
-from gridjit.compiler.view import ConfigView, while_current
 from gridjit.forking import cached_property, lock, section
 from gridjit.messages import warn
 from gridjit.runtime.args.warning import warn_of_few_blocks
@@ -47,6 +46,7 @@ from gridjit.runtime.statistics import Statistics
 from gridjit.runtime.streams import HOST, Timeline
 
 if TYPE_CHECKING:
+    from gridjit.compiler.view import ConfigView
     from gridjit.runtime.record import Need
 
 
@@ -299,6 +299,8 @@ class Kernel(Inspection, Indexable):
                 f"{job.kernel}{job.signature} for {job.target} is not in the cache ({why}), "
                 "and GRIDJIT_ASSERT_NO_COMPILE forbids compiling it"
             )
+        from gridjit.compiler.view import while_current
+
         try:
             artifact = while_current(view, lambda: self._compile_for_args(job, view))
         finally:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from gridjit.compiler.errors import ConfigError, UnsupportedError
 from gridjit.compiler.job import CompileJob
-from gridjit.compiler.view import ConfigView
 from gridjit.runtime.devices.base import KernelAttributes
 from gridjit.runtime.session import session
 from gridjit.runtime.specializations import Specialization
 
 if TYPE_CHECKING:
+    from gridjit.compiler.view import ConfigView
     from gridjit.runtime.code_library import CodeLibrary
     from gridjit.runtime.kernel import Kernel
 
@@ -148,6 +148,8 @@ class Overload:
         return self.kernel.job_for(self.specialization.signature, self.specialization.target)
 
     def _view(self) -> ConfigView:
+        from gridjit.compiler.view import ConfigView
+
         required = self.specialization.artifact.effects.sharedmem
         return ConfigView(self.specialization.config, None, self.kernel, required)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gridjit.cache.errors import CacheError
 from gridjit.cache.key import Key
@@ -20,11 +20,13 @@ from gridjit.compiler.dependencies import current
 from gridjit.compiler.footprint import ARGUMENT, FactValue, current_value, is_field
 from gridjit.compiler.job import CompileJob
 from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.compiler.view import ConfigView, current_view
 from gridjit.runtime import hooks
 from gridjit.runtime.devices.base import ModuleCallbacks
 from gridjit.runtime.specializations import Hook, Specialization
 from gridjit.values import dataclass
+
+if TYPE_CHECKING:
+    from gridjit.compiler.view import ConfigView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -62,6 +64,8 @@ def specialize(job: CompileJob, launch: Launch, cold: Cold) -> Specialization:
     key = Key.of(job.fields).digest
     if (found := look_up(job, key, launch, cold, started)) is not None:
         return cold.add(found)
+    from gridjit.compiler.view import ConfigView, current_view
+
     # A thread that is compiling holds numba's lock, and the job's holder may be waiting for that: so it does not wait.
     timeout = cold.lock_timeout if current_view() is None else 0.0
     with cold.locks.single_flight(key, timeout):
