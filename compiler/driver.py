@@ -10,6 +10,7 @@ from typing import cast
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.dependencies import discovered, file_dependencies
 from gridjit.compiler.errors import CompileError
+from gridjit.compiler.foreign_locks import giving_back
 from gridjit.compiler.frontend.registrations import registrations
 from gridjit.compiler.job import CompileJob, make_job
 from gridjit.compiler.linked_files import callbacks_of
@@ -27,6 +28,10 @@ def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
 
     Raises CompileError in the user's terms: kernel, argument types, source line.
     """
+    return giving_back(lambda: _compile(job, view))
+
+
+def _compile(job: CompileJob, view: ConfigView) -> Artifact:
     from gridjit.compiler.frontend.lower import lower
 
     started = time.perf_counter()
