@@ -11,6 +11,7 @@ from typing import Any, cast
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.dependencies import discovered, file_dependencies, value_dependencies
 from gridjit.compiler.errors import CompileError
+from gridjit.compiler.foreign_locks import giving_back
 from gridjit.compiler.frontend.registrations import registrations
 from gridjit.compiler.installed import distribution_of
 from gridjit.compiler.job import CompileJob, make_job
@@ -34,6 +35,10 @@ def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
 
     Raises CompileError in the user's terms: kernel, argument types, source line.
     """
+    return giving_back(lambda: _compile(job, view))
+
+
+def _compile(job: CompileJob, view: ConfigView) -> Artifact:
     from gridjit.compiler.frontend.bootstrap import load_installed_extensions
 
     started = time.perf_counter()

@@ -6,9 +6,13 @@ Both take their locks in Python, where an interrupt can come between having one 
 from __future__ import annotations
 
 import sys
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from gridjit.forking import free_in_child, held, wait_before_fork
+from gridjit.interrupts import surely
+
+Result = TypeVar("Result")
 
 _COMPILING = (
     ("numba.core.compiler_lock", "global_compiler_lock._lock"),
@@ -44,6 +48,15 @@ def give_back(before: dict[int, int]) -> None:
     for lock in (*compiling_locks(), *llvm_locks()):
         for _ in range(held(lock) - before.get(id(lock), 0)):
             lock.release()
+
+
+def giving_back(work: Callable[[], Result]) -> Result:
+    """Return work(), and give back, however it ends, what it took of these locks and still holds."""
+    before = taken()
+    try:
+        return work()
+    finally:
+        surely(lambda: give_back(before))
 
 
 def _present(names: tuple[tuple[str, str], ...]) -> list[Any]:

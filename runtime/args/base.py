@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from weakref import WeakKeyDictionary
 
 from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.signature import ArgType
@@ -56,6 +57,8 @@ class ArgumentHandler(Protocol):
 Finder: TypeAlias = Callable[[type], ArgumentHandler | None]
 
 _handlers: dict[type, ArgumentHandler] = {}
+# Other classes that were passed, and their handlers; it keeps none of them alive.
+_known: WeakKeyDictionary[type, ArgumentHandler] = WeakKeyDictionary()
 _finders: list[tuple[int, Finder]] = []
 # What a value itself may have, rather than its class -> the handler for it.
 _attributes: dict[str, ArgumentHandler] = {}
@@ -86,7 +89,7 @@ def register_finder(rank: int, find: Finder) -> None:
 
 def handler_of(value: Any) -> ArgumentHandler:
     """Return the handler of value; raises ArgumentError for a kind that kernels cannot take."""
-    return _handlers.get(type(value)) or _find_handler(value)
+    return _handlers.get(type(value)) or _known.get(type(value)) or _find_handler(value)
 
 
 def register_attribute(name: str, handler: ArgumentHandler) -> None:
@@ -103,7 +106,7 @@ def _find_handler(value: Any) -> ArgumentHandler:
         raise ArgumentError(
             f"a {python_type.__module__}.{python_type.__qualname__} cannot be passed to a kernel; {ACCEPTED}"
         )
-    _handlers[python_type] = chosen
+    _known[python_type] = chosen
     return chosen
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from gridjit.cache.key import Key
 from gridjit.cache.store import Store
+from gridjit.compiler.foreign_locks import giving_back
 from gridjit.compiler.toolchain import version_of
 
 _SCHEMA = 2
@@ -42,7 +43,7 @@ def object_code(name: str, inputs: object, text: Callable[[], str], store: Store
     ).digest
     if (found := store.get(key)) is not None:
         return found
-    made = compile_text(text())
+    made = giving_back(lambda: compile_text(text()))
     store.put(key, made, suffix=".o")
     return made
 

@@ -1,0 +1,91 @@
+"""Where standard error cannot be written, messages are lost and launches go on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BROKEN = {
+    "closed": "sys.stderr.close()",
+    "None": "sys.stderr = None",
+    "a broken pipe": "reader, writer = os.pipe(); os.close(reader); os.dup2(writer, 2)",
+    "a descriptor that is gone": "os.close(2)",
+    "what raises": "sys.stderr = Raises()",
+    "of few letters": "sys.stderr = open(os.devnull, 'w', encoding='ascii', errors='strict')",
+}
+
+SCRIPT = """
+import logging, os, sys, warnings
+import numpy as np
+import gridjit
+from gridjit import cuda
+from gridjit.cache.errors import CacheWarning, warn
+
+class Raises:
+    closed = False
+    def write(self, text):
+        raise RuntimeError("not today")
+    flush = write
+
+@gridjit.jit(max_specializations=1)
+def größe(x):
+    x[cuda.grid(1)] += 1
+
+def launch(dtype):
+    x = np.zeros(8, dtype)
+    größe[2, 4](x)
+    return x.tolist() == [1] * 8
+
+exec(sys.argv[1])
+right = [launch(dtype) for dtype in (np.float32, np.float64, np.int32)]  # too many specializations: a warning
+warn("größe \\ud800", stacklevel=1)
+warnings.simplefilter("error", CacheWarning)
+warn("größe \\ud800", stacklevel=1)  # logged
+print(right == [True] * 3, größe.stats.compiles)
+"""
+
+
+def run(tmp_path: Path, broken: str, **settings: str) -> str:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    environment = {"GRIDJIT_TARGET": "host", "GRIDJIT_LOG": "compiles", "GRIDJIT_CACHE_DIR": str(tmp_path / "cache")}
+    done = subprocess.run(
+        [sys.executable, str(script), broken],
+        env={**os.environ, "PYTHONIOENCODING": "utf-8", **environment, **settings},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    return done.stdout
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_launches_go_on_without_standard_error(tmp_path: Path, broken: str) -> None:
+    assert run(tmp_path, BROKEN[broken]) == "True 3\n"
+
+
+def test_a_cache_that_cannot_be_used_is_no_reason_to_fail_where_nobody_hears_of_it(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file")
+    assert run(tmp_path, BROKEN["closed"]) == "True 3\n"
+
+
+def test_a_warning_that_the_user_made_an_error_is_raised(tmp_path: Path) -> None:
+    program = SCRIPT.replace("exec(sys.argv[1])", "warnings.simplefilter('error', gridjit.SpecializationWarning)")
+    program = program.replace("right = [", "try:\n    right = [").replace("\nwarn(", "\nexcept gridjit.", 1)
+    program = program.split("\nexcept")[0] + "\nexcept gridjit.SpecializationWarning:\n    print('raised')\n"
+    script = tmp_path / "script.py"
+    script.write_text(program)
+    settings = {"GRIDJIT_TARGET": "host", "GRIDJIT_CACHE_DIR": str(tmp_path / "cache")}
+    done = subprocess.run(
+        [sys.executable, str(script)], env={**os.environ, **settings}, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "raised\n", done.stderr
+
+
+def test_nothing_that_was_for_standard_error_is_put_on_standard_output(tmp_path: Path) -> None:
+    assert "compiled" not in run(tmp_path, BROKEN["None"])

@@ -1,0 +1,184 @@
+"""A fork waits for sections, and its child finds every lock free."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from gridjit import forking
+from gridjit.forking import cached_property, held, in_child, lock, section
+
+SOON_S = 60.0
+ROOT = Path(__file__).parents[1]
+# What belongs to one launch, whose own thread waits for it, and what runs on other threads but holds nothing.
+OTHERS = {"runtime/devices/host/launch.py": "threading.Condition("}
+
+pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+
+
+@pytest.fixture
+def other_thread() -> Iterator[Callable[[Callable[[], object]], None]]:
+    """What runs something on another thread, which is done when the test is."""
+    threads = []
+
+    def start(run: Callable[[], object]) -> None:
+        threads.append(threading.Thread(target=run))
+        threads[-1].start()
+
+    yield start
+    for thread in threads:
+        thread.join(SOON_S)
+        assert not thread.is_alive()
+
+
+def in_a_child(check: Callable[[], bool]) -> bool:
+    """Return what check says in a forked child."""
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if check() else 1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def begun() -> threading.Event:
+    """An event that is set when the next fork begins, before it waits for anything."""
+    event = threading.Event()
+    os.register_at_fork(before=event.set)
+    return event
+
+
+def test_a_fork_waits_until_other_threads_are_in_no_section(other_thread: Callable[..., None]) -> None:
+    inside, fork_begun, table = threading.Event(), begun(), []
+
+    def work() -> None:
+        with section():
+            table.append("half")
+            inside.set()
+            fork_begun.wait(SOON_S)
+            table.append("whole")
+
+    other_thread(work)
+    inside.wait(SOON_S)
+    assert in_a_child(lambda: table == ["half", "whole"])
+
+
+def test_a_section_that_does_not_end_is_not_waited_for_without_end(
+    other_thread: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forking, "PATIENCE_S", 0.05)
+    inside, over, known = threading.Event(), threading.Event(), lock()
+
+    def work() -> None:
+        with section(), known:
+            inside.set()
+            over.wait(SOON_S)
+
+    other_thread(work)
+    inside.wait(SOON_S)
+    free = in_a_child(lambda: known.acquire(blocking=False) and section().acquire(blocking=False))
+    over.set()
+    assert free
+
+
+def test_a_lock_that_another_thread_holds_is_free_in_the_child_and_held_in_the_parent(
+    other_thread: Callable[..., None],
+) -> None:
+    inside, over, known = threading.Event(), threading.Event(), lock()
+
+    def work() -> None:
+        with known:
+            inside.set()
+            over.wait(SOON_S)
+
+    other_thread(work)
+    inside.wait(SOON_S)
+    free, taken = in_a_child(lambda: known.acquire(blocking=False)), known.acquire(blocking=False)
+    over.set()
+    assert (free, taken) == (True, False)
+
+
+def test_the_locks_of_the_thread_that_forks_stay_its_own() -> None:
+    known = lock()
+    with section(), known, known:
+        assert in_a_child(lambda: (held(known), held(section())) == (2, 1))
+        assert (held(known), held(section())) == (2, 1)
+
+
+def test_other_threads_enter_sections_again_after_a_fork(other_thread: Callable[..., None]) -> None:
+    go_on, entered = threading.Event(), threading.Event()
+
+    def work() -> None:
+        with section():
+            pass
+        go_on.wait(SOON_S)
+        with section():
+            entered.set()
+
+    other_thread(work)
+    in_a_child(lambda: True)
+    go_on.set()
+    assert entered.wait(SOON_S)
+
+
+def test_what_is_to_be_renewed_in_children_is_renewed_when_locks_are_free(other_thread: Callable[..., None]) -> None:
+    seen, known = [], lock()
+    inside, over = threading.Event(), threading.Event()
+
+    def work() -> None:
+        with known:
+            inside.set()
+            over.wait(SOON_S)
+
+    in_child(lambda: seen.append(known.acquire(blocking=False)))
+    other_thread(work)
+    inside.wait(SOON_S)
+    renewed = in_a_child(lambda: seen == [True])
+    over.set()
+    assert renewed
+    assert seen == []
+
+
+def test_all_threads_get_the_same_value_of_a_cached_property() -> None:
+    both, made = threading.Barrier(2, timeout=SOON_S), []
+
+    class Owner:
+        @cached_property
+        def value(self) -> object:
+            """A value."""
+            made.append(object())
+            return made[-1]
+
+    owner, found = Owner(), []
+
+    def look() -> None:
+        both.wait()
+        found.append(owner.value)
+
+    threads = [threading.Thread(target=look) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(SOON_S)
+    assert found == made * 2
+    assert Owner.value.__doc__ == "A value."
+
+
+def test_every_lock_is_made_where_forks_are_minded() -> None:
+    pattern = re.compile(
+        r"threading\.(?:R?Lock|Condition|(?:Bounded)?Semaphore|Event|Barrier)\(|_thread\.\w*lock|allocate_lock"
+        r"|default_factory=threading|functools\.cached_property\n|register_at_fork\(|_at_fork_reinit"
+    )
+    modules = [
+        path for folder in ("cache", "compiler", "runtime", "src") for path in sorted((ROOT / folder).rglob("*.py"))
+    ]
+    found = {
+        str(path.relative_to(ROOT)): used
+        for path in modules
+        if path.name != "forking.py" and (used := " ".join(pattern.findall(path.read_text())))
+    }
+    assert len(modules) > 100
+    assert found == OTHERS
