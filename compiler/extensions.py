@@ -81,7 +81,7 @@ def numbered(fields: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
 
 
 def forget_in_keys(found: Iterable[Registration]) -> None:
-    """Leave installed code's registrations out of keys: a compile made them, and in another process a hit makes none."""
+    """Leave what a compile had installed code register out of keys: in another process a hit registers nothing."""
     _made_by_compiles.update(one.sources[0] for one in found if one.owner is not None)
 
 

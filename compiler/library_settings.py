@@ -61,14 +61,16 @@ def setting_now(module: str, path: str) -> str | None:
 
 
 def unseen_now(settings: Iterable[Setting]) -> tuple[str, ...]:
-    """Return a sentence for each setting that cannot be told: a declaration that fails, the user's code in its place."""
-    reasons: dict[str, None] = {}
-    for setting in settings:
-        try:
-            _text_now(*setting)
-        except OpaqueValue as error:
-            reasons[str(error)] = None
-    return tuple(reasons)
+    """Return a sentence for each setting that cannot be told: a failing declaration, the user's code in its place."""
+    return tuple(dict.fromkeys(reason for setting in settings if (reason := _unseen(*setting))))
+
+
+def _unseen(module: str, path: str) -> str:
+    try:
+        _text_now(module, path)
+    except OpaqueValue as error:
+        return str(error)
+    return ""
 
 
 def setting_text(value: object) -> str | None:

@@ -20,13 +20,14 @@ _ONLY: Mapping[str, frozenset[str]] = {
         "time": "sleep",
         "threading": "Lock RLock Condition Semaphore BoundedSemaphore",
         "_thread": "allocate_lock",
-        "io": "StringIO BytesIO",
+        **dict.fromkeys(("io", "_io"), "StringIO BytesIO"),
+        "posix": "fspath",
         "uuid": "UUID uuid3 uuid5",
         **dict.fromkeys(
             (
                 *("random", "secrets", "socket", "subprocess", "tempfile", "glob", "gc", "platform", "getpass"),
                 *("select", "multiprocessing", "shutil", "fileinput", "linecache", "sqlite3", "signal", "resource"),
-                *("pwd", "grp", "asyncio", "tracemalloc", "sysconfig", "site", "locale", "_random", "posix", "_io"),
+                *("pwd", "grp", "asyncio", "tracemalloc", "sysconfig", "site", "locale", "_random"),
                 *("http", "urllib", "ssl", "shelve", "dbm", "mmap", "contextvars", "pkgutil", "numpy.random"),
             ),
             "",
