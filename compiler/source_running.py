@@ -15,6 +15,7 @@ from gridjit.compiler.installed import owner_of
 from gridjit.compiler.source_code import CodePlan, Reference, plan_of
 from gridjit.compiler.source_dynamic import Import, dynamic_plan, line_of
 from gridjit.compiler.source_library import is_library, is_library_module
+from gridjit.compiler.source_opaque import of_kind
 from gridjit.compiler.source_unfollowed import reads_files, unfollowed
 from gridjit.compiler.source_value import is_librarys, module_name, type_name
 from gridjit.compiler.source_walk import Walk
@@ -112,5 +113,5 @@ def _users_code_in(found: FunctionType | type) -> Iterator[FunctionType | type]:
             value = cell.cell_contents
         except ValueError:
             continue
-        if isinstance(value, FunctionType | type) and not is_librarys(value) and owner_of(value) is None:
-            yield value
+        if (of_kind(value, FunctionType) or of_kind(value, type)) and not is_librarys(value):
+            yield from [value] if owner_of(value) is None else []
