@@ -40,7 +40,7 @@ def extensions() -> Extensions:
     found = [one for one in (*_rewrites(), *registrations()) if not one.stub]
     if not found:
         return Extensions()
-    installed = _installed(tuple(one for one in found if one.owner is not None))
+    installed, given = _installed(tuple(one for one in found if one.owner is not None))
     users = [one for one in found if one.owner is None]
     general = [one for one in users if not one.kind.startswith("rewrite")]
     sources = [
@@ -50,7 +50,6 @@ def extensions() -> Extensions:
     ]
     fields = [*installed.fields, *((label, source.digest) for label, source in sources)]
     fields += [(_label(one), _text(one)) for one in general]
-    given = [(f"{_label(one)}, given {value.__qualname__}", value) for one in found for value in held_by(one)]
     if general or given:
         code = _fingerprint(general, given)
         fields.append(("extension code", code.digest))
@@ -65,7 +64,7 @@ def extensions() -> Extensions:
 def sources_fingerprint(found: Iterable[Registration]) -> SourceFingerprint:
     """Return the fingerprint of all that registrations consist of."""
     found = tuple(found)
-    return _fingerprint(found, [(_label(one), value) for one in found for value in held_by(one)])
+    return _fingerprint(found, [(_label(one), value) for one in found for value in _given_to(one)])
 
 
 def numbered(fields: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
@@ -81,7 +80,7 @@ def numbered(fields: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
 
 
 def forget_in_keys(found: Iterable[Registration]) -> None:
-    """Leave installed code's registrations out of keys: a compile made them, and in another process a hit makes none."""
+    """Leave what a compile had installed code register out of keys: in another process a hit registers nothing."""
     _made_by_compiles.update(one.sources[0] for one in found if one.owner is not None)
 
 
@@ -97,7 +96,7 @@ def all_registrations() -> tuple[Registration, ...]:
 
 _made_by_compiles: set[object] = set()
 # What the last look found of installed code, and for what: most looks find the same.
-_last: list[tuple[object, Extensions]] = []
+_last: list[tuple[object, Extensions, list[tuple[str, object]]]] = []
 
 
 def _rewrites() -> Iterator[Registration]:
@@ -107,8 +106,11 @@ def _rewrites() -> Iterator[Registration]:
         yield Registration(kind=f"rewrite {kind}", about="", sources=(rewrite,), owner=owner_of(rewrite))
 
 
-def _installed(found: tuple[Registration, ...]) -> Extensions:
-    """Return a field for each distribution that registered something: its identity, and a digest of what that is."""
+def _installed(found: tuple[Registration, ...]) -> tuple[Extensions, list[tuple[str, object]]]:
+    """Return a field for each distribution that registered something, and the user's own code that it was given.
+
+    A field says what tells the installation from others, and what it registered, as a digest.
+    """
     state = ([(one.kind, one.sources[0]) for one in found], len(_made_by_compiles))
     if not _last or _last[0][0] != state:
         texts: dict[Distribution, set[str]] = {}
@@ -120,8 +122,11 @@ def _installed(found: tuple[Registration, ...]) -> Extensions:
         private = tuple(
             f"{name} was written to since this process began, and what is loaded may be older" for name in late
         )
-        _last[:] = [(state, Extensions(fields=numbered(sorted(fields)), private=private))]
-    return _last[0][1]
+        given: list[tuple[str, object]] = [
+            (f"{_label(one)}, given {value.__qualname__}", value) for one in found for value in _given_to(one)
+        ]
+        _last[:] = [(state, Extensions(fields=numbered(sorted(fields)), private=private), given)]
+    return _last[0][1:]
 
 
 def _owner_text(owner: Distribution, texts: Iterable[str]) -> str:
@@ -140,7 +145,7 @@ def _plain_cells(found: Registration) -> Iterator[str]:
                 yield f"{name}={text}"
 
 
-def held_by(found: Registration) -> Iterator[FunctionType | type]:
+def _given_to(found: Registration) -> Iterator[FunctionType | type]:
     """Yield the user's own functions and classes that an installed function was made with."""
     if found.owner is not None:
         from gridjit.compiler.installed import owner_of

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import opcode
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,7 +20,7 @@ from gridjit.compiler.installed import Distribution, owner_of
 from gridjit.compiler.source import fingerprint_values
 from gridjit.compiler.source_code import with_nested
 from gridjit.compiler.source_library import is_library
-from gridjit.compiler.source_opaque import OpaqueValue
+from gridjit.compiler.source_opaque import OpaqueValue, of_kind
 from gridjit.compiler.source_scalar import scalar_text
 from gridjit.values import dataclass
 
@@ -63,21 +64,23 @@ def setting_now(module: str, path: str) -> str | None:
 
 
 def unseen_now(settings: Iterable[Setting]) -> tuple[str, ...]:
-    """Return a sentence for each setting that cannot be told: a declaration that fails, the user's code in its place."""
-    reasons: dict[str, None] = {}
-    for setting in settings:
-        try:
-            _text_now(*setting)
-        except OpaqueValue as error:
-            reasons[str(error)] = None
-    return tuple(reasons)
+    """Return a sentence for each setting that cannot be told: a failing declaration, the user's code in its place."""
+    return tuple(dict.fromkeys(reason for setting in settings if (reason := _unseen(*setting))))
+
+
+def _unseen(module: str, path: str) -> str:
+    try:
+        _text_now(module, path)
+    except OpaqueValue as error:
+        return str(error)
+    return ""
 
 
 def setting_text(value: object) -> str | None:
     """Return the text of a plain value, None for anything that is not a setting."""
     if (text := scalar_text(value)) is not None:
         return text
-    if isinstance(value, enum.Enum):
+    if of_kind(value, enum.Enum):
         inner = setting_text(value._value_)
         return f"{type(value).__module__}.{type(value).__qualname__}.{value._name_} = {inner}"
     if type(value) is tuple:
@@ -102,9 +105,9 @@ def _text_now(module: str, path: str) -> str | None:
 
 def _is_users(value: object) -> bool:
     """Return whether value is code of the user's own, which a program put where installed code runs it."""
-    if not isinstance(value, FunctionType | type) or is_library(_home(value)):
-        return False
-    return owner_of(value) is None
+    if of_kind(value, FunctionType) or of_kind(value, type):
+        return not is_library(_home(value)) and owner_of(value) is None
+    return False
 
 
 def _users_text(name: str, value: object) -> str:
@@ -174,10 +177,13 @@ class _Walk:
                 self._function(found)
 
     def _function(self, function: FunctionType) -> None:
-        names = _names(function.__code__)
-        self._namespace(_home(function), function.__globals__, names)
-        for module in _imported(function.__globals__.get("__package__"), names):
-            self._module(module, names)
+        names, imports = _names(function.__code__)
+        # Many functions may have been made of one code.
+        if (id(names), id(function.__globals__)) not in self._entered:
+            self._entered.add((id(names), id(function.__globals__)))
+            self._namespace(_home(function), function.__globals__, names)
+            for module in _imported(function.__globals__.get("__package__"), names) if imports else ():
+                self._module(module, names)
         for cell in function.__closure__ or ():
             if cell != _EMPTY:
                 self.follow(cell.cell_contents, names)
@@ -219,19 +225,27 @@ def _home(found: FunctionType | type) -> str:
 
 def _code_in(value: object) -> Iterator[FunctionType | type | ModuleType]:
     """Yield the functions, classes and modules that value is or stands for; other objects are not looked into."""
-    if isinstance(value, FunctionType | type | ModuleType):
+    if of_kind(value, FunctionType) or of_kind(value, type) or of_kind(value, ModuleType):
         yield value
-    elif isinstance(value, property):
+    elif of_kind(value, property):
         yield from (part for part in (value.fget, value.fset, value.fdel) if isinstance(part, FunctionType))
-    elif isinstance(value, staticmethod | classmethod | MethodType):
-        yield from _code_in(value.__func__)
-    elif isinstance(value, functools.partial | functools.cached_property):
-        yield from _code_in(value.func)
+    elif issubclass(type(value), (staticmethod, classmethod, MethodType)):
+        yield from _code_in(getattr(value, "__func__", None))
+    elif issubclass(type(value), (functools.partial, functools.cached_property)):
+        yield from _code_in(getattr(value, "func", None))
     else:
         # A decorator's object: what it stands for is where decorators put it, and nothing is asked of its class.
-        state = getattr(value, "__dict__", None) if type(value).__module__ != "builtins" else None
+        state = _state(value) if type(value).__module__ != "builtins" else None
         inner = (state.get("__wrapped__"), state.get("py_func")) if type(state) is dict else ()
         yield from (part for part in inner if isinstance(part, FunctionType))
+
+
+def _state(value: object) -> object:
+    try:
+        return object.__getattribute__(value, "__dict__")
+    except Exception:
+        # A class may make of its __dict__ what it likes; then value is nothing that code stands behind.
+        return None
 
 
 def _imported(package: object, names: tuple[str, ...]) -> Iterator[ModuleType]:
@@ -244,15 +258,17 @@ def _imported(package: object, names: tuple[str, ...]) -> Iterator[ModuleType]:
                 yield module
 
 
-_name_lists: dict[int, tuple[CodeType, tuple[str, ...]]] = {}
+_name_lists: dict[int, tuple[CodeType, tuple[str, ...], bool]] = {}
 
 
-def _names(code: CodeType) -> tuple[str, ...]:
-    """Return all names in code and the code in it: its globals are among them, and the attributes that it takes."""
+def _names(code: CodeType) -> tuple[tuple[str, ...], bool]:
+    """Return all names in code and the code in it - its globals, attributes and imports - and whether it imports."""
     if id(code) not in _name_lists:
         names = dict.fromkeys(name for nested in with_nested(code) for name in nested.co_names)
-        _name_lists[id(code)] = (code, tuple(names))
-    return _name_lists[id(code)][1]
+        imports = any(_IMPORT in nested.co_code[::2] for nested in with_nested(code))
+        _name_lists[id(code)] = (code, tuple(names), imports)
+    return _name_lists[id(code)][1:]
 
 
+_IMPORT = opcode.opmap["IMPORT_NAME"]
 _EMPTY = CellType()

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TypeGuard, TypeVar
+
+_T = TypeVar("_T")
+
 
 class OpaqueValue(Exception):
     """A value that cannot be fingerprinted; the message completes the sentence "global 'x' of f ..."."""
@@ -16,3 +20,8 @@ def article(value: object) -> str:
     """Return an object's class with its article: a Model, an Object."""
     name = type(value).__qualname__
     return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+
+
+def of_kind(value: object, kind: type[_T]) -> TypeGuard[_T]:
+    """Return whether value is of a class, whatever it says itself: proxies and mocks claim to be others, or raise."""
+    return issubclass(type(value), kind)

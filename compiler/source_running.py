@@ -15,6 +15,7 @@ from gridjit.compiler.installed import owner_of
 from gridjit.compiler.source_code import CodePlan, Reference, plan_of
 from gridjit.compiler.source_dynamic import Import, dynamic_plan, line_of
 from gridjit.compiler.source_library import is_library, is_library_module
+from gridjit.compiler.source_opaque import of_kind
 from gridjit.compiler.source_unfollowed import reads_files, unfollowed
 from gridjit.compiler.source_value import is_librarys, module_name, type_name
 from gridjit.compiler.source_walk import Walk
@@ -69,9 +70,10 @@ class RunningWalk(Walk):
         package = str(function.__globals__.get("__package__") or "").split(".")
         parents = package[: len(package) - found.level + 1] if found.level else []
         name = ".".join((*parents, found.module)) if found.module else ".".join(parents)
-        loaded = sys.modules.get(name)
-        if loaded is not None:
-            self._imported(loaded, found.names, function, label, plan)
+        # `import a.b` gives the name a to the outermost, whatever is taken of it.
+        for module in dict.fromkeys((name, name if found.names else name.partition(".")[0])):
+            if (loaded := sys.modules.get(module)) is not None:
+                self._imported(loaded, found.names, function, label, plan)
         for inner in found.names:
             if (submodule := sys.modules.get(f"{name}.{inner}")) is not None:
                 self._imported(submodule, (), function, label, plan)
@@ -86,9 +88,10 @@ class RunningWalk(Walk):
             value = vars(module).get(chain[0]) if chain else None
             if value is not None and (what := unfollowed(value, (), plan.attributes)) is not None:
                 self._cannot_follow(label, what, function.__code__, line_of(function.__code__, chain[0]))
-        if not is_library_module(module) and owner_of(module) is not None:
-            self.reached.append(function)
-            self.reached.append(module)
+        if not is_library_module(module):
+            # Its user may be another function, which this one gives it to.
+            self.note_module(module)
+            self.reached += [module] if owner_of(module) is not None else []
 
     def _cannot_follow(self, label: str, what: str, code: CodeType, line: int) -> None:
         where = f"{os.path.basename(code.co_filename)}:{line}"
@@ -110,5 +113,5 @@ def _users_code_in(found: FunctionType | type) -> Iterator[FunctionType | type]:
             value = cell.cell_contents
         except ValueError:
             continue
-        if isinstance(value, FunctionType | type) and not is_librarys(value) and owner_of(value) is None:
-            yield value
+        if (of_kind(value, FunctionType) or of_kind(value, type)) and not is_librarys(value):
+            yield from [value] if owner_of(value) is None else []

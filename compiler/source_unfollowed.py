@@ -6,6 +6,8 @@ import builtins
 from collections.abc import Iterable, Iterator, Mapping
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 
+from gridjit.compiler.source_opaque import of_kind
+
 _BUILTINS = ("eval", "exec", "compile", "globals", "locals", "vars", "dir", "open", "input", "id", "hash", "breakpoint")
 _PURE_PATHS = "basename commonpath commonprefix dirname isabs join normcase normpath split splitdrive splitext sep"
 # Modules of which only the named attributes are the same in every process.
@@ -20,13 +22,14 @@ _ONLY: Mapping[str, frozenset[str]] = {
         "time": "sleep",
         "threading": "Lock RLock Condition Semaphore BoundedSemaphore",
         "_thread": "allocate_lock",
-        "io": "StringIO BytesIO",
+        **dict.fromkeys(("io", "_io"), "StringIO BytesIO"),
+        "posix": "fspath",
         "uuid": "UUID uuid3 uuid5",
         **dict.fromkeys(
             (
                 *("random", "secrets", "socket", "subprocess", "tempfile", "glob", "gc", "platform", "getpass"),
                 *("select", "multiprocessing", "shutil", "fileinput", "linecache", "sqlite3", "signal", "resource"),
-                *("pwd", "grp", "asyncio", "tracemalloc", "sysconfig", "site", "locale", "_random", "posix", "_io"),
+                *("pwd", "grp", "asyncio", "tracemalloc", "sysconfig", "site", "locale", "_random"),
                 *("http", "urllib", "ssl", "shelve", "dbm", "mmap", "contextvars", "pkgutil", "numpy.random"),
             ),
             "",
@@ -56,7 +59,7 @@ def unfollowed(value: object, attributes: Iterable[str], all_attributes: Iterabl
 
     value: what the code names; attributes: what it takes of that in one go; all_attributes: of anything.
     """
-    if isinstance(value, ModuleType):
+    if of_kind(value, ModuleType):
         chain = tuple(attributes)
         names = (chain[0],) if chain else tuple(all_attributes)
         found = next((name for name in names if name in vars(value) and _is_refused(value.__name__, name)), None)
@@ -75,9 +78,13 @@ def reads_files(attributes: Iterable[str]) -> str | None:
 def _names_of(value: object, attributes: tuple[str, ...]) -> Iterator[str]:
     if any(value is getattr(builtins, name) for name in _BUILTINS):
         yield f"{getattr(value, '__name__', '')}()"
-    elif type(value) in (BuiltinFunctionType, FunctionType, MethodType) or isinstance(value, type):
+    elif issubclass(type(value), (BuiltinFunctionType, FunctionType, MethodType, type)):
         owner = getattr(value, "__self__", None)
-        home = type(owner).__module__ if owner is not None and not isinstance(owner, ModuleType) else value.__module__
+        home = (
+            type(owner).__module__
+            if owner is not None and not isinstance(owner, ModuleType)
+            else getattr(value, "__module__", None)
+        )
         name = str(getattr(value, "__name__", ""))
         if isinstance(home, str) and _is_refused(home, name):
             yield f"{home}.{name}"

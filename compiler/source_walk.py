@@ -9,7 +9,7 @@ from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleT
 
 from gridjit.compiler.source_code import CodePlan, Reference, digest_fields, plan_of
 from gridjit.compiler.source_library import is_library_module
-from gridjit.compiler.source_opaque import OpaqueValue
+from gridjit.compiler.source_opaque import OpaqueValue, of_kind
 from gridjit.compiler.source_scalar import scalar_text
 from gridjit.compiler.source_value import function_of, is_librarys, module_name, type_name, value_text
 
@@ -144,7 +144,7 @@ class Walk:
 
     def _used(self, function: FunctionType, label: str, plan: CodePlan, reference: Reference, value: object) -> None:
         """Follow the attributes that code takes of what it names."""
-        if isinstance(value, ModuleType):
+        if of_kind(value, ModuleType):
             self._attributes(value, reference.attributes, label, plan)
 
     def _attributes(
@@ -168,7 +168,7 @@ class Walk:
             value = vars(module).get(chain[0], _MISSING) if library else _module_attribute(module, chain[0])
             if not library or _is_put_there(value):
                 self._named(vars(module), module.__name__, chain[0], label, value)
-            if isinstance(value, ModuleType):
+            if of_kind(value, ModuleType):
                 self._attributes(value, chain[1:], label, plan, entered)
         elif id(module) not in entered:
             names = vars(module).keys() & plan.attributes if library else plan.attributes
@@ -284,7 +284,7 @@ def _is_only_written(value: object, uses: Iterable[Reference]) -> bool:
 
 
 def _is_code(value: object) -> bool:
-    return isinstance(value, FunctionType | staticmethod | classmethod | property)
+    return issubclass(type(value), (FunctionType, staticmethod, classmethod, property))
 
 
 def _is_own_name(name: str, value: object) -> bool:
@@ -294,8 +294,8 @@ def _is_own_name(name: str, value: object) -> bool:
 
 def _is_users_code(value: object) -> bool:
     """Return whether value is a function or a method that is not a library's."""
-    inner = getattr(value, "__func__", value) if isinstance(value, staticmethod | classmethod) else value
-    return isinstance(inner, property) or (isinstance(inner, FunctionType) and not is_librarys(inner))
+    inner = getattr(value, "__func__", value) if issubclass(type(value), (staticmethod, classmethod)) else value
+    return of_kind(inner, property) or (of_kind(inner, FunctionType) and not is_librarys(inner))
 
 
 def _is_put_there(value: object) -> bool:
@@ -327,8 +327,9 @@ def _cell_value(cell: CellType) -> object:
 
 
 def _is_builtin(value: object) -> bool:
-    if isinstance(value, BuiltinFunctionType | type):
-        return value.__module__ == "builtins" and (not isinstance(value, type) or is_librarys(value))
+    if issubclass(type(value), (BuiltinFunctionType, type)):
+        named = getattr(value, "__module__", None) == "builtins"
+        return named and (not of_kind(value, type) or is_librarys(value))
     return value is NotImplemented or value is Ellipsis
 
 

@@ -532,3 +532,64 @@ def test_other_processes_with_other_hash_seeds_agree_and_import_no_compiler(sour
     here = sources.fingerprint(text)
     for seed in ("1", "2"):
         assert probe(tmp_path / "one", seed) == [here.digest, [list(part) for part in here.parts], []]
+
+
+LIBRARY_VALUES: dict[str, tuple[str, Callable[[Any], object]]] = {
+    "a value put there": ("math.TILE", lambda math: setattr(math, "TILE", 4)),
+    "a value under another name": ("[m := math, m.TILE]", lambda math: setattr(math, "TILE", 4)),
+    "a function put there": ("math.scale(1)", lambda math: setattr(math, "scale", lambda x: x + 1)),
+    "a value that differs by process": ("time.timezone", lambda _: setattr(sys.modules["time"], "timezone", -1)),
+}
+
+
+@pytest.mark.parametrize(("code", "edit"), LIBRARY_VALUES.values(), ids=LIBRARY_VALUES)
+def test_what_a_librarys_module_was_given_counts_and_what_is_its_own_does_not(
+    sources: Sources, monkeypatch: pytest.MonkeyPatch, code: str, edit: Callable[[Any], object]
+) -> None:
+    math, time = sys.modules["math"], sys.modules["time"]
+    monkeypatch.setattr(time, "timezone", 0)
+    for name, value in (("TILE", 3), ("scale", lambda x: x), ("OTHER", 1)):
+        monkeypatch.setattr(math, name, value, raising=False)
+    kernel = sources.load(f"import math, time\ndef kernel(a):\n    a[0] = {code} + math.sqrt(1)\n").kernel
+    before = fingerprint(kernel)
+    monkeypatch.setattr(math, "OTHER", 2)
+    assert fingerprint(kernel) == before
+    edit(math)
+    assert fingerprint(kernel) != before
+
+
+MOCKS = """
+from unittest.mock import MagicMock, NonCallableMock
+
+class Everything:
+    def __getattr__(self, name):
+        return self
+    def __call__(self, *args):
+        return self
+
+class Broken:
+    def __getattribute__(self, name):
+        raise RuntimeError(name)
+
+class Proxy:
+    @property
+    def __class__(self):
+        raise RuntimeError("unbound")
+
+class Liar:
+    __class__ = dict
+
+mock, loose, all_of_it, broken, proxy, liar = (
+    MagicMock(), NonCallableMock(spec=dict), Everything(), Broken(), Proxy(), Liar()
+)
+
+def kernel(a):
+    a[0] = {name}.a + len({name})
+"""
+
+
+@pytest.mark.parametrize("name", ["mock", "loose", "all_of_it", "broken", "proxy", "liar"])
+def test_objects_that_answer_anything_are_opaque_and_never_an_error(sources: Sources, name: str) -> None:
+    text = MOCKS.replace("{name}", name)
+    (reason,) = sources.fingerprint(text).opaque
+    assert f"global {name!r} of stats.kernel is a" in reason

@@ -233,3 +233,43 @@ def test_long_values_are_shown_by_their_beginning_and_a_digest() -> None:
     shown = [value for label, value in one.parts if label.startswith("closure table")]
     assert len(shown) == 1 and shown[0].startswith("[0, 0, ") and len(shown[0]) < 200
     assert one != other
+
+
+def frozen(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    array.setflags(write=False)
+    return array
+
+
+def write_through_a_view(array: np.ndarray[Any, Any], view: np.ndarray[Any, Any]) -> None:
+    view[0] = 7
+
+
+def write_again(array: np.ndarray[Any, Any], _: object) -> None:
+    array.setflags(write=True)
+    array[0] = 7
+    array.setflags(write=False)
+
+
+@pytest.mark.parametrize("change", [write_through_a_view, write_again])
+def test_a_read_only_array_counts_by_what_it_holds_now(change: Callable[[Any, Any], None]) -> None:
+    array = np.zeros(3)
+    view = array[:]
+    before = text(frozen(array))
+    assert text(array) == before
+    change(array, view)
+    assert text(array) != before
+
+
+def test_an_array_over_bytes_counts_by_its_shape_as_it_is_now() -> None:
+    array = np.frombuffer(bytes(range(6)), np.uint8)
+    before = text(array)
+    assert text(array) == before
+    array.shape = (2, 3)
+    assert text(array) != before
+
+
+def test_strides_of_extents_of_one_count_as_a_kernel_may_read_them() -> None:
+    one, other = np.zeros((4, 3))[:1], np.zeros((4, 6))[:1, :3]
+    assert one.flags.c_contiguous and other.flags.c_contiguous and one.strides != other.strides
+    assert text(one) != text(other)
+    assert text(one) == text(np.zeros((1, 3)))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from gridjit.compiler.source_opaque import OpaqueValue
 from gridjit.compiler.source_value import value_text
 
 numba = pytest.importorskip("numba")
@@ -66,3 +69,49 @@ def test_the_text_of_a_linked_file_counts(tmp_path: Any) -> None:
 def test_linkable_code_counts_by_its_content() -> None:
     assert text(cuda.CUSource("one", name="f")) == text(cuda.CUSource("one", name="f"))
     assert text(cuda.CUSource("one", name="f")) != text(cuda.CUSource("two", name="f"))
+
+
+def declared(*arguments: Any) -> str:
+    """Return the text of a device function as numba-cuda leaves one with signatures, which needs a GPU to be made."""
+    function = cuda.jit(square, device=True)
+    for argument in arguments:
+        function.overloads[(argument,)] = SimpleNamespace(signature=argument(argument))
+    function.disable_compile()
+    found = text(function)
+    function.overloads.clear()
+    return found
+
+
+def test_the_signature_that_a_device_function_was_declared_with_counts() -> None:
+    one, other = numba.float32, numba.float64
+    assert declared(one) == declared(one)
+    texts = {declared(one), declared(other), declared(one, other), declared(other, one)}
+    assert len(texts | {text(cuda.jit(square, device=True))}) == 5
+
+
+def test_the_signatures_that_a_device_function_was_called_with_do_not_count() -> None:
+    function = cuda.jit(square, device=True)
+    before = text(function)
+    function.overloads[(numba.float32,)] = SimpleNamespace(signature=numba.float32(numba.float32))
+    after = text(function)
+    function.overloads.clear()
+    assert after == before
+
+
+class Tile(numba.types.Type):  # type: ignore[misc]  # numba is untyped
+    """A type whose name does not tell its size."""
+
+    def __init__(self, size: object) -> None:
+        self.size = size
+        super().__init__(name="Tile")
+
+
+def test_a_type_of_the_users_own_counts_by_what_it_holds() -> None:
+    texts = []
+    for size in (3, 3, 4):
+        # numba takes types of one name for one type as long as one of them lives.
+        texts.append(text(Tile(size)))
+        gc.collect()
+    assert texts[0] == texts[1] != texts[2]
+    with pytest.raises(OpaqueValue, match="object"):
+        text(Tile(object()))
