@@ -1,4 +1,4 @@
-"""Kernels that use blockwise, each in a way of its own, and what they give: the program of test_cooperative_library.
+"""Kernels that use blockwise, each in a way of its own, and what they give: the program of test_blockwise_library.
 
 Run with names of cases, or none for all, it launches each once and prints as JSON what became of it. The environment
 says how: REGISTER=no leaves it to gridjit to find the library, REGISTER=early registers before the kernels are made;
