@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,9 @@ _CLASSES = {
     "Archive": "a",
     "Fatbin": "fatbin",
 }
+
+# How the tempfile module names files.
+_TEMPORARY = re.compile(r"^tmp[a-z0-9_]{8}")
 
 
 def linked_files(options: Options) -> tuple[LinkedFile, ...]:
@@ -111,7 +115,9 @@ def link_fields(files: Sequence[LinkedFile]) -> tuple[tuple[str, str], ...]:
 
 def _fields(label: str, file: LinkedFile) -> Iterator[tuple[str, str]]:
     needs = ", with numba-cuda's runtime" if file.nrt else ""
-    yield f"{label}.{Path(file.name).name}", f"{file.kind}:{digest(file.data)}{needs}"
+    # A temporary file has another name in each process, and what counts are its bytes.
+    name = _TEMPORARY.sub("temporary file", Path(file.name).name)
+    yield f"{label}.{name}", f"{file.kind}:{digest(file.data)}{needs}"
     for name, callback in (("setup", file.setup), ("teardown", file.teardown)):
         if callback is not None:
             yield f"{label}.{name}", callback_text(callback)

@@ -60,7 +60,10 @@ class Options:
     @property
     def fields(self) -> tuple[tuple[str, str], ...]:
         """The options' part of a key: one labelled field each."""
-        return tuple((f"option.{f.name}", _text(getattr(self, f.name))) for f in fields(self))
+        texts = {f.name: _text(getattr(self, f.name)) for f in fields(self)}
+        # What is linked is in the key by its bytes; a library's temporary files have other names in each process.
+        texts["link"] = str(len(self.link))
+        return tuple((f"option.{name}", text) for name, text in texts.items())
 
     def changed(self) -> dict[str, Any]:
         """Return the options that differ from their defaults."""

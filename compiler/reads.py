@@ -178,7 +178,23 @@ def taken_text(value: object, *, lines: bool = False) -> str:
     """
     if value is MISSING:
         return "undefined"
-    return value_text(value, lambda found: _visited(found, lines))
+    return value_text(value, _Visit(lines))
+
+
+class _Visit:
+    """Says of functions and classes in a value what they are, without following them."""
+
+    def __init__(self, lines: bool) -> None:
+        self._lines = lines
+
+    def __call__(self, found: FunctionType | type) -> str:
+        return _visited(found, self._lines)
+
+    def installed(self, value: object) -> str | None:
+        """Return the text of an object of an installed class, None for others; raises OpaqueValue."""
+        from gridjit.compiler.source_instance import instance_text
+
+        return instance_text(value, self)
 
 
 def _visited(found: FunctionType | type, lines: bool) -> str:

@@ -14,10 +14,10 @@ from types import CodeType, FunctionType, ModuleType
 from gridjit.compiler.installed import owner_of
 from gridjit.compiler.source_code import CodePlan, Reference, plan_of
 from gridjit.compiler.source_dynamic import Import, dynamic_plan, line_of
-from gridjit.compiler.source_library import is_library, is_library_module
+from gridjit.compiler.source_library import is_library_module
 from gridjit.compiler.source_opaque import of_kind
 from gridjit.compiler.source_unfollowed import reads_files, unfollowed
-from gridjit.compiler.source_value import is_librarys, module_name, type_name
+from gridjit.compiler.source_value import is_librarys, module_name
 from gridjit.compiler.source_walk import Walk
 
 
@@ -35,12 +35,11 @@ class RunningWalk(Walk):
         return " of ".join((f"{home}.{found.__qualname__} of {owner.identity}", *given))
 
     def installed(self, value: object) -> str | None:
-        """Return the text of an object of installed code, which is not looked into; None for others."""
-        owner = None if is_library(type(value).__module__) else owner_of(type(value))
-        if owner is None:
-            return None
-        self.reached.append(type(value))
-        return f"{type_name(type(value))} object of {owner.identity}"
+        """Return the text of an object of an installed class, None for others; raises OpaqueValue."""
+        text = super().installed(value)
+        if text is not None:
+            self.reached.append(type(value))
+        return text
 
     def note_module(self, module: ModuleType) -> None:
         """Count what the code takes of a module that came to it as a value."""

@@ -59,6 +59,12 @@ class Walk:
             self._pending.append(found)
         return label
 
+    def installed(self, value: object) -> str | None:
+        """Return the text of an object of an installed class, None for others; raises OpaqueValue."""
+        from gridjit.compiler.source_instance import instance_text  # few kernels refer to such
+
+        return instance_text(value, self)
+
     def _run_pending(self) -> None:
         while True:
             while self._pending:

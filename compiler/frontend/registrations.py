@@ -67,7 +67,7 @@ class Registration:
     kind: what it is ("lowering attribute"). about: what it is for. sources: the extension's functions and classes in
     it, and the plain values beside them. stub: the user's function that it implements for kernels that call it, as
     module.name; "" for what may reach kernels that never heard of the extension. owner: the installed distribution
-    that all of it is from; None if any is the user's own.
+    that all of it is from; None if any is the user's own. key: the very object that it is for.
     """
 
     kind: str
@@ -75,6 +75,7 @@ class Registration:
     sources: tuple[object, ...]
     stub: str = ""
     owner: Distribution | None = None
+    key: object = None
 
     @property
     def name(self) -> str:
@@ -197,7 +198,7 @@ def _typing(kind: str, entry: Any) -> Registration | None:
         sources = tuple(part for template in templates for part in _template_parts(template))
         if not sources and not hasattr(type_, "templates") and _is_foreign(value):
             sources = (repr(type_),)
-        return Registration(kind=kind, about=_name(value), sources=sources) if sources else None
+        return Registration(kind=kind, about=_name(value), sources=sources, key=value) if sources else None
     if not isinstance(entry, type):
         return None
     metadata = getattr(entry, "metadata", None)
@@ -207,7 +208,7 @@ def _typing(kind: str, entry: Any) -> Registration | None:
     if (function := _implementation(entry)) is not None:
         return _overload(entry, function, key) if _is_foreign(function) else None
     sources = tuple(_template_parts(entry))
-    return Registration(kind=kind, about=_name(key), sources=sources) if sources else None
+    return Registration(kind=kind, about=_name(key), sources=sources, key=key) if sources else None
 
 
 def _overload(template: Any, function: Any, key: Any) -> Registration:
@@ -218,7 +219,9 @@ def _overload(template: Any, function: Any, key: Any) -> Registration:
     settings = (attribute, *(option for option in options if option is not None))
     kind = "intrinsic" if hasattr(template, "_definition_func") else "overload"
     about = _name(key) if attribute is None else f"{_name(key)}.{attribute}"
-    return Registration(kind=kind, about=about, sources=(function, *settings), stub=_stub(template, key, attribute))
+    return Registration(
+        kind=kind, about=about, sources=(function, *settings), stub=_stub(template, key, attribute), key=key
+    )
 
 
 def _stub(template: Any, key: Any, attribute: Any) -> str:
