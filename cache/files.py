@@ -29,9 +29,10 @@ from gridjit.cache.store import SUFFIXES, EntryInfo
 TEMPORARY_FOLDER = "tmp"
 TEMPORARY_LIFE_S = 3600.0
 MOST_BYTES = 1 << 30  # of an entry, unless its store is bounded to more
-_SHARD = re.compile(r"[0-9a-f]{2}")
-_FILE = re.compile(r"([0-9a-f]{8,128})(\.[a-z]+)")
-_TEMPORARY = re.compile(r"[0-9a-f]{8,16}-[0-9a-f]{16}")
+# Compiled when first used: what only reads entries needs none of them.
+_SHARD = r"[0-9a-f]{2}"
+_FILE = r"([0-9a-f]{8,128})(\.[a-z]+)"
+_TEMPORARY = r"[0-9a-f]{8,16}-[0-9a-f]{16}"
 
 
 def file_name(key: str, suffix: str) -> str:
@@ -41,7 +42,7 @@ def file_name(key: str, suffix: str) -> str:
 
 def parse_file_name(name: str) -> tuple[str, str] | None:
     """Return (key, suffix) of a name that file_name makes, or None for any other."""
-    match = _FILE.fullmatch(name[3:])
+    match = re.fullmatch(_FILE, name[3:])
     if match is None or match[2] not in SUFFIXES or name != file_name(match[1], match[2]):
         return None
     return match[1], match[2]
@@ -122,7 +123,7 @@ def list_files(folder: Folder, tell: Callable[[OSError], None] = lambda error: N
     tell: is called with what is wrong with a directory whose files are passed over.
     """
     for shard in _names(folder, None, tell):
-        if _SHARD.fullmatch(shard):
+        if re.fullmatch(_SHARD, shard):
             yield from _list_shard(folder, shard, tell)
 
 
@@ -133,7 +134,7 @@ def sweep_temporaries(folder: Folder, *, older_than_s: float = TEMPORARY_LIFE_S)
     """
     removed = 0
     before = time.time() - older_than_s
-    names = [name for name in _names(folder, TEMPORARY_FOLDER) if _TEMPORARY.fullmatch(name)]
+    names = [name for name in _names(folder, TEMPORARY_FOLDER) if re.fullmatch(_TEMPORARY, name)]
     if not names:
         return 0
     with contextlib.suppress(OSError), opened(open_inner(folder, TEMPORARY_FOLDER)) as temporaries:
@@ -183,7 +184,7 @@ def _clear_away(top: int, name: str) -> None:
         return
     with opened(os.open(name, LIST | os.O_NOFOLLOW, dir_fd=top)) as directory:
         for inner in os.listdir(directory):
-            if _TEMPORARY.fullmatch(inner) or _FILE.fullmatch(inner):
+            if re.fullmatch(_TEMPORARY, inner) or re.fullmatch(_FILE, inner):
                 os.unlink(inner, dir_fd=directory)
     os.rmdir(name, dir_fd=top)
 

@@ -24,7 +24,7 @@ from gridjit.forking import held, in_child, lock, section
 
 DEFAULT_TIMEOUT_S = 60.0
 LOCK_FOLDER, LOCK_SUFFIX = "locks", ".lock"
-_LOCK = re.compile(r"[0-9a-f]{8,128}\.lock")
+_LOCK = r"[0-9a-f]{8,128}\.lock"  # compiled when first used
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.001, 0.05
 
 
@@ -81,7 +81,7 @@ class Locks:
         for name in _names(self._folder):
             descriptor = None
             with contextlib.suppress(OSError):  # gone meanwhile, or no lock
-                descriptor = _try_lock(self._folder, name) if _LOCK.fullmatch(name) else None
+                descriptor = _try_lock(self._folder, name) if re.fullmatch(_LOCK, name) else None
             if descriptor is not None:
                 _unlink_and_close(self._folder, name, descriptor)
                 removed += 1
