@@ -20,6 +20,7 @@ from gridjit.compiler.source_library import is_library
 from gridjit.compiler.source_opaque import OpaqueValue
 from gridjit.compiler.source_scalar import scalar_text
 from gridjit.compiler.source_value import module_name, type_name, value_text
+from gridjit.digests import utf8
 from gridjit.values import dataclass
 
 # Longer texts are shown by their beginning and a digest.
@@ -48,7 +49,7 @@ class SourceFingerprint:
     @property
     def digest(self) -> str:
         """One digest of all parts."""
-        return digest_fields(text.encode() for part in self.parts for text in part)
+        return digest_fields(utf8(text) for part in self.parts for text in part)
 
 
 def fingerprint(function: Callable[..., object], *, lines: bool = False) -> SourceFingerprint:
@@ -261,7 +262,7 @@ class _Walk:
 
     def _add(self, label: str, text: str) -> None:
         if len(text) > _LONGEST:
-            text = f"{text[: _LONGEST // 2]}... {digest_fields([text.encode()])}"
+            text = f"{text[: _LONGEST // 2]}... {digest_fields([utf8(text)])}"
         name, count = label, 1
         while label in self.parts:
             count += 1
@@ -297,7 +298,7 @@ def _module_label(module: str) -> str:
 def _lines_digest(code: CodeType) -> str:
     nested = [_lines_digest(constant) for constant in code.co_consts if isinstance(constant, CodeType)]
     table = repr([*code.co_lines()])
-    return digest_fields(text.encode() for text in (code.co_filename, str(code.co_firstlineno), table, *nested))
+    return digest_fields(utf8(text) for text in (code.co_filename, str(code.co_firstlineno), table, *nested))
 
 
 def _cell_value(cell: CellType) -> object:

@@ -17,6 +17,7 @@ from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.source_code import digest_fields
 from gridjit.compiler.source_file import file_digest
 from gridjit.compiler.toolchain_environment import environment as environment
+from gridjit.digests import utf8
 
 # Raise it whenever an artifact's meaning or layout changes, so that older entries are misses.
 ARTIFACT_SCHEMA = 3
@@ -140,7 +141,7 @@ def _development_sources() -> str:
     folder = os.path.dirname(__file__)
     if {"site-packages", "dist-packages"} & set(folder.split(os.sep)):
         return ""
-    return digest_fields(stamp.encode() for stamp in sorted(_stamps(folder, folder)))
+    return digest_fields(utf8(stamp) for stamp in sorted(_stamps(folder, folder)))
 
 
 def _stamps(folder: str, root: str) -> Iterator[str]:
@@ -161,4 +162,4 @@ def _toolkit_root_text(root: Path) -> str:
         return f"{root} version.json {digest}"
     libraries = sorted((*root.glob("nvvm/lib*/libnvvm.so*"), *root.glob("lib*/libnv[Jr]*.so*")))
     stamps = [f"{path.resolve()} {path.stat().st_mtime_ns}" for path in libraries]
-    return f"{root.resolve()} {digest_fields(stamp.encode() for stamp in stamps)}" if stamps else ""
+    return f"{root.resolve()} {digest_fields(utf8(stamp) for stamp in stamps)}" if stamps else ""
