@@ -155,7 +155,8 @@ def is_code(image: bytes, entry: str) -> bool:
     headers = list(_SECTION.iter_unpack(image[sections:end]))
     inside = all(kind == _NO_BITS or start + size <= len(image) for kind, start, size in headers)
     named = names < len(headers) and headers[names][0] == _STRINGS
-    return inside and named and b"\0%b\0" % entry.encode() in image
+    # In a table of names one may be the end of another.
+    return inside and named and entry.encode() + b"\0" in image
 
 
 def _symbol(value: Any) -> str:

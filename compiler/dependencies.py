@@ -21,6 +21,7 @@ from gridjit.compiler.source_code import digest_fields
 from gridjit.compiler.source_opaque import OpaqueValue
 from gridjit.compiler.targets.base import LinkedFile
 from gridjit.compiler.toolchain import header_versions
+from gridjit.digests import utf8
 from gridjit.values import dataclass
 
 if TYPE_CHECKING:
@@ -216,7 +217,7 @@ def _json(values: Iterable[str]) -> str:
 
 def _brief(text: str) -> str:
     """Return a text, or the beginning of a long one and the digest of all of it."""
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]}... {digest_fields([text.encode()])}"
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]}... {digest_fields([utf8(text)])}"
 
 
 def _headers_today(name: str, _: CompileJob) -> Parts:

@@ -17,6 +17,7 @@ from gridjit.compiler.source import SourceFingerprint, fingerprint_values
 from gridjit.compiler.source_code import digest_fields, plan_of
 from gridjit.compiler.source_library import is_library
 from gridjit.compiler.source_scalar import scalar_text
+from gridjit.digests import utf8
 from gridjit.values import dataclass
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def _installed(found: tuple[Registration, ...]) -> tuple[Extensions, list[tuple[
 
 
 def _owner_text(owner: Distribution, texts: Iterable[str]) -> str:
-    return f"{owner.identity}, registered {digest_fields(text.encode() for text in sorted(texts))}"
+    return f"{owner.identity}, registered {digest_fields(utf8(text) for text in sorted(texts))}"
 
 
 def _registered_text(found: Registration) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 
 from gridjit.compiler.source_code import digest_fields
 from gridjit.compiler.source_library import is_library
+from gridjit.digests import utf8
 from gridjit.values import dataclass
 
 _SITES = ("site-packages", "dist-packages")
@@ -179,7 +180,7 @@ def _walked(site: str, top: str) -> Iterator[str]:
 def _identity(found: Distribution) -> str:
     texts = (_read(found, name) for name in ("RECORD", "METADATA", "PKG-INFO", "direct_url.json"))
     record = digest_fields(text or b"" for text in texts)
-    stamps = digest_fields(f"{file} {written} {size}".encode() for file, written, size, _ in _stamps(found))
+    stamps = digest_fields(utf8(f"{file} {written} {size}") for file, written, size, _ in _stamps(found))
     return f"{found.name} {found.version}, record {record}, files {stamps}"
 
 

@@ -16,6 +16,7 @@ from gridjit.compiler.errors import CompileError
 from gridjit.compiler.source_code import digest_fields
 from gridjit.compiler.source_value import function_of as function_of
 from gridjit.compiler.source_walk import Walk
+from gridjit.digests import utf8
 from gridjit.values import dataclass, field
 
 
@@ -45,7 +46,7 @@ class SourceFingerprint:
     @property
     def digest(self) -> str:
         """One digest of all parts."""
-        return digest_fields(text.encode() for part in self.parts for text in part)
+        return digest_fields(utf8(text) for part in self.parts for text in part)
 
 
 def fingerprint(function: Callable[..., object], *, lines: bool = False) -> SourceFingerprint:

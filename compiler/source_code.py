@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from types import CodeType
 
 from gridjit.compiler.source_scalar import scalar_text
-from gridjit.digests import blake2b
+from gridjit.digests import blake2b, utf8
 from gridjit.values import dataclass
 
 _GLOBAL_LOADS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
@@ -144,7 +144,7 @@ def _digest(code: CodeType, loaded: dict[int, set[int | None]], strange: dict[st
     )
     fields: list[bytes] = [code.co_code, getattr(code, "co_exceptiontable", b"")]
     fields += [repr(numbers).encode(), repr(names).encode()]
-    fields += [text.encode() for text in constants]
+    fields += [utf8(text) for text in constants]
     return digest_fields(fields)
 
 

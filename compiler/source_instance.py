@@ -22,6 +22,7 @@ from gridjit.compiler.source_file import file_digest
 from gridjit.compiler.source_library import is_library
 from gridjit.compiler.source_scalar import scalar_text
 from gridjit.compiler.source_value import Visit, type_name, value_text
+from gridjit.digests import utf8
 
 _SEQUENCES = (list, tuple, deque)
 _SETS = (set, frozenset)
@@ -38,7 +39,7 @@ def instance_text(value: object, visit: Visit) -> str | None:
         return None
     state = _State(visit)
     texts = [state.text(value), *sorted(map(state.registered, _registered_for(value)))]
-    return f"{type_name(type(value))} object of {owner.identity} {digest_fields(text.encode() for text in texts)}"
+    return f"{type_name(type(value))} object of {owner.identity} {digest_fields(utf8(text) for text in texts)}"
 
 
 def _registered_for(value: object) -> list[Registration]:

@@ -12,6 +12,7 @@ from gridjit.compiler.source_library import is_library_module
 from gridjit.compiler.source_opaque import OpaqueValue, of_kind
 from gridjit.compiler.source_scalar import scalar_text
 from gridjit.compiler.source_value import function_of, is_librarys, module_name, type_name, value_text
+from gridjit.digests import utf8
 
 # Longer texts are shown by their beginning and a digest.
 _LONGEST = 160
@@ -260,7 +261,7 @@ class Walk:
 
     def _add(self, label: str, text: str) -> None:
         if len(text) > _LONGEST:
-            text = f"{text[: _LONGEST // 2]}... {digest_fields([text.encode()])}"
+            text = f"{text[: _LONGEST // 2]}... {digest_fields([utf8(text)])}"
         name, count = label, 1
         while label in self.parts:
             count += 1
@@ -321,7 +322,7 @@ def lines_digest(code: CodeType) -> str:
     """Return the digest of where code stands: its file, and the line of each instruction."""
     nested = [lines_digest(constant) for constant in code.co_consts if isinstance(constant, CodeType)]
     table = repr([*code.co_lines()])
-    return digest_fields(text.encode() for text in (code.co_filename, str(code.co_firstlineno), table, *nested))
+    return digest_fields(utf8(text) for text in (code.co_filename, str(code.co_firstlineno), table, *nested))
 
 
 def _cell_value(cell: CellType) -> object:

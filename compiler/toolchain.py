@@ -17,6 +17,7 @@ from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.source_code import digest_fields
 from gridjit.compiler.source_file import file_digest, read_regular
 from gridjit.compiler.toolchain_environment import environment as environment
+from gridjit.digests import utf8
 
 # Raise it whenever an artifact's meaning or layout changes, so that older entries are misses.
 ARTIFACT_SCHEMA = 3
@@ -193,7 +194,7 @@ def own_sources(folder: str = os.path.dirname(__file__)) -> str:
         # Python imports from archives too.
         archive = next((str(path) for path in Path(folder).parents if path.is_file()), "")
         stamps = [file_digest(archive) or ""]
-    return digest_fields(stamp.encode() for stamp in (*stamps, *_own_records(os.path.dirname(os.path.dirname(folder)))))
+    return digest_fields(utf8(stamp) for stamp in (*stamps, *_own_records(os.path.dirname(os.path.dirname(folder)))))
 
 
 def _own_records(site: str) -> Iterator[str]:
@@ -224,4 +225,4 @@ def _toolkit_root_text(root: Path) -> str:
         return f"{root} version.json {digest}"
     libraries = sorted((*root.glob("nvvm/lib*/libnvvm.so*"), *root.glob("lib*/libnv[Jr]*.so*")))
     stamps = [f"{path.resolve()} {path.stat().st_mtime_ns}" for path in libraries]
-    return f"{root.resolve()} {digest_fields(stamp.encode() for stamp in stamps)}" if stamps else ""
+    return f"{root.resolve()} {digest_fields(utf8(stamp) for stamp in stamps)}" if stamps else ""

@@ -22,7 +22,7 @@ _DEEPEST = 16
 _LONGEST_NUMBER = 32
 # How many brackets json's own limit, which a program may have lifted, is trusted with.
 _HARMLESS = 2_000
-_TEXTS = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_TEXTS = r'(?s)"(?:[^"\\]|\\.)*"'
 
 
 class Unreadable(ValueError):
@@ -122,7 +122,7 @@ def _check_depth(text: str) -> None:
     if sys.getrecursionlimit() <= 5_000 or text.count("[") + text.count("{") <= _HARMLESS:
         return
     depth = 0
-    for bracket in re.finditer(r"[\[{]|[\]}]", _TEXTS.sub("", text)):
+    for bracket in re.finditer(r"[\[{]|[\]}]", re.sub(_TEXTS, "", text)):
         depth += 1 if bracket[0] in "[{" else -1
         if depth > _HARMLESS:
             raise Unreadable("nested too deep")

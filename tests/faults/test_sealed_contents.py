@@ -23,11 +23,12 @@ from gridjit.cache.history import History, Job
 from gridjit.cache.manifest import Manifest, Shape
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.dependencies import Dependency
-from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.errors import ConfigError, LaunchError
 from gridjit.compiler.footprint import Effects, Fact, Footprint, Hook
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import ScalarType, Signature
 from gridjit.compiler.targets.base import ExceptionEntry, Target
+from gridjit.runtime.devices.host.device import HostDevice
 from gridjit.runtime.record import Need
 
 MAGIC = b"gridjit1"
@@ -321,3 +322,29 @@ def test_a_launch_that_finds_a_dependency_on_no_file_compiles_at_once(
     assert launch() == 1
     restart()
     assert launch() == 0
+
+
+def refuse(patch: pytest.MonkeyPatch, times: int) -> None:
+    """Have the device refuse what it is to load, so many times."""
+    left, load = [times], HostDevice.load
+
+    def loaded(self: HostDevice, artifact: Artifact, *callbacks: Any) -> Any:
+        if left[0]:
+            left[0] -= 1
+            raise LaunchError("this does not load")
+        return load(self, artifact, *callbacks)
+
+    patch.setattr(HostDevice, "load", loaded)
+
+
+def test_code_from_the_cache_that_the_device_refuses_is_compiled_anew(
+    restart: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert launch() == 1
+    restart()
+    refuse(monkeypatch, 1)
+    assert launch() == 1
+    refuse(monkeypatch, 2)
+    restart()
+    with pytest.raises(LaunchError, match="does not load"):
+        launch()

@@ -1,0 +1,56 @@
+"""Names that are not UTF-8: what Python has as lone surrogates is compiled, stored and found like any other name."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gridjit
+
+SOURCE = """
+import gridjit
+
+TEXTS = ("caf\\udce9", 2)
+
+@gridjit.jit(device=True)
+def callee(x):
+    return x + TEXTS[1]
+
+def work(x):
+    x[0] = callee(x[0])
+"""
+ODD = os.fsdecode(b"caf\xe9")
+
+
+@pytest.fixture
+def odd(tmp_path: Path) -> Iterator[Any]:
+    """A module whose file's name is not UTF-8, and a text in it."""
+    module, file = ModuleType("odd_module"), tmp_path / f"{ODD}.py"
+    file.write_text(SOURCE)
+    module.__file__ = os.fspath(file)
+    sys.modules["odd_module"] = module
+    exec(compile(SOURCE, module.__file__, "exec"), vars(module))
+    yield module
+    del sys.modules["odd_module"]
+
+
+@pytest.mark.parametrize("options", [{}, {"lineinfo": True}, {"debug": True, "opt": False}], ids=str)
+def test_a_kernel_of_a_file_whose_name_is_not_utf8_is_stored_and_found(
+    odd: Any, restart: Callable[[], None], options: dict[str, bool]
+) -> None:
+    counts = []
+    for _ in range(2):
+        kernel, x = gridjit.jit(**options)(odd.work), np.full(1, 7, np.int64)
+        kernel[1, 1](x)
+        assert x[0] == 9
+        assert kernel.explain().isascii()
+        counts.append((kernel.stats.compiles, kernel.stats.disk_hits))
+        restart()
+    assert counts == [(1, 0), (0, 1)]
