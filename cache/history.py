@@ -111,7 +111,7 @@ def shown(value: str) -> str:
     """Return value, or the beginning of a long one and a digest that tells it from others that begin alike."""
     if len(value) <= _LONGEST:
         return value
-    return f"{value[: _LONGEST // 2]}... {blake2b(value.encode(), digest_size=8).hexdigest()}"
+    return f"{value[: _LONGEST // 2]}... {blake2b(value.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
 
 
 def _job(plain: dict[str, object]) -> Job:

@@ -61,7 +61,7 @@ def digest(fields: Iterable[Field]) -> str:
     """Return the blake2b-256 digest of labelled fields, in hexadecimal."""
     state = blake2b(_ENCODING, digest_size=DIGEST_BYTES)
     for label, value in fields:
-        state.update(_prefixed(label.encode()) + _encoded(value))
+        state.update(_prefixed(label.encode("utf-8", "surrogatepass")) + _encoded(value))
     return state.hexdigest()
 
 

@@ -48,7 +48,7 @@ class SourceFingerprint:
     @property
     def digest(self) -> str:
         """One digest of all parts."""
-        return digest_fields(text.encode() for part in self.parts for text in part)
+        return digest_fields(text.encode("utf-8", "surrogatepass") for part in self.parts for text in part)
 
 
 def fingerprint(function: Callable[..., object], *, lines: bool = False) -> SourceFingerprint:
@@ -261,7 +261,7 @@ class _Walk:
 
     def _add(self, label: str, text: str) -> None:
         if len(text) > _LONGEST:
-            text = f"{text[: _LONGEST // 2]}... {digest_fields([text.encode()])}"
+            text = f"{text[: _LONGEST // 2]}... {digest_fields([text.encode('utf-8', 'surrogatepass')])}"
         name, count = label, 1
         while label in self.parts:
             count += 1
@@ -297,7 +297,9 @@ def _module_label(module: str) -> str:
 def _lines_digest(code: CodeType) -> str:
     nested = [_lines_digest(constant) for constant in code.co_consts if isinstance(constant, CodeType)]
     table = repr([*code.co_lines()])
-    return digest_fields(text.encode() for text in (code.co_filename, str(code.co_firstlineno), table, *nested))
+    return digest_fields(
+        text.encode("utf-8", "surrogatepass") for text in (code.co_filename, str(code.co_firstlineno), table, *nested)
+    )
 
 
 def _cell_value(cell: CellType) -> object:

@@ -139,7 +139,7 @@ def _digest(code: CodeType, loaded: dict[int, set[int | None]], strange: dict[st
     )
     fields: list[bytes] = [code.co_code, getattr(code, "co_exceptiontable", b"")]
     fields += [repr(numbers).encode(), repr(names).encode()]
-    fields += [text.encode() for text in constants]
+    fields += [text.encode("utf-8", "surrogatepass") for text in constants]
     return digest_fields(fields)
 
 

@@ -28,6 +28,7 @@ from gridjit.compiler.frontend.contexts import (
     make_contexts,
     mend_contexts,
 )
+from gridjit.compiler.frontend.names import make_names_readable
 from gridjit.compiler.view import ConfigView
 from gridjit.forking import held, in_child, section
 from gridjit.interrupts import surely, uninterrupted
@@ -103,6 +104,7 @@ def _isolated(
     try:
         _depth = outer + 1
         _silence_what_cannot_speak()
+        make_names_readable(_replace)
         _answer_device(compute_capability)
         _set_boundscheck(boundscheck)
         _number_exceptions(record)
