@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from gridjit.forking import free_in_child, held, wait_before_fork
-from gridjit.interrupts import surely
 
 Result = TypeVar("Result")
 
@@ -55,6 +54,8 @@ def give_back(before: dict[int, int]) -> None:
 
 def giving_back(work: Callable[[], Result]) -> Result:
     """Return work(), and give back, however it ends, what it took of these locks and still holds."""
+    from gridjit.interrupts import surely
+
     before = taken()
     try:
         return work()

@@ -1,11 +1,7 @@
-"""Whatever a function, its module and its file are called, and wherever the process is, kernels compile and launch."""
+"""Whatever a function, its module and its file are called, kernels compile and launch."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -56,16 +52,16 @@ def made(
 
 @pytest.mark.parametrize("debug", [False, True], ids=["optimized", "debug"])
 @pytest.mark.parametrize("called", NAMES)
-def test_a_kernel_launches_whatever_it_is_called(called: str, debug: bool, capsys: Any) -> None:
+def test_a_kernel_launches_whatever_it_is_called(called: str, debug: bool) -> None:
     kernel = gridjit.jit(made(**NAMES[called]), target="host", debug=debug, opt=not debug)
     x = np.zeros(8)
     kernel[2, 4](x)
     assert x.tolist() == [1.0] * 8
     assert kernel.stats.compiles == 1
-    print(ascii(repr(kernel)), ascii(kernel.explain()))
-    with pytest.raises(ValueError, match="too large") if debug else pytest.raises(ZeroDivisionError):
+    assert repr(kernel)
+    assert kernel.explain()
+    with pytest.raises(ValueError, match="too large"):
         kernel[2, 4](np.full(8, 2000.0))
-        raise ZeroDivisionError
 
 
 @pytest.mark.cuda_toolkit
@@ -73,25 +69,3 @@ def test_a_kernel_launches_whatever_it_is_called(called: str, debug: bool, capsy
 def test_a_kernel_compiles_for_a_gpu_whatever_it_is_called(called: str) -> None:
     kernel = gridjit.jit(made(**NAMES[called]), lineinfo=True)
     assert kernel.compile("void(float64[::1])", target="sm_90").image
-
-
-@pytest.mark.parametrize("cache", ["relative", "absolute"])
-def test_kernels_launch_in_a_folder_that_is_gone(tmp_path: Path, cache: str) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(
-        "import os, sys\nimport numpy as np\nimport gridjit\nfrom gridjit import cuda\n\n"
-        "@gridjit.jit(debug=True, opt=False)\ndef kernel(x):\n    x[cuda.grid(1)] += 1\n\n"
-        "os.mkdir('gone')\nos.chdir('gone')\nos.rmdir('../gone')\n"
-        "x = np.zeros(8)\nkernel[2, 4](x)\nprint(x.tolist() == [1.0] * 8)\n"
-    )
-    folder = "cache" if cache == "relative" else str(tmp_path / "cache")
-    done = subprocess.run(
-        [sys.executable, str(script)],
-        cwd=tmp_path,
-        env={**os.environ, "GRIDJIT_TARGET": "host", "GRIDJIT_CACHE_DIR": folder},
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
