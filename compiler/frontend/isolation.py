@@ -27,6 +27,7 @@ from gridjit.compiler.frontend.contexts import (
     make_contexts,
     mend_contexts,
 )
+from gridjit.compiler.frontend.names import make_names_readable
 from gridjit.compiler.frontend.replacing import changes_now, on_undo, replace, undo_to
 from gridjit.compiler.frontend.taking import record_reads
 from gridjit.compiler.reads import Reads
@@ -108,6 +109,7 @@ def _isolated(
     try:
         _depth = outer + 1
         _silence_what_cannot_speak()
+        make_names_readable(_replace)
         _answer_device(compute_capability)
         _set_boundscheck(boundscheck)
         _number_exceptions(record)
