@@ -16,7 +16,7 @@ from gridjit.compiler.footprint import ARGUMENT, IN_FULL, ITSELF, is_number
 if TYPE_CHECKING:
     from gridjit.compiler.recording import Recording
 
-_ARRAYS = ("shape", "__cuda_array_interface__", "__dlpack__")
+_ARRAYS = ("__array_interface__", "__array__", "__dlpack__", "__cuda_array_interface__")
 
 
 class ArgumentsView(Sequence[Any]):
@@ -81,7 +81,7 @@ def _getter(recording: Recording, arguments: tuple[Any, ...]) -> Callable[[int],
     arrays = {
         position: ArgumentView(position, argument, _reader(recording, position, argument))
         for position, argument in enumerate(arguments)
-        if not is_number(argument) and any(hasattr(argument, name) for name in _ARRAYS)
+        if _is_array(argument)
     }
 
     def get(position: int) -> Any:
@@ -95,6 +95,14 @@ def _getter(recording: Recording, arguments: tuple[Any, ...]) -> Callable[[int],
         return arguments[position]
 
     return get
+
+
+def _is_array(argument: Any) -> bool:
+    """Return whether an argument offers memory; asked of its class, as its attributes may run any code."""
+    if is_number(argument) or isinstance(argument, type):
+        return False
+    own = getattr(argument, "__dict__", {})
+    return any(hasattr(type(argument), name) or name in own for name in _ARRAYS)
 
 
 def _reader(recording: Recording, position: int, argument: Any) -> Callable[[str], Any]:

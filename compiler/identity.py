@@ -68,9 +68,11 @@ def _state(value: object, depth: int) -> Any:
         return kind, [_state(item, depth) for item in value]
     if isinstance(value, set | frozenset):
         return kind, frozenset((type(item), item) for item in value)
+    if isinstance(value, _CODE):
+        return kind, id(value)
     if _is_memory_of_the_host(value):
         raise _Unseen
-    if depth == 0 or isinstance(value, _CODE) or hasattr(value, "__cuda_array_interface__"):
+    if depth == 0 or hasattr(value, "__cuda_array_interface__"):
         return kind, id(value)
     return kind, id(value), [(name, _state(item, depth - 1)) for name, item in _attributes(value)]
 

@@ -14,7 +14,15 @@ from gridjit.cache.manifest import Manifest, read_manifest
 from gridjit.cache.store import Store
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.dependencies import holds
-from gridjit.compiler.footprint import ARGUMENT, CIRCUMSTANCES, PRESENCE, Fact, current_value, fact_text
+from gridjit.compiler.footprint import (
+    ARGUMENT,
+    CIRCUMSTANCES,
+    PRESENCE,
+    Fact,
+    current_value,
+    fact_text,
+    is_very_object,
+)
 from gridjit.compiler.job import CompileJob
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.printable import printable
@@ -157,7 +165,9 @@ def _fact_text(fact: Fact, config: LaunchConfig | None, args: Sequence[Any] | No
         what = "a launch" if fact.field == PRESENCE else "a launch's arguments"
         before, now = (f"with {what}", "without") if fact.value else ("without", f"with {what}")
         return f"compiled {before} -> {now}{place}"
-    if fact.about_argument and fact.value is None:
+    if is_very_object(fact.field) and fact.value is not None:
+        return f"{fact.field} is another object, or not as it was{place}"
+    if fact.of_each_launch and fact.value in (None, True):
         return f"{fact.field} is nothing that another launch can be known to have{place}"
     return f"{fact.field} {fact_text(fact.value)} -> {fact_text(current_value(fact.field, config, args))}{place}"
 

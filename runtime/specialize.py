@@ -195,7 +195,8 @@ def _shown(dispatcher: Any) -> Any:
     """Return what a compile sees as its kernel."""
     from gridjit.runtime.kernel_view import KernelView
 
-    return None if dispatcher is None else KernelView(dispatcher)
+    # The same each time, as long as the kernel lives: a library may keep what it knows of a kernel under it.
+    return None if dispatcher is None else vars(dispatcher).setdefault("_shown", KernelView(dispatcher))
 
 
 def _with_reason(artifact: Artifact, reason: str, key: str) -> Artifact:

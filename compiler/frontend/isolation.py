@@ -109,7 +109,7 @@ def _isolated(
     try:
         _depth = outer + 1
         _silence_what_cannot_speak()
-        make_names_readable(_replace)
+        make_names_readable(replace)
         _answer_device(compute_capability)
         _set_boundscheck(boundscheck)
         _number_exceptions(record)

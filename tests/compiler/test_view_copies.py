@@ -6,6 +6,7 @@ import copy
 import gc
 import inspect
 import pickle
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -154,6 +155,25 @@ def test_code_that_was_handed_an_object_serves_launches_with_that_object_as_it_i
     assert footprint.matches(CONFIG, args)
     node.children.append(Node(5))
     assert not footprint.matches(CONFIG, args)
+
+
+@pytest.mark.parametrize("argument", [np.float32, np.dtype("f4"), None, "text", b"bytes", (1, 2.5), threading], ids=str)
+def test_a_type_a_text_and_a_tuple_are_handed_out_as_they_are_and_serve_again(argument: Any) -> None:
+    view = ConfigView(CONFIG, (argument,))
+    assert view.args is not None and view.args[0] is argument
+    assert view.footprint.matches(CONFIG, (argument,))
+    assert not view.footprint.matches(CONFIG, (Node(),))
+
+
+def test_an_argument_whose_attributes_fail_is_looked_at_all_the_same() -> None:
+    class Fails:
+        @property
+        def __cuda_array_interface__(self) -> Any:
+            raise RuntimeError("not now")
+
+    view = ConfigView(CONFIG, (Fails(),))
+    assert view.args is not None and "argument 0" in repr(view.args[0])
+    assert fields(view) == {"arguments"}
 
 
 def test_what_a_compile_leaves_in_an_object_is_no_difference() -> None:

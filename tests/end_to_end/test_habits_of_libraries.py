@@ -124,9 +124,10 @@ def test_a_compile_sees_its_kernel_and_not_how_it_is_launched(rewrite: Any) -> N
 
     rewrite(act)
     kernel[5, 32](np.zeros(1))
+    kernel[5, 32](np.zeros(1, np.float32))
+    assert all(shown is seen[0] for shown in seen)
     assert seen and kernel.seen_by_library  # type: ignore[attr-defined]
-    (found,) = kernel.specializations
-    assert not found.launch_config_sensitive
+    assert not any(found.launch_config_sensitive for found in kernel.specializations)
 
 
 def test_code_that_looked_at_what_else_of_its_kernel_is_compiled_is_not_stored(rewrite: Any) -> None:
@@ -450,3 +451,4 @@ def test_the_object_that_a_library_looks_for_is_in_the_arguments_and_its_code_se
         kernel[1, 1](np.zeros(1), argument)
     assert [found is wanted for found, wanted in zip(seen, (one, other), strict=True)] == [True, True]
     assert "not stored on disk: the compilation was handed argument 1 itself" in kernel.explain()
+    assert "why: argument 1 itself is another object, or not as it was" in kernel.explain()
