@@ -87,6 +87,8 @@ _REST = re.compile(rb"(?P<rest>(?:" + _STRING + rb"|" + _NOTE + rb"|//(?:\\\r?\n
 _DEFINED = re.compile(rb"(?:defined" + _BLANK + rb"*\(?|ifn?def|undef)" + _BLANK + rb"*\Z", re.DOTALL)
 _MACRO = re.compile(rb"\s*(?P<name>\w+)(?P<open>\(?)(?P<body>.*)\Z", re.DOTALL)
 _IS_FILE = re.compile(rb'"[^"]*"|<[^>]*>')
+_SLASH, _UNDERSCORE, _HASHES = ord("/"), ord("_"), b"#%"
+_JOINING = (b"\\", b"\\\r")
 _SPLICED = re.compile(_SPLICE)
 _COMMENT = re.compile(rb'("(?:\\.|[^"\\])*")|' + _NOTE + rb"|//.*", re.DOTALL)
 
@@ -106,24 +108,32 @@ _Found = Reference | Computed | tuple[str, str] | tuple[int, str]
 
 
 def _found(text: bytes) -> Iterator[_Found]:
-    position, fresh = 0, True  # fresh: nothing but blanks and comments since the line began
+    position = solid = 0  # solid: where the last thing ended that was neither code without marks nor a comment
     while (token := _TOKEN.search(text, position)) is not None:
-        fresh = _fresh(text[position : token.start()], fresh)
-        position, kind = token.end(), token[0][:1]
-        if kind in b"#%" and fresh:
+        position, kind = token.end(), text[token.start()]
+        if kind == _SLASH:
+            continue
+        if kind in _HASHES and _begins_line(text, solid, token.start()):
             one, position = _directive(text, token.start())
             yield from one
-        elif token["word"]:
+        elif kind == _UNDERSCORE:
             one, position = _named(text, token)
             yield from one
-        fresh = fresh and kind == b"/"
+        solid = position
 
 
-def _fresh(between: bytes, before: bool) -> bool:
-    """Return whether the line that between ends in has begun with nothing else, given whether the line before had."""
-    between = _unspliced(between)
-    end = between.rfind(b"\n")
-    return (before or end >= 0) and not between[end + 1 :].strip()
+def _begins_line(text: bytes, solid: int, start: int) -> bool:
+    """Return whether there is nothing but blanks and comments before start on its line."""
+    newline = text.rfind(b"\n", 0, start)
+    if (
+        newline >= solid
+        and not text[newline + 1 : start].strip()
+        and not text[max(0, newline - 2) : newline].endswith(_JOINING)
+    ):
+        return True
+    between = _COMMENT.sub(b" ", _unspliced(text[solid:start]))
+    newline = between.rfind(b"\n")
+    return (newline >= 0 or solid == 0) and not between[newline + 1 :].strip()
 
 
 def _directive(text: bytes, start: int) -> tuple[list[_Found], int]:
