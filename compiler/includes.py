@@ -6,6 +6,7 @@ trigraphs). Conditions are not evaluated: what only `#if 0` includes is found to
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 
@@ -60,14 +61,10 @@ _BLANK = rb"(?:[ \t\v\f\r]|\\\r?\n|" + _NOTE + rb")"
 _STRING = rb'"(?:\\(?:\r\n|.)|[^"\\\n])*"?'
 
 
-def _spliced(word: str) -> bytes:
-    """Return a pattern of a word that lines may be spliced in."""
-    return (_SPLICE + b"*").join(re.escape(letter).encode() for letter in word)
-
-
-# What is asked and what the clock says, less the underscores before: the longer first.
-_WORDS = ("has_include_next", "has_include", "has_embed", "DATE__", "TIMESTAMP__", "TIME__")
-_HASH = rb"(?:\#|" + _spliced("%:") + rb")"
+# What is asked for, and what cannot be known before: words, less the underscores before.
+_QUERIES = ("has_include", "has_include_next")
+_UNSEEN = ("has_embed", "DATE__", "TIMESTAMP__", "TIME__")
+_HASH = rb"(?:\#|%" + _SPLICE + rb"*:)"
 # Each alternative begins with a letter of its own, so that the search can skip to one: it runs at every start.
 _TOKEN = re.compile(
     rb"/(?:/(?:\\\r?\n|[^\n])*|\*.*?(?:\*/|\Z))"
@@ -75,20 +72,28 @@ _TOKEN = re.compile(
     rb'|"(?:\\(?:\r\n|.)|[^"\\\n])*"?'
     rb"|'(?:(?<=[0-9a-fA-F]')(?<!u8')(?=[0-9a-fA-F])|(?:\\(?:\r\n|.)|[^'\\\n])*'?)"
     rb"|\#|%" + _SPLICE + rb"*:"
-    rb"|_(?<!\w_)" + _SPLICE + rb"*_(?P<word>" + b"|".join(map(_spliced, _WORDS)) + rb")(?!\w)",
+    rb"|_(?<!\w_)_(?P<word>(?:has_|DATE|TIME)(?:\w|" + _SPLICE + rb")*)",
     re.DOTALL,
 )
 _WORD = re.compile(_HASH + _BLANK + rb"*(?P<word>(?:[A-Za-z_]|" + _SPLICE + rb")+)", re.DOTALL)
 _FILE = rb'(?P<file>"(?:\\\r?\n|[^"\n])*"|<(?:\\\r?\n|[^>\n])*>)'
 _OPERAND = re.compile(_BLANK + rb"*" + _FILE, re.DOTALL)
-_ASKED_FILE = re.compile(_BLANK + rb"*\(" + _BLANK + rb"*" + _FILE + _BLANK + rb"*\)", re.DOTALL)
-_ASKED = re.compile(_BLANK + rb"*\((?P<rest>[^\n)]*)\)?", re.DOTALL)
-_REST = re.compile(rb"(?P<rest>(?:" + _STRING + rb"|" + _NOTE + rb"|//(?:\\\r?\n|[^\n])*|\\\r?\n|[^\n])*)", re.DOTALL)
-_DEFINED = re.compile(rb"(?:defined" + _BLANK + rb"*\(?|ifn?def|undef)" + _BLANK + rb"*\Z", re.DOTALL)
-_MACRO = re.compile(rb"\s*(?P<name>\w+)(?P<open>\(?)(?P<body>.*)\Z", re.DOTALL)
+_ASKED_FILE = _BLANK + rb"*\(" + _BLANK + rb"*" + _FILE + _BLANK + rb"*\)"
+_ASKED = _BLANK + rb"*\((?P<rest>[^\n)]*)\)?"
+_REST = rb"(?P<rest>(?:" + _STRING + rb"|" + _NOTE + rb"|//(?:\\\r?\n|[^\n])*|\\\r?\n|[^\n])*)"
+_DEFINED = rb"(?:defined" + _BLANK + rb"*\(?|ifn?def|undef)" + _BLANK + rb"*\Z"
+_MACRO = rb"\s*(?P<name>\w+)(?P<open>\(?)(?P<body>.*)\Z"
 _IS_FILE = re.compile(rb'"[^"]*"|<[^>]*>')
+_SLASH, _UNDERSCORE, _HASHES = ord("/"), ord("_"), b"#%"
+_JOINING = (b"\\", b"\\\r")
 _SPLICED = re.compile(_SPLICE)
-_COMMENT = re.compile(rb'("(?:\\.|[^"\\])*")|' + _NOTE + rb"|//.*", re.DOTALL)
+_COMMENT = rb'("(?:\\.|[^"\\])*")|' + _NOTE + rb"|//[^\n]*"
+
+
+@functools.cache
+def _pattern(source: bytes) -> re.Pattern[bytes]:
+    """Return a pattern that few texts need: to compile it takes longer than to read most of them."""
+    return re.compile(source, re.DOTALL)
 
 
 def includes(text: bytes) -> Includes:
@@ -106,24 +111,32 @@ _Found = Reference | Computed | tuple[str, str] | tuple[int, str]
 
 
 def _found(text: bytes) -> Iterator[_Found]:
-    position, fresh = 0, True  # fresh: nothing but blanks and comments since the line began
+    position = solid = 0  # solid: where the last thing ended that was neither code without marks nor a comment
     while (token := _TOKEN.search(text, position)) is not None:
-        fresh = _fresh(text[position : token.start()], fresh)
-        position, kind = token.end(), token[0][:1]
-        if kind in b"#%" and fresh:
+        position, kind = token.end(), text[token.start()]
+        if kind == _SLASH:
+            continue
+        if kind in _HASHES and _begins_line(text, solid, token.start()):
             one, position = _directive(text, token.start())
             yield from one
-        elif token["word"]:
+        elif kind == _UNDERSCORE:
             one, position = _named(text, token)
             yield from one
-        fresh = fresh and kind == b"/"
+        solid = position
 
 
-def _fresh(between: bytes, before: bool) -> bool:
-    """Return whether the line that between ends in has begun with nothing else, given whether the line before had."""
-    between = _unspliced(between)
-    end = between.rfind(b"\n")
-    return (before or end >= 0) and not between[end + 1 :].strip()
+def _begins_line(text: bytes, solid: int, start: int) -> bool:
+    """Return whether there is nothing but blanks and comments before start on its line."""
+    newline = text.rfind(b"\n", 0, start)
+    if (
+        newline >= solid
+        and not text[newline + 1 : start].strip()
+        and not text[max(0, newline - 2) : newline].endswith(_JOINING)
+    ):
+        return True
+    between = _pattern(_COMMENT).sub(b" ", _unspliced(text[solid:start]))
+    newline = between.rfind(b"\n")
+    return (newline >= 0 or solid == 0) and not between[newline + 1 :].strip()
 
 
 def _directive(text: bytes, start: int) -> tuple[list[_Found], int]:
@@ -156,7 +169,7 @@ def _include(text: bytes, word: re.Match[bytes], *, following: bool) -> tuple[li
 
 
 def _define(text: bytes, start: int) -> tuple[list[_Found], int]:
-    macro = _MACRO.match(_plain(_rest(text, start)["rest"]).encode(errors="surrogateescape"))
+    macro = _pattern(_MACRO).match(_plain(_rest(text, start)["rest"]).encode(errors="surrogateescape"))
     if macro is None:
         return [], start
     body = macro["body"].strip()
@@ -168,24 +181,24 @@ def _define(text: bytes, start: int) -> tuple[list[_Found], int]:
 def _named(text: bytes, token: re.Match[bytes]) -> tuple[list[_Found], int]:
     """Return what `__has_include` asks for - nothing where only its own presence is - and that the clock is read."""
     word = _joined(token["word"])
-    if not word.startswith("has_") or word == "has_embed":
+    if word in _UNSEEN:
         return [(_line(text, token.start()), f"__{word}")], token.end()
-    if _DEFINED.search(text, max(0, token.start() - 200), token.start()):
+    if word not in _QUERIES or _pattern(_DEFINED).search(text, max(0, token.start() - 200), token.start()):
         return [], token.end()
     line, following = _line(text, token.start()), word.endswith("_next")
-    if asked := _ASKED_FILE.match(text, token.end()):
+    if asked := _pattern(_ASKED_FILE).match(text, token.end()):
         name, quoted = _file(asked["file"])
         end = asked.end()
         found = Reference(start=token.start(), end=end, name=name, quoted=quoted, query=True, following=following)
         return [found], end
-    asked = _ASKED.match(text, token.end())
+    asked = _pattern(_ASKED).match(text, token.end())
     operand, end = (_plain(asked["rest"]), asked.end()) if asked else ("", token.end())
     made = Computed(start=token.start(), end=end, line=line, operand=operand, query=True, following=following)
     return [made], token.end()
 
 
 def _rest(text: bytes, start: int) -> re.Match[bytes]:
-    found = _REST.match(text, start)
+    found = _pattern(_REST).match(text, start)
     assert found is not None  # it matches nothing, too
     return found
 
@@ -199,7 +212,7 @@ def _plain(text: bytes) -> str:
     """Return a line's text with lines joined and comments left out."""
     text = _unspliced(text)
     if b"/" in text:
-        text = _COMMENT.sub(lambda match: match[1] or b" ", text)
+        text = _pattern(_COMMENT).sub(lambda match: match[1] or b" ", text)
     return text.strip().decode(errors="surrogateescape")
 
 

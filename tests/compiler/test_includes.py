@@ -26,6 +26,8 @@ def names(text: str) -> list[str]:
         "int n = 1'000'000; char q = '\\'';\n#include \"a.h\"",
         'auto text = R"x(\n#include "b.h"\n)"\n)x";\n#include "a.h"',
         'auto text = u8R"(")"; auto more = NOT_R"(";\n#include "a.h"',
+        'char c = 0; const char *text = "s"; // b\n/* c */ #include "a.h"',
+        '#define X \\\n 1\n#include "a.h"',
         '#error don\'t\n#include "a.h"',
         '#if 0\n#elif defined(X)\n#include "a.h"\n#endif',
         '#include_next "a.h"',
