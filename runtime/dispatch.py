@@ -11,10 +11,10 @@ import threading
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.errors import ArgumentError, GridjitError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import ArgType, Signature
-from gridjit.runtime.args.base import ArgumentHandler, Place, handler_of
+from gridjit.runtime.args.base import ArgumentHandler, Place, handler_of, unreadable
 from gridjit.runtime.args.declared import Converter, codes_of, converter, resolve
 from gridjit.runtime.args.transfer import Transfer
 from gridjit.runtime.devices.base import LoadedKernel
@@ -260,8 +260,9 @@ def _handlers(kernel: Kernel, args: tuple[Any, ...]) -> list[ArgumentHandler]:
 def _kinds(kernel: Kernel, handlers: Sequence[ArgumentHandler], args: tuple[Any, ...]) -> Kinds:
     try:
         return tuple([handler.kind(arg) for handler, arg in zip(handlers, args, strict=True)])
-    except ArgumentError:
-        signature_of(kernel, args)  # says which argument it is
+    except Exception:
+        for name, handler, arg in zip(kernel.parameter_names, handlers, args, strict=True):
+            _named(kernel, name, handler.kind, arg)
         raise
 
 
@@ -276,11 +277,18 @@ def _parameters(
 
 
 def _named(kernel: Kernel, name: str, function: Callable[..., Any], *given: Any) -> Any:
-    """Return what function returns; an ArgumentError says which argument of which kernel it is about."""
+    """Return what function returns; an ArgumentError says which argument of which kernel it is about.
+
+    So does whatever the argument itself raises when it is looked at: proxies, mocks and the like run code of their own.
+    """
     try:
         return function(*given)
     except ArgumentError as error:
         raise ArgumentError(f"argument '{name}' of {kernel.name}: {error}") from None
+    except (GridjitError, MemoryError):
+        raise
+    except Exception as error:
+        raise ArgumentError(f"argument '{name}' of {kernel.name}: {unreadable(given[0], error)}") from error
 
 
 def _declared(kernel: Kernel, given: Signature) -> Signature:
