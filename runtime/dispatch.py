@@ -15,7 +15,6 @@ from gridjit.compiler.errors import ArgumentError, GridjitError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import ArgType, Signature
 from gridjit.runtime.args.base import ArgumentHandler, Place, handler_of, unreadable
-from gridjit.runtime.args.declared import Converter, codes_of, converter, resolve
 from gridjit.runtime.args.transfer import Transfer
 from gridjit.runtime.devices.base import LoadedKernel
 from gridjit.runtime.extensions import prepared
@@ -28,6 +27,7 @@ from gridjit.runtime.specializations import Hook
 from gridjit.values import dataclass
 
 if TYPE_CHECKING:
+    from gridjit.runtime.args.declared import Converter
     from gridjit.runtime.configured import ConfiguredKernel
     from gridjit.runtime.kernel import Kernel
 
@@ -214,13 +214,12 @@ def prepare(launcher: Launcher, args: tuple[Any, ...], handlers: Sequence[Argume
     if not kernel.is_loaded_for(signature, launcher.config, args):
         refuse_to_load(kernel.timeline, launcher.stream, kernel.name, signature)
     found, loaded = kernel.specialization_for(signature, launcher.config, args)
+    converters, codes = _conversions(given, signature)
     ready = Ready(
         loaded=loaded,
         declared=signature.arguments,
-        converters=tuple(
-            converter(one, other) for one, other in zip(given.arguments, signature.arguments, strict=True)
-        ),
-        pack=struct.Struct(_codes(given, signature)).pack,
+        converters=converters,
+        pack=struct.Struct(codes).pack,
         sharedmem=max(launcher.config.sharedmem, found.artifact.effects.sharedmem),
         hooks=found.hooks,
         launchable=hasattr(type(loaded), "address") and not found.hooks and not kernel.extensions,
@@ -230,9 +229,17 @@ def prepare(launcher: Launcher, args: tuple[Any, ...], handlers: Sequence[Argume
     return ready
 
 
-def _codes(given: Signature, declared: Signature) -> str:
-    """Return how parameters are packed, from types alone: an artifact says how those of its first launch were."""
-    return "@" + "".join(codes_of(*pair) for pair in zip(given.arguments, declared.arguments, strict=True))
+def _conversions(given: Signature, declared: Signature) -> tuple[tuple[Converter | None, ...], str]:
+    """Return what makes the declared types of the given ones, and the struct codes of what is then passed.
+
+    The codes are of this launch: an artifact says how an extension passed its values when it was made.
+    """
+    if given == declared:
+        return (None,) * len(given.arguments), given.codes
+    from gridjit.runtime.args.declared import codes_of, converter
+
+    pairs = list(zip(given.arguments, declared.arguments, strict=True))
+    return tuple(converter(*pair) for pair in pairs), "@" + "".join(codes_of(*pair) for pair in pairs)
 
 
 def place_of(kernel: Kernel) -> Place:
@@ -294,6 +301,8 @@ def _named(kernel: Kernel, name: str, function: Callable[..., Any], *given: Any)
 def _declared(kernel: Kernel, given: Signature) -> Signature:
     if not kernel.declared:
         return given
+    from gridjit.runtime.args.declared import resolve
+
     try:
         return resolve(given, kernel.declared, kernel.parameter_names, getattr(kernel, "py_func", kernel.name))
     except ArgumentError as error:
