@@ -11,12 +11,11 @@ import struct
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.errors import ArgumentError, GridjitError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import ArgType, Signature
 from gridjit.forking import lock, section
-from gridjit.runtime.args.base import ArgumentHandler, Place, handler_of
-from gridjit.runtime.args.declared import Converter, codes_of, converter, resolve
+from gridjit.runtime.args.base import ArgumentHandler, Place, handler_of, unreadable
 from gridjit.runtime.args.transfer import Transfer
 from gridjit.runtime.devices.base import LoadedKernel
 from gridjit.runtime.extensions import prepared
@@ -29,6 +28,7 @@ from gridjit.runtime.specializations import Hook, Specialization
 from gridjit.values import dataclass, field
 
 if TYPE_CHECKING:
+    from gridjit.runtime.args.declared import Converter
     from gridjit.runtime.configured import ConfiguredKernel
     from gridjit.runtime.kernel import Kernel
     from gridjit.runtime.launched_kernel import LaunchedKernel
@@ -243,11 +243,12 @@ def prepare(
     if not kernel.is_loaded_for(signature, launcher.config, seen):
         refuse_to_load(kernel.timeline, launcher.stream, kernel.name, signature)
     found, loaded = kernel.specialization_for(signature, launcher.config, seen)
+    converters, codes = _conversions(own, signature)
     ready = Ready(
         loaded=loaded,
         declared=signature.arguments,
-        converters=tuple(converter(one, other) for one, other in zip(own.arguments, signature.arguments, strict=True)),
-        pack=struct.Struct(_codes(own, signature)).pack,
+        converters=converters,
+        pack=struct.Struct(codes).pack,
         sharedmem=max(launcher.config.sharedmem, found.artifact.effects.sharedmem),
         hooks=found.hooks,
         launchable=hasattr(type(loaded), "address") and not found.hooks and not kernel.extensions,
@@ -274,9 +275,17 @@ def _repacked(kernel: Kernel, ready: Ready, handlers: Sequence[ArgumentHandler],
     return dataclasses.replace(ready, pack=struct.Struct(codes).pack, converters=tuple(converters))
 
 
-def _codes(given: Signature, declared: Signature) -> str:
-    """Return how parameters are packed, from types alone: an artifact says how those of its first launch were."""
-    return "@" + "".join(codes_of(*pair) for pair in zip(given.arguments, declared.arguments, strict=True))
+def _conversions(given: Signature, declared: Signature) -> tuple[tuple[Converter | None, ...], str]:
+    """Return what makes the declared types of the given ones, and the struct codes of what is then passed.
+
+    The codes are of this launch: an artifact says how an extension passed its values when it was made.
+    """
+    if given == declared:
+        return (None,) * len(given.arguments), given.codes
+    from gridjit.runtime.args.declared import codes_of, converter
+
+    pairs = list(zip(given.arguments, declared.arguments, strict=True))
+    return tuple(converter(*pair) for pair in pairs), "@" + "".join(codes_of(*pair) for pair in pairs)
 
 
 def place_of(kernel: Kernel) -> Place:
@@ -304,8 +313,9 @@ def _handlers(kernel: Kernel, args: tuple[Any, ...]) -> list[ArgumentHandler]:
 def _kinds(kernel: Kernel, handlers: Sequence[ArgumentHandler], args: tuple[Any, ...]) -> Kinds:
     try:
         return tuple([handler.kind(arg) for handler, arg in zip(handlers, args, strict=True)])
-    except ArgumentError:
-        signature_of(kernel, args)  # says which argument it is
+    except Exception:
+        for name, handler, arg in zip(kernel.parameter_names, handlers, args, strict=True):
+            _named(kernel, name, handler.kind, arg)
         raise
 
 
@@ -320,16 +330,25 @@ def _parameters(
 
 
 def _named(kernel: Kernel, name: str, function: Callable[..., Any], *given: Any) -> Any:
-    """Return what function returns; an ArgumentError says which argument of which kernel it is about."""
+    """Return what function returns; an ArgumentError says which argument of which kernel it is about.
+
+    So does whatever the argument itself raises when it is looked at: proxies, mocks and the like run code of their own.
+    """
     try:
         return function(*given)
     except ArgumentError as error:
         raise ArgumentError(f"argument '{name}' of {kernel.name}: {error}") from None
+    except (GridjitError, MemoryError):
+        raise
+    except Exception as error:
+        raise ArgumentError(f"argument '{name}' of {kernel.name}: {unreadable(given[0], error)}") from error
 
 
 def _declared(kernel: Kernel, given: Signature) -> Signature:
     if not kernel.declared:
         return given
+    from gridjit.runtime.args.declared import resolve
+
     try:
         return resolve(given, kernel.declared, kernel.parameter_names, getattr(kernel, "py_func", kernel.name))
     except ArgumentError as error:

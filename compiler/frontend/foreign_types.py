@@ -18,7 +18,7 @@ def is_foreign(numba_type: Any) -> bool:
     """Return whether a type is an extension's rather than one of numba's own; a reference to a type counts as one."""
     from numba.cuda import types
 
-    return isinstance(numba_type, types.TypeRef) or not type(numba_type).__module__.startswith(_OWN)
+    return isinstance(numba_type, types.TypeRef) or not str(type(numba_type).__module__).startswith(_OWN)
 
 
 def foreign_item(numba_type: Any) -> ForeignType:

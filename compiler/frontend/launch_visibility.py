@@ -30,7 +30,15 @@ _NO_LAUNCH = ("No launch config set for this thread", "needs a launch configurat
 
 def needs_launch(view: ConfigView, error: Exception) -> bool:
     """Return whether a compile failed since there is no launch that it is for."""
-    return any(words in str(error) for words in _NO_LAUNCH) and view.ahead_of_launch
+    return any(words in said_by(error) for words in _NO_LAUNCH) and view.ahead_of_launch
+
+
+def said_by(error: object) -> str:
+    """Return the words of an error; its class where they cannot be had, as a program's own errors run its code."""
+    try:
+        return str(error)
+    except Exception:
+        return type(error).__name__
 
 
 def while_visible(view: ConfigView, compile_it: Callable[[], Result]) -> Result:

@@ -11,7 +11,7 @@ from gridjit.compiler.errors import CompileError, GridjitError, LaunchNeededErro
 from gridjit.compiler.frontend.bootstrap import load_installed_extensions, numba_cuda
 from gridjit.compiler.frontend.fold import folded, launch_bounds
 from gridjit.compiler.frontend.isolation import Isolation, isolated
-from gridjit.compiler.frontend.launch_visibility import needs_launch, while_visible
+from gridjit.compiler.frontend.launch_visibility import needs_launch, said_by, while_visible
 from gridjit.compiler.frontend.linkable import discovered_files, numba_files
 from gridjit.compiler.frontend.numba_types import numba_arguments
 from gridjit.compiler.frontend.pipeline import kernel_pipeline
@@ -210,7 +210,8 @@ def _exception_entry(exception: Any, arguments: Any, location: Any) -> Exception
 
 
 def _discovered(record: Isolation) -> tuple[Callable[..., Any], ...]:
-    return tuple(f for f in record.discovered if not f.__module__.startswith(("numba.", "numba_cuda.")))
+    # What exec made of a namespace without a name has no module.
+    return tuple(f for f in record.discovered if not str(f.__module__).startswith(("numba.", "numba_cuda.")))
 
 
 def _message(function: Callable[..., Any], signature: Signature, target: Target, error: Exception) -> str:
@@ -226,16 +227,16 @@ def _message(function: Callable[..., Any], signature: Signature, target: Target,
 
 def _words(error: Exception) -> str:
     """Return what numba says, its first line whole: an error's msg may lack the name that it is about."""
-    words = str(getattr(error, "msg", None) or error).strip()
+    words = said_by(getattr(error, "msg", None) or error).strip()
     first, *rest = words.splitlines() or [""]
-    whole = next((line for line in str(error).splitlines() if first and line.endswith(first)), first)
+    whole = next((line for line in said_by(error).splitlines() if first and line.endswith(first)), first)
     return "\n".join((whole, *rest))
 
 
 def _place(function: Callable[..., Any], error: Exception) -> str:
     """Return file:line of the innermost place that numba names: the last in its text, which goes inwards."""
     code = function.__code__
-    if named := re.findall(r'File "[^"]*?([^"/]+)", line (\d+)', str(error)):
+    if named := re.findall(r'File "[^"]*?([^"/]+)", line (\d+)', said_by(error)):
         return ":".join(named[-1])
     location = getattr(error, "loc", None) or _constraint_location(error)
     return f"{code.co_filename}:{getattr(location, 'line', code.co_firstlineno)}"

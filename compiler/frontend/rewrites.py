@@ -19,5 +19,5 @@ def foreign_rewrites() -> tuple[tuple[str, type[Any]], ...]:
         (kind, rewrite)
         for kind in sorted(registry.rewrites)
         for rewrite in registry.rewrites[kind]
-        if not rewrite.__module__.startswith(("numba.", "numba_cuda.", "gridjit."))
+        if not str(rewrite.__module__).startswith(("numba.", "numba_cuda.", "gridjit."))
     )

@@ -92,6 +92,13 @@ def handler_of(value: Any) -> ArgumentHandler:
     return _handlers.get(type(value)) or _known.get(type(value)) or _find_handler(value)
 
 
+def unreadable(value: Any, error: Exception) -> str:
+    """Return how to say that looking at an argument raised an error: in words that run no code of its own."""
+    return (
+        f"a {_class_name(type(value))} cannot be passed to a kernel, as looking at it raised {_text(error)}; {ACCEPTED}"
+    )
+
+
 def register_attribute(name: str, handler: ArgumentHandler) -> None:
     """Make handler responsible for values that have an attribute of their own by this name."""
     _attributes[name] = handler
@@ -99,13 +106,11 @@ def register_attribute(name: str, handler: ArgumentHandler) -> None:
 
 def _find_handler(value: Any) -> ArgumentHandler:
     python_type = type(value)
-    home = _HOMES.get(f"{python_type.__module__}.{python_type.__qualname__}", "every")
+    home = _HOMES.get(_class_name(python_type), "every")
     if (chosen := _handler_in(home, python_type) or _handler_in("every", python_type)) is None:
         if (own := next((h for name, h in _attributes.items() if hasattr(value, name)), None)) is not None:
             return own
-        raise ArgumentError(
-            f"a {python_type.__module__}.{python_type.__qualname__} cannot be passed to a kernel; {ACCEPTED}"
-        )
+        raise ArgumentError(f"a {_class_name(python_type)} cannot be passed to a kernel; {ACCEPTED}")
     _known[python_type] = chosen
     return chosen
 
@@ -115,3 +120,16 @@ def _handler_in(home: str, python_type: type) -> ArgumentHandler | None:
     importlib.import_module(f"gridjit.runtime.args.{home}")
     found = next((h for base in python_type.__mro__ if (h := _handlers.get(base)) is not None), None)
     return found or next((h for _, find in _finders if (h := find(python_type)) is not None), None)
+
+
+def _class_name(python_type: type) -> str:
+    """Return the name of a class, whatever its metaclass answers."""
+    module = type.__getattribute__(python_type, "__module__")
+    return f"{module}.{type.__getattribute__(python_type, '__qualname__')}"
+
+
+def _text(error: Exception) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # its own words may fail, too
+        return type(error).__name__

@@ -21,6 +21,8 @@ class NumberType:
     """A class of NumPy's numbers: np.float32, ml_dtypes.bfloat16."""
 
     def kind(self, value: type) -> Hashable:
+        if value not in _NUMBERS:  # a metaclass may refuse to be looked up; what is refused is never looked up
+            self.type_of(value, Place())
         return (NumberType, value)
 
     def type_of(self, value: type, place: Place) -> ClassType:

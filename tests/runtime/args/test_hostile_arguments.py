@@ -1,0 +1,111 @@
+"""Arguments that run code of their own when they are looked at: proxies, mocks, classes with surprising methods."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+from unittest import mock
+
+import numpy as np
+import pytest
+
+import gridjit
+from gridjit.compiler.errors import ArgumentError
+from tests.runtime.standin import StandInKernel
+
+
+class Refusal(Exception):
+    """An error that cannot even be put into words."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+def refuse(*_: Any) -> NoReturn:
+    raise RuntimeError("there is no context")
+
+
+def refuse_in_silence(*_: Any) -> NoReturn:
+    raise Refusal
+
+
+class AnswersAll:
+    """What answers to every name."""
+
+    def __getattr__(self, name: str) -> AnswersAll:
+        return AnswersAll()
+
+    def __call__(self, *args: Any, **options: Any) -> AnswersAll:
+        return AnswersAll()
+
+
+class Proxy:
+    """What passes every name on, and says that it is of another class, as proxies of web frameworks do."""
+
+    def __init__(self, value: Any) -> None:
+        object.__setattr__(self, "_value", value)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(object.__getattribute__(self, "_value"), name)
+
+    @property
+    def __class__(self) -> Any:
+        return type(object.__getattribute__(self, "_value"))
+
+
+def made(bases: tuple[type, ...] = (), **methods: Any) -> type[Any]:
+    return type("Hostile", bases, methods)
+
+
+META = type("Meta", (type,), {"__getattr__": refuse, "__eq__": refuse, "__hash__": refuse})
+VALUES = {
+    "mock": mock.Mock(),
+    "magic mock": mock.MagicMock(),
+    "mock of an array": mock.MagicMock(spec=np.ndarray),
+    "mock with an interface": mock.MagicMock(spec=["__cuda_array_interface__"]),
+    "sentinel": mock.sentinel.nothing,
+    "a mock in a tuple": (1, mock.MagicMock()),
+    "a mock to copy": gridjit.In(mock.MagicMock()),
+    "answers all": AnswersAll(),
+    "proxy of a number": Proxy(3),
+    "proxy of nothing": Proxy(None),
+    "attributes": made(__getattr__=refuse)(),
+    "attributes, in silence": made(__getattr__=refuse_in_silence)(),
+    "attributes, to copy": gridjit.In(made(__getattr__=refuse)()),
+    "whatever": made(__getattribute__=refuse)(),
+    "equality": made(__eq__=refuse, __hash__=refuse)(),
+    "class": made(__class__=property(refuse))(),
+    "words": made(__repr__=refuse, __str__=refuse)(),
+    "interface": made(__cuda_array_interface__=property(refuse))(),
+    "interface of nothing": made(__cuda_array_interface__={"shape": "x"})(),
+    "exchange": made(__dlpack__=refuse, __dlpack_device__=lambda self: (1, 0))(),
+    "exchange of nothing": made(__dlpack__=lambda self, **_: 5, __dlpack_device__=lambda self: "x")(),
+    "metaclass": META("Hostile", (), {})(),
+    "class itself": META("Hostile", (), {}),
+    "number": made((int,), __ge__=refuse, __le__=refuse, __lt__=refuse, __gt__=refuse)(3),
+    "items": made((tuple,), __iter__=refuse)((1, 2)),
+    "names": made((tuple,), _fields=5)((1, 2)),
+    "flags": np.ones(3).view(made((np.ndarray,), flags=property(refuse))),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_what_cannot_be_looked_at_is_an_error_that_names_the_argument(name: str) -> None:
+    configured = StandInKernel(arity=2).configured()
+    for _ in range(2):
+        with pytest.raises(ArgumentError, match=r"^argument 'a1' of standin: "):
+            configured(1, VALUES[name])
+    configured(1, 2)
+
+
+def test_the_error_says_what_the_argument_raised_and_has_it_as_its_cause() -> None:
+    with pytest.raises(ArgumentError, match=r"Hostile cannot be passed .* RuntimeError: there is no context") as caught:
+        StandInKernel(arity=1).configured()(made(__getattr__=refuse)())
+    assert isinstance(caught.value.__cause__, RuntimeError)
+
+
+def test_an_argument_that_is_interrupted_ends_the_launch() -> None:
+    def interrupt(*_: Any) -> NoReturn:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        StandInKernel(arity=1).configured()(made(__getattr__=interrupt)())
