@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 
 from gridjit.compiler.source_code import CodePlan, Reference, digest_fields, plan_of
-from gridjit.compiler.source_library import is_library_module
+from gridjit.compiler.source_library import is_library, is_library_module
 from gridjit.compiler.source_opaque import OpaqueValue, of_kind
 from gridjit.compiler.source_scalar import scalar_text
 from gridjit.compiler.source_value import function_of, is_librarys, module_name, type_name, value_text
@@ -57,6 +57,21 @@ class Walk:
             label = self._label(found)
             self._pending.append(found)
         return label
+
+    def installed(self, value: object) -> str | None:
+        """Return the text of an object of an installed distribution's class, by what it holds; None for others.
+
+        The distribution stands for the code, and the object keeps all its state where Python keeps it.
+        """
+        from gridjit.compiler.installed import owner_of  # what most kernels refer to needs none
+
+        *classes, _ = type(value).__mro__
+        owner = None if is_library(type(value).__module__) else owner_of(type(value))
+        if owner is None or owner.overtaken or not all(c.__module__ in _BARE or owner_of(c) for c in classes):
+            return None
+        slots = [name for cls in classes for name in _slots_of(cls)]
+        state = {name: getattr(value, name, None) for name in slots} | getattr(value, "__dict__", {})
+        return f"{type_name(type(value))} object of {owner.identity} {value_text(state, self)}"
 
     def _run_pending(self) -> None:
         while True:
@@ -270,6 +285,18 @@ _SPECIAL = frozenset({"__doc__", "__annotations__"})
 _CONTAINERS = (list, dict, set, bytearray, deque)
 # They return None whatever the container holds.
 _WRITES = frozenset({"append", "appendleft", "extend", "extendleft", "add", "update", "insert", "clear", "discard"})
+
+
+# Their classes hold nothing.
+_BARE = ("abc", "typing")
+
+
+def _slots_of(cls: type) -> Iterator[str]:
+    slots = vars(cls).get("__slots__", ())
+    names = (slots,) if isinstance(slots, str) else tuple(slots)
+    for name in names:
+        if name not in ("__dict__", "__weakref__"):
+            yield f"_{cls.__name__.lstrip('_')}{name}" if name.startswith("__") and not name.endswith("__") else name
 
 
 def _is_only_written(value: object, uses: Iterable[Reference]) -> bool:

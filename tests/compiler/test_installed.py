@@ -35,6 +35,17 @@ LIBRARY = {
         UNREAD = 1
         """,
     "tilelib/late.py": "LATE = 4\n",
+    "tilelib/plans.py": """
+        import itertools
+        class Plan:
+            __slots__ = ("tile", "__depth", "__dict__")
+            def __init__(self, tile, depth=1):
+                self.tile, self.__depth = tile, depth
+        class Counted(Plan):
+            def __init__(self):
+                super().__init__(1)
+                self.ids = itertools.count()
+        """,
     "tilelib/stubs.py": """
         def stub(x):
             raise NotImplementedError
@@ -358,3 +369,30 @@ def test_the_users_function_in_an_installed_one_counts(run: Run) -> None:
     run("plain", given.format(8))
     assert compiles(run("plain", given.format(8))) == {"plain": 0}
     assert compiles(run("plain", given.format(9))) == {"plain": 1}
+
+
+OBJECTS = """
+import tilelib.plans
+from numba.cuda import types
+from numba.cuda.extending import typeof_impl
+plan = tilelib.plans.{}
+class PlanType(types.Type):
+    def __init__(self):
+        super().__init__(name="plan")
+@typeof_impl.register(tilelib.plans.Plan)
+def type_of(value, context):
+    return PlanType()
+@gridjit.jit
+def planned(x):
+    used = plan
+    x[0] = 5
+"""
+
+
+def test_an_object_of_an_installed_class_counts_by_what_it_holds(run: Run) -> None:
+    assert run("planned", OBJECTS.format("Plan(3)"))["planned"] == [5, 1, []]
+    assert compiles(run("planned", OBJECTS.format("Plan(3)"))) == {"planned": 0}
+    assert compiles(run("planned", OBJECTS.format("Plan(4)"))) == {"planned": 1}
+    assert compiles(run("planned", OBJECTS.format("Plan(3, 2)"))) == {"planned": 1}
+    (reason,) = run("planned", OBJECTS.format("Counted()"))["planned"][2]
+    assert "'plan' of __main__.planned is a count object" in reason
