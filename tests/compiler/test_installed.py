@@ -376,12 +376,9 @@ import tilelib.plans
 from numba.cuda import types
 from numba.cuda.extending import typeof_impl
 plan = tilelib.plans.{}
-class PlanType(types.Type):
-    def __init__(self):
-        super().__init__(name="plan")
 @typeof_impl.register(tilelib.plans.Plan)
 def type_of(value, context):
-    return PlanType()
+    return types.none
 @gridjit.jit
 def planned(x):
     used = plan
@@ -396,3 +393,19 @@ def test_an_object_of_an_installed_class_counts_by_what_it_holds(run: Run) -> No
     assert compiles(run("planned", OBJECTS.format("Plan(3, 2)"))) == {"planned": 1}
     (reason,) = run("planned", OBJECTS.format("Counted()"))["planned"][2]
     assert "'plan' of __main__.planned is a count object" in reason
+
+
+STRANGE = """
+class Strange(type):
+    def __getattribute__(cls, name):
+        if name == "__bases__":
+            raise RuntimeError("never")
+        return super().__getattribute__(name)
+tilelib.registered.Node = Strange("Node", (), {"__module__": "tilelib.registered", "__qualname__": "Node"})
+"""
+
+
+def test_code_that_raises_when_it_is_looked_at_keeps_kernels_private_and_they_run(run: Run) -> None:
+    value, _, (reason, *_) = run("plain", STRANGE)["plain"]
+    assert value == 1
+    assert reason == "what installed code reads cannot be told (RuntimeError: never)"
