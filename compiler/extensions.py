@@ -113,7 +113,9 @@ def _installed(found: tuple[Registration, ...]) -> tuple[Extensions, list[tuple[
     A field says what tells the installation from others, and what it registered, as a digest.
     """
     state = ([(one.kind, one.sources[0]) for one in found], len(_made_by_compiles))
-    if not _last or _last[0][0] != state:
+    # Other threads look too, and may find something else: what is returned was found here.
+    known = next(iter(_last), None)
+    if known is None or known[0] != state:
         texts: dict[Distribution, set[str]] = {}
         for one in found:
             if one.owner is not None and not made_by_a_compile(one):
@@ -126,8 +128,9 @@ def _installed(found: tuple[Registration, ...]) -> tuple[Extensions, list[tuple[
         given: list[tuple[str, object]] = [
             (f"{_label(one)}, given {value.__qualname__}", value) for one in found for value in _given_to(one)
         ]
-        _last[:] = [(state, Extensions(fields=numbered(sorted(fields)), private=private), given)]
-    return _last[0][1:]
+        known = (state, Extensions(fields=numbered(sorted(fields)), private=private), given)
+        _last[:] = [known]
+    return known[1:]
 
 
 def _owner_text(owner: Distribution, texts: Iterable[str]) -> str:

@@ -30,11 +30,18 @@ def note_loaded_settings(imported: Collection[str]) -> None:
 
 
 class LibraryWatch:
-    """A block around one compile."""
+    """A block around one compile. Whatever looking at installed code raises costs the disk cache, never the launch."""
+
+    def __init__(self) -> None:
+        self._before: dict[Setting, str | None] = {}
+        self._problem: Exception | None = None
 
     def __enter__(self) -> LibraryWatch:
         self._registered = all_registrations()
-        self._before = reach(_roots(self._registered)).texts()
+        try:
+            self._before = reach(_roots(self._registered)).texts()
+        except Exception as error:
+            self._problem = error
         self._alone = _alone()
         return self
 
@@ -51,6 +58,16 @@ class LibraryWatch:
 
         functions: those of @overload and @intrinsic that the compile used.
         """
+        try:
+            if self._problem is None:
+                return self._found(functions, key)
+        except Exception as error:
+            self._problem = error
+        return (), (f"what installed code reads cannot be told ({type(self._problem).__name__}: {self._problem})",)
+
+    def _found(
+        self, functions: Iterable[Callable[..., Any]], key: Iterable[tuple[str, str]]
+    ) -> tuple[tuple[Found, ...], tuple[str, ...]]:
         used = {function_of(function) for function in functions}
         now = all_registrations()
         reached = reach(_roots(one for one in now if not one.stub or one.sources[0] in used))

@@ -31,15 +31,24 @@ _MAPPINGS = (dict, OrderedDict, defaultdict, MappingProxyType)
 _OF_NO_MATTER = frozenset({"_thread", "threading", "_io", "tempfile", "weakref", "_weakref", "logging", "itertools"})
 _DEEPEST = 32
 _NO_STATE = ("__weakref__", "__dict__")
+# Their classes hold nothing.
+_BARE = ("abc", "typing")
 
 
 def instance_text(value: object, visit: Visit) -> str | None:
     """Return the text of an object of an installed class; None for any other object. Raises OpaqueValue."""
-    if is_library(type(value).__module__) or (owner := owner_of(type(value))) is None:
+    owner = None if is_library(type(value).__module__) else owner_of(type(value))
+    if owner is None or owner.overtaken or not _is_whole(type(value)):
         return None
     state = _State(visit)
     texts = [state.text(value), *sorted(map(state.registered, _registered_for(value)))]
     return f"{type_name(type(value))} object of {owner.identity} {digest_fields(utf8(text) for text in texts)}"
+
+
+def _is_whole(cls: type) -> bool:
+    """Return whether a class's objects keep all they hold where Python keeps it: no other library's class is a base."""
+    *bases, _ = cls.__mro__
+    return all(base.__module__ in _BARE or owner_of(base) is not None for base in bases)
 
 
 def _registered_for(value: object) -> list[Registration]:
@@ -82,7 +91,7 @@ class _State:
             return f"partial({self._all((value.func, value.args, value.keywords), depth)})"
         if kind.__module__ in _OF_NO_MATTER:
             return f"a {type_name(kind)}"
-        if issubclass(kind, type | ModuleType) or is_library(kind.__module__) or owner_of(kind) is None:
+        if issubclass(kind, type | ModuleType) or is_library(kind.__module__) or not _is_whole(kind):
             return self._plain(value)
         return f"{type_name(kind)}({self._all(_attributes(value), depth)})"
 
@@ -117,7 +126,9 @@ def _attributes(value: object) -> list[object]:
         slots = vars(cls).get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else tuple(slots):
             if name not in _NO_STATE:
-                held[name] = _slot(value, name)
+                mangled = f"_{cls.__name__.lstrip('_')}{name}"
+                hidden = name.startswith("__") and not name.endswith("__")
+                held[name] = _slot(value, mangled if hidden else name)
     return [part for name in sorted(held) for part in (name, held[name])]
 
 

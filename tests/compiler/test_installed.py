@@ -35,6 +35,17 @@ LIBRARY = {
         UNREAD = 1
         """,
     "tilelib/late.py": "LATE = 4\n",
+    "tilelib/plans.py": """
+        import itertools
+        class Plan:
+            __slots__ = ("tile", "__depth", "__dict__")
+            def __init__(self, tile, depth=1):
+                self.tile, self.__depth = tile, depth
+        class Counted(Plan):
+            def __init__(self):
+                super().__init__(1)
+                self.ids = itertools.count()
+        """,
     "tilelib/stubs.py": """
         def stub(x):
             raise NotImplementedError
@@ -358,3 +369,43 @@ def test_the_users_function_in_an_installed_one_counts(run: Run) -> None:
     run("plain", given.format(8))
     assert compiles(run("plain", given.format(8))) == {"plain": 0}
     assert compiles(run("plain", given.format(9))) == {"plain": 1}
+
+
+OBJECTS = """
+import tilelib.plans
+from numba.cuda import types
+from numba.cuda.extending import typeof_impl
+plan = tilelib.plans.{}
+@typeof_impl.register(tilelib.plans.Plan)
+def type_of(value, context):
+    return types.none
+@gridjit.jit
+def planned(x):
+    used = plan
+    x[0] = 5
+"""
+
+
+def test_an_object_of_an_installed_class_counts_by_what_it_holds(run: Run) -> None:
+    assert run("planned", OBJECTS.format("Plan(3)"))["planned"] == [5, 1, []]
+    assert compiles(run("planned", OBJECTS.format("Plan(3)"))) == {"planned": 0}
+    assert compiles(run("planned", OBJECTS.format("Plan(4)"))) == {"planned": 1}
+    assert compiles(run("planned", OBJECTS.format("Plan(3, 2)"))) == {"planned": 1}
+    (reason,) = run("planned", OBJECTS.format("Counted()"))["planned"][2]
+    assert "'plan' of __main__.planned is a count object" in reason
+
+
+STRANGE = """
+class Strange(type):
+    def __getattribute__(cls, name):
+        if name == "__bases__":
+            raise RuntimeError("never")
+        return super().__getattribute__(name)
+tilelib.registered.Node = Strange("Node", (), {"__module__": "tilelib.registered", "__qualname__": "Node"})
+"""
+
+
+def test_code_that_raises_when_it_is_looked_at_keeps_kernels_private_and_they_run(run: Run) -> None:
+    value, _, (reason, *_) = run("plain", STRANGE)["plain"]
+    assert value == 1
+    assert reason == "what installed code reads cannot be told (RuntimeError: never)"

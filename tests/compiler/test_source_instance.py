@@ -53,6 +53,7 @@ class Owner:
     """A distribution, as far as it is asked for."""
 
     identity = "library 1.0"
+    overtaken = False
 
 
 @pytest.fixture
