@@ -103,7 +103,7 @@ SHAPES = """
     print(json.dumps({
         "right": bool(right),
         "compiles": kernel.stats.compiles,
-        "facts": [fact.field for fact in artifact.footprint],
+        "facts": [fact.field for fact in artifact.footprint.facts],
         "image": hashlib.sha256(artifact.image).hexdigest(),
         "story": kernel.explain(),
     }))
