@@ -243,7 +243,7 @@ def test_objects_of_a_library_that_decide_nothing_do_not_count(library: Installe
     program.write_text(
         f"import sys, threading\nsys.path.insert(0, {os.fspath(LIBRARIES)!r})\nimport cooperative_kernels\n"
         "import blockwise\nblockwise.register()\nfrom blockwise import _nodes, _settings\n"
-        f"if 'change' in sys.argv:\n    {change}\nsys.argv[1:] = ['sum int64', 'offset', 'remembered']\n"
+        f"if 'change' in sys.argv:\n    {change}\nsys.argv[1:] = ['offset', 'remembered', 'sum int64']\n"
         "cooperative_kernels.main()\n"
     )
     library.run(program)
