@@ -77,11 +77,12 @@ def run(library: str, site: Path, cache: str, given: argparse.Namespace) -> list
     begin = "import site, sys; site.addsitedir(sys.argv.pop(1)); from library_trials.child import main; main()"
     module = TRIALS[library.partition("==")[0]]
     arguments = [str(site), module, given.architecture, *(["-v"] if given.verbose else [])]
+    path = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), str(SCRIPTS))))
     done = subprocess.run(
         [sys.executable, "-c", begin, *arguments],
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(SCRIPTS), "GRIDJIT_CACHE_DIR": cache},
+        env={**os.environ, "PYTHONPATH": path, "GRIDJIT_CACHE_DIR": cache},
         check=False,
     )
     if done.returncode:

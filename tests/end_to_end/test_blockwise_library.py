@@ -103,7 +103,9 @@ SHAPES = """
     print(json.dumps({
         "right": bool(right),
         "compiles": kernel.stats.compiles,
-        "facts": [fact.field for fact in artifact.footprint],
+        # That there was a launch is recorded where somebody asked; it does not make a kernel depend on one's shape.
+        "facts": [fact.field for fact in artifact.footprint.facts if fact.field != "launch"],
+        "sensitive": artifact.footprint.sensitive,
         "image": hashlib.sha256(artifact.image).hexdigest(),
         "story": kernel.explain(),
     }))
@@ -147,16 +149,16 @@ def test_a_kernel_that_does_not_use_a_loaded_library_is_compiled_once_for_all_sh
     for compiles in (1, 0):
         report = launch_shapes(library, tmp_path, kernel, GRIDS[::8], [32, 64, 96, 128], "with")
         assert (report["compiles"], report["facts"]) == (compiles, []), report["story"]
+        assert not report["sensitive"]
 
 
 @pytest.mark.usefixtures("target")
 def test_a_kernel_that_does_not_use_a_loaded_library_has_the_code_that_it_has_without(
-    library: Installed, tmp_path: Path, cache_dir: Path
+    library: Installed, tmp_path: Path
 ) -> None:
     kernel = "has_nothing_to_do_with_it"
     reports = [launch_shapes(library, tmp_path, kernel, [1, 2], [32], *how) for how in ((), ("with",))]
     assert reports[0]["image"] == reports[1]["image"]
-    assert not list(cache_dir.rglob("*.lcs"))
 
 
 @pytest.mark.usefixtures("target")
@@ -241,7 +243,7 @@ def test_objects_of_a_library_that_decide_nothing_do_not_count(library: Installe
     program.write_text(
         f"import sys, threading\nsys.path.insert(0, {os.fspath(LIBRARIES)!r})\nimport cooperative_kernels\n"
         "import blockwise\nblockwise.register()\nfrom blockwise import _nodes, _settings\n"
-        f"if 'change' in sys.argv:\n    {change}\nsys.argv[1:] = ['sum int64', 'offset', 'remembered']\n"
+        f"if 'change' in sys.argv:\n    {change}\nsys.argv[1:] = ['offset', 'remembered', 'sum int64']\n"
         "cooperative_kernels.main()\n"
     )
     library.run(program)
