@@ -21,6 +21,8 @@ from gridjit.compiler.source import function_of
 # The settings of modules that were imported when the installed extensions were loaded, as they were then: where those
 # are not loaded as yet, that is what they will be.
 _as_loaded: dict[Setting, str | None] = {}
+# What some compile of this process changed: that is state of installed code, and no setting, for other compiles too.
+_changed_by_compiles: set[Setting] = set()
 
 
 def note_loaded_settings(imported: Collection[str]) -> None:
@@ -67,7 +69,7 @@ class LibraryWatch:
 
     def _found(
         self, functions: Iterable[Callable[..., Any]], key: Iterable[tuple[str, str]]
-    ) -> tuple[tuple[Found, ...], tuple[str, ...]]:
+    ) -> tuple[tuple[Dependency, ...], tuple[str, ...]]:
         used = {function_of(function) for function in functions}
         now = all_registrations()
         reached = reach(_roots(one for one in now if not one.stub or one.sources[0] in used))
@@ -83,6 +85,10 @@ class LibraryWatch:
         read: dict[str, dict[str, str]] = {}
         for (module, path), text in sorted(reached.texts().items()):
             before = self._text_before((module, path))
+            if before is not None and before != text:
+                _changed_by_compiles.add((module, path))
+            if (module, path) in _changed_by_compiles:
+                continue
             if text is not None and (before is None or _as_loaded.get((module, path)) == text == before):
                 yield Dependency(kind=LATER_SETTING, name=json.dumps([module, path, text]), parts=((path, text),))
             elif text is not None and before == text:
