@@ -15,6 +15,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, Modul
 from typing import Any
 
 from gridjit.compiler.hook import Hook, Plain
+from gridjit.compiler.hook_sharing import changes_elsewhere, is_object_shared, is_shared, is_shared_in
 from gridjit.compiler.source_code import plan_of, with_nested
 
 _LOCALS = "<locals>"
@@ -107,6 +108,8 @@ def _of_partial(callback: functools.partial[Any], depth: int) -> Hook:
         raise NotRepeatableError("it is a partial with keywords")
     if inner.arguments:
         raise NotRepeatableError("it is a partial of a partial")
+    if is_shared(callback.args, callback):
+        raise NotRepeatableError("its arguments are held by something else too, which may change them")
     values = {f: getattr(inner, f) for f in ("module", "qualname", "code", "cells", "defaults", "keywords", "instance")}
     return Hook(**values, arguments=_plain(callback.args, "its arguments", depth))
 
@@ -120,8 +123,8 @@ def _of_nested(function: FunctionType, module: ModuleType, depth: int) -> Hook:
     if vars(function):
         raise NotRepeatableError("it has attributes of its own")
     keywords = function.__kwdefaults__ or {}
-    held = [_content(cell, "a variable") for cell in function.__closure__ or ()]
-    _refuse_to_write(function.__code__, (*held, *(function.__defaults__ or ()), *keywords.values()))
+    _refuse_to_write(function.__code__, _held_by(function))
+    _refuse_shared(function, module)
     return Hook(
         module=module.__name__,
         qualname=function.__qualname__,
@@ -143,9 +146,30 @@ def _of_method(method: MethodType, depth: int) -> Hook:
         raise NotRepeatableError(f"it is bound to a {cls.__qualname__}, which is not a plain class of its module")
     if getattr(cls, method.__name__, None) is not method.__func__:
         raise NotRepeatableError(f"{cls.__qualname__} has another {method.__name__}")
+    if is_object_shared(owner, method):
+        raise NotRepeatableError(f"its {cls.__qualname__} is held by something else too, which may change it")
     _refuse_to_write(method.__func__.__code__, (vars(owner),))
     state = tuple((name, _plain(value, f"its object's {name!r}", depth)) for name, value in vars(owner).items())
     return Hook(module=module.__name__, qualname=f"{cls.__qualname__}.{method.__name__}", instance=state)
+
+
+def _held_by(function: FunctionType) -> list[object]:
+    cells = [_content(cell, "a variable") for cell in function.__closure__ or ()]
+    return [*cells, *(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+
+
+def _refuse_shared(function: FunctionType, module: ModuleType) -> None:
+    """Raise NotRepeatableError for a function that holds what something else may change."""
+    parts = function.__qualname__.split(".")
+    outer = tuple(_codes_of(_attribute(module, parts[: parts.index(_LOCALS)])))
+    closure = function.__closure__ or ()
+    for number, name in enumerate(function.__code__.co_freevars):
+        cell = closure[number]  # zip would hold it too
+        _content(cell, name)
+        if is_shared_in(cell, closure) or changes_elsewhere(name, outer):
+            raise NotRepeatableError(f"its variable {name!r} is held by something else too, which may change it")
+    if is_shared(function.__defaults__ or (), function) or is_shared(function.__kwdefaults__ or {}, function):
+        raise NotRepeatableError("a default argument is held by something else too, which may change it")
 
 
 def _refuse_to_write(code: CodeType, held: Iterable[object]) -> None:

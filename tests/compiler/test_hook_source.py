@@ -227,3 +227,73 @@ def test_a_hook_that_is_not_what_it_says_is_not_made(library: Callable[..., Any]
 def test_what_is_no_description_of_a_hook_is_refused(stored: Any) -> None:
     with pytest.raises((ValueError, TypeError)):
         hook_from_json(stored)
+
+
+SHARED = """
+OPTIONS = {"on": False}
+NUMBERS = [1]
+
+class Settings:
+    def __init__(self):
+        self.percent = 0
+        self.inner = [1]
+    def hook(self, kernel, config):
+        return self.percent
+
+QUIET = Settings()
+
+def closure(value):
+    def hook(kernel, config):
+        return value
+    return hook
+
+def pair():
+    level = 1
+    def hook(kernel, config):
+        return level
+    def change(to):
+        nonlocal level
+        level = to
+    return hook, change
+
+def twins():
+    both = [1]
+    return (lambda kernel, config: both), (lambda kernel, config: both)
+
+KEPT = []
+
+def kept(pair):
+    KEPT.append(pair)
+    return pair[0]
+
+def default():
+    def hook(kernel, config, given=NUMBERS):
+        return given
+    return hook
+"""
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda lib: lib.closure(lib.OPTIONS),
+        lambda lib: lib.closure((lib.NUMBERS, 1)),
+        lambda lib: lib.closure([lib.NUMBERS]),
+        lambda lib: lib.closure(lib.QUIET.inner),
+        lambda lib: lib.QUIET.hook,
+        lambda lib: lib.kept(lib.pair()),
+        lambda lib: lib.kept(lib.twins()),
+        lambda lib: lib.default(),
+        lambda lib: functools.partial(lib.closure(1), lib.NUMBERS),
+    ],
+    ids=["dict", "list in a tuple", "list in a list", "attribute", "object", "variable", "twins", "default", "partial"],
+)
+def test_what_something_else_may_change_is_not_copied_and_says_so(make: Callable[[Any], Any]) -> None:
+    module: Any = types.ModuleType("hook_shares")
+    exec(compile(SHARED, "hook_shares.py", "exec"), vars(module))
+    sys.modules["hook_shares"] = module
+    try:
+        with pytest.raises(NotRepeatableError, match="held by something else too"):
+            hook_of(make(module))
+    finally:
+        del sys.modules["hook_shares"]
