@@ -18,7 +18,6 @@ from gridjit.compiler.frontend.registrations import Registration, registrations
 from gridjit.compiler.linked_files import digest, link_fields, read_linked
 from gridjit.compiler.source import function_of
 from gridjit.compiler.source_code import digest_fields
-from gridjit.compiler.source_opaque import OpaqueValue
 from gridjit.compiler.targets.base import LinkedFile
 from gridjit.compiler.toolchain import header_versions
 from gridjit.digests import utf8
@@ -70,10 +69,10 @@ class Dependency:
         if self.kind in (VALUE, LATER_SETTING):
             return self.parts[0][0]
         if self.kind == SETTINGS:
-            module, *paths = json.loads(self.name)
+            module, *paths = _texts(self.name)
             return ", ".join(f"{module}.{path}" for path in paths)
         if self.kind == HEADERS:
-            return f"headers of {json.loads(self.name)[0]}"
+            return f"headers of {_texts(self.name)[0]}"
         return f"library {self.name}" if self.kind == LIBRARY else self.name
 
     def as_dict(self) -> dict[str, Any]:
@@ -119,6 +118,8 @@ def discovered(functions: Iterable[Callable[..., object]], before: Sequence[Regi
             private[f"{_name(function)} was registered while the kernel was compiled"] = None
         for stub in stubs:
             implementations = _implementations(before, stub)
+            if not implementations:
+                continue  # all of it is installed code's that a compile had registered: its distribution stands for it
             private.update(dict.fromkeys(sources_fingerprint(implementations).opaque))
             dependencies[stub] = Dependency(kind=OVERLOAD, name=stub, parts=_parts(implementations))
     return Discovered(dependencies=tuple(dependencies.values()), private=tuple(private))
@@ -173,8 +174,8 @@ def current(kind: str, name: str, job: CompileJob) -> Parts | None:
     """Return the parts that a dependency of job would have if the compile were today; None if that cannot be told."""
     try:
         return _CURRENT[kind](name, job) or None
-    except (OpaqueValue, ValueError, TypeError, LookupError):
-        # What is read back from a file may be anything.
+    except Exception:
+        # What is read back from a file may be anything, and looking at values runs the program's code.
         return None
 
 
@@ -183,7 +184,7 @@ def _value_parts(name: str, job: CompileJob) -> Parts:
     from gridjit.compiler.reads import taken_text
     from gridjit.compiler.value_path import follow, shown
 
-    path = json.loads(name)
+    path = _texts(name)
     return ((shown(path), _brief(taken_text(follow(path, job.function), lines=job.has_lines))),)
 
 
@@ -197,7 +198,7 @@ def _library_parts(name: str, _: CompileJob) -> Parts:
 def _settings_parts(name: str, _: CompileJob) -> Parts | None:
     from gridjit.compiler.library_settings import setting_now
 
-    module, *paths = json.loads(name)
+    module, *paths = _texts(name)
     texts = [(path, setting_now(module, path)) for path in paths]
     parts = tuple((path, text) for path, text in texts if text is not None)
     return parts if len(parts) == len(texts) else None
@@ -207,8 +208,13 @@ def _later_setting_parts(name: str, _: CompileJob) -> Parts:
     """A setting whose module the compile imported is what it was then, also where that is not imported as yet."""
     from gridjit.compiler.library_settings import NOT_LOADED, setting_now
 
-    module, path, then = json.loads(name)
+    module, path, then = _texts(name)
     return ((path, then),) if setting_now(module, path) in (then, NOT_LOADED) else ()
+
+
+def _texts(name: str) -> tuple[str, ...]:
+    """Return the texts that a name is made of; raises Unreadable, a ValueError, for what _json did not make."""
+    return reading.items(reading.parse(utf8(name)), reading.text)
 
 
 def _json(values: Iterable[str]) -> str:
@@ -221,7 +227,7 @@ def _brief(text: str) -> str:
 
 
 def _headers_today(name: str, _: CompileJob) -> Parts:
-    _file, *paths = json.loads(name)
+    _file, *paths = _texts(name)
     return tuple((path, _header_digest(path)) for path in paths)
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from gridjit.compiler.source_code import digest_fields
+from gridjit.compiler.source_file import read_regular
 
 # The groups of entry points that numba and numba-cuda load, and the name they look for.
 GROUPS = ("numba_extensions", "numba_cuda_extensions")
@@ -22,6 +23,7 @@ _FILE = "entry_points.txt"
 _INFO = re.compile(r"(?P<name>.+?)(-(?P<version>[^-]+)(-py[0-9.]+)?)?\.(dist|egg)-info")
 _PYTHON = os.path.dirname(os.__file__)
 _PYTHONS_OWN = (os.path.basename(_PYTHON), "lib-dynload")
+_WORKING_COPY = re.compile(rb'"editable"\s*:\s*true')
 _SEPARATORS = re.compile(r"[-_.]+")
 
 Installed: TypeAlias = tuple[tuple[str, str, str], ...]
@@ -39,11 +41,11 @@ def installed_extensions(paths: Sequence[str]) -> Installed:
     followed by a digest of the list of the distribution's files, so that one built anew counts as another.
     """
     found: list[tuple[str, str, str]] = []
-    folders = [folder for path in paths for folder in _descriptions(path or ".")]
+    folders = [folder for path in paths if isinstance(path, str) for folder in _descriptions(path or ".")]
     if any(extending := [_extensions_in(f"{folder}/{_FILE}") for folder in folders]):
         for (name, version), (folder, modules) in _first_of_each_name(zip(folders, extending, strict=True)).items():
             found += [(name, f"{version} {_identity(folder)}", module) for module in modules]
-    if any(os.path.isfile(path) for path in paths):
+    if any(os.path.isfile(path) for path in paths if isinstance(path, str)):
         found += (one for one in _in_archives() if one[0] not in {name for name, _, _ in found})
     return tuple(found)
 
@@ -63,6 +65,11 @@ def are_known_by_their_names() -> bool:
     return not any(version.endswith(_EDITABLE) for _, version, _ in current_extensions())
 
 
+def is_editable_origin(origin: bytes) -> bool:
+    """Return whether a distribution's direct_url.json says that its files are somebody's working copy."""
+    return _WORKING_COPY.search(origin) is not None
+
+
 def note_loaded() -> Installed:
     """Return what is installed at this moment, just before it is loaded; from now on nothing else counts."""
     if not _loaded:
@@ -79,7 +86,7 @@ def _descriptions(path: str) -> list[str]:
         return []
     try:
         return [f"{path}/{name}" for name in sorted(os.listdir(path)) if name.endswith("-info")]
-    except OSError:
+    except (OSError, ValueError):
         return []
 
 
@@ -123,23 +130,15 @@ def _identity(path: str) -> str:
     """Return a digest of what tells an installation from others of its version: its files and where it came from."""
     origin = _read(os.path.join(path, "direct_url.json"))
     digest = digest_fields((_read(os.path.join(path, "RECORD")), origin))
-    return digest + (_EDITABLE if b'"editable": true' in origin or path.endswith(".egg-info") else "")
+    return digest + (_EDITABLE if is_editable_origin(origin) or path.endswith(".egg-info") else "")
 
 
 def _read(path: str) -> bytes:
     """Return what is in a file, nothing if there is none: most distributions have none, and a look is cheap."""
-    if not os.access(path, os.R_OK):
-        return b""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
+        return read_regular(path) if os.access(path, os.R_OK) else b""
+    except (OSError, ValueError):
         return b""
-    try:
-        return b"".join(iter(lambda: os.read(descriptor, 1 << 16), b""))
-    except OSError:
-        return b""
-    finally:
-        os.close(descriptor)
 
 
 def _in_archives() -> Iterator[tuple[str, str, str]]:

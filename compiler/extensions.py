@@ -8,15 +8,13 @@ as for a kernel's own source; a value of it that gridjit cannot see into keeps e
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from types import CellType, FunctionType
+from types import FunctionType
 from typing import TYPE_CHECKING
 
 from gridjit.compiler.frontend.registrations import Registration, registrations
 from gridjit.compiler.frontend.rewrites import foreign_rewrites
 from gridjit.compiler.source import SourceFingerprint, fingerprint_values
 from gridjit.compiler.source_code import digest_fields, plan_of
-from gridjit.compiler.source_library import is_library
-from gridjit.compiler.source_scalar import scalar_text
 from gridjit.digests import utf8
 from gridjit.values import dataclass
 
@@ -65,7 +63,7 @@ def extensions() -> Extensions:
 def sources_fingerprint(found: Iterable[Registration]) -> SourceFingerprint:
     """Return the fingerprint of all that registrations consist of."""
     found = tuple(found)
-    return _fingerprint(found, [(_label(one), value) for one in found for value in _given_to(one)])
+    return _fingerprint(found, [named for one in found for named in _given_to(one)])
 
 
 def numbered(fields: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
@@ -125,9 +123,7 @@ def _installed(found: tuple[Registration, ...]) -> tuple[Extensions, list[tuple[
         private = tuple(
             f"{name} was written to since this process began, and what is loaded may be older" for name in late
         )
-        given: list[tuple[str, object]] = [
-            (f"{_label(one)}, given {value.__qualname__}", value) for one in found for value in _given_to(one)
-        ]
+        given = [named for one in found for named in _given_to(one)]
         known = (state, Extensions(fields=numbered(sorted(fields)), private=private), given)
         _last[:] = [known]
     return known[1:]
@@ -137,44 +133,60 @@ def _owner_text(owner: Distribution, texts: Iterable[str]) -> str:
     return f"{owner.identity}, registered {digest_fields(utf8(text) for text in sorted(texts))}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Made:
+    """What installed code made a registration with.
+
+    settled: texts of what stays as it is, and of objects of installed code as they first were. given: the rest, which
+    counts as it is when a job is made: the user's functions, tables and objects.
+    """
+
+    source: object
+    settled: tuple[str, ...]
+    given: tuple[tuple[str, object], ...]
+
+
+# By the identity of what was registered, which each keeps alive.
+_made: dict[int, _Made] = {}
+
+
+def _made_of(found: Registration) -> _Made:
+    source = found.sources[0]
+    known = _made.get(id(source))
+    if known is None or known.source is not source:
+        known = _made[id(source)] = _look_at(found)
+    return known
+
+
+def _look_at(found: Registration) -> _Made:
+    if found.owner is None:
+        return _Made(source=found.sources[0], settled=(), given=())
+    from gridjit.compiler.made_with import is_a_librarys_object, is_settled, made_with
+
+    settled, given = [], []
+    for name, value in made_with(found):
+        if is_settled(value):
+            settled.append(f"{name}={fingerprint_values([(name, value)]).digest}")
+        elif is_a_librarys_object(value):
+            settled.append(f"{name}={_object_text(name, value)}")
+        else:
+            given.append((f"{_label(found)}, given {name}", value))
+    return _Made(source=found.sources[0], settled=tuple(settled), given=tuple(given))
+
+
+def _object_text(name: str, value: object) -> str:
+    """Return the digest of an object of installed code; its class alone, where it cannot be seen into."""
+    found = fingerprint_values([(name, value)], running=True)
+    return f"{type(value).__module__}.{type(value).__qualname__}" if found.opaque else found.digest
+
+
 def _registered_text(found: Registration) -> str:
-    return " ".join((found.kind, found.name, "for", found.about, *_plain_cells(found)))
+    return " ".join((found.kind, found.name, "for", found.about, *_made_of(found).settled))
 
 
-def _plain_cells(found: Registration) -> Iterator[str]:
-    """Yield the plain values that an installed function was made with: lower(tile=8) registers another than tile=4."""
-    for function in _functions_of(found):
-        for name, value in _cells(function):
-            if (text := scalar_text(value)) is not None:
-                yield f"{name}={text}"
-
-
-def _given_to(found: Registration) -> Iterator[FunctionType | type]:
-    """Yield the user's own functions and classes that an installed function was made with."""
-    if found.owner is not None:
-        from gridjit.compiler.installed import owner_of
-
-        for function in _functions_of(found):
-            for _, value in _cells(function):
-                if isinstance(value, FunctionType | type) and not is_library(value.__module__ or ""):
-                    yield from (one for one in [value] if owner_of(one) is None)
-
-
-def _functions_of(found: Registration) -> Iterator[FunctionType]:
-    for source in found.sources:
-        parts = (
-            [source] if isinstance(source, FunctionType) else vars(source).values() if isinstance(source, type) else ()
-        )
-        yield from (part for part in parts if isinstance(part, FunctionType))
-
-
-def _cells(function: FunctionType) -> Iterator[tuple[str, object]]:
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        if cell != _EMPTY:
-            yield name, cell.cell_contents
-
-
-_EMPTY = CellType()
+def _given_to(found: Registration) -> tuple[tuple[str, object], ...]:
+    """Return what of the user's an installed function was made with."""
+    return _made_of(found).given
 
 
 def _fingerprint(found: Iterable[Registration], given: Iterable[tuple[str, object]]) -> SourceFingerprint:

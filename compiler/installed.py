@@ -15,13 +15,16 @@ from functools import cache
 from types import FunctionType, ModuleType
 from typing import Any
 
+from gridjit.compiler.entry_points import is_editable_origin
 from gridjit.compiler.source_code import digest_fields
+from gridjit.compiler.source_file import read_regular
 from gridjit.compiler.source_library import is_library
 from gridjit.digests import utf8
 from gridjit.values import dataclass
 
 _SITES = ("site-packages", "dist-packages")
-_CODE = (".py", ".so", ".pyd", ".pyc")
+# What stands in a package for people and type checkers only; anything else its code may read.
+_FOR_PEOPLE = (".md", ".rst", ".html", ".pyi")
 _IMPORTED_NS = time.time_ns()
 
 
@@ -68,7 +71,8 @@ def owner_of(value: object) -> Distribution | None:
 def named(name: str) -> Distribution | None:
     """Return the installed distribution of a normalized name: the one that is loaded from, or would be."""
     loaded = (found for found in _by_file.values() if found is not None and found.name == name)
-    places = (one for path in sys.path for one in _distributions_in(path or ".", _stamp(path or ".")))
+    paths = (os.fsdecode(path) or "." for path in sys.path if isinstance(path, str | bytes))
+    places = (one for path in paths for one in _distributions_in(path, _stamp(path)))
     return next(loaded, None) or next((one for one in places if one.name == name and not _is_editable(one)), None)
 
 
@@ -94,7 +98,7 @@ def _distribution_of_file(file: object) -> Distribution | None:
     if not isinstance(file, str):
         return None
     if file not in _by_file:
-        path = os.path.abspath(file)
+        path = _absolute(file)
         # What is beside it is most likely of the same distribution.
         beside = _by_folder.get(os.path.dirname(path))
         known = beside is not None and path[len(beside.site) + 1 :] in _files(beside)
@@ -107,13 +111,21 @@ def _distribution_of_file(file: object) -> Distribution | None:
 
 def _listing(file: str) -> Iterator[Distribution]:
     """Yield the distributions that list a file."""
-    known = {os.path.abspath(path) for path in sys.path}
+    known = {_absolute(os.fsdecode(path)) for path in sys.path if isinstance(path, str | bytes)}
     site = os.path.dirname(file)
     while (parent := os.path.dirname(site)) != site:
         if site in known or os.path.basename(site) in _SITES:
             inside = file[len(site) + 1 :]
             yield from (one for one in _candidates(site, inside) if not _is_editable(one) and _lists(one, inside))
         site = parent
+
+
+def _absolute(path: str) -> str:
+    """Return an absolute path; a relative one leads nowhere if the current folder is gone."""
+    try:
+        return os.path.abspath(path)
+    except OSError:
+        return path
 
 
 def _candidates(site: str, inside: str) -> list[Distribution]:
@@ -126,7 +138,7 @@ def _candidates(site: str, inside: str) -> list[Distribution]:
 def _distributions_in(site: str, _: tuple[int, int, int]) -> tuple[Distribution, ...]:
     try:
         names = sorted(os.listdir(site))
-    except OSError:
+    except (OSError, ValueError):
         return ()
     return tuple(
         Distribution(name=_normal(name), version=version, site=site, metadata=os.path.join(site, entry))
@@ -143,7 +155,7 @@ def _normal(name: str) -> str:
 def _is_editable(found: Distribution) -> bool:
     # A development's own egg-info stands beside its sources, in a folder that nobody installed into.
     developed = found.metadata.endswith(".egg-info") and os.path.basename(found.site) not in _SITES
-    return developed or b'"editable": true' in (_read(found, "direct_url.json") or b"")
+    return developed or is_editable_origin(_read(found, "direct_url.json") or b"")
 
 
 def _lists(found: Distribution, inside: str) -> bool:
@@ -192,15 +204,23 @@ def _newest(found: Distribution) -> int:
 
 @cache
 def _stamps(found: Distribution) -> tuple[tuple[str, int, int, int], ...]:
-    """Return name, time of writing, size and time of change of each file of code, those that are gone included."""
-    code = sorted(file for file in _files(found) if file.endswith(_CODE) and "__pycache__" not in file)
-    return tuple((file, *_stamp(os.path.join(found.site, file))) for file in code)
+    """Return name, time of writing, size and time of change of each file that its code may be made of, or read.
+
+    Those that are gone are included; the metadata beside them counts by its content.
+    """
+    files = sorted(file for file in _files(found) if not file.endswith(_FOR_PEOPLE) and not _is_made(file))
+    return tuple((file, *_stamp(os.path.join(found.site, file))) for file in files)
+
+
+def _is_made(file: str) -> bool:
+    """Return whether a file is one that installing or importing makes."""
+    return "__pycache__" in file or ".dist-info" in file or ".egg-info" in file
 
 
 def _stamp(path: str) -> tuple[int, int, int]:
     try:
         status = os.stat(path)
-    except OSError:
+    except (OSError, ValueError):  # ValueError: a name that no file can have
         return (0, 0, 0)
     return (status.st_mtime_ns, status.st_size, status.st_ctime_ns)
 
@@ -221,7 +241,6 @@ def _began() -> int:
 @cache
 def _read(found: Distribution, name: str) -> bytes | None:
     try:
-        with open(os.path.join(found.metadata, name), "rb") as file:
-            return file.read()
-    except OSError:
+        return read_regular(os.path.join(found.metadata, name))
+    except (OSError, ValueError):
         return None
