@@ -57,14 +57,15 @@ def make_folder(path: str, mode: int = FOLDER_MODE) -> None:
     """Make the cache folder if it is missing, for this user alone, and those above it."""
     if os.path.isdir(path):
         return
-    above = os.path.dirname(path)
-    if not os.path.lexists(above):
-        make_folder(above, _ABOVE_MODE)
-    try:
-        os.mkdir(path, mode)
-    except FileExistsError:
-        if not os.path.isdir(path):  # another process may have been faster
-            raise
+    missing = [path]
+    while not os.path.lexists(above := os.path.dirname(missing[-1])):
+        missing.append(above)
+    for folder in reversed(missing):
+        try:
+            os.mkdir(folder, mode if folder == path else _ABOVE_MODE)
+        except FileExistsError:  # noqa: PERF203
+            if not os.path.isdir(folder):  # another process may have been faster
+                raise
 
 
 def open_folder(folder: Folder) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from gridjit.compiler.source_library import is_library
+from gridjit.compiler.source_library import is_library, name_of_module
 from gridjit.forking import lock, section
 from gridjit.values import dataclass
 
@@ -287,7 +287,7 @@ def _module(value: Any) -> str:
     if isinstance(value, FunctionType):
         return str(value.__globals__.get("__name__", ""))
     if isinstance(value, ModuleType):
-        return value.__name__
+        return name_of_module(value)
     owner = value if isinstance(value, type) else type(value)
     return str(owner.__module__)
 
@@ -295,7 +295,7 @@ def _module(value: Any) -> str:
 def _name(value: object) -> str:
     """Return a name that is the same in every process."""
     if isinstance(value, ModuleType):
-        return value.__name__
+        return name_of_module(value)
     qualname = getattr(value, "__qualname__", None)
     if isinstance(qualname, str):
         return f"{getattr(value, '__module__', '')}.{qualname}"
