@@ -30,6 +30,11 @@ class Overload:
         return self.specialization.artifact.cooperative
 
     @property
+    def launch_config_sensitive(self) -> bool:
+        """Whether its compile depended on the launch configuration, or was marked as if it did."""
+        return bool(self.specialization.metadata.get("launch_config_sensitive"))
+
+    @property
     def entry_name(self) -> str:
         """The symbol that is launched."""
         return self.specialization.artifact.entry

@@ -91,6 +91,7 @@ def test_a_library_that_marks_every_kernel_costs_those_that_read_nothing_one_com
         (found,) = kernel.specializations
         assert not found.launch_config_sensitive
         assert found.metadata["launch_config_sensitive"]
+        assert all(one.launch_config_sensitive for one in kernel.overloads.values())
         assert kernel[1, 32].is_kernel_launch_config_sensitive()
 
 
