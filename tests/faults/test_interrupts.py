@@ -123,8 +123,8 @@ on_another_thread(lambda: gridjit.runtime.session.session().store().put("ab" * 1
 assert current_view() is None
 assert target_extension.current_target() == "cpu", target_extension.current_target()
 assert numba.cuda.compiler.get_current_device.__module__.startswith("numba")
-from gridjit.compiler.frontend import isolation
-assert isolation._changes == [] and isolation._depth == 0
+from gridjit.compiler.frontend import isolation, replacing
+assert replacing.changes_now() == 0 and isolation._depth == 0
 print(came)
 """
 
