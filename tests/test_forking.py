@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import threading
+import tokenize
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -167,6 +168,16 @@ def test_all_threads_get_the_same_value_of_a_cached_property() -> None:
     assert Owner.value.__doc__ == "A value."
 
 
+def without_text(path: Path) -> str:
+    """Return the code of a module, its literal texts left empty: a name in one makes nothing."""
+    lines = path.read_text().splitlines(keepends=True)
+    for token in reversed(list(tokenize.generate_tokens(iter(lines).__next__))):
+        if token.type == tokenize.STRING:
+            (first, begin), (last, end) = token.start, token.end
+            lines[first - 1 : last] = [lines[first - 1][:begin] + '""' + lines[last - 1][end:]]
+    return "".join(lines)
+
+
 def test_every_lock_is_made_where_forks_are_minded() -> None:
     pattern = re.compile(
         r"threading\.(?:R?Lock|Condition|(?:Bounded)?Semaphore|Event|Barrier)\(|_thread\.\w*lock|allocate_lock"
@@ -178,7 +189,7 @@ def test_every_lock_is_made_where_forks_are_minded() -> None:
     found = {
         str(path.relative_to(ROOT)): used
         for path in modules
-        if path.name != "forking.py" and (used := " ".join(pattern.findall(path.read_text())))
+        if path.name != "forking.py" and (used := " ".join(pattern.findall(without_text(path))))
     }
     assert len(modules) > 100
     assert found == OTHERS
