@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SUPPORTED := $(PYTHON) -c 'import sys; sys.version_info < (3, 10) and sys.exit("gridjit needs Python 3.10 or newer: make PYTHON=...")'
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format view bench bench-host bench-launch-overhead bench-against benchcmp gpu-test dist clean soak bench-cache
+.PHONY: help demo test test-slow check format view bench bench-host bench-launch-overhead bench-against benchcmp gpu-test dist clean soak bench-cache
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 24
@@ -21,8 +21,11 @@ help:  ## list the commands
 demo: .venv/run  ## compile a block-wide sum, run it, and reuse it in a second process
 	$(BIN)/gridjit demo
 
-test: .venv/test  ## run the tests (no GPU needed)
-	$(BIN)/python -m pytest -m 'not gpu' --numprocesses auto --maxprocesses 4 --dist loadfile
+test: .venv/test  ## run the tests but the slow ones (no GPU needed)
+	$(BIN)/python -m pytest -m 'not gpu and not slow' --numprocesses auto --maxprocesses 4 --dist loadfile
+
+test-slow: .venv/test  ## run the slow ones: many interrupts, forks, races and processes (no GPU needed)
+	$(BIN)/python -m pytest -m 'slow and not gpu' --numprocesses auto --maxprocesses 4 --dist load
 
 # Without a device these tests are skipped, which here would look like success.
 gpu-test: .venv/test  ## run the tests that need a CUDA device

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import threading
+import time
+import tokenize
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -167,6 +170,16 @@ def test_all_threads_get_the_same_value_of_a_cached_property() -> None:
     assert Owner.value.__doc__ == "A value."
 
 
+def without_text(path: Path) -> str:
+    """Return the code of a module, its literal texts left empty: a name in one makes nothing."""
+    lines = path.read_text().splitlines(keepends=True)
+    for token in reversed(list(tokenize.generate_tokens(iter(lines).__next__))):
+        if token.type == tokenize.STRING:
+            (first, begin), (last, end) = token.start, token.end
+            lines[first - 1 : last] = [lines[first - 1][:begin] + '""' + lines[last - 1][end:]]
+    return "".join(lines)
+
+
 def test_every_lock_is_made_where_forks_are_minded() -> None:
     pattern = re.compile(
         r"threading\.(?:R?Lock|Condition|(?:Bounded)?Semaphore|Event|Barrier)\(|_thread\.\w*lock|allocate_lock"
@@ -178,7 +191,39 @@ def test_every_lock_is_made_where_forks_are_minded() -> None:
     found = {
         str(path.relative_to(ROOT)): used
         for path in modules
-        if path.name != "forking.py" and (used := " ".join(pattern.findall(path.read_text())))
+        if path.name != "forking.py" and (used := " ".join(pattern.findall(without_text(path))))
     }
     assert len(modules) > 100
     assert found == OTHERS
+
+
+def test_a_fork_waits_for_what_another_thread_imports(
+    other_thread: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forking, "IMPORT_PATIENCE_S", SOON_S)
+    monkeypatch.setattr(forking, "staged", (inside := threading.Event(), fork_begun := begun()), raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    source = f"from gridjit.forking import staged\nstaged[0].set()\nstaged[1].wait({SOON_S})\n"
+    (tmp_path / "imported_while_forking.py").write_text(source)
+    other_thread(lambda: importlib.import_module("imported_while_forking"))
+    inside.wait(SOON_S)
+    assert not fork_begun.is_set()
+    assert in_a_child(lambda: importlib.import_module("imported_while_forking") is not None)
+
+
+def test_an_import_that_does_not_end_is_waited_for_once(
+    other_thread: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forking, "IMPORT_PATIENCE_S", 0.05)
+    monkeypatch.setattr(forking, "staged", (inside := threading.Event(), over := threading.Event()), raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    source = f"from gridjit.forking import staged\nstaged[0].set()\nstaged[1].wait({SOON_S})\n"
+    (tmp_path / "a_program_in_an_import.py").write_text(source)
+    other_thread(lambda: importlib.import_module("a_program_in_an_import"))
+    inside.wait(SOON_S)
+    assert in_a_child(lambda: True)
+    monkeypatch.setattr(forking, "IMPORT_PATIENCE_S", SOON_S)
+    begin = time.monotonic()
+    assert in_a_child(lambda: True)
+    over.set()
+    assert time.monotonic() - begin < SOON_S

@@ -3,7 +3,7 @@
 A forked child has only the thread that forked. What the others were in the middle of is never finished there: locks
 stay held, tables half changed, and the hidden locks of LLVM and SQLite cannot be freed by anyone. So a fork waits until
 no other thread is in a `section`, for PATIENCE_S at most; and a `lock` that another thread holds all the same is free
-in the child.
+in the child. It waits for imports too, anyone's, for a second: Python frees their locks in no child.
 
 Two rules keep such waits short. A lock that is held for moments is taken inside a section:
 `with section(), self._lock:`. One that is held while others compile is taken outside: `with compile_lock, section():`.
@@ -12,6 +12,7 @@ Two rules keep such waits short. A lock that is held for moments is taken inside
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 import weakref
@@ -26,6 +27,8 @@ __all__ = ["Lock", "cached_property", "free_in_child", "held", "in_child", "lock
 
 # How long a fork waits for others' sections: for a slow compile, but not for one that waits for the forking thread.
 PATIENCE_S = 10.0
+# And for imports outside sections, which take milliseconds unless a program runs inside one.
+IMPORT_PATIENCE_S = 1.0
 
 
 class _Known:
@@ -51,6 +54,9 @@ _in_child: list[Callable[[], None]] = []
 _foreign: list[Callable[[], Iterable[Any]]] = []
 _native: list[Callable[[], Iterable[Any]]] = []
 _borrowed: list[Any] = []
+# What Python holds while it imports a module, by its name, and those that a fork has waited for in vain.
+_module_locks: dict[str, Callable[[], Any]] = getattr(sys.modules.get("_frozen_importlib"), "_module_locks", {})
+_long_imports: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 class _Own(threading.local):
@@ -121,6 +127,30 @@ def wait_before_fork(locks: Callable[[], Iterable[Any]]) -> None:
     _foreign.append(locks)
 
 
+def _wait_for_imports() -> None:
+    """Wait until no other thread imports anything, or this one does; an import that takes too long, only once."""
+    deadline = time.monotonic() + IMPORT_PATIENCE_S
+    while waited_for := _imports_of_others():
+        if time.monotonic() > deadline:
+            _long_imports.update(waited_for)
+            return
+        time.sleep(0.001)
+
+
+def _imports_of_others() -> list[Any]:
+    found = [held for known in [*_module_locks.values()] if (held := known()) is not None and held.owner is not None]
+    if any(held.owner == threading.get_ident() for held in found):
+        return []  # they may wait for this import
+    return [held for held in found if held not in _long_imports]
+
+
+def _wait_before_fork() -> None:
+    # Before sections are taken, which an import may need, and after, as what was in one may import.
+    _wait_for_imports()
+    _wait_for_sections()
+    _wait_for_imports()
+
+
 def _wait_for_sections() -> None:
     """Enter the sections of all other threads, so that none is inside one; give up those that take too long."""
     deadline, own = time.monotonic() + PATIENCE_S, _own.section
@@ -154,4 +184,4 @@ def _all(sources: list[Callable[[], Iterable[Any]]]) -> list[Any]:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_wait_for_sections, after_in_parent=_leave_sections, after_in_child=_begin_child)
+    os.register_at_fork(before=_wait_before_fork, after_in_parent=_leave_sections, after_in_child=_begin_child)

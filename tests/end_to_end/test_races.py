@@ -20,8 +20,9 @@ from gridjit.cache.memory import MemoryStore
 from gridjit.runtime import kernel as kernel_module
 
 pytestmark = pytest.mark.usefixtures("target")
-# The figure of record; fewer for a quick look. Code for a GPU takes longer to make.
-ROUNDS = {
+# A quick look, and the figure of record. Code for a GPU takes longer to make.
+ROUNDS = {"host": 20, "cuda": 5}
+OF_RECORD = {
     "host": int(os.environ.get("GRIDJIT_RACE_ROUNDS", "200")),
     "cuda": int(os.environ.get("GRIDJIT_RACE_ROUNDS", "50")),
 }
@@ -85,10 +86,13 @@ def compiles_of(block: int, dtype: Any, restart: Callable[[], None]) -> int:
     return kernel.stats.compiles
 
 
+@pytest.mark.parametrize(
+    "rounds", [ROUNDS, pytest.param(OF_RECORD, marks=pytest.mark.slow)], ids=["a few rounds", "rounds of record"]
+)
 def test_each_of_two_racing_launches_runs_its_own_code(
-    target: str, monkeypatch: pytest.MonkeyPatch, restart: Callable[[], None]
+    target: str, monkeypatch: pytest.MonkeyPatch, restart: Callable[[], None], rounds: dict[str, int]
 ) -> None:
-    for _ in range(ROUNDS[target]):
+    for _ in range(rounds[target]):
         restart()
         kernel = gridjit.jit(writes_block, cache=False)
         with monkeypatch.context() as patch:

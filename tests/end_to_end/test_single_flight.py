@@ -50,16 +50,15 @@ print(json.dumps({"right": right, "compiles": doubles.stats.compiles}), flush=Tr
 # The same; and while it compiles, it says so and waits to be told to go on.
 STOPS = (
     """
-from numba.cuda.core.rewrites import Rewrite, register_rewrite
+import sys
+from gridjit.compiler.frontend import lower
 
-@register_rewrite("after-inference")
-class Stops(Rewrite):
-    def match(self, func_ir, block, typemap, calltypes):
-        if not hasattr(sys, "stopped"):  # not of its own: what changes while a kernel is compiled is not stored
-            sys.stopped = True
-            print("compiling", flush=True)
-            sys.stdin.readline()
-        return False
+def stopping(*args, **kwargs):
+    print("compiling", flush=True)
+    sys.stdin.readline()
+    return run_pipeline(*args, **kwargs)
+
+run_pipeline, lower._run_pipeline = lower._run_pipeline, stopping
 """
     + MEETS
 )
@@ -73,7 +72,7 @@ def start(tmp_path: Path) -> Iterator[Callable[[str], Process]]:
     with contextlib.ExitStack() as started:
 
         def start(program: str) -> Process:
-            # One file and so one module for all: a rewrite's module is part of the key.
+            # One file and so one module for all.
             path = tmp_path / "program.py"
             if not path.exists() or path.read_text() != program:  # another may be reading it just now
                 path.write_text(program)

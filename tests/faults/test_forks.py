@@ -24,7 +24,7 @@ STAGES = {
     "placing a native function": "gridjit.runtime.native.placed:_place",
     "keeping a specialization": "gridjit.runtime.specializations:Specializations._doubt",
     "launching": "gridjit.runtime.devices.host.launch:_deal",
-    "looking up": "gridjit.cache.files:read_file",
+    "looking up": "gridjit.cache.files:open_shard",
     "writing": "gridjit.cache.files:write_file",
     "in the index": "gridjit.cache.index:_make_room",
     "locking a job's file": "gridjit.cache.lock:_try_lock",
@@ -87,7 +87,8 @@ def work():
 setattr(owner, name, pause)
 thread = threading.Thread(target=work, daemon=True)
 thread.start()
-assert inside.wait(SOON_S), "the thread never came there"
+while not inside.wait(0.05):
+    assert thread.is_alive(), "the thread never came there"
 if stuck:
     gridjit.forking.PATIENCE_S = 0.2
 os.register_at_fork(before=begun.set)  # the last to be registered is the first to be called

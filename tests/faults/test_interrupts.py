@@ -123,8 +123,8 @@ on_another_thread(lambda: gridjit.runtime.session.session().store().put("ab" * 1
 assert current_view() is None
 assert target_extension.current_target() == "cpu", target_extension.current_target()
 assert numba.cuda.compiler.get_current_device.__module__.startswith("numba")
-from gridjit.compiler.frontend import isolation
-assert isolation._changes == [] and isolation._depth == 0
+from gridjit.compiler.frontend import isolation, replacing
+assert replacing.changes_now() == 0 and isolation._depth == 0
 print(came)
 """
 
@@ -147,7 +147,7 @@ def run(tmp_path: Path, *arguments: object) -> str:
 
 @pytest.mark.parametrize("kind", ["signal", "exception set by another thread"])
 def test_after_interrupts_at_random_moments_everything_compiles(tmp_path: Path, kind: str) -> None:
-    assert run(tmp_path, kind, 60, 7) == "60\n"
+    assert run(tmp_path, kind, 20, 7) == "20\n"
 
 
 @pytest.mark.slow
@@ -156,6 +156,6 @@ def test_after_a_thousand_interrupts_everything_compiles(tmp_path: Path, kind: s
     assert run(tmp_path, kind, 1000, 20) == "1000\n"
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))])
 def test_a_first_compile_that_is_interrupted_is_simply_tried_again(tmp_path: Path, seed: int) -> None:
     assert run(tmp_path, "first", 1, seed) in ("0\n", "1\n")

@@ -20,7 +20,7 @@ from gridjit.cache.lock import Locks
 from gridjit.cache.manifest import Manifest, Shape, add_compile, read_manifest
 
 # More rounds, for a long night: GRIDJIT_TEST_KILLS=5000 pytest tests/faults
-KILLS = int(os.environ.get("GRIDJIT_TEST_KILLS", "24"))
+KILLS = int(os.environ.get("GRIDJIT_TEST_KILLS", "24"))  # with the slow tests
 
 # Data is a function of the key's number and a version, so that a reader can tell what was put from what was not.
 # A warning ends the process: as an error it would only be logged, and what a handler raises is suppressed.
@@ -160,9 +160,10 @@ def check_whole(folder: Path) -> None:
     store.remove(number_key(99))
 
 
-def test_writers_killed_at_random_leave_only_whole_entries(tmp_path):
+@pytest.mark.parametrize("kills", [6, pytest.param(KILLS, marks=pytest.mark.slow)])
+def test_writers_killed_at_random_leave_only_whole_entries(tmp_path, kills):
     choose = random.Random(20)
-    for seed in range(KILLS):
+    for seed in range(kills):
         writer = start(WRITE_FOREVER, tmp_path, seed)
         assert writer.stdout is not None
         for _ in range(choose.randrange(1, 12)):
@@ -171,7 +172,7 @@ def test_writers_killed_at_random_leave_only_whole_entries(tmp_path):
         _, errors = writer.communicate()
         assert errors == ""
         check_whole(tmp_path)
-    assert len(list((tmp_path / "tmp").iterdir())) <= KILLS
+    assert len(list((tmp_path / "tmp").iterdir())) <= kills
 
 
 @pytest.mark.parametrize("place", PLACES)
