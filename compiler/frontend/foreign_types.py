@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from types import CellType, FunctionType
 from typing import Any
 
 from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.frontend.registrations import registrations
+from gridjit.compiler.installed import owner_of
 from gridjit.compiler.signature import ForeignType
+from gridjit.compiler.source_scalar import scalar_text
 from gridjit.compiler.source_value import type_name
 
 _OWN = ("numba.core.", "numba.np.", "numba.cuda.types", "numba.cuda.core.", "numba.cuda.np.")
@@ -25,21 +29,56 @@ def foreign_item(numba_type: Any) -> ForeignType:
     """Return an extension's type as that of an array's items."""
     key = _key_text(numba_type)
     name = f"{type_name(type(numba_type))} {numba_type}" if key is None else key
-    return ForeignType(name=name, numba=numba_type, unseen=_unseen(numba_type, key))
+    made_with = "" if _is_named(type(numba_type)) else _made_with(type(numba_type))
+    return ForeignType(
+        name=f"{name} made with {made_with}" if made_with else name,
+        numba=numba_type,
+        unseen=_unseen(key, made_with),
+    )
 
 
-def _unseen(numba_type: Any, key: str | None) -> str:
+def _unseen(key: str | None, made_with: str | None) -> str:
     """Return why the name of a type does not tell all that it is; empty if it does.
 
     What its class and data model are is in the key of every kernel, as all that is registered with numba.
     """
-    python = type(numba_type)
+    if made_with is None:
+        return "is of a class that is not what its module has under that name"
+    return "has a key of more than types, numbers and text" if key is None else ""
+
+
+def _is_named(python: type) -> bool:
+    """Return whether a class is what its module has under its name."""
     found: Any = sys.modules.get(python.__module__)
     for name in python.__qualname__.split("."):
         found = getattr(found, name, None)
-    if found is not python:
-        return "is of a class that is not what its module has under that name"
-    return "has a key of more than types, numbers and text" if key is None else ""
+    return found is python
+
+
+def _made_with(python: type) -> str | None:
+    """Return the plain values that a class was made with in a function of an installed library.
+
+    None where that does not tell it from every other class: the user's own, one that holds something else, and one
+    that was registered beside another which looks the same.
+    """
+    if owner_of(python) is None or (text := _held_text(python)) is None:
+        return None
+    models = [source for one in registrations() if one.kind == "data model" for source in one.sources]
+    alike = {one for one in models if isinstance(one, type) and type_name(one) == type_name(python)}
+    return text if {one for one in alike if _held_text(one) == text} <= {python} else None
+
+
+def _held_text(python: type) -> str | None:
+    """Return the text of what a class's functions hold besides the class; None if that is more than plain values."""
+    functions = (value for value in vars(python).values() if isinstance(value, FunctionType))
+    cells = {
+        name: cell.cell_contents
+        for function in functions
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+        if cell != CellType() and cell.cell_contents is not python
+    }
+    texts = {name: scalar_text(value) for name, value in sorted(cells.items())}
+    return None if None in texts.values() else ", ".join(f"{name}={text}" for name, text in texts.items())
 
 
 def _key_text(value: Any) -> str | None:

@@ -165,7 +165,7 @@ def test_a_kernel_that_does_not_use_a_loaded_library_has_the_code_that_it_has_wi
 @pytest.mark.parametrize(
     ("file", "old", "new", "case"),
     [
-        ("_thread.py", "x if x < 0 else x", "x if x < 2 else x", "guarded"),
+        ("_thread.py", "strict and x < 0 else x", "strict and x < 2 else x", "guarded"),
         ("_late.py", "x + added", "x + added + 1", "imported_late"),
         ("_block.py", "total = x - x\n", "total = x + x\n", "exclusive_sum int64"),
         ("_extremes.py", "= args", "= reversed(args)", "a_type_made_while_compiling"),
