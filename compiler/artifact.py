@@ -13,7 +13,7 @@ from typing import Any
 from gridjit import reading
 from gridjit.compiler.dependencies import Dependency
 from gridjit.compiler.footprint import Effects, Fact, FactValue, Footprint, is_field
-from gridjit.compiler.hook import HOOK_FIELDS, Hook, hook_as_json, hook_from_json
+from gridjit.compiler.hook import Hook, hook_as_json, hook_from_json
 from gridjit.compiler.targets.base import ExceptionEntry, Target
 from gridjit.values import dataclass, field
 
@@ -65,7 +65,7 @@ class Artifact:
         return self.footprint.sensitive
 
     def to_bytes(self) -> bytes:
-        """Return the artifact as bytes, equal for equal artifacts."""
+        """Return the artifact as bytes, equal for equal ones; raises ValueError or TypeError for what has no form."""
         text = json.dumps(self._description(), sort_keys=True, separators=(",", ":")).encode()
         return b"".join((self.image, text, _TRAILER.pack(len(text), _MAGIC)))
 
@@ -94,13 +94,18 @@ class Artifact:
     def from_bytes(cls, data: bytes) -> Artifact | None:
         """Return the artifact that data holds, or None if it holds none that this version can read."""
         try:
-            length, magic = _TRAILER.unpack_from(data, len(data) - _TRAILER.size)
-            end = len(data) - _TRAILER.size
-            if magic != _MAGIC or length > end:
-                return None
-            return _described(data[: end - length], reading.parse(data[end - length : end]))
-        except (reading.Unreadable, struct.error):
+            return cls.read(data)
+        except reading.Unreadable:
             return None
+
+    @classmethod
+    def read(cls, data: bytes) -> Artifact:
+        """Return the artifact that data holds; raises Unreadable if it holds none that this version can read."""
+        end = len(data) - _TRAILER.size
+        length, magic = _TRAILER.unpack_from(data, end) if end >= 0 else (0, b"")
+        if magic != _MAGIC or length > end:
+            raise reading.Unreadable("these bytes are not an artifact")
+        return _described(data[: end - length], reading.parse(data[end - length : end]))
 
 
 _PARTS = (
@@ -188,8 +193,8 @@ def _object(value: Any) -> dict[str, Any]:
 def _exception(value: Any) -> tuple[int, ExceptionEntry]:
     code, module, qualname, arguments, where = reading.row(value, 5)
     entry = ExceptionEntry(
-        module=_dotted(module),
-        qualname=_dotted(qualname),
+        module=reading.dotted(module),
+        qualname=reading.dotted(qualname),
         arguments=reading.items(arguments, reading.plain),
         where=reading.text(where),
     )
@@ -206,19 +211,9 @@ def _fact(value: Any) -> Fact:
 
 def _hook(value: Any) -> Hook:
     try:
-        found = hook_from_json(reading.row(reading.nested(value), len(HOOK_FIELDS)))
+        return hook_from_json(value)
     except (ValueError, TypeError) as error:
-        raise reading.Unreadable(f"{value!r} is not a hook") from error
-    for name in (found.module, found.qualname):
-        _dotted(name)
-    return found
-
-
-def _dotted(value: Any) -> str:
-    """Return value, the name of a module, or of something in it."""
-    if not all(part.isidentifier() or part == "<locals>" for part in reading.text(value).split(".")):
-        raise reading.Unreadable(f"{value!r} names nothing that can be imported")
-    return str(value)
+        raise reading.Unreadable(f"{value!r} is not a hook: {error}") from error
 
 
 def fact_value(value: Any) -> FactValue:

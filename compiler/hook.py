@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 from typing import Any, TypeAlias
 
+from gridjit import reading
 from gridjit.values import dataclass
 
 # None, bool, int, float, str, Hook, and tuples, lists and dicts of those.
@@ -35,7 +36,16 @@ class Hook:
         return f"{self.module}.{self.qualname}" + "".join(f" {part!r}" for part in (*held, self.code) if part)
 
 
+# One bound for what is written and what is read. Of whole numbers, items of one value, and values within values, where
+# a function in a value begins with the next level. What is larger is not a setting.
+LARGEST, LONGEST, DEEPEST = reading.LARGEST, 10_000, 8
 HOOK_FIELDS = ("module", "qualname", "arguments", "code", "cells", "defaults", "keywords", "instance")
+
+
+def is_scalar(value: object) -> bool:
+    """Return whether a value holds no others, and may be a key of a dictionary."""
+    kind = type(value)
+    return value is None or kind in (bool, float, str) or (kind is int and abs(value) <= LARGEST)  # type: ignore[arg-type]
 
 
 def hook_as_json(hook: Hook) -> list[Any]:
@@ -43,14 +53,19 @@ def hook_as_json(hook: Hook) -> list[Any]:
     return [_to_json(getattr(hook, name)) for name in HOOK_FIELDS]
 
 
-def hook_from_json(values: Sequence[Any]) -> Hook:
+def hook_from_json(values: Any, depth: int = DEEPEST) -> Hook:
     """Return the hook that hook_as_json made; raises ValueError or TypeError for anything else."""
-    found = {name: _from_json(value) for name, value in zip(HOOK_FIELDS, values, strict=True)}
-    if not all(type(found[name]) is str for name in ("module", "qualname", "code")):
-        raise ValueError("a hook has a module, a name and a digest")
-    if not all(type(found[name]) is tuple for name in ("arguments", "cells", "defaults", "keywords")):
-        raise ValueError("what a hook holds are tuples")
-    return Hook(**found)
+    module, qualname, arguments, code, cells, defaults, keywords, instance = reading.row(values, len(HOOK_FIELDS))
+    return Hook(
+        module=reading.dotted(module),
+        qualname=reading.dotted(qualname),
+        arguments=_values(arguments, depth),
+        code=reading.text(code),
+        cells=_values(cells, depth),
+        defaults=_values(defaults, depth),
+        keywords=_named(keywords, depth),
+        instance=None if instance is None else _named(instance, depth),
+    )
 
 
 # A list is its own JSON; of whatever else JSON has no form for, the form is a dictionary with one entry, its kind's.
@@ -66,21 +81,49 @@ def _to_json(value: Plain) -> Any:
             return [_to_json(item) for item in value]
         case dict():
             return {"dict": [[_to_json(key), _to_json(item)] for key, item in value.items()]}
+        case float() if not math.isfinite(value):
+            return {"float": repr(value)}
         case _:
             return value
 
 
-def _from_json(value: Any) -> Plain:
+def _from_json(value: Any, depth: int) -> Plain:
     match value:
+        case {"float": "inf" | "-inf" | "nan" as text, **rest} if not rest:
+            return float(text)
+        case list() | dict() if depth == 0:
+            raise reading.Unreadable("a value is too deep")
         case list():
-            return [_from_json(item) for item in value]
-        case {"hook": list() as fields, **rest} if not rest:
-            return hook_from_json(fields)
-        case {"tuple": list() as items, **rest} if not rest:
-            return tuple(_from_json(item) for item in items)
-        case {"dict": list() as items, **rest} if not rest:
-            return {_from_json(key): _from_json(item) for key, item in items}
-        case dict():
-            raise ValueError(f"{value!r} is not a value of a hook")
+            return list(_items(value, depth - 1))
+        case {"hook": fields, **rest} if not rest:
+            return hook_from_json(fields, depth - 1)
+        case {"tuple": items, **rest} if not rest:
+            return _items(items, depth - 1)
+        case {"dict": items, **rest} if not rest:
+            return dict(reading.items(items, lambda item: _entry(item, depth - 1), most=LONGEST))
         case _:
-            return value
+            return reading.plain(value, 0)
+
+
+def _items(values: Any, depth: int) -> tuple[Plain, ...]:
+    return reading.items(values, lambda value: _from_json(value, depth), most=LONGEST)
+
+
+def _entry(item: Any, depth: int) -> tuple[Plain, Plain]:
+    key, value = reading.row(item, 2)
+    return _from_json(key, 0), _from_json(value, depth)
+
+
+def _values(tagged: Any, depth: int) -> tuple[Plain, ...]:
+    """Return the values of a hook's field, which are of depth."""
+    return _items(reading.fields(tagged, ["tuple"])["tuple"], depth)
+
+
+def _named(tagged: Any, depth: int) -> tuple[tuple[str, Plain], ...]:
+    """Return the pairs of a hook's field, whose values are of depth."""
+
+    def pair(item: Any) -> tuple[str, Plain]:
+        name, value = reading.row(reading.fields(item, ["tuple"])["tuple"], 2)
+        return reading.text(name), _from_json(value, depth)
+
+    return reading.items(reading.fields(tagged, ["tuple"])["tuple"], pair, most=LONGEST)

@@ -14,14 +14,11 @@ from collections.abc import Callable, Iterable, Iterator
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from gridjit.compiler.hook import Hook, Plain
+from gridjit.compiler.hook import DEEPEST, LONGEST, Hook, Plain, is_scalar
 from gridjit.compiler.hook_sharing import changes_elsewhere, is_object_shared, is_shared, is_shared_in
 from gridjit.compiler.source_code import plan_of, with_nested
 
 _LOCALS = "<locals>"
-_SCALARS = frozenset({type(None), bool, float, str})
-# Larger numbers, deeper and longer values are no settings, and JSON readers refuse them.
-_LARGEST, _DEEPEST, _LONGEST = 2**63, 8, 10_000
 # Where a decorator leaves the function that it was given.
 _INNER = ("__func__", "__wrapped__", "py_func", "func", "fget")
 # How code changes what it holds, if that can be changed.
@@ -43,7 +40,7 @@ def hook_of(callback: Callable[..., Any]) -> Hook:
     over plain positional arguments. Plain are None, booleans, numbers, strings, such functions, and tuples, lists and
     dictionaries of those.
     """
-    return _hook_of(callback, _DEEPEST)
+    return _hook_of(callback, DEEPEST)
 
 
 def storable_hook(callback: Callable[..., Any]) -> Hook | None:
@@ -111,7 +108,7 @@ def _of_partial(callback: functools.partial[Any], depth: int) -> Hook:
     if is_shared(callback.args, callback):
         raise NotRepeatableError("its arguments are held by something else too, which may change them")
     values = {f: getattr(inner, f) for f in ("module", "qualname", "code", "cells", "defaults", "keywords", "instance")}
-    return Hook(**values, arguments=_plain(callback.args, "its arguments", depth))
+    return Hook(**values, arguments=_all_plain(callback.args, "its arguments", depth))
 
 
 def _of_nested(function: FunctionType, module: ModuleType, depth: int) -> Hook:
@@ -133,7 +130,7 @@ def _of_nested(function: FunctionType, module: ModuleType, depth: int) -> Hook:
             _plain(_content(cell, name), f"its variable {name!r}", depth)
             for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
         ),
-        defaults=_plain(function.__defaults__ or (), "a default argument", depth),
+        defaults=_all_plain(function.__defaults__ or (), "a default argument", depth),
         keywords=tuple((name, _plain(value, f"its default of {name!r}", depth)) for name, value in keywords.items()),
     )
 
@@ -200,19 +197,25 @@ def _content(cell: Any, name: str) -> object:
 def _plain(value: Any, what: str, depth: int) -> Plain:
     """Return value if it is plain, with functions in it as hooks; raises NotRepeatableError."""
     kind = type(value)
-    if kind in _SCALARS or (kind is int and abs(value) < _LARGEST):
+    if is_scalar(value):
         return value
-    if depth == 0 or (kind in (tuple, list, dict) and len(value) > _LONGEST):
+    if depth == 0 or (kind in (tuple, list, dict) and len(value) > LONGEST):
         raise NotRepeatableError(f"{what} is too large")
     if kind in (tuple, list):
         return kind(_plain(item, what, depth - 1) for item in value)
     if kind is dict:
-        if not all(type(key) in _SCALARS or type(key) is int for key in value):
+        if not all(map(is_scalar, value)):
             raise NotRepeatableError(f"{what} is a dict with keys that are not plain")
         return {key: _plain(item, what, depth - 1) for key, item in value.items()}
     if kind in (FunctionType, MethodType, functools.partial):
         return _hook_of(value, depth - 1)
     raise NotRepeatableError(f"{what} is a {kind.__module__}.{kind.__qualname__}")
+
+
+def _all_plain(values: tuple[Any, ...], what: str, depth: int) -> tuple[Plain, ...]:
+    if len(values) > LONGEST:
+        raise NotRepeatableError(f"{what} are too many")
+    return tuple(_plain(value, what, depth) for value in values)
 
 
 def _attribute(value: Any, names: list[str]) -> Any:

@@ -43,6 +43,7 @@ class Ready:
 
     declared: the types that the code takes, one an argument. converters: what makes them of the arguments' own.
     launchable: whether the native function may launch it: it has an address, and no hooks. found: the code.
+    packed: the same for arguments as extensions prepare them, by their kinds.
     """
 
     loaded: LoadedKernel
@@ -53,6 +54,7 @@ class Ready:
     hooks: tuple[Hook, ...]
     launchable: bool
     found: Specialization
+    packed: dict[Kinds, Ready] = field(default_factory=dict)
     # What hooks see it as, once there were any.
     shown: list[LaunchedKernel] = field(default_factory=list)
 
@@ -184,6 +186,11 @@ class ReadyTables:
         # Launchers keep the code that they have launched: no table of nothing may keep them.
         self._tables = {config: table for config, table in list(self._tables.items()) if table.by_kinds}
 
+    def relearn(self) -> None:
+        """Have every launch come through Python again, until it is known anew whether the native function may do it."""
+        for launcher in self._launchers.list():
+            launcher.forget()
+
     def clear(self) -> None:
         """Forget every table's content, also of configured kernels that exist already."""
         self._tables = {}
@@ -198,21 +205,17 @@ def launch(
 ) -> None:
     """Launch from Python. configured: the object that was called, if it has callbacks of its own; hooks: run them."""
     kernel = launcher.kernel
-    args = given
-    after: Sequence[Callable[[], Any]] = ()
-    if extensions := tuple(kernel.extensions):
-        args, after = prepared(extensions, given, launcher.stream)
-    handlers = _handlers(kernel, args)
-    kinds = (session().ordinal(kernel._target), *_kinds(kernel, handlers, args))
-    ready = launcher.ready.by_kinds.get(kinds) or prepare(launcher, args, handlers, kinds, given)
+    handlers = _handlers(kernel, given)
+    kinds = (session().ordinal(kernel._target), *_kinds(kernel, handlers, given))
+    ready = launcher.ready.by_kinds.get(kinds) or prepare(launcher, given, handlers, kinds)
     if hooks and (ready.hooks or configured is not None):
         _call_back(launcher, ready, configured)
-        if tuple(kernel.extensions) != extensions:
-            args, after = prepared(kernel.extensions, given, launcher.stream)
-            handlers = _handlers(kernel, args)
-            ready = _repacked(kernel, ready, handlers, args)
-            kernel._ready.clear()  # whatever was launched without them
-            launcher.ready.required = ready.found.artifact.effects.sharedmem
+    args = given
+    after: Sequence[Callable[[], Any]] = ()
+    if kernel.extensions:  # after the hooks: what they did to an extension or an argument counts
+        args, after = prepared(kernel.extensions, given, launcher.stream)
+        handlers = _handlers(kernel, args)
+        ready = _packed(kernel, ready, handlers, args)
     transfer = Transfer(space_of(ready.loaded), launcher.stream, kernel)
     transfer.expect(args)
     parameters = _parameters(kernel, ready, handlers, args, transfer)
@@ -220,29 +223,19 @@ def launch(
     transfer.finish()
     for call in after:
         call()
-    if ready.launchable and kinds in launcher.ready.by_kinds:
+    if ready.launchable and not kernel.extensions and kinds in launcher.ready.by_kinds:
         launcher.learn(ready, kinds, args)
 
 
-def prepare(
-    launcher: Launcher,
-    args: tuple[Any, ...],
-    handlers: Sequence[ArgumentHandler],
-    kinds: Kinds,
-    given: tuple[Any, ...] | None = None,
-) -> Ready:
-    """Return what a launch with args needs, finding or making its specialization first.
-
-    given: the arguments before extensions prepared them, which are what a compile sees.
-    """
+def prepare(launcher: Launcher, args: tuple[Any, ...], handlers: Sequence[ArgumentHandler], kinds: Kinds) -> Ready:
+    """Return what a launch with args needs, finding or making its specialization first."""
     kernel = launcher.kernel
     generation = kernel.generation
     own = signature_of(kernel, args)
     signature = _declared(kernel, own)
-    seen = args if given is None else given
-    if not kernel.is_loaded_for(signature, launcher.config, seen):
+    if not kernel.is_loaded_for(signature, launcher.config, args):
         refuse_to_load(kernel.timeline, launcher.stream, kernel.name, signature)
-    found, loaded = kernel.specialization_for(signature, launcher.config, seen)
+    found, loaded = kernel.specialization_for(signature, launcher.config, args)
     converters, codes = _conversions(own, signature)
     ready = Ready(
         loaded=loaded,
@@ -251,7 +244,7 @@ def prepare(
         pack=struct.Struct(codes).pack,
         sharedmem=max(launcher.config.sharedmem, found.artifact.effects.sharedmem),
         hooks=found.hooks,
-        launchable=hasattr(type(loaded), "address") and not found.hooks and not kernel.extensions,
+        launchable=hasattr(type(loaded), "address") and not found.hooks,
         found=found,
     )
     launcher.ready.required = max(launcher.ready.required, found.artifact.effects.sharedmem)
@@ -260,19 +253,25 @@ def prepare(
     return ready
 
 
-def _repacked(kernel: Kernel, ready: Ready, handlers: Sequence[ArgumentHandler], args: tuple[Any, ...]) -> Ready:
-    """Return ready for arguments that an extension prepared only after the code was found, of the types it is for."""
-    from gridjit.runtime.args.foreign import Prepared
+def _packed(kernel: Kernel, ready: Ready, handlers: Sequence[ArgumentHandler], args: tuple[Any, ...]) -> Ready:
+    """Return ready for arguments as the extensions prepared them; the code is for those that were given."""
+    kinds = _kinds(kernel, handlers, args)
+    if (found := ready.packed.get(kinds)) is None:
+        found = ready.packed[kinds] = _repacked(kernel, ready, handlers, args)
+    return found
 
-    types = list(ready.declared)
-    converters = list(ready.converters)
-    place = place_of(kernel)
-    for position, (name, handler, arg) in enumerate(zip(kernel.parameter_names, handlers, args, strict=True)):
-        if isinstance(arg, Prepared):
-            types[position] = _named(kernel, name, handler.type_of, arg, place)
-            converters[position] = None
-    codes = Signature(arguments=tuple(types)).codes
-    return dataclasses.replace(ready, pack=struct.Struct(codes).pack, converters=tuple(converters))
+
+def _repacked(kernel: Kernel, ready: Ready, handlers: Sequence[ArgumentHandler], args: tuple[Any, ...]) -> Ready:
+    from gridjit.runtime.args.declared import conversion
+
+    own = _signature(kernel, handlers, args)
+    for name, made, wanted in zip(kernel.parameter_names, own.arguments, ready.declared, strict=True):
+        if conversion(made, wanted) is None:
+            raise ArgumentError(
+                f"argument '{name}' of {kernel.name}: the kernel takes {wanted}, and an extension prepared {made}"
+            )
+    converters, codes = _conversions(own, Signature(arguments=ready.declared))
+    return dataclasses.replace(ready, pack=struct.Struct(codes).pack, converters=converters, packed={})
 
 
 def _conversions(given: Signature, declared: Signature) -> tuple[tuple[Converter | None, ...], str]:
@@ -296,7 +295,10 @@ def place_of(kernel: Kernel) -> Place:
 
 def signature_of(kernel: Kernel, args: tuple[Any, ...]) -> Signature:
     """Return the types of args; raises ArgumentError naming the argument that does not fit."""
-    handlers = _handlers(kernel, args)
+    return _signature(kernel, _handlers(kernel, args), args)
+
+
+def _signature(kernel: Kernel, handlers: Sequence[ArgumentHandler], args: tuple[Any, ...]) -> Signature:
     place = place_of(kernel)
     typed = zip(kernel.parameter_names, handlers, args, strict=True)
     return Signature(arguments=tuple(_named(kernel, name, handler.type_of, arg, place) for name, handler, arg in typed))

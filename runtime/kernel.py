@@ -29,6 +29,7 @@ from gridjit.runtime.configured import ConfiguredKernel
 from gridjit.runtime.device_function import DeviceFunction
 from gridjit.runtime.devices.base import Device, LoadedKernel
 from gridjit.runtime.dispatch import ReadyTables, signature_of
+from gridjit.runtime.extensions import Extensions
 from gridjit.runtime.forall import ForAll
 from gridjit.runtime.indexing import Indexable
 from gridjit.runtime.inspection import Inspection
@@ -79,7 +80,6 @@ class Kernel(Inspection, Indexable):
         self.marks: tuple[str, ...] = ()
         self.parameter_names = _parameter_names(function)
         self._why_not_launchable = _why_not_launchable(function)
-        self.extensions = list(extensions)
         self._specialized_kernels: dict[Signature, Kernel] = {}
         self.declared: tuple[Signature, ...] = ()
         self.hold_gil = hold_gil
@@ -92,7 +92,18 @@ class Kernel(Inspection, Indexable):
         self._loaded: dict[tuple[Specialization, Device], LoadedKernel] = {}
         self._loading = lock()
         self._ready = ReadyTables()
+        self.extensions = extensions
         self.forget_indexings()
+
+    @property
+    def extensions(self) -> list[Any]:
+        """What prepares the arguments of launches, in numba-cuda's sense; a change counts from the next launch on."""
+        return self._extensions
+
+    @extensions.setter
+    def extensions(self, extensions: Sequence[Any]) -> None:
+        self._extensions = Extensions(extensions, self._ready.relearn)
+        self._ready.relearn()
 
     # -- launching ---------------------------------------------------------------------------------------------------
 
@@ -398,7 +409,7 @@ class Kernel(Inspection, Indexable):
             "cache": self._cache,
             "max_specializations": self._known.limit,
             "hold_gil": self.hold_gil,
-            "extensions": self.extensions,
+            "extensions": list(self.extensions),
         }
         state = {"marks": self.marks, "declared": self.declared, "specialized": self.specialized}
         return reduced(self, self.py_func, _kernel, self.options, settings, state)

@@ -36,7 +36,7 @@ class LaunchedKernel(Overload):
 
     @extensions.setter
     def extensions(self, extensions: Sequence[Any]) -> None:
-        self.kernel.extensions = list(extensions)
+        self.kernel.extensions = extensions
 
     @property
     def argument_types(self) -> tuple[Any, ...]:

@@ -75,8 +75,7 @@ def specialize(job: CompileJob, launch: Launch, cold: Cold) -> Specialization:
             return cold.add(found)
         reason = cold.why(job, key)
         view = ConfigView(launch.config, launch.args, _shown(launch.dispatcher))
-        artifact = _with_reason(cold.compile(job, view, reason), reason, key)
-        keep(job, key, artifact, cold)
+        artifact = keep(job, key, _with_reason(cold.compile(job, view, reason), reason, key), cold)
         callbacks = tuple(view.pre_launch_callbacks)
         module = ModuleCallbacks(setup=view.setup_callbacks, teardown=view.teardown_callbacks)
         return cold.add(_specialization(job, launch, artifact, callbacks, module, "compiled", reason, started))
@@ -120,19 +119,34 @@ def stored_artifact(job: CompileJob, key: str, launch: Launch, store: Store) -> 
     return next((name for _, name in found if store.find(name) is not None), None)
 
 
-def keep(job: CompileJob, key: str, artifact: Artifact, cold: Cold) -> None:
-    """Store an artifact, then its shape, then a new job's fields; not what has to stay in this process."""
+def keep(job: CompileJob, key: str, artifact: Artifact, cold: Cold) -> Artifact:
+    """Store an artifact, then its shape, then a new job's fields; not what has to stay in this process.
+
+    What nobody could read back has to, too: the artifact that comes back says why.
+    """
     if artifact.private:
-        return
+        return artifact
     try:
-        name, data = key_of(artifact, key), artifact.to_bytes()
-    except (CacheError, ValueError, TypeError):  # a value that JSON has not: found today, and by nobody later
-        return
+        name, data = key_of(artifact, key), readable(artifact)
+    except (CacheError, ValueError, TypeError) as error:
+        return dataclasses.replace(artifact, private=(f"it could not be read back from a file: {error}",))
     cold.store.put(name, data, suffix=artifact.suffix)
     if not add_compile(cold.store, key, shape_of(artifact), name, cold.locks).shapes:
         from gridjit.cache.history import Job, add_job
 
         add_job(cold.store, job.kernel, Job.of(key, job.fields))
+    return artifact
+
+
+def readable(artifact: Artifact) -> bytes:
+    """Return an artifact's bytes; raises ValueError or TypeError if they are not read as what they were made of."""
+    data = artifact.to_bytes()
+    again = Artifact.read(data)
+    if again.to_bytes() != data:
+        raise ValueError("something of it is read as something else")
+    if hooks.resolve(again.effects.hooks) is None or hooks.resolve_module(again.effects) is None:
+        raise ValueError("a function that it wants called cannot be made again")
+    return data
 
 
 def shape_of(artifact: Artifact) -> Shape:

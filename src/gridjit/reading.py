@@ -22,6 +22,8 @@ _DEEPEST = 16
 _LONGEST_NUMBER = 32
 # How many brackets json's own limit, which a program may have lifted, is trusted with.
 _HARMLESS = 2_000
+# A part of a qualified name; the compiler's own names of code are in brackets.
+_NAME = re.compile(r"\w+|<\w+>")
 _TEXTS = r'(?s)"(?:[^"\\]|\\.)*"'
 
 
@@ -44,6 +46,13 @@ def text(value: Any) -> str:
     if type(value) is not str:
         raise Unreadable(f"a text is due, not a {type(value).__name__}")
     return value
+
+
+def dotted(value: Any) -> str:
+    """Return value, the name of a module, or the qualified name of something in it: outer.<locals>.<lambda>."""
+    if not all(_NAME.fullmatch(part) and part.strip("<>").isidentifier() for part in text(value).split(".")):
+        raise Unreadable(f"{value!r} is not the name of anything in a module")
+    return str(value)
 
 
 def flag(value: Any) -> bool:

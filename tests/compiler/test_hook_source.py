@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import re
 import sys
 import types
@@ -12,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from gridjit.compiler.hook import Hook, hook_as_json, hook_from_json
+from gridjit import reading
+from gridjit.compiler.hook import DEEPEST, LONGEST, Hook, hook_as_json, hook_from_json
 from gridjit.compiler.hook_source import NotRepeatableError, hook_of
 from gridjit.runtime import hooks
 
@@ -102,6 +104,20 @@ def holds(value):
         return value
     return hook
 
+def from_a_generator(number):
+    return next(lambda kernel, config: number for _ in range(1))
+
+def from_a_comprehension(number):
+    return [(lambda kernel, config: number) for _ in range(1)][0]
+
+def limited(limit=float("inf")):
+    def hook(kernel, config, low=-limit, *, default=limit - limit):
+        return limit, low, default
+    return hook
+
+def nests(value, depth):
+    return holds(value) if depth == 0 else holds(nests(value, depth - 1))
+
 def itself():
     def hook(kernel, config):
         return hook
@@ -135,6 +151,17 @@ MAKERS: dict[str, Callable[[Any], Callable[..., Any]]] = {
     "inside a method": lambda lib: lib.Node(4).hooks(),
     "class method": lambda lib: lib.Node.made,
     "partial of a closure": lambda lib: functools.partial(lib.holds(5), *[]),
+    "partial of a lambda": lambda lib: functools.partial(lib.two_lambdas(1)[0], *[]),
+    "lambda from a generator": lambda lib: lib.from_a_generator(3),
+    "lambda from a comprehension": lambda lib: lib.from_a_comprehension(3),
+    "numbers that are not finite": lambda lib: lib.limited(),
+    "not a number as a key": lambda lib: lib.holds({math.nan: {math.inf: -math.inf}}),
+    "the largest numbers": lambda lib: lib.holds((2**63 - 1, 1 - 2**63, 1e308, 5e-324)),
+    "as deep as can be: tuples": lambda lib: lib.holds(deep(lambda value: (value,))),
+    "as deep as can be: lists": lambda lib: lib.holds(deep(lambda value: [value])),
+    "as deep as can be: dictionaries": lambda lib: lib.holds(deep(lambda value: {"a": value})),
+    "as deep as can be: functions": lambda lib: lib.nests(1, DEEPEST),
+    "as long as can be": lambda lib: lib.holds(tuple(range(LONGEST))),
     "function that holds an importable one": lambda lib: lib.holds((lib.plain, [lib.plain])),
 }
 
@@ -144,11 +171,19 @@ def test_a_hook_of_a_module_is_made_again_with_what_it_holds(
     library: Callable[..., Any], maker: Callable[[Any], Callable[..., Any]]
 ) -> None:
     callback = maker(library())
-    stored = json.dumps(hook_as_json(hook_of(callback)))
+    stored = json.dumps(hook_as_json(hook_of(callback))).encode()
     library()
-    (made,) = hooks.resolve((hook_from_json(json.loads(stored)),)) or (None,)
+    (made,) = hooks.resolve((hook_from_json(reading.parse(stored)),)) or (None,)
     assert made is not None and made is not callback
     assert plain(made("kernel", "config")) == plain(callback("kernel", "config"))
+
+
+def deep(wrap: Callable[[Any], Any]) -> Any:
+    """Return 1 in as many levels of what wrap makes as a hook may hold."""
+    value: Any = 1
+    for _ in range(DEEPEST):
+        value = wrap(value)
+    return value
 
 
 def plain(value: Any) -> Any:
@@ -173,6 +208,10 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "deep object": (lambda lib: lib.holds([{"a": object()}]), "its variable 'value' is a builtins.object"),
     "subclass of int": (lambda lib: lib.holds(type("Int", (int,), {})(3)), "its variable 'value' is a "),
     "huge number": (lambda lib: lib.holds(10**5000), "its variable 'value' is a builtins.int"),
+    "number that no reader takes": (lambda lib: lib.holds(-(2**63)), "its variable 'value' is a builtins.int"),
+    "too deep": (lambda lib: lib.holds([deep(lambda value: {"a": value})]), "too large"),
+    "function too deep": (lambda lib: lib.nests(1, DEEPEST + 1), "too large"),
+    "too long": (lambda lib: lib.holds(list(range(LONGEST + 1))), "too large"),
     "slots": (lambda lib: lib.Slotted(1).hook, "bound to a Slotted, which is not a plain class"),
     "itself": (lambda lib: lib.itself(), "too large"),
     "of no module": (lambda lib: eval("lambda kernel, config: 1", {"__name__": "nowhere"}), "its module is nowhere"),
@@ -222,7 +261,19 @@ def test_a_hook_that_is_not_what_it_says_is_not_made(library: Callable[..., Any]
 
 @pytest.mark.parametrize(
     "stored",
-    [[], ["m", "q"], ["m", "q", [], "", [], [], [], None], [1, "q", {"tuple": []}], "text", [{"other": []}] * 8],
+    [
+        [],
+        ["m", "q"],
+        ["m", "q", [], "", [], [], [], None],
+        [1, "q", {"tuple": []}],
+        "text",
+        [{"other": []}] * 8,
+        ["m", "no name", *hook_as_json(Hook(module="m", qualname="q"))[2:]],
+        ["m", "q.<<f>>", *hook_as_json(Hook(module="m", qualname="q"))[2:]],
+        hook_as_json(Hook(module="m", qualname="q", cells=(Hook(module="m", qualname="no name"),))),
+        hook_as_json(Hook(module="m", qualname="q", cells=(deep(lambda value: [{"a": value}]),))),
+        hook_as_json(Hook(module="m", qualname="q", cells=(2**63,))),
+    ],
 )
 def test_what_is_no_description_of_a_hook_is_refused(stored: Any) -> None:
     with pytest.raises((ValueError, TypeError)):

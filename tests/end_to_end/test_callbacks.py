@@ -175,3 +175,89 @@ sizes: list[int] = []
 
 def sized_hook(size: int, kernel: Any, config: Any) -> None:
     sizes.append(size)
+
+
+# -- hooks and extensions ---------------------------------------------------------------------------------------------
+
+
+class Passes:
+    """An extension that passes its own number in place of any, and notes what it does."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.done: list[str] = []
+
+    def prepare_args(self, ty: Any, val: Any, stream: Any, retr: Any) -> tuple[Any, Any]:
+        if not isinstance(val, int):
+            return ty, val
+        self.done.append("prepared")
+        retr.append(lambda: self.done.append("retrieved"))
+        return ty, self.number
+
+
+def writes(out, n):  # type: ignore[no-untyped-def]
+    if cuda.grid(1) == 0:
+        out[0] = n
+
+
+def test_what_a_hook_does_to_an_extension_is_seen_by_what_it_packs_for_this_very_launch() -> None:
+    extension = Passes()
+    kernel = gridjit.jit(extensions=[extension])(writes)
+    for grid in (5, 6, 7):
+        out = np.zeros(1)
+        configured = kernel[grid, 1]
+        configured.pre_launch_callbacks.append(lambda k, config: setattr(extension, "number", config.griddim[0]))
+        configured(out, 1)
+        assert out[0] == grid
+        assert extension.done == ["prepared", "retrieved"]
+        extension.done.clear()
+
+
+def test_extensions_prepare_once_a_launch_also_where_a_hook_brings_one() -> None:
+    first, second = Passes(), Passes()
+    second.number = 3
+    kernel = gridjit.jit(extensions=[first])(writes)
+    configured, out = kernel[1, 1], np.zeros(1)
+    configured.pre_launch_callbacks.append(
+        lambda kernel, config: second in kernel.extensions or kernel.extensions.insert(0, second)
+    )
+    for launches in (1, 2):
+        configured(out, 1)
+        assert out[0] == 3
+        assert first.done == second.done == ["prepared", "retrieved"] * launches
+
+
+def test_an_extension_counts_from_the_next_launch_on_and_until_it_is_taken_away() -> None:
+    extension, out = Passes(), np.zeros(1)
+    kernel = gridjit.jit(writes)
+    configured = kernel[1, 1]
+
+    def written() -> set[float]:
+        found = set()
+        for _ in range(3):  # the machine code takes over
+            configured(out, 1)
+            found.add(float(out[0]))
+            kernel[1, 1](out, 1)
+            found.add(float(out[0]))
+        return found
+
+    assert written() == {1}
+    extension.number = 5
+    kernel.extensions.append(extension)
+    assert written() == {5}
+    kernel.extensions.remove(extension)
+    assert written() == {1}
+    kernel.extensions = [extension]
+    assert written() == {5}
+    assert kernel.stats.compiles == 1
+
+
+def test_what_an_extension_prepares_that_the_code_cannot_take_is_an_error_that_names_both() -> None:
+    class Wrong:
+        def prepare_args(self, ty: Any, val: Any, stream: Any, retr: Any) -> tuple[Any, Any]:
+            return ty, (1, 2) if isinstance(val, int) else val
+
+    with pytest.raises(
+        gridjit.ArgumentError, match=r"'n' of writes: the kernel takes int64, and an extension prepared"
+    ):
+        gridjit.jit(extensions=[Wrong()])(writes)[1, 1](np.zeros(1), 1)

@@ -330,6 +330,42 @@ def test_a_hook_that_was_made_in_a_function_comes_back_from_disk(
     assert found["library"].calls == [(100, "increment", 32)]
 
 
+LAMBDAS = """
+    calls = []
+
+    def make(percent, limit=float("inf")):
+        return next(lambda kernel, config, low=-limit: calls.append((percent, low)) for _ in range(1))
+"""
+
+
+def test_a_lambda_comes_back_from_disk(rewrite: Any, module: Callable[[str], Any], restart: Callable[[], None]) -> None:
+    found = {}
+    rewrite(lambda config: config.pre_launch_callbacks.append(found["library"].make(50)))
+    for compiles in (1, 0):
+        restart()
+        found["library"] = module(LAMBDAS)
+        kernel = gridjit.jit(increment)
+        kernel[1, 1](np.zeros(1))
+        assert kernel.stats.compiles == compiles, kernel.explain()
+        assert found["library"].calls == [(50, -np.inf)]
+
+
+def raises_out_of_range(x):  # type: ignore[no-untyped-def]
+    if x[0] > 1:
+        raise ValueError(1e999)
+    x[0] += 1
+
+
+def test_code_that_could_not_be_read_back_is_not_stored_and_explain_says_why(restart: Callable[[], None]) -> None:
+    for _ in range(2):
+        restart()
+        kernel = gridjit.jit(raises_out_of_range)
+        kernel[1, 1](np.zeros(1))
+        assert (kernel.stats.compiles, kernel.stats.disk_hits) == (1, 0)
+        assert "not stored on disk: it could not be read back from a file" in kernel.explain()
+        assert "not in the cache any more" not in kernel.explain()
+
+
 def test_what_a_hook_is_called_with_is_the_kernel_and_the_code_that_is_launched(target: str) -> None:
     kernel = gridjit.jit(increment)
     configured = kernel[1, 32]
