@@ -1,20 +1,33 @@
 """Identity: one very object, as it is. What a fact about an object that was handed out to a compilation compares.
 
-The object is not kept alive by it, if it can be held weakly.
+It compares what is known to show all that it holds, and refuses the rest: memory that C code keeps for itself may
+change, and nothing tells. The object is not kept alive by it, if it can be held weakly.
 """
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
-from types import BuiltinFunctionType, FunctionType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    CodeType,
+    FunctionType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+)
 from typing import Any
 
-_PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes})
-_CODE = (type, ModuleType, FunctionType, BuiltinFunctionType)
+from gridjit.compiler.footprint import is_number
+
+_PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes, range, type(...), CodeType})
+_SEQUENCES = (list, tuple)
+_SETS = (set, frozenset)
 # How far an object is looked into, and how much of a container.
-_DEPTH = 3
+_DEPTH = 12
 _ITEMS = 1000
+_WORD = 8
 
 
 class _Unseen(Exception):
@@ -28,7 +41,7 @@ class Identity:
 
     def __init__(self, value: object) -> None:
         self._identity = id(value)
-        self._state = _state(value, _DEPTH)
+        self._state = _Contents().of(value, _DEPTH)
         self._object: Any
         try:
             self._object = weakref.ref(value)
@@ -55,39 +68,100 @@ class Identity:
         return "the very object"
 
 
-def _state(value: object, depth: int) -> Any:
-    """Return what tells an object's contents from other contents; raises _Unseen if nothing does."""
+class _Contents:
+    """One visit of what an object holds. What was visited before is named by what it is."""
+
+    def __init__(self) -> None:
+        self._seen: set[int] = set()
+
+    def of(self, value: object, depth: int) -> Any:
+        """Return what tells an object's contents from other contents; raises _Unseen if nothing does."""
+        kind = type(value)
+        if kind in _PLAIN:
+            return kind, value
+        if is_number(value):
+            return kind, repr(value)
+        if _is_code(value) or hasattr(value, "__cuda_array_interface__"):
+            return kind, id(value)
+        if id(value) in self._seen:
+            return kind, id(value)
+        if depth == 0 or len(self._seen) >= _ITEMS:
+            raise _Unseen
+        self._seen.add(id(value))
+        return kind, id(value), [*self._items(value, depth - 1)]
+
+    def _items(self, value: Any, depth: int) -> Iterator[Any]:
+        """Yield what tells all that an object holds."""
+        base = _container(value)
+        if base is not object and len(value) > _ITEMS:
+            raise _Unseen
+        if base is dict:
+            yield from ((self.of(key, depth), self.of(item, depth)) for key, item in dict.items(value))
+        elif base in _SEQUENCES:
+            yield from (self.of(item, depth) for item in base.__iter__(value))
+        elif base in _SETS:
+            yield frozenset((type(item), self._of_sets(item, depth)) for item in base.__iter__(value))
+        if type(value) is not base:
+            yield from ((name, self.of(item, depth)) for name, item in _attributes(value, base))
+
+    def _of_sets(self, item: object, depth: int) -> object:
+        if type(item) not in _PLAIN:
+            raise _Unseen
+        return item
+
+
+def _container(value: object) -> Any:
+    return next((base for base in (dict, *_SEQUENCES, *_SETS) if isinstance(value, base)), object)
+
+
+def _is_code(value: Any) -> bool:
+    """Return whether value counts as what it is: code, a lock, or what a library makes once and does not change."""
     kind = type(value)
-    if kind in _PLAIN:
-        return kind, value
-    if isinstance(value, dict | list | tuple | set | frozenset) and len(value) > _ITEMS:
+    if issubclass(kind, type | ModuleType) or kind.__module__ == "_thread":
+        return True
+    if kind is BuiltinFunctionType:
+        return value.__self__ is None or isinstance(value.__self__, ModuleType | type)
+    return kind.__module__.startswith(_OF_CODE) or any(
+        (base.__module__, base.__name__) in _OF_NUMPY for base in kind.__mro__
+    )
+
+
+_OF_CODE = ("numba.core.types", "numba.cuda.types", "numba.cuda.dispatcher", "gridjit.")
+_OF_NUMPY = (("numpy", "dtype"), ("numpy", "ufunc"))
+
+
+def _attributes(value: Any, base: type) -> Iterator[tuple[str, object]]:
+    """Yield what an object holds besides a container's items; raises _Unseen where its memory has more."""
+    if type(value) is FunctionType:
+        yield from (("code", value.__code__), ("defaults", value.__defaults__), ("named", value.__kwdefaults__))
+        yield from ((f"cell {number}", cell) for number, cell in enumerate(value.__closure__ or ()))
+        yield "attributes", value.__dict__
+        return
+    if type(value) is CellType:
+        yield from [("", value.cell_contents)] if value != CellType() else []
+        return
+    if type(value) is MethodType:
+        yield from (("function", value.__func__), ("self", value.__self__))
+        return
+    parts = [part for cls in type(value).__mro__ for part in vars(cls).values()]
+    slots = [part for part in parts if type(part) is MemberDescriptorType]
+    if not _shows_all(type(value), base, len(slots)):
         raise _Unseen
-    if isinstance(value, dict):
-        return kind, [(_state(key, depth), _state(item, depth)) for key, item in value.items()]
-    if isinstance(value, list | tuple):
-        return kind, [_state(item, depth) for item in value]
-    if isinstance(value, set | frozenset):
-        return kind, frozenset((type(item), item) for item in value)
-    if isinstance(value, _CODE):
-        return kind, id(value)
-    if _is_memory_of_the_host(value):
-        raise _Unseen
-    if depth == 0 or hasattr(value, "__cuda_array_interface__"):
-        return kind, id(value)
-    return kind, id(value), [(name, _state(item, depth - 1)) for name, item in _attributes(value)]
-
-
-def _is_memory_of_the_host(value: object) -> bool:
-    """Return whether there are numbers in value that a compilation can read: they change, and nothing tells."""
-    if hasattr(value, "__cuda_array_interface__"):
-        return False
-    return any(hasattr(value, name) for name in ("__array_interface__", "__array__", "__dlpack__", "__buffer__"))
-
-
-def _attributes(value: object) -> Iterator[tuple[str, object]]:
     yield from list(getattr(value, "__dict__", {}).items())
-    for base in type(value).__mro__:
-        slots = base.__dict__.get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if name not in ("__dict__", "__weakref__") and hasattr(value, name):
-                yield name, getattr(value, name)
+    yield from ((slot.__name__, _held_in(slot, value)) for slot in slots)
+
+
+def _held_in(slot: MemberDescriptorType, value: object) -> object:
+    try:
+        return slot.__get__(value)
+    except AttributeError:  # nothing was put there
+        return None
+
+
+def _shows_all(kind: type, base: type, slots: int) -> bool:
+    """Return whether objects of a class are no larger than what Python shows of them."""
+    if kind.__itemsize__ != base.__itemsize__:
+        return False
+    # Newer Pythons keep these two before the object, and say so by offsets that are not positive.
+    slots += (kind.__dictoffset__ > 0) + (kind.__weakrefoffset__ > 0) - (base.__weakrefoffset__ > 0)
+    return kind.__basicsize__ == base.__basicsize__ + _WORD * slots

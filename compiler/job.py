@@ -10,6 +10,7 @@ from gridjit.compiler.extensions import extensions
 from gridjit.compiler.linked_files import link_fields, linked_files
 from gridjit.compiler.options import Options
 from gridjit.compiler.signature import Signature
+from gridjit.compiler.signature_source import signature_fingerprint
 from gridjit.compiler.source import SourceFingerprint, fingerprint
 from gridjit.compiler.targets.base import LinkedFile, Target
 from gridjit.compiler.toolchain import environment, toolchain
@@ -63,6 +64,7 @@ def make_job(
     registered = extensions()
     known = (*extension_fields(), *registered.fields)
     linked = linked_files(options)
+    held = signature_fingerprint(signature)
     kernel = f"{function.__module__}.{function.__qualname__}"
     surroundings, versions = environment(), toolchain(target.kind)
     return CompileJob(
@@ -81,6 +83,7 @@ def make_job(
             ("kernel", kernel),
             # Before the source: some options put lines and files into the code, and so into the source's parts.
             ("signature", str(signature)),
+            *([("classes and types of the signature", held.digest)] if held.parts else ()),
             *options.fields,
             *source.parts,
             ("marked sensitive to", ", ".join(marks)),
@@ -90,5 +93,5 @@ def make_job(
             *target.fields,
             *versions,
         ),
-        private=(*source.opaque, *signature.private, *registered.private),
+        private=(*source.opaque, *signature.private, *held.opaque, *registered.private),
     )

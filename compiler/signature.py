@@ -164,11 +164,11 @@ class PointerType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassName:
-    """A class by module and qualified name. python: the class itself; not part of equality."""
+    """A class by module and qualified name. python: the class itself; two of one name are two types, as for numba."""
 
     module: str
     qualname: str
-    python: Any = field(default=None, compare=False, repr=False)
+    python: Any = field(default=None, repr=False)
 
     @classmethod
     def of(cls, python: type) -> ClassName:
@@ -246,6 +246,11 @@ class Signature:
         """The types of extensions among them, of items as well."""
         return tuple(dict.fromkeys(found for argument in self.arguments for found in _foreign_in(argument)))
 
+    @property
+    def classes(self) -> tuple[ClassName, ...]:
+        """The classes of named tuples and enums among them, of items as well."""
+        return tuple(dict.fromkeys(found for argument in self.arguments for found in _classes_in(argument)))
+
     def __str__(self) -> str:
         return "(" + ", ".join(map(str, self.arguments)) + ")"
 
@@ -259,3 +264,14 @@ def _foreign_in(argument: ArgType | str) -> Iterator[ForeignType]:
         case TupleType():
             for item in argument.items:
                 yield from _foreign_in(item)
+
+
+def _classes_in(argument: ArgType) -> Iterator[ClassName]:
+    match argument:
+        case TupleType():
+            yield from () if argument.named is None else (argument.named,)
+            for item in argument.items:
+                yield from _classes_in(item)
+        case EnumType():
+            yield argument.enum
+            yield from _classes_in(argument.dtype)

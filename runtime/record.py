@@ -133,7 +133,9 @@ def _plain(value: Any) -> Any:
         return [_plain(item) for item in value]
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
         return value
-    fields = {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value) if f.compare}
+    # What has no repr is a class itself, which is found again by its name.
+    told = (f.name for f in dataclasses.fields(value) if f.compare and f.repr)
+    fields = {name: _plain(getattr(value, name)) for name in told}
     # No field can have this name.
     return {"class": type(value).__name__, **fields}
 
