@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import re
 import weakref
 from collections.abc import Iterable, Iterator
 from types import CodeType
@@ -16,6 +17,9 @@ _FREE_LOADS = frozenset({"LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DER
 _ATTRIBUTE_LOADS = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 # Generator, coroutine, *args and the like; above them are __future__ imports and whether there is a docstring.
 _FLAGS = 0x3FF
+_DOTTED = re.compile(r"(?<=\.)[^\W\d]\w*")
+# A longer text is prose or source code.
+_LONGEST_NAMES = 1 << 12
 _FILLERS = frozenset({"EXTENDED_ARG", "CACHE", "PUSH_NULL", "NOP"})
 
 
@@ -102,13 +106,33 @@ def _make_plan(code: CodeType) -> CodePlan:
         loaded[id(nested)] = {i.arg for i in instructions if i.opcode in dis.hasconst}
         references.update(dict.fromkeys(_references(instructions, set(code.co_freevars))))
         attributes.update((i.argval, None) for i in instructions if i.opname in _ATTRIBUTE_LOADS)
-        attributes.update((c, None) for c in nested.co_consts if type(c) is str and c.isidentifier())
+        attributes.update((name, None) for constant in nested.co_consts for name in _names_in(constant))
     return CodePlan(
         digest=_digest(code, loaded, strange),
         references=tuple(references),
         attributes=tuple(attributes),
         strange=tuple(strange),
     )
+
+
+def names_in_text(text: str) -> Iterator[str]:
+    """Yield the attributes that a text may name: `TILE`, `settings.TILE`, `{0.TILE}` as str.format takes it."""
+    if text.isidentifier():
+        yield text
+    elif "." in text and len(text) <= _LONGEST_NAMES:
+        yield from _DOTTED.findall(text) if "{" in text else _parts_of(text)
+
+
+def _names_in(constant: object) -> Iterator[str]:
+    # `case Tile(size=n)` keeps the names of the attributes it takes in a tuple.
+    for item in constant if type(constant) is tuple else (constant,):
+        if type(item) is str:
+            yield from names_in_text(item)
+
+
+def _parts_of(text: str) -> Iterator[str]:
+    parts = text.split(".")
+    return iter(parts if all(part.isidentifier() for part in parts) else ())
 
 
 def _references(instructions: list[dis.Instruction], freevars: set[str]) -> Iterator[Reference]:

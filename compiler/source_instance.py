@@ -21,6 +21,7 @@ from gridjit.compiler.source_code import digest_fields, plan_of
 from gridjit.compiler.source_file import file_digest
 from gridjit.compiler.source_library import is_library
 from gridjit.compiler.source_scalar import scalar_text
+from gridjit.compiler.source_state import attributes_of
 from gridjit.compiler.source_value import Visit, type_name, value_text
 from gridjit.digests import utf8
 
@@ -30,7 +31,6 @@ _MAPPINGS = (dict, OrderedDict, defaultdict, MappingProxyType)
 # Modules whose objects say nothing about code: who waits for whom, what is open, how far something has counted.
 _OF_NO_MATTER = frozenset({"_thread", "threading", "_io", "tempfile", "weakref", "_weakref", "logging", "itertools"})
 _DEEPEST = 32
-_NO_STATE = ("__weakref__", "__dict__")
 # Their classes hold nothing.
 _BARE = ("abc", "typing")
 
@@ -93,7 +93,7 @@ class _State:
             return f"a {type_name(kind)}"
         if issubclass(kind, type | ModuleType) or is_library(kind.__module__) or not _is_whole(kind):
             return self._plain(value)
-        return f"{type_name(kind)}({self._all(_attributes(value), depth)})"
+        return f"{type_name(kind)}({self._all(attributes_of(value), depth)})"
 
     def _plain(self, value: Any) -> str:
         """Return the text of what is no object of an installed class; its own classes' text is their name."""
@@ -117,23 +117,3 @@ def _is_users(function: FunctionType) -> bool:
     if owner_of(function) is not None or is_library(str(function.__globals__.get("__name__"))):
         return False
     return "__file__" in function.__globals__ or not function.__code__.co_filename.startswith("<")
-
-
-def _attributes(value: object) -> list[object]:
-    """Return the names and values of what an object holds, by name; nothing of its class is called."""
-    held: dict[str, object] = dict(getattr(value, "__dict__", None) or {})
-    for cls in type(value).__mro__:
-        slots = vars(cls).get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else tuple(slots):
-            if name not in _NO_STATE:
-                mangled = f"_{cls.__name__.lstrip('_')}{name}"
-                hidden = name.startswith("__") and not name.endswith("__")
-                held[name] = _slot(value, mangled if hidden else name)
-    return [part for name in sorted(held) for part in (name, held[name])]
-
-
-def _slot(value: object, name: str) -> object:
-    try:
-        return object.__getattribute__(value, name)
-    except AttributeError:
-        return None

@@ -19,6 +19,7 @@ from gridjit.compiler.source_file import file_digest
 from gridjit.compiler.source_library import is_library, is_library_module, is_namespace_of, name_of_module
 from gridjit.compiler.source_opaque import OpaqueValue, article, unseen
 from gridjit.compiler.source_scalar import scalar_text
+from gridjit.compiler.source_state import state_of
 
 # Called for each user function and user class found in a value; returns the label it goes by in this fingerprint.
 Visit = Callable[["types.FunctionType | type"], str]
@@ -281,10 +282,19 @@ def _wrapper_text(value: object, visit: Visit) -> str:
             raise unseen(value)
         return str(text)
     if is_library(type(value).__module__):
-        state = {**(_attribute(value, "targetoptions") or {}), **_declared(value)}
+        state, of = {**(_attribute(value, "targetoptions") or {}), **_declared(value)}, type(value).__name__
     else:
-        state = {k: v for k, v in getattr(value, "__dict__", {}).items() if k not in _WRAPPER_NAMES}
-    return f"{type(value).__name__} of {value_text(inner, visit)} {_options_text(state, visit)}"
+        # What it does when it is called, and what else it holds, is its class's to say.
+        state = {k: v for k, v in state_of(value).items() if k not in _WRAPPER_NAMES}
+        of = f"{type_name(type(value))} object of {_class_or_owner(type(value), visit)}"
+    return f"{of} of {value_text(inner, visit)} {_options_text(state, visit)}"
+
+
+def _class_or_owner(cls: type, visit: Visit) -> str:
+    from gridjit.compiler.installed import owner_of  # few kernels refer to such objects
+
+    owner = owner_of(cls)
+    return value_text(cls, visit) if owner is None else owner.identity
 
 
 def _declared(value: Any) -> dict[str, object]:

@@ -126,7 +126,7 @@ class Walk:
     def _closure(self, function: FunctionType, label: str, plan: CodePlan) -> None:
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             value = _cell_value(cell)
-            if _is_only_written(value, (r for r in plan.references if r.free and r.name == name)):
+            if _is_only_written(value, (r for r in plan.references if r.free and r.name == name), plan):
                 continue
             text = self._value(f"closure {name} of {label}", name, "closure variable", label, value)
             self.taken[id(cell), ""] = (value, text)
@@ -144,7 +144,7 @@ class Walk:
                 self._used(function, label, plan, reference, value)
                 return
         if (id(scope), name) not in self.taken:
-            if _is_only_written(value, (r for r in plan.references if not r.free and r.name == name)):
+            if _is_only_written(value, (r for r in plan.references if not r.free and r.name == name), plan):
                 return
             self._named(scope, module_name(function), name, label, value)
         self._used(function, label, plan, reference, value)
@@ -282,9 +282,9 @@ _CONTAINERS = (list, dict, set, bytearray, deque)
 _WRITES = frozenset({"append", "appendleft", "extend", "extendleft", "add", "update", "insert", "clear", "discard"})
 
 
-def _is_only_written(value: object, uses: Iterable[Reference]) -> bool:
+def _is_only_written(value: object, uses: Iterable[Reference], plan: CodePlan) -> bool:
     """Return whether value is a container that the code adds to and never looks into, such as a log."""
-    if type(value) not in _CONTAINERS:
+    if type(value) not in _CONTAINERS or "__self__" in plan.attributes:
         return False
     attributes = [use.attributes[:1] for use in uses]
     return bool(attributes) and all(first and first[0] in _WRITES for first in attributes)

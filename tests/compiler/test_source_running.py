@@ -142,8 +142,13 @@ WAYS_TO_A_MODULE = {
     "partial": "return bound()",
     "lru_cache": "return remembered()",
     "getattr": "return getattr(running_helpers, 'TILE')",
+    "class pattern": "match running_helpers:\n        case types.ModuleType(TILE=tile):\n            return tile",
+    "dotted attrgetter": "import operator\n    return operator.attrgetter('running_helpers.TILE')(running)",
+    "format": "return '{0.TILE}'.format(running_helpers)",
+    "format by name": "return 'x{m.TILE:>4}'.format(m=running_helpers)",
 }
 WAYS = """
+import running
 HELD = {"one": running_helpers}
 def take(module):
     return module.TILE
@@ -230,6 +235,29 @@ CHANGES = {
         "space = {'__name__': 'json'}\nexec('def f(): return 3', space)\nf = space['f']\ndef run(x): return f()",
         "return 3",
         "return 4",
+    ),
+    "class of a wrapper": (
+        "class W:\n    def __init__(self, f): functools.update_wrapper(self, f)\n    def __call__(self): return 3\n"
+        "@W\ndef one(): return 1\ndef run(x): return one()",
+        "return 3",
+        "return 4",
+    ),
+    "attribute of a wrapper's class": (
+        "class W:\n    K = 3\n    def __init__(self, f): functools.update_wrapper(self, f)\n"
+        "    def __call__(self): return self.K\n@W\ndef one(): return 1\ndef run(x): return one()",
+        "K = 3",
+        "K = 4",
+    ),
+    "slot of a wrapper": (
+        "class W:\n    __slots__ = ('n', '__wrapped__')\n    def __call__(self): return self.n\n"
+        "def one(): return 1\nw = W()\nw.n, w.__wrapped__ = 3, one\ndef run(x): return w()",
+        "n, w.__wrapped__ = 3",
+        "n, w.__wrapped__ = 4",
+    ),
+    "what an added-to list gives back": (
+        "held = [3]\ndef run(x): return held.append.__self__[0]",
+        "[3]",
+        "[4]",
     ),
     "bound method": ("class C:\n    @classmethod\n    def f(cls): return 3\nf = C.f\ndef run(x): return f()", "3", "4"),
 }
