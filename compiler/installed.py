@@ -70,7 +70,7 @@ def owner_of(value: object) -> Distribution | None:
 
 def named(name: str) -> Distribution | None:
     """Return the installed distribution of a normalized name: the one that is loaded from, or would be."""
-    loaded = (found for found in _by_file.values() if found is not None and found.name == name)
+    loaded = (found for found in [*_by_file.values()] if found is not None and found.name == name)
     paths = (os.fsdecode(path) or "." for path in sys.path if isinstance(path, str | bytes))
     places = (one for path in paths for one in _distributions_in(path, _stamp(path)))
     return next(loaded, None) or next((one for one in places if one.name == name and not _is_editable(one)), None)

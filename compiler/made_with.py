@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import enum
 import functools
+import io
+import itertools
 import sys
 from collections.abc import Iterable, Iterator
 from types import CellType, FunctionType, MethodType, ModuleType
@@ -25,7 +27,7 @@ Named = tuple[str, object]
 _DEEPEST = 6
 _EMPTY = CellType()
 # Modules whose objects say nothing about code.
-_OF_NO_MATTER = frozenset({"_thread", "threading", "_io", "tempfile", "weakref", "_weakref", "logging", "itertools"})
+_OF_NO_MATTER = frozenset({"_thread", "threading", "tempfile", "weakref", "_weakref", "logging"})
 _STORES = frozenset(("append", "extend", "insert", "pop", "popitem", "clear", "update", "setdefault", "add", "remove"))
 _WRITES = frozenset({"STORE_SUBSCR", "DELETE_SUBSCR"})
 
@@ -35,6 +37,10 @@ def made_with(found: Registration) -> list[Named]:
     walk = _Holdings()
     for function in functions_of(found):
         walk.function(function, _DEEPEST)
+    for source in found.sources:
+        if isinstance(source, type) and "<locals>" in source.__qualname__:
+            # Made by a function, as register(tile=8) does: another call makes another class of the same code.
+            walk.attributes(source)
     return walk.values
 
 
@@ -56,6 +62,11 @@ def is_settled(value: object) -> bool:
     return scalar_text(value) is not None or (isinstance(value, enum.Enum) and _is_known(type(value)))
 
 
+def is_of_no_matter(kind: type) -> bool:
+    """Return whether objects of a class say nothing about code: who waits for whom, what is open, how far one counted."""
+    return kind.__module__ in _OF_NO_MATTER or kind in (itertools.count, io.FileIO, io.BufferedRandom, io.TextIOWrapper)
+
+
 class _Holdings:
     """One visit of what functions hold."""
 
@@ -72,9 +83,16 @@ class _Holdings:
             if name not in written:
                 self._value(name, value, depth - 1)
 
+    def attributes(self, cls: type) -> None:
+        for name, value in tuple(vars(cls).items()):
+            if not name.startswith("__") and not isinstance(
+                value, FunctionType | property | staticmethod | classmethod
+            ):
+                self._value(name, value, _DEEPEST)
+
     def _value(self, name: str, value: object, depth: int) -> None:
         kind = type(value)
-        if isinstance(value, ModuleType) or kind.__module__ in _OF_NO_MATTER:
+        if isinstance(value, ModuleType) or is_of_no_matter(kind):
             return
         if isinstance(value, FunctionType) and _is_known(value):
             self.function(value, depth)

@@ -14,6 +14,7 @@ from types import CellType, FunctionType, ModuleType
 from typing import Any
 
 from gridjit.compiler.source import fingerprint_values, function_of
+from gridjit.compiler.source_array import content_digest
 from gridjit.compiler.source_code import plan_of
 from gridjit.compiler.source_library import is_library, name_of_module
 from gridjit.compiler.source_opaque import OpaqueValue
@@ -90,7 +91,7 @@ class Reads:
     def take_content(self, array: Any, digest: str) -> None:
         """Compare what of an array's content goes into the code with what was recorded of the array."""
         path, text = self._arrays.get(id(array), ((), ""))
-        if path and not text.endswith(digest):
+        if path and text != digest:
             self.private[f"the content of {shown(path)} changed while the kernel was compiled"] = None
 
     def taken(self) -> Iterator[tuple[ValuePath, str]]:
@@ -142,10 +143,13 @@ class Reads:
         except OpaqueValue as error:
             self.private[f"{shown(path)} {error}"] = None
             return None
-        if type(value).__module__ == "numpy" and hasattr(value, "tobytes"):
-            self._arrays.setdefault(id(value), (path, text))
-            self._alive.append(value)
         return text
+
+    def _note_content(self, path: ValuePath, array: Any) -> None:
+        """Remember an array's content as it is taken, also one inside of a container."""
+        if id(array) not in self._arrays and not array.dtype.hasobject:
+            self._arrays[id(array)] = (path, content_digest(array))
+            self._alive.append(array)
 
     def _adopt(self, path: ValuePath, value: Any, depth: int) -> None:
         """Remember how to get to a module, class or function that was taken, also inside of containers."""
@@ -154,6 +158,8 @@ class Reads:
         if isinstance(value, ModuleType | type):
             self._alive.append(value)
             self._owners.setdefault(id(value), path)
+        elif _is_array(value):
+            self._note_content(path, value)
         elif isinstance(value, tuple | list | dict):
             items = value.values() if isinstance(value, dict) else value
             for number, item in zip(range(_MOST_ITEMS), items, strict=False):
@@ -215,6 +221,10 @@ def _function(value: object) -> FunctionType | None:
         return function_of(value)
     except Exception:  # looking at a value runs code of its class
         return None
+
+
+def _is_array(value: object) -> bool:
+    return type(value).__module__ == "numpy" and hasattr(value, "tobytes") and hasattr(value, "flags")
 
 
 def _is_setting(value: object) -> bool:

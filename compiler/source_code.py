@@ -7,10 +7,13 @@ import re
 import weakref
 from collections.abc import Iterable, Iterator
 from types import CodeType
+from typing import Generic, TypeVar
 
 from gridjit.compiler.source_scalar import scalar_text
 from gridjit.digests import blake2b, utf8
 from gridjit.values import dataclass
+
+Value = TypeVar("Value")
 
 _GLOBAL_LOADS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
 _FREE_LOADS = frozenset({"LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF"})
@@ -52,20 +55,10 @@ class CodePlan:
     strange: tuple[str, ...]
 
 
-# Code objects are immutable, so a plan holds as long as its code object lives. Keyed by identity, because comparing
-# code objects is slow; the weak reference proves that an id was not given to another object.
-_plans: dict[int, tuple[weakref.ref[CodeType], CodePlan]] = {}
-
-
 def plan_of(code: CodeType) -> CodePlan:
     """Return the plan of code, made once per code object."""
-    identity = id(code)
-    known = _plans.get(identity)
-    if known is not None and known[0]() is code:
-        return known[1]
-    plan = _make_plan(code)
-    _plans[identity] = (weakref.ref(code, lambda _: _forget(identity)), plan)
-    return plan
+    known = _plans.get(code)
+    return _plans.put(code, _make_plan(code)) if known is None else known
 
 
 def digest_fields(fields: Iterable[bytes | memoryview]) -> str:
@@ -88,12 +81,6 @@ def with_nested(code: CodeType) -> Iterator[CodeType]:
 def meaningful(code: CodeType) -> list[dis.Instruction]:
     """Return the instructions of code, less those that only fill space."""
     return [one for one in dis.get_instructions(code) if one.opname not in _FILLERS]
-
-
-def _forget(identity: int) -> None:
-    known = _plans.get(identity)
-    if known is not None and known[0]() is None:
-        _plans.pop(identity, None)
 
 
 def _make_plan(code: CodeType) -> CodePlan:
@@ -185,3 +172,30 @@ def _constant_text(value: object, loaded: dict[int, set[int | None]], strange: d
         return "slice" + _constant_text((value.start, value.stop, value.step), loaded, strange)
     strange[type(value).__qualname__] = None
     return f"strange {type(value).__qualname__}"
+
+
+class CodeTable(Generic[Value]):
+    """What is remembered of code objects, as long as they live. By identity: to compare code objects is slow."""
+
+    def __init__(self) -> None:
+        # The weak reference proves that an id was not given to another object.
+        self._entries: dict[int, tuple[weakref.ref[CodeType], Value]] = {}
+
+    def get(self, code: CodeType) -> Value | None:
+        """Return what is remembered of code, or None."""
+        known = self._entries.get(id(code))
+        return known[1] if known is not None and known[0]() is code else None
+
+    def put(self, code: CodeType, value: Value) -> Value:
+        """Remember value, and return it."""
+        identity, entries = id(code), self._entries
+
+        def forget(gone: weakref.ref[CodeType]) -> None:
+            if (known := entries.get(identity)) is not None and known[0] is gone:
+                entries.pop(identity, None)
+
+        entries[identity] = (weakref.ref(code, forget), value)
+        return value
+
+
+_plans: CodeTable[CodePlan] = CodeTable()

@@ -6,7 +6,7 @@ import dis
 from collections.abc import Iterator
 from types import CodeType
 
-from gridjit.compiler.source_code import meaningful, with_nested
+from gridjit.compiler.source_code import CodeTable, meaningful, with_nested
 from gridjit.values import dataclass
 
 # Builtins that take a name as their second argument, and functions that import what their first says.
@@ -36,20 +36,17 @@ class DynamicPlan:
     computed: tuple[tuple[str, int], ...]
 
 
-# Kept with their code objects, which are immutable, so that no identity is given out twice.
-_plans: dict[int, tuple[CodeType, DynamicPlan]] = {}
+_plans: CodeTable[DynamicPlan] = CodeTable()
 
 
 def dynamic_plan(code: CodeType) -> DynamicPlan:
     """Return the plan of code, made once per code object."""
-    if id(code) not in _plans:
-        listed = [(nested, meaningful(nested)) for nested in with_nested(code)]
-        imports = dict.fromkeys(found for _, instructions in listed for found in imports_of(instructions))
-        computed = dict.fromkeys(
-            found for nested, instructions in listed for found in computed_uses(nested, instructions)
-        )
-        _plans[id(code)] = (code, DynamicPlan(imports=tuple(imports), computed=tuple(computed)))
-    return _plans[id(code)][1]
+    if (known := _plans.get(code)) is not None:
+        return known
+    listed = [(nested, meaningful(nested)) for nested in with_nested(code)]
+    imports = dict.fromkeys(found for _, instructions in listed for found in imports_of(instructions))
+    computed = dict.fromkeys(found for nested, instructions in listed for found in computed_uses(nested, instructions))
+    return _plans.put(code, DynamicPlan(imports=tuple(imports), computed=tuple(computed)))
 
 
 def imports_of(instructions: list[dis.Instruction]) -> Iterator[Import]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import os
+import tempfile
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterable
 from types import CellType, FunctionType, MappingProxyType, MethodType, ModuleType
@@ -17,6 +18,7 @@ from typing import Any
 
 from gridjit.compiler.frontend.registrations import Registration, registrations
 from gridjit.compiler.installed import owner_of
+from gridjit.compiler.made_with import is_of_no_matter
 from gridjit.compiler.source_code import digest_fields, plan_of
 from gridjit.compiler.source_file import file_digest
 from gridjit.compiler.source_library import is_library
@@ -28,9 +30,8 @@ from gridjit.digests import utf8
 _SEQUENCES = (list, tuple, deque)
 _SETS = (set, frozenset)
 _MAPPINGS = (dict, OrderedDict, defaultdict, MappingProxyType)
-# Modules whose objects say nothing about code: who waits for whom, what is open, how far something has counted.
-_OF_NO_MATTER = frozenset({"_thread", "threading", "_io", "tempfile", "weakref", "_weakref", "logging", "itertools"})
 _DEEPEST = 32
+_TEMPORARY = os.path.join(tempfile.gettempdir(), "")
 # Their classes hold nothing.
 _BARE = ("abc", "typing")
 
@@ -66,8 +67,8 @@ class _State:
         return self._all((found.kind, *found.sources))
 
     def text(self, value: Any, depth: int = _DEEPEST) -> str:
-        if type(value) is str and value.startswith(os.sep) and (digest := file_digest(value)) is not None:
-            return f"file {digest}"  # where it lies is another place in each process
+        if type(value) is str and value.startswith(_TEMPORARY) and (digest := file_digest(value)) is not None:
+            return f"file {digest}"  # a temporary one has another name in each process
         if (text := scalar_text(value)) is not None:
             return text
         if id(value) in self._seen or not depth:
@@ -89,7 +90,7 @@ class _State:
             return f"method {self.text(value.__func__, depth)} of {self.text(value.__self__, depth)}"
         if kind is functools.partial:
             return f"partial({self._all((value.func, value.args, value.keywords), depth)})"
-        if kind.__module__ in _OF_NO_MATTER:
+        if is_of_no_matter(kind):
             return f"a {type_name(kind)}"
         if issubclass(kind, type | ModuleType) or is_library(kind.__module__) or not _is_whole(kind):
             return self._plain(value)

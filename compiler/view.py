@@ -7,6 +7,7 @@ the launch is an attribute of it: whatever hands out a field, a copy of the view
 from __future__ import annotations
 
 import contextlib
+import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -44,35 +45,42 @@ class ConfigView:
     @property
     def griddim(self) -> Dim3:
         """Blocks in the grid, (x, y, z)."""
-        return self._launch("griddim").griddim
+        value: Dim3 = _read(self, "griddim")
+        return value
 
     @property
     def blockdim(self) -> Dim3:
         """Threads in a block, (x, y, z)."""
-        return self._launch("blockdim").blockdim
+        value: Dim3 = _read(self, "blockdim")
+        return value
 
     @property
     def sharedmem(self) -> int:
         """Dynamic shared memory of a block, bytes. Assign to require more for this launch and all later ones."""
-        self._launch("sharedmem")
+        _read(self, "sharedmem")
         return recording_of(self).sharedmem
 
     @sharedmem.setter
     def sharedmem(self, size: int) -> None:
-        if not isinstance(size, int) or size < 0:
+        try:
+            wanted = operator.index(size)
+        except TypeError:
+            wanted = -1
+        if wanted < 0:
             raise ConfigError(f"sharedmem = {size!r}: give 0 or more bytes")
         recording = recording_of(self)
-        recording.required = max(recording.required, size)
+        recording.required = max(recording.required, wanted)
 
     @property
     def cluster(self) -> Dim3 | None:
         """Blocks in a cluster, (x, y, z), or None."""
-        return self._launch("cluster").cluster
+        value: Dim3 | None = _read(self, "cluster")
+        return value
 
     @property
     def cooperative(self) -> bool:
         """Whether the launch is cooperative."""
-        return self._launch("cooperative").cooperative
+        return bool(_read(self, "cooperative"))
 
     @property
     def config(self) -> LaunchConfig | None:
@@ -175,13 +183,15 @@ class ConfigView:
     def __repr__(self) -> str:
         return f"<the launch configuration that {self.dispatcher!r} is compiled for>"
 
-    def _launch(self, name: str) -> LaunchConfig:
-        recording = recording_of(self)
-        if recording.config is None:
-            self.read(PRESENCE)
-            raise RuntimeError("No launch config set for this thread")
-        recording.read(name)
-        return recording.config
+
+def _read(view: ConfigView, name: str) -> Any:
+    """Return a field of the launch, recorded; raises RuntimeError, and records that, where there is no launch."""
+    recording = recording_of(view)
+    if recording.config is None:
+        view.read(PRESENCE)
+        raise RuntimeError("No launch config set for this thread")
+    recording.read(name)
+    return getattr(recording.config, name)
 
 
 def current_view() -> ConfigView | None:

@@ -23,10 +23,10 @@ def test_a_plan_is_forgotten_with_its_code() -> None:
     code = code_of("def f(x): return x + 1")
     plan_of(code)
     identity = id(code)
-    assert identity in source_code._plans
+    assert identity in source_code._plans._entries
     del code
     gc.collect()
-    assert identity not in source_code._plans
+    assert identity not in source_code._plans._entries
 
 
 def test_a_first_run_that_specializes_the_bytecode_changes_no_digest() -> None:
