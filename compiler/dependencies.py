@@ -46,9 +46,9 @@ class Dependency:
     """A function, a file or a value outside the job's key that shaped the kernel's code.
 
     kind, name and parts: an "overload" (@intrinsic included), by the user's function that is implemented, as
-    module.name, with (name, digest) of every implementation that is registered for it, in their order (none where loading
-    the installed extensions registered them, which the key says); a "linked file" by its path, with digests of it and
-    its headers; "headers", by the file that includes them and their paths, as JSON,
+    module.name, with (name, digest) of every implementation that is registered for it, in their order (none where
+    loading the installed extensions registered them, which the key says); a "linked file" by its path, with digests of
+    it and its headers; "headers", by the file that includes them and their paths, as JSON,
     with a digest or "absent" for each; "CUDA headers", with the packages that bring them; a "value" by the path to it
     from the kernel, as JSON, with what people call it, and its text; a "library" by the name of its distribution, with
     what tells this installation from others; "settings" by their module and paths in it, as JSON, with their texts.
