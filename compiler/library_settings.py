@@ -8,17 +8,17 @@ through a function `__gridjit_settings__()` of its top-level module.
 
 from __future__ import annotations
 
+import builtins
 import enum
 import functools
-import opcode
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+from types import CellType, FunctionType, MappingProxyType, MethodType, ModuleType
 
+from gridjit.compiler.code_names import CodeNames, names_in, names_of
 from gridjit.compiler.installed import Distribution, owner_of
 from gridjit.compiler.source import fingerprint_values
-from gridjit.compiler.source_code import with_nested
 from gridjit.compiler.source_library import is_library
 from gridjit.compiler.source_opaque import OpaqueValue, of_kind
 from gridjit.compiler.source_scalar import scalar_text
@@ -152,22 +152,32 @@ class _Walk:
         self._pending: deque[FunctionType | type] = deque()
         self._seen: dict[int, object] = {}
         self._entered: set[tuple[int, int]] = set()
+        self._items = _MOST_ITEMS
 
-    def follow(self, value: object, names: tuple[str, ...] = ()) -> None:
+    def follow(self, value: object, names: tuple[str, ...] = (), depth: int = 0) -> None:
         """Note what installed code there is in value; names: what its user might take of a module."""
-        for found in _code_in(value):
-            if isinstance(found, ModuleType):
-                self._module(found, names)
-            elif id(found) not in self._seen:
-                self._seen[id(found)] = found
-                self._pending.append(found)
+        if of_kind(value, ModuleType):
+            self._module(value, names)
+        elif type(value) not in _CODELESS and id(value) not in self._seen:
+            self._seen[id(value)] = value
+            if of_kind(value, FunctionType) or of_kind(value, type):
+                self._pending.append(value)
+            elif depth < _DEEPEST:
+                for part in _parts_of(value):
+                    self._items -= 1
+                    if self._items > 0:
+                        self.follow(part, names, depth + 1)
 
     def run(self) -> None:
         """Visit everything that was noted, and what that reaches."""
         while self._pending:
             found = self._pending.popleft()
             name = _home(found)
-            if is_library(name) or (owner := owner_of(found)) is None:
+            if is_library(name):
+                if of_kind(found, FunctionType):
+                    self._wrapping(found)
+                continue
+            if (owner := owner_of(found)) is None:
                 continue
             self.distributions.add(owner)
             self.modules[name] = None
@@ -177,18 +187,60 @@ class _Walk:
                 self._function(found)
 
     def _function(self, function: FunctionType) -> None:
-        names, imports = _names(function.__code__)
+        code = names_of(function.__code__)
         # Many functions may have been made of one code.
-        if (id(names), id(function.__globals__)) not in self._entered:
-            self._entered.add((id(names), id(function.__globals__)))
-            self._namespace(_home(function), function.__globals__, names)
-            for module in _imported(function.__globals__.get("__package__"), names) if imports else ():
-                self._module(module, names)
+        if (id(code), id(function.__globals__)) not in self._entered:
+            self._entered.add((id(code), id(function.__globals__)))
+            self._entering(function, code)
+        self._held(function, code.names)
+
+    def _entering(self, function: FunctionType, code: CodeNames) -> None:
+        """Match a function's names with its module, and with the modules that it names or may import."""
+        module, namespace, names = _home(function), function.__globals__, code.names
+        self._namespace(module, namespace, names)
+        package = namespace.get("__package__")
+        for found in _imported(package, names if code.imports else code.texts):
+            self._module(found, names)
+        for base, name in code.taken:
+            if not base:
+                if name not in namespace and not hasattr(builtins, name):
+                    self.settings[module, name] = None
+            elif of_kind(named := namespace.get(base), ModuleType):
+                self._absent(named, (name,))
+            elif code.imports:
+                for found in _imported(package, (base,)):
+                    self._absent(found, (name,))
+        if code.computes:
+            for named in {id(v): v for v in map(namespace.get, names) if of_kind(v, ModuleType)}.values():
+                self._absent(named, code.texts)
+                self._module(named, self._spelled(namespace, names))
+
+    def _absent(self, module: ModuleType, names: Iterable[str]) -> None:
+        """Note names that code takes of a module which has none such: it may have another time."""
+        if is_library(module.__name__) or owner_of(module) is None:
+            return
+        for name in names:
+            if name.isidentifier() and name not in vars(module):
+                self.settings[module.__name__, name] = None
+
+    def _spelled(self, namespace: Mapping[str, object], names: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the names that the texts spell which code names: TAKEN = "TILE", getattr(settings, TAKEN)."""
+        values = (namespace.get(name) for name in names if not name.startswith("__"))
+        return _interned.setdefault(found := tuple(names_in(value for value in values if type(value) is str)), found)
+
+    def _wrapping(self, function: FunctionType) -> None:
+        """Follow what a library's function was made around: functools.singledispatch, a decorator's wrapper."""
+        self.follow(vars(function).get("__wrapped__"))
+        self._held(function, ())
+
+    def _held(self, function: FunctionType, names: tuple[str, ...]) -> None:
         for cell in function.__closure__ or ():
             if cell != _EMPTY:
                 self.follow(cell.cell_contents, names)
         for default in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
             self.follow(default, names)
+        for value in vars(function).values():
+            self.follow(value, names)
 
     def _class(self, cls: type) -> None:
         for base in cls.__bases__:
@@ -223,21 +275,33 @@ def _home(found: FunctionType | type) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _code_in(value: object) -> Iterator[FunctionType | type | ModuleType]:
-    """Yield the functions, classes and modules that value is or stands for; other objects are not looked into."""
-    if of_kind(value, FunctionType) or of_kind(value, type) or of_kind(value, ModuleType):
-        yield value
-    elif of_kind(value, property):
-        yield from (part for part in (value.fget, value.fset, value.fdel) if isinstance(part, FunctionType))
-    elif issubclass(type(value), (staticmethod, classmethod, MethodType)):
-        yield from _code_in(getattr(value, "__func__", None))
-    elif issubclass(type(value), (functools.partial, functools.cached_property)):
-        yield from _code_in(getattr(value, "func", None))
-    else:
+def _parts_of(value: object) -> Iterable[object]:
+    """Return what an object's code may be in: its class, a container's items, what a wrapper stands for."""
+    kind = type(value)
+    if issubclass(kind, property):
+        return [getattr(value, name) for name in ("fget", "fset", "fdel")]
+    if issubclass(kind, (staticmethod, classmethod)):
+        return [getattr(value, "__func__", None)]
+    if issubclass(kind, MethodType):
+        return [getattr(value, "__func__", None), getattr(value, "__self__", None)]
+    if issubclass(kind, functools.partial):
+        return [getattr(value, "func", None), getattr(value, "args", ()), getattr(value, "keywords", ())]
+    if issubclass(kind, (dict, MappingProxyType)):
+        return [kind, *_pairs(value)]
+    if issubclass(kind, (list, tuple, set, frozenset, deque)):
+        return [kind, *value]  # type: ignore[misc]
+    state = _state(value)
+    held = state if type(state) is dict else {}
+    if is_library(kind.__module__) and kind.__module__ not in _WRAPPING:
         # A decorator's object: what it stands for is where decorators put it, and nothing is asked of its class.
-        state = _state(value) if type(value).__module__ != "builtins" else None
-        inner = (state.get("__wrapped__"), state.get("py_func")) if type(state) is dict else ()
-        yield from (part for part in inner if isinstance(part, FunctionType))
+        return [held.get("__wrapped__"), held.get("py_func")]
+    return [kind, *held.values()]
+
+
+def _pairs(value: object) -> list[object]:
+    """Return the keys and values of a mapping; nothing of a class of its own is called."""
+    items = dict.items(value) if isinstance(value, dict) else value.items()  # type: ignore[attr-defined]
+    return [part for pair in tuple(items) for part in pair]
 
 
 def _state(value: object) -> object:
@@ -258,17 +322,13 @@ def _imported(package: object, names: tuple[str, ...]) -> Iterator[ModuleType]:
                 yield module
 
 
-_name_lists: dict[int, tuple[CodeType, tuple[str, ...], bool]] = {}
-
-
-def _names(code: CodeType) -> tuple[tuple[str, ...], bool]:
-    """Return all names in code and the code in it - its globals, attributes and imports - and whether it imports."""
-    if id(code) not in _name_lists:
-        names = dict.fromkeys(name for nested in with_nested(code) for name in nested.co_names)
-        imports = any(_IMPORT in nested.co_code[::2] for nested in with_nested(code))
-        _name_lists[id(code)] = (code, tuple(names), imports)
-    return _name_lists[id(code)][1:]
-
-
-_IMPORT = opcode.opmap["IMPORT_NAME"]
+# Values that no code stands behind.
+_CODELESS = frozenset({type(None), type(...), bool, int, float, complex, str, bytes, bytearray})
+# A library's modules whose objects stand for the code that they were given.
+_WRAPPING = ("functools",)
+# How far objects in objects are followed, and how many parts of objects and containers a walk looks at.
+_DEEPEST = 8
+_MOST_ITEMS = 50_000
+# Equal lists of names, one object of each.
+_interned: dict[tuple[str, ...], tuple[str, ...]] = {}
 _EMPTY = CellType()

@@ -63,7 +63,7 @@ def is_settled(value: object) -> bool:
 
 
 def is_of_no_matter(kind: type) -> bool:
-    """Return whether objects of a class say nothing about code: who waits for whom, what is open, how far one counted."""
+    """Return whether objects of a class say nothing about code: who waits, what is open, how far something counted."""
     return kind.__module__ in _OF_NO_MATTER or kind in (itertools.count, io.FileIO, io.BufferedRandom, io.TextIOWrapper)
 
 

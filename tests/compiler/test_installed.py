@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -252,6 +253,108 @@ def test_a_setting_of_a_module_that_is_imported_while_compiling_counts(run: Run)
     assert run("late", change)["late"] == [6, 0, []]
 
 
+# Ways in which the code of a library reads its settings; each is an overload of its own, which returns what it read.
+WAYS = """
+import abc, collections, functools, importlib, operator, sys
+from numba.cuda.extending import overload
+from tilelib import given
+from tilelib import given as settings
+
+class Planner:
+    def plan(self): return settings.of_method
+    @property
+    def value(self): return settings.of_property
+PLANNER = Planner()
+class Table:
+    def __init__(self): self.entries = {}
+TABLE, REGISTRY = {"x": [lambda: settings.in_table]}, Table()
+REGISTRY.entries["x"] = lambda: settings.in_registry
+@functools.singledispatch
+def single(x): return 0
+@single.register
+def of_int(x: int): return settings.behind_singledispatch
+@functools.lru_cache
+def remembered(): return settings.behind_lru_cache
+def decorated(function):
+    @functools.wraps(function)
+    def wrapper(): return function()
+    return wrapper
+@decorated
+def inner(): return settings.behind_decorator
+NAME = "by_text_of_global"
+
+def by_pattern():
+    match settings:
+        case object(by_pattern=x): return x
+def when_absent():
+    try: return settings.absent
+    except AttributeError: return 3
+def import_when_absent():
+    try: from tilelib.given import absent_too
+    except ImportError: return 3
+    return absent_too
+def global_when_absent():
+    try: return absent_global
+    except NameError: return 3
+
+ways = {
+    "of_method": lambda: PLANNER.plan(), "of_property": lambda: PLANNER.value, "in_table": lambda: TABLE["x"][0](),
+    "in_registry": lambda: REGISTRY.entries["x"](), "behind_singledispatch": lambda: single(1),
+    "behind_lru_cache": lambda: remembered(), "behind_decorator": lambda: inner(),
+    "by_getattr": lambda: getattr(settings, "by_getattr"), "by_vars": lambda: vars(settings)["by_vars"],
+    "by_dict": lambda: settings.__dict__["by_dict"], "by_getter": lambda: operator.attrgetter("by_getter")(settings),
+    "by_text_of_global": lambda: getattr(settings, NAME), "by_pattern": by_pattern,
+    "of_modules": lambda: sys.modules["tilelib.given"].of_modules,
+    "by_import": lambda: importlib.import_module("tilelib.given").by_import,
+    "by_relative_import": lambda: importlib.import_module(".given", "tilelib").by_relative_import,
+    "absent_by_getattr": lambda: getattr(settings, "absent_by_getattr", 3),
+    "absent": when_absent, "absent_too": import_when_absent, "absent_global": global_when_absent,
+}
+def make(way):
+    def stub(): raise NotImplementedError
+    @overload(stub, target="cuda")
+    def read():
+        value = way()
+        return lambda: value
+    return stub
+stubs = {name: make(way) for name, way in ways.items()}
+"""
+GIVEN = "\n".join(f"{name} = 3" for name in re.findall(r'"(\w+)": ', WAYS) if "absent" not in name) + "\nunread = 3\n"
+KERNELS_OF_WAYS = """
+import tilelib.ways, tilelib.given
+{change}
+def kernel_of(name, stub):
+    def kernel(x):
+        x[0] = stub()
+    kernel.__name__ = kernel.__qualname__ = name
+    return gridjit.jit(kernel)
+kernels = [kernel_of(*found) for found in tilelib.ways.stubs.items()]
+"""
+CHANGE_ALL = """
+for name in tilelib.ways.ways:
+    setattr(tilelib.ways if name == "absent_global" else tilelib.given, name, 8)
+"""
+
+
+@pytest.fixture
+def reading(site: Path) -> None:
+    """Have the library read settings in every way."""
+    (site / "tilelib/ways.py").write_text(WAYS)
+    (site / "tilelib/given.py").write_text(GIVEN)
+    record = site / "tilelib-1.0.dist-info/RECORD"
+    record.write_text(record.read_text() + "tilelib/ways.py,,\ntilelib/given.py,,\n")
+
+
+@pytest.mark.usefixtures("reading")
+def test_a_setting_counts_however_installed_code_reads_it(run: Run) -> None:
+    before = run("*kernels", KERNELS_OF_WAYS.format(change=""))
+    assert {name: row for name, row in before.items() if row != [3, 1, []]} == {}
+    after = run("*kernels", KERNELS_OF_WAYS.format(change=CHANGE_ALL))
+    assert {name: row for name, row in after.items() if row != [8, 1, []]} == {}
+    again = run("*kernels", KERNELS_OF_WAYS.format(change="tilelib.given.unread = tilelib.given.strange = 8"))
+    assert {name: row for name, row in again.items() if row != [3, 0, []]} == {}
+
+
 IRRELEVANT = {
     "a setting that nothing reads": "tilelib.config.UNREAD = 2",
     "a counter that compiles change": "tilelib.config.COMPILES = 7",
@@ -391,8 +494,8 @@ def test_an_object_of_an_installed_class_counts_by_what_it_holds(run: Run) -> No
     assert compiles(run("planned", OBJECTS.format("Plan(3)"))) == {"planned": 0}
     assert compiles(run("planned", OBJECTS.format("Plan(4)"))) == {"planned": 1}
     assert compiles(run("planned", OBJECTS.format("Plan(3, 2)"))) == {"planned": 1}
-    (reason,) = run("planned", OBJECTS.format("Counted()"))["planned"][2]
-    assert "'plan' of __main__.planned is a count object" in reason
+    assert run("planned", OBJECTS.format("Counted()"))["planned"] == [5, 1, []]
+    assert compiles(run("planned", OBJECTS.format("Counted()"))) == {"planned": 0}
 
 
 STRANGE = """
