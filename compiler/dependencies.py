@@ -6,8 +6,10 @@ extension implements is registered by whoever imported it, so in a process that 
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -30,7 +32,8 @@ if TYPE_CHECKING:
 OVERLOAD, LINKED_FILE, VALUE = "overload", "linked file", "value"
 HEADERS, TOOLKIT = "headers", "CUDA headers"
 LIBRARY, SETTINGS, LATER_SETTING = "library", "settings", "setting of a module that the compile imported"
-KINDS = (OVERLOAD, LINKED_FILE, VALUE, HEADERS, TOOLKIT, LIBRARY, SETTINGS, LATER_SETTING)
+LOADED_SETTING = "setting of a module that is imported to ask"
+KINDS = (OVERLOAD, LINKED_FILE, VALUE, HEADERS, TOOLKIT, LIBRARY, SETTINGS, LATER_SETTING, LOADED_SETTING)
 Parts: TypeAlias = "tuple[tuple[str, str], ...]"
 # Longer texts of values are kept by their beginning and a digest.
 _LONGEST = 160
@@ -66,7 +69,7 @@ class Dependency:
         """What it is called where it is recorded: "math_ext.gamma by math_ext.implement_gamma", or the file."""
         if self.kind == OVERLOAD:
             return f"{self.name} by {', '.join(name for name, _ in self.parts) or 'installed code'}"
-        if self.kind in (VALUE, LATER_SETTING):
+        if self.kind in (VALUE, LATER_SETTING, LOADED_SETTING):
             return self.parts[0][0]
         if self.kind == SETTINGS:
             module, *paths = _texts(self.name)
@@ -212,6 +215,20 @@ def _later_setting_parts(name: str, _: CompileJob) -> Parts:
     return ((path, then),) if setting_now(module, path) in (then, NOT_LOADED) else ()
 
 
+def _loaded_setting_parts(name: str, _: CompileJob) -> Parts | None:
+    """A setting that its module works out when it is imported may be another in each process: so it is imported."""
+    from gridjit.compiler.library_settings import setting_now
+
+    module, path = _texts(name)
+    if module not in sys.modules:
+        from gridjit.compiler.frontend.bootstrap import load_installed_extensions
+
+        load_installed_extensions()
+        importlib.import_module(module)
+    text = setting_now(module, path)
+    return None if text is None else ((path, text),)
+
+
 def _texts(name: str) -> tuple[str, ...]:
     """Return the texts that a name is made of; raises Unreadable, a ValueError, for what _json did not make."""
     return reading.items(reading.parse(utf8(name)), reading.text)
@@ -279,4 +296,5 @@ _CURRENT: Mapping[str, Callable[[str, CompileJob], Parts | None]] = {
     LIBRARY: _library_parts,
     SETTINGS: _settings_parts,
     LATER_SETTING: _later_setting_parts,
+    LOADED_SETTING: _loaded_setting_parts,
 }

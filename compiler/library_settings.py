@@ -22,6 +22,7 @@ from gridjit.compiler.source import fingerprint_values
 from gridjit.compiler.source_library import is_library
 from gridjit.compiler.source_opaque import OpaqueValue, of_kind
 from gridjit.compiler.source_scalar import scalar_text
+from gridjit.compiler.source_value import is_librarys, type_name, value_text
 from gridjit.values import dataclass
 
 # The function of a package that says what its settings are, as it is written among them.
@@ -50,9 +51,15 @@ def reach(roots: Iterable[object]) -> Reach:
     for root in roots:
         walk.follow(root)
     walk.run()
-    packages = dict.fromkeys(name.partition(".")[0] for name in walk.modules)
+    packages = dict.fromkeys(package for name in walk.modules for package in _packages_of(name))
     declared = [(name, DECLARED) for name in packages if _declaration(name) is not None]
     return Reach(settings=(*declared, *walk.settings), distributions=frozenset(walk.distributions))
+
+
+def _packages_of(module: str) -> Iterator[str]:
+    """Yield the packages that a module is in, the outermost first, and itself: a namespace package has no code."""
+    parts = module.split(".")
+    return (".".join(parts[:count]) for count in range(1, len(parts) + 1))
 
 
 def setting_now(module: str, path: str) -> str | None:
@@ -83,10 +90,29 @@ def setting_text(value: object) -> str | None:
     if of_kind(value, enum.Enum):
         inner = setting_text(value._value_)
         return f"{type(value).__module__}.{type(value).__qualname__}.{value._name_} = {inner}"
+    if (text := _text_of_type(value)) is not None:
+        return text
     if type(value) is tuple:
         texts = [setting_text(item) for item in value]
         return None if None in texts else f"({', '.join(text for text in texts if text)},)"
     return None
+
+
+def _text_of_type(value: object) -> str | None:
+    """Return the text of a library's class, a NumPy dtype or scalar, or a numba type: settings too; None for others."""
+    if of_kind(value, type):
+        return f"class {type_name(value)}" if is_librarys(value) else None
+    if type(value).__module__.partition(".")[0] in ("numpy", "numba"):
+        try:
+            return value_text(value, lambda found: found.__qualname__) if _is_type_or_number(value) else None
+        except OpaqueValue:
+            return None
+    return None
+
+
+def _is_type_or_number(value: object) -> bool:
+    kinds = {(cls.__module__, cls.__name__) for cls in type(value).__mro__}
+    return bool(kinds & {("numpy", "generic"), ("numpy", "dtype"), ("numba.core.types.abstract", "Type")})
 
 
 def _text_now(module: str, path: str) -> str | None:

@@ -12,17 +12,16 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from types import TracebackType
 from typing import Any
 
-from gridjit.compiler.dependencies import LATER_SETTING, LIBRARY, SETTINGS, Dependency
+from gridjit.compiler.dependencies import LATER_SETTING, LIBRARY, LOADED_SETTING, SETTINGS, Dependency
 from gridjit.compiler.extensions import all_registrations, extensions, forget_in_keys, sources_fingerprint
 from gridjit.compiler.frontend.registrations import Registration
 from gridjit.compiler.library_settings import Reach, Setting, reach, unseen_now
 from gridjit.compiler.source import function_of
+from gridjit.compiler.written_out import is_written_out
 
 # The settings of modules that were imported when the installed extensions were loaded, as they were then: where those
 # are not loaded as yet, that is what they will be.
 _as_loaded: dict[Setting, str | None] = {}
-# What some compile of this process changed: that is state of installed code, and no setting, for other compiles too.
-_changed_by_compiles: set[Setting] = set()
 
 
 def note_loaded_settings(imported: Collection[str]) -> None:
@@ -79,18 +78,21 @@ class LibraryWatch:
             *(Dependency(kind=LIBRARY, name=one.name, parts=(("identity", one.identity),)) for one in libraries),
             *self._settings(reached),
         )
-        return dependencies, unseen_now(reached.settings)
+        return dependencies, (*unseen_now(reached.settings), *self._overtaken(reached))
+
+    def _overtaken(self, reached: Reach) -> Iterator[str]:
+        """Yield a sentence for each setting that another thread may have changed meanwhile: the compile saw either."""
+        if not self._alone:
+            for (module, path), text in reached.texts().items():
+                if self._before.get((module, path), text) != text:
+                    yield f"{module}.{path} changed while the kernel was compiled"
 
     def _settings(self, reached: Reach) -> Iterator[Dependency]:
         read: dict[str, dict[str, str]] = {}
         for (module, path), text in sorted(reached.texts().items()):
             before = self._text_before((module, path))
-            if before is not None and before != text:
-                _changed_by_compiles.add((module, path))
-            if (module, path) in _changed_by_compiles:
-                continue
             if text is not None and (before is None or _as_loaded.get((module, path)) == text == before):
-                yield Dependency(kind=LATER_SETTING, name=json.dumps([module, path, text]), parts=((path, text),))
+                yield _later(module, path, text)
             elif text is not None and before == text:
                 read.setdefault(module, {})[path] = text
         for module, texts in read.items():
@@ -98,6 +100,17 @@ class LibraryWatch:
 
     def _text_before(self, setting: Setting) -> str | None:
         return self._before.get(setting)
+
+
+def _later(module: str, path: str, text: str) -> Dependency:
+    """Return the dependency on a setting whose module may not be imported as yet where it is looked up.
+
+    What the module's source writes out is what it will be. Anything else may be another in each process: its module is
+    then imported to ask.
+    """
+    if is_written_out(module, path):
+        return Dependency(kind=LATER_SETTING, name=json.dumps([module, path, text]), parts=((path, text),))
+    return Dependency(kind=LOADED_SETTING, name=json.dumps([module, path]), parts=((path, text),))
 
 
 def _roots(registered: Iterable[Registration]) -> list[object]:
