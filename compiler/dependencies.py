@@ -173,7 +173,7 @@ def current(kind: str, name: str, job: CompileJob) -> Parts | None:
     """Return the parts that a dependency of job would have if the compile were today; None if that cannot be told."""
     try:
         return _CURRENT[kind](name, job) or None
-    except (OpaqueValue, ValueError, TypeError, LookupError):
+    except (OpaqueValue, ValueError, TypeError, LookupError, AttributeError, RecursionError):
         # What is read back from a file may be anything.
         return None
 
@@ -183,7 +183,7 @@ def _value_parts(name: str, job: CompileJob) -> Parts:
     from gridjit.compiler.reads import taken_text
     from gridjit.compiler.value_path import follow, shown
 
-    path = json.loads(name)
+    path = reading.parse(utf8(name))
     return ((shown(path), _brief(taken_text(follow(path, job.function), lines=job.has_lines))),)
 
 
@@ -197,7 +197,7 @@ def _library_parts(name: str, _: CompileJob) -> Parts:
 def _settings_parts(name: str, _: CompileJob) -> Parts | None:
     from gridjit.compiler.library_settings import setting_now
 
-    module, *paths = json.loads(name)
+    module, *paths = reading.parse(utf8(name))
     texts = [(path, setting_now(module, path)) for path in paths]
     parts = tuple((path, text) for path, text in texts if text is not None)
     return parts if len(parts) == len(texts) else None
@@ -207,7 +207,7 @@ def _later_setting_parts(name: str, _: CompileJob) -> Parts:
     """A setting whose module the compile imported is what it was then, also where that is not imported as yet."""
     from gridjit.compiler.library_settings import NOT_LOADED, setting_now
 
-    module, path, then = json.loads(name)
+    module, path, then = reading.parse(utf8(name))
     return ((path, then),) if setting_now(module, path) in (then, NOT_LOADED) else ()
 
 
@@ -221,7 +221,7 @@ def _brief(text: str) -> str:
 
 
 def _headers_today(name: str, _: CompileJob) -> Parts:
-    _file, *paths = json.loads(name)
+    _file, *paths = reading.parse(utf8(name))
     return tuple((path, _header_digest(path)) for path in paths)
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import functools
 import os
 import re
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from gridjit.compiler.source_code import digest_fields
+from gridjit.compiler.source_file import import_path
 
 # The groups of entry points that numba and numba-cuda load, and the name they look for.
 GROUPS = ("numba_extensions", "numba_cuda_extensions")
@@ -50,7 +50,7 @@ def installed_extensions(paths: Sequence[str]) -> Installed:
 
 def current_extensions() -> Installed:
     """Return what is loaded; before that, what would be."""
-    return _loaded[0] if _loaded else _looked_up(tuple(sys.path))
+    return _loaded[0] if _loaded else _looked_up(import_path())
 
 
 def extension_fields() -> tuple[tuple[str, str], ...]:
@@ -66,7 +66,7 @@ def are_known_by_their_names() -> bool:
 def note_loaded() -> Installed:
     """Return what is installed at this moment, just before it is loaded; from now on nothing else counts."""
     if not _loaded:
-        _loaded.append(installed_extensions(tuple(sys.path)))
+        _loaded.append(installed_extensions(import_path()))
     return _loaded[0]
 
 
@@ -131,7 +131,7 @@ def _read(path: str) -> bytes:
     if not os.access(path, os.R_OK):
         return b""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe is not waited for
     except OSError:
         return b""
     try:

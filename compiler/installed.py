@@ -16,6 +16,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from gridjit.compiler.source_code import digest_fields
+from gridjit.compiler.source_file import absolute, import_path, read_regular
 from gridjit.compiler.source_library import is_library
 from gridjit.digests import utf8
 from gridjit.values import dataclass
@@ -68,7 +69,7 @@ def owner_of(value: object) -> Distribution | None:
 def named(name: str) -> Distribution | None:
     """Return the installed distribution of a normalized name: the one that is loaded from, or would be."""
     loaded = (found for found in _by_file.values() if found is not None and found.name == name)
-    places = (one for path in sys.path for one in _distributions_in(path or ".", _stamp(path or ".")))
+    places = (one for path in import_path() for one in _distributions_in(path or ".", _stamp(path or ".")))
     return next(loaded, None) or next((one for one in places if one.name == name and not _is_editable(one)), None)
 
 
@@ -94,7 +95,7 @@ def _distribution_of_file(file: object) -> Distribution | None:
     if not isinstance(file, str):
         return None
     if file not in _by_file:
-        path = os.path.abspath(file)
+        path = absolute(file)
         # What is beside it is most likely of the same distribution.
         beside = _by_folder.get(os.path.dirname(path))
         known = beside is not None and path[len(beside.site) + 1 :] in _files(beside)
@@ -107,7 +108,7 @@ def _distribution_of_file(file: object) -> Distribution | None:
 
 def _listing(file: str) -> Iterator[Distribution]:
     """Yield the distributions that list a file."""
-    known = {os.path.abspath(path) for path in sys.path}
+    known = {absolute(path) for path in import_path()}
     site = os.path.dirname(file)
     while (parent := os.path.dirname(site)) != site:
         if site in known or os.path.basename(site) in _SITES:
@@ -172,7 +173,7 @@ def _recorded(record: str) -> Iterator[str]:
 
 def _walked(site: str, top: str) -> Iterator[str]:
     yield f"{top}.py"
-    for folder, _, names in os.walk(os.path.join(site, top)):
+    for folder, _, names in () if "\0" in top else os.walk(os.path.join(site, top)):
         yield from (os.path.join(folder, name)[len(site) + 1 :] for name in names)
 
 
@@ -200,7 +201,7 @@ def _stamps(found: Distribution) -> tuple[tuple[str, int, int, int], ...]:
 def _stamp(path: str) -> tuple[int, int, int]:
     try:
         status = os.stat(path)
-    except OSError:
+    except (OSError, ValueError):  # no file's name, as a record may list it
         return (0, 0, 0)
     return (status.st_mtime_ns, status.st_size, status.st_ctime_ns)
 
@@ -221,7 +222,6 @@ def _began() -> int:
 @cache
 def _read(found: Distribution, name: str) -> bytes | None:
     try:
-        with open(os.path.join(found.metadata, name), "rb") as file:
-            return file.read()
-    except OSError:
+        return read_regular(os.path.join(found.metadata, name))
+    except (OSError, ValueError):
         return None

@@ -15,7 +15,7 @@ from typing import Any
 
 from gridjit.compiler.source import fingerprint_values, function_of
 from gridjit.compiler.source_code import plan_of
-from gridjit.compiler.source_library import is_library
+from gridjit.compiler.source_library import is_library, name_of_module
 from gridjit.compiler.source_opaque import OpaqueValue
 from gridjit.compiler.source_scalar import scalar_text
 from gridjit.compiler.source_value import value_text
@@ -229,7 +229,7 @@ def _home(value: object) -> str:
     if (function := _function(value)) is not None:
         return _module_name(function.__globals__)
     if isinstance(value, ModuleType):
-        return value.__name__
+        return name_of_module(value)
     module = getattr(value if isinstance(value, type) or callable(value) else type(value), "__module__", None)
     return module if isinstance(module, str) else "builtins"
 
@@ -242,12 +242,13 @@ def _module_name(scope: Mapping[str, object]) -> str:
 def _module_of(scope: Mapping[str, object]) -> str | None:
     """Return the name of the imported module whose namespace this is, None if there is none."""
     module = sys.modules.get(_module_name(scope))
-    return None if module is None or getattr(module, "__dict__", None) is not scope else module.__name__
+    return None if module is None or getattr(module, "__dict__", None) is not scope else name_of_module(module)
 
 
 def _named_path(owner: Any) -> ValuePath | None:
     """Return the path to a module or a class by its names, None if they do not lead to it."""
     if isinstance(owner, ModuleType):
-        return (f"module {owner.__name__}",) if sys.modules.get(owner.__name__) is owner else None
+        name = name_of_module(owner)
+        return (f"module {name}",) if sys.modules.get(name) is owner else None
     path = (f"module {owner.__module__}", *(f"attribute {name}" for name in owner.__qualname__.split(".")))
     return path if follow(path, None) is owner else None

@@ -26,7 +26,14 @@ def is_library(module: str) -> bool:
 
 def is_library_module(module: ModuleType) -> bool:
     """Return whether module is a library's own, and not one that a program made and gave a library's name."""
-    return is_library(module.__name__) and is_namespace_of(module.__name__, module.__dict__)
+    name = name_of_module(module)
+    return is_library(name) and is_namespace_of(name, module.__dict__)
+
+
+def name_of_module(module: ModuleType) -> str:
+    """Return a module's name; nothing for one that a program calls something else than a text, or not at all."""
+    name = vars(module).get("__name__")
+    return name if isinstance(name, str) else ""
 
 
 def is_namespace_of(module: str, namespace: object) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 from gridjit.compiler.source_array import array_text, numpy_scalar_text, ufunc_text
 from gridjit.compiler.source_code import digest_fields
 from gridjit.compiler.source_file import file_digest
-from gridjit.compiler.source_library import is_library, is_library_module, is_namespace_of
+from gridjit.compiler.source_library import is_library, is_library_module, is_namespace_of, name_of_module
 from gridjit.compiler.source_opaque import OpaqueValue, article, unseen
 from gridjit.compiler.source_scalar import scalar_text
 
@@ -154,10 +154,10 @@ def _class_text(value: type, visit: Visit) -> str:
 
 def _module_text(value: types.ModuleType, visit: Visit) -> str:
     if is_library_module(value):
-        return f"library module {value.__name__}"
+        return f"library module {name_of_module(value)}"
     if (note := getattr(visit, "note_module", None)) is not None:
         note(value)
-    return f"module {value.__name__}"
+    return f"module {name_of_module(value)}"
 
 
 def _enum_text(value: Any, visit: Visit) -> str:

@@ -8,7 +8,7 @@ from enum import Enum
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 
 from gridjit.compiler.source_code import CodePlan, Reference, digest_fields, plan_of
-from gridjit.compiler.source_library import is_library_module
+from gridjit.compiler.source_library import is_library_module, name_of_module
 from gridjit.compiler.source_opaque import OpaqueValue, of_kind
 from gridjit.compiler.source_scalar import scalar_text
 from gridjit.compiler.source_value import function_of, is_librarys, module_name, type_name, value_text
@@ -169,12 +169,12 @@ class Walk:
         """
         library = is_library_module(module)
         if not library:
-            self.modules.add(module.__name__)
+            self.modules.add(name_of_module(module))
         if chain:
             # A library's module may import others when it is asked for what it does not hold.
             value = vars(module).get(chain[0], _MISSING) if library else _module_attribute(module, chain[0])
             if not library or _is_put_there(value):
-                self._named(vars(module), module.__name__, chain[0], label, value)
+                self._named(vars(module), name_of_module(module), chain[0], label, value)
             if of_kind(value, ModuleType):
                 self._attributes(value, chain[1:], label, plan, entered)
         elif id(module) not in entered:
