@@ -7,8 +7,8 @@ cache to run code here, and images are built by root.
 
 from __future__ import annotations
 
-import errno
 import contextlib
+import errno
 import os
 import stat
 
