@@ -7,6 +7,7 @@ cache to run code here, and images are built by root.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
@@ -55,16 +56,18 @@ def absolute(path: str) -> str:
 
 def make_folder(path: str, mode: int = FOLDER_MODE) -> None:
     """Make the cache folder if it is missing, for this user alone, and those above it."""
-    if os.path.isdir(path):
-        return
+    with contextlib.suppress(FileNotFoundError):
+        os.lstat(path)  # a name that is too long is refused before anything is made
     missing = [path]
     while not os.path.lexists(above := os.path.dirname(missing[-1])):
         missing.append(above)
-    for folder in reversed(missing):
+    for name in reversed(missing):
+        if os.path.isdir(name):
+            continue
         try:
-            os.mkdir(folder, mode if folder == path else _ABOVE_MODE)
-        except FileExistsError:  # noqa: PERF203
-            if not os.path.isdir(folder):  # another process may have been faster
+            os.mkdir(name, mode if name is path else _ABOVE_MODE)
+        except FileExistsError:
+            if not os.path.isdir(name):  # another process may have been faster
                 raise
 
 

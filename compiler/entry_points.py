@@ -9,12 +9,11 @@ from __future__ import annotations
 import functools
 import os
 import re
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from gridjit.compiler.source_code import digest_fields
-from gridjit.compiler.source_file import read_regular
+from gridjit.compiler.source_file import import_path, read_regular
 
 # The groups of entry points that numba and numba-cuda load, and the name they look for.
 GROUPS = ("numba_extensions", "numba_cuda_extensions")
@@ -52,7 +51,7 @@ def installed_extensions(paths: Sequence[str]) -> Installed:
 
 def current_extensions() -> Installed:
     """Return what is loaded; before that, what would be."""
-    return _loaded[0] if _loaded else _looked_up(tuple(sys.path))
+    return _loaded[0] if _loaded else _looked_up(import_path())
 
 
 def extension_fields() -> tuple[tuple[str, str], ...]:
@@ -73,7 +72,7 @@ def is_editable_origin(origin: bytes) -> bool:
 def note_loaded() -> Installed:
     """Return what is installed at this moment, just before it is loaded; from now on nothing else counts."""
     if not _loaded:
-        _loaded.append(installed_extensions(tuple(sys.path)))
+        _loaded.append(installed_extensions(import_path()))
     return _loaded[0]
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any, TypeVar
 
 from gridjit.forking import free_in_child, held, wait_before_fork
@@ -40,9 +41,11 @@ def llvm_locks() -> list[Any]:
 def taken() -> dict[int, int]:
     """Return how often the calling thread rightly holds each of these locks.
 
-    LLVM's never: nobody compiles from inside LLVM, so that one that is held was kept by an interrupted finalizer.
+    LLVM's only inside a call of LLVM, where a signal's handler or a finalizer may compile as well; else what is held
+    was kept by an interrupted finalizer.
     """
-    return {id(lock): held(lock) for lock in compiling_locks()}
+    known = {id(lock): held(lock) for lock in compiling_locks()}
+    return known | {id(lock): held(lock) for lock in llvm_locks() if held(lock) and _is_in_llvm()}
 
 
 def give_back(before: dict[int, int]) -> None:
@@ -61,6 +64,14 @@ def giving_back(work: Callable[[], Result]) -> Result:
         return work()
     finally:
         surely(lambda: give_back(before))
+
+
+def _is_in_llvm() -> bool:
+    """Return whether the calling thread is in a function of llvmlite's that holds its lock."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_globals.get("__name__") != "llvmlite.binding.ffi":
+        frame = frame.f_back
+    return frame is not None
 
 
 def _present(names: tuple[tuple[str, str], ...]) -> list[Any]:

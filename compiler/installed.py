@@ -17,7 +17,7 @@ from typing import Any
 
 from gridjit.compiler.entry_points import is_editable_origin
 from gridjit.compiler.source_code import digest_fields
-from gridjit.compiler.source_file import read_regular
+from gridjit.compiler.source_file import absolute, import_path, read_regular
 from gridjit.compiler.source_library import is_library
 from gridjit.digests import utf8
 from gridjit.values import dataclass
@@ -71,8 +71,7 @@ def owner_of(value: object) -> Distribution | None:
 def named(name: str) -> Distribution | None:
     """Return the installed distribution of a normalized name: the one that is loaded from, or would be."""
     loaded = (found for found in [*_by_file.values()] if found is not None and found.name == name)
-    paths = (os.fsdecode(path) or "." for path in sys.path if isinstance(path, str | bytes))
-    places = (one for path in paths for one in _distributions_in(path, _stamp(path)))
+    places = (one for path in import_path() for one in _distributions_in(path or ".", _stamp(path or ".")))
     return next(loaded, None) or next((one for one in places if one.name == name and not _is_editable(one)), None)
 
 
@@ -98,7 +97,7 @@ def _distribution_of_file(file: object) -> Distribution | None:
     if not isinstance(file, str):
         return None
     if file not in _by_file:
-        path = _absolute(file)
+        path = absolute(file)
         # What is beside it is most likely of the same distribution.
         beside = _by_folder.get(os.path.dirname(path))
         known = beside is not None and path[len(beside.site) + 1 :] in _files(beside)
@@ -111,21 +110,13 @@ def _distribution_of_file(file: object) -> Distribution | None:
 
 def _listing(file: str) -> Iterator[Distribution]:
     """Yield the distributions that list a file."""
-    known = {_absolute(os.fsdecode(path)) for path in sys.path if isinstance(path, str | bytes)}
+    known = {absolute(path) for path in import_path()}
     site = os.path.dirname(file)
     while (parent := os.path.dirname(site)) != site:
         if site in known or os.path.basename(site) in _SITES:
             inside = file[len(site) + 1 :]
             yield from (one for one in _candidates(site, inside) if not _is_editable(one) and _lists(one, inside))
         site = parent
-
-
-def _absolute(path: str) -> str:
-    """Return an absolute path; a relative one leads nowhere if the current folder is gone."""
-    try:
-        return os.path.abspath(path)
-    except OSError:
-        return path
 
 
 def _candidates(site: str, inside: str) -> list[Distribution]:
@@ -184,7 +175,7 @@ def _recorded(record: str) -> Iterator[str]:
 
 def _walked(site: str, top: str) -> Iterator[str]:
     yield f"{top}.py"
-    for folder, _, names in os.walk(os.path.join(site, top)):
+    for folder, _, names in () if "\0" in top else os.walk(os.path.join(site, top)):
         yield from (os.path.join(folder, name)[len(site) + 1 :] for name in names)
 
 

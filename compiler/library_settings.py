@@ -19,7 +19,7 @@ from types import CellType, FunctionType, MappingProxyType, MethodType, ModuleTy
 from gridjit.compiler.code_names import CodeNames, names_in, names_of
 from gridjit.compiler.installed import Distribution, owner_of
 from gridjit.compiler.source import fingerprint_values
-from gridjit.compiler.source_library import is_library
+from gridjit.compiler.source_library import is_library, name_of_module
 from gridjit.compiler.source_opaque import OpaqueValue, of_kind
 from gridjit.compiler.source_scalar import scalar_text
 from gridjit.compiler.source_value import is_librarys, type_name, value_text
@@ -278,13 +278,13 @@ class _Walk:
                 self.follow(value)
 
     def _module(self, module: ModuleType, names: tuple[str, ...]) -> None:
-        if (id(module), id(names)) in self._entered or is_library(module.__name__):
+        if (id(module), id(names)) in self._entered or is_library(name_of_module(module)):
             return
         self._entered.add((id(module), id(names)))
         if (owner := owner_of(module)) is not None:
             self.distributions.add(owner)
-            self.modules[module.__name__] = None
-            self._namespace(module.__name__, vars(module), names)
+            self.modules[name_of_module(module)] = None
+            self._namespace(name_of_module(module), vars(module), names)
 
     def _namespace(self, module: str, namespace: Mapping[str, object], names: tuple[str, ...]) -> None:
         for name in names:

@@ -10,7 +10,7 @@ from typing import Any
 
 from gridjit.compiler.errors import LinkError
 from gridjit.compiler.options import Options
-from gridjit.compiler.source_file import read_regular
+from gridjit.compiler.source_file import absolute, read_regular
 from gridjit.compiler.targets.base import LinkedFile
 from gridjit.compiler.toolchain import header_versions
 from gridjit.digests import sha256
@@ -90,7 +90,7 @@ def _read(path: str) -> LinkedFile:
     if kind is None:
         raise LinkError(f"link={path!r}: the suffix says what a file is; accepted are {', '.join(KINDS)}")
     try:
-        file = LinkedFile(name=os.path.abspath(path), kind=kind, data=read_regular(path))
+        file = LinkedFile(name=absolute(path), kind=kind, data=read_regular(path))
     except OSError as error:
         raise LinkError(f"link={path!r}: {error.strerror or error}; give a file ({', '.join(KINDS)})") from error
     return _whole(file)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 import time
 
 from gridjit.digests import blake2b
@@ -32,6 +33,19 @@ def file_digest(path: str) -> str | None:
     else:
         _digests.pop(path, None)
     return digest
+
+
+def absolute(path: str) -> str:
+    """Return path from the root on; one relative to a folder that is gone is left, and leads nowhere."""
+    try:
+        return os.path.abspath(path)
+    except OSError:
+        return path
+
+
+def import_path() -> tuple[str, ...]:
+    """Return the folders and archives that modules are imported from: the texts on sys.path, as Python takes them."""
+    return tuple([path for path in sys.path if isinstance(path, str)])
 
 
 def read_regular(path: str) -> bytes:

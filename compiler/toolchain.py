@@ -15,7 +15,7 @@ from pathlib import Path
 
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.source_code import digest_fields
-from gridjit.compiler.source_file import file_digest, read_regular
+from gridjit.compiler.source_file import file_digest, import_path, read_regular
 from gridjit.compiler.toolchain_environment import environment as environment
 from gridjit.digests import utf8
 
@@ -60,7 +60,7 @@ def toolchain(kind: str) -> Fields:
     """
     if kind not in _DISTRIBUTIONS:
         raise ConfigError(f"target kind {kind!r}: one of {', '.join(_DISTRIBUTIONS)}")
-    versions = _installed(tuple(sys.path))
+    versions = _installed(import_path())
     components = component_versions(_DISTRIBUTIONS[kind], versions)
     toolkit = toolkit_text(os.environ) if any(components.get(n) == NOT_INSTALLED for n in _TOOLKIT_COMPONENTS) else ""
     return (
@@ -81,7 +81,7 @@ def header_versions() -> Fields:
     them, so one that was edited in place is not noticed. The compiler's own parts are in the toolchain.
     """
     found: dict[str, str] = {}
-    for path in sys.path:
+    for path in import_path():
         for name, text in _folder_headers(path or "."):
             found.setdefault(name, text)
     brought = tuple((f"headers of {name}", found[name]) for name in sorted(found))
@@ -91,7 +91,7 @@ def header_versions() -> Fields:
 
 def version_of(distribution: str) -> str:
     """Return the version of one of the toolchain's distributions, or "not installed"."""
-    return _component_version((distribution,), _installed(tuple(sys.path)))
+    return _component_version((distribution,), _installed(import_path()))
 
 
 @lru_cache(maxsize=4)
@@ -129,7 +129,7 @@ def _component_version(names: tuple[str, ...], versions: Mapping[str, str]) -> s
 
 def _metadata_version(name: str) -> str:
     # importlib.metadata costs ten times what the rest does, and only zip files on sys.path need it.
-    if not any(os.path.isfile(path) for path in sys.path):
+    if not any(os.path.isfile(path) for path in import_path()):
         return NOT_INSTALLED
     from importlib.metadata import PackageNotFoundError, version
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from gridjit.compiler.source_file import file_digest
+from gridjit.compiler.source_file import absolute, file_digest
 from gridjit.values import dataclass
 
 CONFIG_FILE = ".numba_config.yaml"
@@ -129,15 +129,7 @@ def setting_now(variable: str, environ: Mapping[str, str] = os.environ) -> objec
 def extra_include_directories(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
     """Return the folders where linked CUDA C++ finds headers besides its own."""
     named = setting_now("NUMBA_CUDA_NVRTC_EXTRA_SEARCH_PATHS", environ)
-    return tuple(_absolute(folder) for folder in str(named or "").split(":") if folder)
-
-
-def _absolute(path: str) -> str:
-    """Return path from the root on; one relative to a folder that is gone is left, and leads nowhere."""
-    try:
-        return os.path.abspath(path)
-    except FileNotFoundError:
-        return path
+    return tuple(absolute(folder) for folder in str(named or "").split(":") if folder)
 
 
 def _declared(setting: Setting, environ: Mapping[str, str], configured: Mapping[str, Any]) -> object:
@@ -153,7 +145,7 @@ def _declared(setting: Setting, environ: Mapping[str, str], configured: Mapping[
 
 def _config_file() -> Mapping[str, Any]:
     digest = file_digest(CONFIG_FILE)
-    return {} if digest is None else _parsed_config(_absolute(CONFIG_FILE), digest)
+    return {} if digest is None else _parsed_config(absolute(CONFIG_FILE), digest)
 
 
 @lru_cache(maxsize=8)

@@ -25,8 +25,8 @@ def follow(path: Sequence[str], function: Callable[..., Any] | None) -> object:
     """Return what path leads to from a kernel's function today; MISSING where it leads nowhere."""
     value: object = function_of(function)
     for step in path:
-        kind, _, name = step.partition(" ")
         try:
+            kind, _, name = step.partition(" ")
             value = _STEPS[kind](value, name)
         except Exception:  # a module's or a class's own __getattr__ may raise anything
             return MISSING

@@ -23,7 +23,7 @@ def make_names_readable(replace: Callable[[Any, str, Any], Any]) -> None:
     def from_function(cls: Any, function: Any) -> Any:
         made = identity.__func__(cls, function)
         for name in ("func_qualname", "func_name", "modname", "filename", "unique_name"):
-            setattr(made, name, readable(getattr(made, name)))
+            setattr(made, name, readable(str(getattr(made, name))))
         return made
 
     def escaped(text: str) -> Any:

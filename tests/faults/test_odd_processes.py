@@ -1,0 +1,90 @@
+"""Whatever a program made of its process - names, paths, folders - launches go on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ODD = {
+    "a module without a name": "del settings.__name__",
+    "a module whose name is a number": "settings.__name__ = 7",
+    "import paths that are no texts": "sys.path += [None, 5, b'x', '']",
+    "a current folder that is gone": "place = tempfile.mkdtemp(); os.chdir(place); os.rmdir(place)",
+}
+SCRIPT = """
+import os, sys, tempfile, types
+import numpy as np
+import gridjit
+from gridjit import cuda
+
+def four():
+    pass
+
+@cuda.extending.overload(four)
+def implemented():
+    return lambda: 4
+
+settings = types.ModuleType("settings")
+settings.TILE = 3
+
+@gridjit.jit
+def kernel(x):
+    x[0] = settings.TILE
+
+exec(sys.argv[1])
+x = np.zeros(1)
+kernel[1, 1](x)
+print(x.tolist())
+"""
+
+
+def run(tmp_path: Path, script: str, *arguments: str, **settings: str) -> str:
+    (tmp_path / "script.py").write_text(script)
+    environment = {"GRIDJIT_TARGET": "host", "GRIDJIT_CACHE_DIR": str(tmp_path / "cache")}
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "script.py"), *arguments],
+        env={**os.environ, **environment, **settings},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_a_program_launches_whatever_it_made_of_its_process(tmp_path: Path, odd: str) -> None:
+    assert run(tmp_path, SCRIPT, ODD[odd]) == "[3.0]\n"
+
+
+def test_a_cache_folder_whose_name_is_too_long_is_a_warning(tmp_path: Path) -> None:
+    assert run(tmp_path, SCRIPT, "", GRIDJIT_CACHE_DIR=str(tmp_path) + "/a" * 2500) == "[3.0]\n"
+    assert not (tmp_path / "a").exists()
+
+
+def test_a_compile_from_inside_llvm_leaves_the_lock_to_who_holds_it(tmp_path: Path) -> None:
+    script = """
+import numpy as np
+import gridjit
+from llvmlite.binding import ffi
+
+@gridjit.jit
+def kernel(x):
+    x[0] = 4
+
+@gridjit.jit
+def first(x):
+    x[0] = 1
+
+x = np.zeros(1)
+first[1, 1](x)  # imports numba, which may take the lock on another thread
+inside = next(value for value in vars(ffi).values() if getattr(value, "__name__", "") == "_lib_fn_wrapper")
+inside(ffi.lib._lock, lambda: kernel[1, 1](x))()
+print(x.tolist(), ffi.lib._lock._lock._is_owned())
+"""
+    assert run(tmp_path, script) == "[4.0] False\n"
