@@ -37,6 +37,8 @@ Parts: TypeAlias = "tuple[tuple[str, str], ...]"
 _LONGEST = 160
 # Bytes; a larger file that a compile found by itself is not read again to look up its result.
 _LARGEST_FILE = 1 << 30
+# Stands for implementations where none is registered but by loading the installed extensions, which the key names.
+_BY_LOADING: Parts = (("installed code", ""),)
 # What stands for the digest of a header where there was none.
 _ABSENT = "absent"
 
@@ -46,9 +48,9 @@ class Dependency:
     """A function, a file or a value outside the job's key that shaped the kernel's code.
 
     kind, name and parts: an "overload" (@intrinsic included), by the user's function that is implemented, as
-    module.name, with (name, digest) of every implementation that is registered for it, in their order (none where
-    loading the installed extensions registered them, which the key says); a "linked file" by its path, with digests of
-    it and its headers; "headers", by the file that includes them and their paths, as JSON,
+    module.name, with (name, digest) of every implementation that is registered for it, in their order
+    ("installed code" where loading the installed extensions registered them, which the key says); a "linked file" by
+    its path, with digests of it and its headers; "headers", by the file that includes them and their paths, as JSON,
     with a digest or "absent" for each; "CUDA headers", with the packages that bring them; a "value" by the path to it
     from the kernel, as JSON, with what people call it, and its text; a "library" by the name of its distribution, with
     what tells this installation from others; "settings" by their module and paths in it, as JSON, with their texts.
@@ -67,7 +69,7 @@ class Dependency:
     def label(self) -> str:
         """What it is called where it is recorded: "math_ext.gamma by math_ext.implement_gamma", or the file."""
         if self.kind == OVERLOAD:
-            return f"{self.name} by {', '.join(name for name, _ in self.parts) or 'installed code'}"
+            return f"{self.name} by {', '.join(name for name, _ in self.parts)}"
         if self.kind in (VALUE, LATER_SETTING):
             return self.parts[0][0]
         if self.kind == SETTINGS:
@@ -173,7 +175,7 @@ def holds(dependency: Dependency, job: CompileJob) -> bool:
 def current(kind: str, name: str, job: CompileJob) -> Parts | None:
     """Return the parts that a dependency of job would have if the compile were today; None if that cannot be told."""
     try:
-        return _CURRENT[kind](name, job) or (() if kind == OVERLOAD else None)
+        return _CURRENT[kind](name, job) or None
     except (OpaqueValue, ValueError, TypeError, LookupError):
         # What is read back from a file may be anything.
         return None
@@ -242,7 +244,7 @@ def _users(registered: Iterable[Registration], stub: str) -> list[Registration]:
 
 
 def _parts(implementations: Iterable[Registration]) -> Parts:
-    return numbered((found.name, sources_fingerprint([found]).digest) for found in implementations)
+    return numbered((found.name, sources_fingerprint([found]).digest) for found in implementations) or _BY_LOADING
 
 
 def _file_parts(path: str) -> Parts:
