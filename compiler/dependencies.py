@@ -39,6 +39,8 @@ Parts: TypeAlias = "tuple[tuple[str, str], ...]"
 _LONGEST = 160
 # Bytes; a larger file that a compile found by itself is not read again to look up its result.
 _LARGEST_FILE = 1 << 30
+# Stands for implementations where none is registered but by loading the installed extensions, which the key names.
+_BY_LOADING: Parts = (("installed code", ""),)
 # What stands for the digest of a header where there was none.
 _ABSENT = "absent"
 
@@ -48,8 +50,9 @@ class Dependency:
     """A function, a file or a value outside the job's key that shaped the kernel's code.
 
     kind, name and parts: an "overload" (@intrinsic included), by the user's function that is implemented, as
-    module.name, with (name, digest) of every implementation that is registered for it, in their order; a "linked file"
-    by its path, with digests of it and its headers; "headers", by the file that includes them and their paths, as JSON,
+    module.name, with (name, digest) of every implementation that is registered for it, in their order
+    ("installed code" where loading the installed extensions registered them, which the key says); a "linked file" by
+    its path, with digests of it and its headers; "headers", by the file that includes them and their paths, as JSON,
     with a digest or "absent" for each; "CUDA headers", with the packages that bring them; a "value" by the path to it
     from the kernel, as JSON, with what people call it, and its text; a "library" by the name of its distribution, with
     what tells this installation from others; "settings" by their module and paths in it, as JSON, with their texts.
@@ -68,7 +71,7 @@ class Dependency:
     def label(self) -> str:
         """What it is called where it is recorded: "math_ext.gamma by math_ext.implement_gamma", or the file."""
         if self.kind == OVERLOAD:
-            return f"{self.name} by {', '.join(name for name, _ in self.parts) or 'installed code'}"
+            return f"{self.name} by {', '.join(name for name, _ in self.parts)}"
         if self.kind in (VALUE, LATER_SETTING, LOADED_SETTING):
             return self.parts[0][0]
         if self.kind == SETTINGS:
@@ -121,8 +124,6 @@ def discovered(functions: Iterable[Callable[..., object]], before: Sequence[Regi
             private[f"{_name(function)} was registered while the kernel was compiled"] = None
         for stub in stubs:
             implementations = _implementations(before, stub)
-            if not implementations:
-                continue  # all of it is installed code's that a compile had registered: its distribution stands for it
             private.update(dict.fromkeys(sources_fingerprint(implementations).opaque))
             dependencies[stub] = Dependency(kind=OVERLOAD, name=stub, parts=_parts(implementations))
     return Discovered(dependencies=tuple(dependencies.values()), private=tuple(private))
@@ -264,7 +265,7 @@ def _users(registered: Iterable[Registration], stub: str) -> list[Registration]:
 
 
 def _parts(implementations: Iterable[Registration]) -> Parts:
-    return numbered((found.name, sources_fingerprint([found]).digest) for found in implementations)
+    return numbered((found.name, sources_fingerprint([found]).digest) for found in implementations) or _BY_LOADING
 
 
 def _file_parts(path: str) -> Parts:

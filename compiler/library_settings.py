@@ -14,7 +14,19 @@ import functools
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from types import CellType, FunctionType, MappingProxyType, MethodType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    CodeType,
+    FunctionType,
+    GetSetDescriptorType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    MethodType,
+    ModuleType,
+    WrapperDescriptorType,
+)
 
 from gridjit.compiler.code_names import CodeNames, names_in, names_of
 from gridjit.compiler.installed import Distribution, owner_of
@@ -182,12 +194,15 @@ class _Walk:
 
     def follow(self, value: object, names: tuple[str, ...] = (), depth: int = 0) -> None:
         """Note what installed code there is in value; names: what its user might take of a module."""
-        if of_kind(value, ModuleType):
-            self._module(value, names)
-        elif type(value) not in _CODELESS and id(value) not in self._seen:
+        kind = type(value)
+        if kind in _CODELESS or id(value) in self._seen:
+            return
+        if issubclass(kind, ModuleType):
+            self._module(value, names)  # type: ignore[arg-type]
+        else:
             self._seen[id(value)] = value
-            if of_kind(value, FunctionType) or of_kind(value, type):
-                self._pending.append(value)
+            if kind is FunctionType or issubclass(kind, type):
+                self._pending.append(value)  # type: ignore[arg-type]
             elif depth < _DEEPEST:
                 for part in _parts_of(value):
                     self._items -= 1
@@ -349,7 +364,10 @@ def _imported(package: object, names: tuple[str, ...]) -> Iterator[ModuleType]:
 
 
 # Values that no code stands behind.
-_CODELESS = frozenset({type(None), type(...), bool, int, float, complex, str, bytes, bytearray})
+_CODELESS = frozenset(
+    {type(None), type(...), bool, int, float, complex, str, bytes, bytearray, CellType, CodeType}
+    | {BuiltinFunctionType, GetSetDescriptorType, MemberDescriptorType, MethodDescriptorType, WrapperDescriptorType}
+)
 # A library's modules whose objects stand for the code that they were given.
 _WRAPPING = ("functools",)
 # How far objects in objects are followed, and how many parts of objects and containers a walk looks at.
