@@ -7,6 +7,7 @@ object, as it is, and stays out of the cache.
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -99,7 +100,7 @@ def _getter(recording: Recording, arguments: tuple[Any, ...]) -> Callable[[int],
 
 def _is_array(argument: Any) -> bool:
     """Return whether an argument offers memory; asked of its class, as its attributes may run any code."""
-    if is_number(argument) or isinstance(argument, type):
+    if isinstance(argument, numbers.Number | type) or is_number(argument):
         return False
     own = getattr(argument, "__dict__", {})
     return any(hasattr(type(argument), name) or name in own for name in _ARRAYS)

@@ -7,6 +7,7 @@ the launch is an attribute of it: whatever hands out a field, a copy of the view
 from __future__ import annotations
 
 import contextlib
+import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -59,10 +60,11 @@ class ConfigView:
 
     @sharedmem.setter
     def sharedmem(self, size: int) -> None:
-        if not isinstance(size, int) or size < 0:
-            raise ConfigError(f"sharedmem = {size!r}: give 0 or more bytes")
+        required = operator.index(size) if hasattr(type(size), "__index__") else -1
+        if required < 0:
+            raise ConfigError(f"sharedmem = {size!r}: give 0 or more bytes, a whole number")
         recording = recording_of(self)
-        recording.required = max(recording.required, size)
+        recording.required = max(recording.required, required)
 
     @property
     def cluster(self) -> Dim3 | None:
@@ -116,6 +118,11 @@ class ConfigView:
         """End the compilation. A hook that holds this view may read all of it, in any launch: so all of it counts."""
         from gridjit.compiler.hook_source import holds
 
+        for callback in self.pre_launch_callbacks:
+            if not callable(callback):
+                raise ConfigError(
+                    f"pre_launch_callbacks got {callback!r}, which cannot be called with (kernel, config)"
+                )
         if any(holds(callback, self) for callback in self.pre_launch_callbacks):
             recording_of(self).snapshot()
 

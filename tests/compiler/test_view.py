@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -104,6 +105,53 @@ def test_a_number_that_is_read_counts_by_its_value_and_type(number: object) -> N
     assert view.footprint.matches(CONFIG, (np.zeros(9), number))
     assert not view.footprint.matches(CONFIG, (np.zeros(3), type(number)(0)))  # type: ignore[call-arg]
     assert not view.footprint.matches(CONFIG, (np.zeros(3), "other"))
+
+
+def test_numbers_that_only_their_bits_tell_apart_are_told_apart() -> None:
+    for one, other in (
+        (0.0, -0.0),
+        (np.nan, -np.nan),
+        (np.float32("nan"), -np.float32("nan")),
+        (nan_with(1), nan_with(2)),
+    ):
+        view = ConfigView(CONFIG, (one,))
+        assert view.args is not None
+        assert view.args[0] is one
+        assert view.footprint.matches(CONFIG, (one,))
+        assert not view.footprint.matches(CONFIG, (other,))
+
+
+def nan_with(bits: int) -> complex:
+    return complex(1.0, float(np.array([0x7FF8 << 48 | bits], np.uint64).view(np.float64)[0]))
+
+
+class Tagged(int):
+    tile = 4
+
+
+@pytest.mark.parametrize("number", [Tagged(3), type("Rounded", (float,), {"__repr__": lambda self: "1"})(1.5)])
+def test_a_number_of_a_class_of_its_own_serves_launches_with_that_very_object(number: Any) -> None:
+    view = ConfigView(CONFIG, (number,))
+    assert view.args is not None and view.args[0] is number
+    footprint = view.footprint
+    assert footprint.matches(CONFIG, (number,))
+    assert not footprint.matches(CONFIG, (type(number)(number),))
+    number.tile = 8
+    assert not footprint.matches(CONFIG, (number,))
+    assert view.reasons_to_keep_private == ("the compilation was handed argument 0 itself",)
+
+
+def test_what_numbers_that_are_whole_require_of_shared_memory_counts() -> None:
+    view = ConfigView(CONFIG)
+    view.sharedmem = np.int64(1 << 14)  # type: ignore[assignment]
+    assert view.effects.sharedmem == 1 << 14 and type(view.effects.sharedmem) is int
+
+
+def test_a_hook_that_cannot_be_called_is_refused_by_the_compile_that_registers_it() -> None:
+    view = ConfigView(CONFIG)
+    view.pre_launch_callbacks.append(3)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="got 3, which cannot be called"):
+        view.settle()
 
 
 def test_an_array_counts_by_type_until_its_shape_is_read() -> None:
