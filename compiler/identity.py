@@ -5,13 +5,18 @@ The object is not kept alive by it, if it can be held weakly.
 
 from __future__ import annotations
 
+import struct
 import weakref
-from collections.abc import Iterator
-from types import BuiltinFunctionType, FunctionType, ModuleType
+from collections.abc import Iterator, Mapping
+from types import BuiltinFunctionType, FunctionType, MemberDescriptorType, ModuleType
 from typing import Any
 
-_PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes})
-_CODE = (type, ModuleType, FunctionType, BuiltinFunctionType)
+_PLAIN = frozenset({type(None), bool, int, str, bytes})
+_CONTAINERS = (dict, list, tuple, set, frozenset)
+_CONSTANT = (int, float, complex, str, bytes)
+# CPython's Py_TPFLAGS_HEAPTYPE: attributes of other classes cannot be set.
+_MADE_WHILE_RUNNING = 1 << 9
+_POINTER = struct.calcsize("P")
 # How far an object is looked into, and how much of a container.
 _DEPTH = 3
 _ITEMS = 1000
@@ -60,28 +65,75 @@ def _state(value: object, depth: int) -> Any:
     kind = type(value)
     if kind in _PLAIN:
         return kind, value
-    if isinstance(value, dict | list | tuple | set | frozenset) and len(value) > _ITEMS:
+    if type(value) is float or type(value) is complex:
+        return kind, struct.pack("<2d", value.real, value.imag)
+    if isinstance(value, _CONTAINERS):
+        return kind, _items(value, depth), _own(value, depth)
+    if isinstance(value, type):
+        return kind, id(value), _named(vars(value))
+    if isinstance(value, ModuleType):
+        return kind, id(value), _named(vars(value))
+    if isinstance(value, FunctionType):
+        return kind, id(value), _function(value, depth)
+    if kind is BuiltinFunctionType and isinstance(value.__self__, ModuleType | None):  # type: ignore[attr-defined]
+        return kind, id(value)
+    if hasattr(value, "__cuda_array_interface__") or kind.__module__ == "numpy.dtypes":
+        return kind, id(value)
+    # What a number or a text is does not change.
+    if not isinstance(value, _CONSTANT) and (_is_memory_of_the_host(value) or _has_hidden_state(kind)):
+        raise _Unseen
+    classes = [_named(vars(base)) for base in kind.__mro__ if base.__flags__ & _MADE_WHILE_RUNNING]
+    return kind, id(value), classes, _own(value, depth)
+
+
+def _own(value: object, depth: int) -> Any:
+    """Return the state of an object's attributes, as far as it is looked into."""
+    return [(name, _state(item, depth - 1)) for name, item in _attributes(value)] if depth else []
+
+
+def _items(value: Any, depth: int) -> Any:
+    if len(value) > _ITEMS:
         raise _Unseen
     if isinstance(value, dict):
-        return kind, [(_state(key, depth), _state(item, depth)) for key, item in value.items()]
-    if isinstance(value, list | tuple):
-        return kind, [_state(item, depth) for item in value]
-    if isinstance(value, set | frozenset):
-        return kind, frozenset((type(item), item) for item in value)
-    if isinstance(value, _CODE):
-        return kind, id(value)
-    if _is_memory_of_the_host(value):
-        raise _Unseen
-    if depth == 0 or hasattr(value, "__cuda_array_interface__"):
-        return kind, id(value)
-    return kind, id(value), [(name, _state(item, depth - 1)) for name, item in _attributes(value)]
+        return [(_state(key, depth), _state(item, depth)) for key, item in value.items()]
+    found = [_state(item, depth) for item in value]
+    return sorted(map(repr, found)) if isinstance(value, set | frozenset) else found
+
+
+def _named(names: Mapping[str, object]) -> list[Any]:
+    """Return the plain values of a class or a module, by name; of everything else there, which object it is."""
+    return [(name, _state(item, 0) if _is_plain(item) else id(item)) for name, item in list(names.items())]
+
+
+def _is_plain(value: object) -> bool:
+    return type(value) in _PLAIN or type(value) in (float, complex)
+
+
+def _function(function: FunctionType, depth: int) -> Any:
+    """Return what a function does by itself: code, defaults, what its closure holds, attributes."""
+    if depth == 0:
+        return id(function.__code__)
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    held = (function.__defaults__, function.__kwdefaults__, cells, vars(function))
+    return id(function.__code__), [_state(item, depth - 1) for item in held]
+
+
+def _has_hidden_state(kind: type) -> bool:
+    """Return whether objects of a class hold more than attributes: memory that only code in C knows."""
+    slots = sum(type(item) is MemberDescriptorType for base in kind.__mro__ for item in vars(base).values())
+    seen = slots + bool(kind.__dictoffset__) + bool(kind.__weakrefoffset__)
+    return kind.__basicsize__ > object.__basicsize__ + seen * _POINTER or bool(kind.__itemsize__)
 
 
 def _is_memory_of_the_host(value: object) -> bool:
     """Return whether there are numbers in value that a compilation can read: they change, and nothing tells."""
-    if hasattr(value, "__cuda_array_interface__"):
+    if any(hasattr(value, name) for name in ("__array_interface__", "__array__", "__dlpack__")):
+        return True
+    try:
+        memoryview(value).release()  # type: ignore[arg-type]
+    except (TypeError, BufferError):
         return False
-    return any(hasattr(value, name) for name in ("__array_interface__", "__array__", "__dlpack__", "__buffer__"))
+    return True
 
 
 def _attributes(value: object) -> Iterator[tuple[str, object]]:
