@@ -62,6 +62,27 @@ class ArgumentView:
     def __getattr__(self, name: str) -> Any:
         return self._read(name)
 
+    # Python looks for these on the class.
+
+    def __len__(self) -> int:
+        shape: tuple[int, ...] = self._read("shape")
+        if not shape:
+            raise TypeError("len() of unsized object")
+        return shape[0]
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._read("__getitem__")(index)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[index] for index in range(len(self)))
+
+    def __bool__(self) -> bool:
+        try:
+            ask = self._read("__bool__")
+        except AttributeError:
+            return len(self) > 0
+        return bool(ask())
+
     def __repr__(self) -> str:
         return self._text
 

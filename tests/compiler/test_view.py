@@ -164,6 +164,36 @@ def test_an_array_counts_by_type_until_its_shape_is_read() -> None:
     assert not view.footprint.matches(CONFIG, (np.zeros((4, 2)),))
 
 
+def test_the_length_of_an_array_is_its_shape_and_its_items_are_more_of_it() -> None:
+    view = ConfigView(CONFIG, (np.arange(3.0),))
+    assert view.args is not None
+    assert len(view.args[0]) == 3
+    assert facts_of(view) == {"argument 0 shape": (3,), "arguments": True}
+    assert view.reasons_to_keep_private == ()
+    assert (view.args[0][2], list(view.args[0])) == (2.0, [0.0, 1.0, 2.0])
+    assert not view.footprint.matches(CONFIG, (np.arange(3.0),))
+    assert "the compilation read __getitem__ of argument 0" in view.reasons_to_keep_private
+
+
+def test_whether_an_array_is_true_is_the_arrays_own_affair() -> None:
+    class Sized:
+        shape, __cuda_array_interface__ = (0,), {"data": (0, False)}
+
+    view = ConfigView(CONFIG, (np.zeros(1), np.zeros(2), Sized()))
+    assert view.args is not None
+    assert (bool(view.args[0]), bool(view.args[2])) == (False, False)
+    with pytest.raises(ValueError, match="more than one element"):
+        bool(view.args[1])
+
+
+def test_the_field_of_a_record_can_be_read() -> None:
+    record = np.zeros(1, [("size", "i4")])[0]
+    view = ConfigView(CONFIG, (record,))
+    assert view.args is not None
+    assert view.args[0]["size"] == 0
+    assert view.reasons_to_keep_private
+
+
 @pytest.mark.parametrize(("argument", "name"), [(np.zeros(3), "size"), (np.zeros(3), "__array__")])
 def test_more_of_an_array_that_is_read_fits_no_later_launch_and_is_not_stored(argument: object, name: str) -> None:
     view = ConfigView(CONFIG, (argument,))
