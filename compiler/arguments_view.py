@@ -7,6 +7,7 @@ object, as it is, and stays out of the cache.
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -61,6 +62,27 @@ class ArgumentView:
     def __getattr__(self, name: str) -> Any:
         return self._read(name)
 
+    # Python looks for these on the class.
+
+    def __len__(self) -> int:
+        shape: tuple[int, ...] = self._read("shape")
+        if not shape:
+            raise TypeError("len() of unsized object")
+        return shape[0]
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._read("__getitem__")(index)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[index] for index in range(len(self)))
+
+    def __bool__(self) -> bool:
+        try:
+            ask = self._read("__bool__")
+        except AttributeError:
+            return len(self) > 0
+        return bool(ask())
+
     def __repr__(self) -> str:
         return self._text
 
@@ -99,7 +121,7 @@ def _getter(recording: Recording, arguments: tuple[Any, ...]) -> Callable[[int],
 
 def _is_array(argument: Any) -> bool:
     """Return whether an argument offers memory; asked of its class, as its attributes may run any code."""
-    if is_number(argument) or isinstance(argument, type):
+    if isinstance(argument, numbers.Number | type) or is_number(argument):
         return False
     own = getattr(argument, "__dict__", {})
     return any(hasattr(type(argument), name) or name in own for name in _ARRAYS)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import numbers
+import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -167,8 +168,21 @@ def is_very_object(name: str) -> bool:
 
 
 def is_number(argument: Any) -> bool:
-    """Return whether an argument is passed by value: a Python number, or a NumPy scalar."""
-    return isinstance(argument, numbers.Number) or type(argument).__name__ in ("bool_", "bool")
+    """Return whether an argument is a plain number, Python's or NumPy's; one of a class of its own may be more."""
+    kind = type(argument)
+    if kind in (bool, int, float, complex):
+        return True
+    return kind.__module__ == "numpy" and (issubclass(kind, numbers.Number) or kind.__name__ in ("bool_", "bool"))
+
+
+def _number_text(number: Any) -> str:
+    """Return a number's type and value; of what is not a number, the bits."""
+    text = f"{type(number).__name__} {number!r}"
+    if number == number:
+        return text
+    parts = (number.real, number.imag) if isinstance(number, complex) else (number,)
+    bits = number.tobytes() if hasattr(number, "tobytes") else struct.pack(f"<{len(parts)}d", *parts)
+    return f"{text} {bits.hex()}"
 
 
 def _argument_value(name: str, args: Sequence[Any]) -> FactValue:
@@ -184,7 +198,7 @@ def _argument_value(name: str, args: Sequence[Any]) -> FactValue:
     if part:
         value = getattr(argument, part, None) if part in _SEEN_OF_ARRAYS else None
         return None if value is None else tuple(value)
-    return f"{type(argument).__name__} {argument!r}" if is_number(argument) else None
+    return _number_text(argument) if is_number(argument) else None
 
 
 def fact_text(value: FactValue) -> str:

@@ -20,8 +20,11 @@ from types import (
 from typing import Any
 
 from gridjit.compiler.footprint import is_number
+from gridjit.compiler.source_library import is_library, name_of_module
 
 _PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes, range, type(...), CodeType})
+# Classes made from these have a value, which no attribute shows.
+_VALUES = (int, float, complex, str, bytes)
 _SEQUENCES = (list, tuple)
 _SETS = (set, frozenset)
 # How far an object is looked into, and how much of a container.
@@ -77,10 +80,12 @@ class _Contents:
     def of(self, value: object, depth: int) -> Any:
         """Return what tells an object's contents from other contents; raises _Unseen if nothing does."""
         kind = type(value)
-        if kind in _PLAIN:
-            return kind, value
         if is_number(value):
             return kind, repr(value)
+        if kind in _PLAIN:
+            return kind, value
+        if isinstance(value, type | ModuleType):
+            return kind, id(value), _names_in(value)
         if _is_code(value) or hasattr(value, "__cuda_array_interface__"):
             return kind, id(value)
         if id(value) in self._seen:
@@ -88,14 +93,16 @@ class _Contents:
         if depth == 0 or len(self._seen) >= _ITEMS:
             raise _Unseen
         self._seen.add(id(value))
-        return kind, id(value), [*self._items(value, depth - 1)]
+        return kind, id(value), _names_in(kind), [*self._items(value, depth - 1)]
 
     def _items(self, value: Any, depth: int) -> Iterator[Any]:
         """Yield what tells all that an object holds."""
         base = _container(value)
-        if base is not object and len(value) > _ITEMS:
+        if base in _VALUES:
+            yield base.__repr__(value)
+        elif base is not object and len(value) > _ITEMS:
             raise _Unseen
-        if base is dict:
+        elif base is dict:
             yield from ((self.of(key, depth), self.of(item, depth)) for key, item in dict.items(value))
         elif base in _SEQUENCES:
             yield from (self.of(item, depth) for item in base.__iter__(value))
@@ -111,13 +118,30 @@ class _Contents:
 
 
 def _container(value: object) -> Any:
-    return next((base for base in (dict, *_SEQUENCES, *_SETS) if isinstance(value, base)), object)
+    return next((base for base in (dict, *_SEQUENCES, *_SETS, *_VALUES) if isinstance(value, base)), object)
+
+
+def _names_in(value: type | ModuleType) -> list[Any]:
+    """Return the plain values of a class or a module of the user's, by name; of the rest there, which object it is."""
+    bases = value.__mro__ if isinstance(value, type) else (value,)
+    names = [vars(base) for base in bases if not is_library(_module_of(base))]
+    return [(name, _plain_or_id(item)) for found in names for name, item in [*found.items()]]
+
+
+def _module_of(value: type | ModuleType) -> str:
+    return str(value.__module__) if isinstance(value, type) else name_of_module(value)
+
+
+def _plain_or_id(value: object) -> Any:
+    if type(value) in _PLAIN:
+        return type(value), repr(value) if is_number(value) else value
+    return id(value)
 
 
 def _is_code(value: Any) -> bool:
     """Return whether value counts as what it is: code, a lock, or what a library makes once and does not change."""
     kind = type(value)
-    if issubclass(kind, type | ModuleType) or kind.__module__ == "_thread":
+    if kind.__module__ == "_thread":
         return True
     if kind is BuiltinFunctionType:
         return value.__self__ is None or isinstance(value.__self__, ModuleType | type)
@@ -163,5 +187,9 @@ def _shows_all(kind: type, base: type, slots: int) -> bool:
     if kind.__itemsize__ != base.__itemsize__:
         return False
     # Newer Pythons keep these two before the object, and say so by offsets that are not positive.
-    slots += (kind.__dictoffset__ > 0) + (kind.__weakrefoffset__ > 0) - (base.__weakrefoffset__ > 0)
+    slots += (
+        (kind.__dictoffset__ > 0 or kind.__dictoffset__ == -_WORD)
+        + (kind.__weakrefoffset__ > 0)
+        - (base.__weakrefoffset__ > 0)
+    )
     return kind.__basicsize__ == base.__basicsize__ + _WORD * slots

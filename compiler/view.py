@@ -124,6 +124,11 @@ class ConfigView:
         """End the compilation. A hook that holds this view may read all of it, in any launch: so all of it counts."""
         from gridjit.compiler.hook_source import holds
 
+        for callback in self.pre_launch_callbacks:
+            if not callable(callback):
+                raise ConfigError(
+                    f"pre_launch_callbacks got {callback!r}, which cannot be called with (kernel, config)"
+                )
         if any(holds(callback, self) for callback in self.pre_launch_callbacks):
             recording_of(self).snapshot()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, MutableSequence
 from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.launch_config import Dim3, LaunchConfig
@@ -55,16 +55,35 @@ class ConfiguredKernel:
         launcher.fast(*args)
 
     @property
-    def pre_launch_callbacks(self) -> list[Callback]:
-        """The functions called with (kernel, config) before every launch made through this object."""
-        try:
-            return self._callbacks
-        except AttributeError:
-            self.pre_launch_callbacks = ()
-            return self._callbacks
+    def pre_launch_callbacks(self) -> MutableSequence[Callback]:
+        """The functions called with (kernel, config) before every launch made through this object.
+
+        For the hooks of a launch, the hooks of its code are among them; one that is taken away is not called again.
+        """
+        from gridjit.runtime.under_way import Callbacks, launch_of
+
+        own = self._own_callbacks()
+        launch = launch_of(self)
+        return own if launch is None else Callbacks(launch.hooks, own)
 
     @pre_launch_callbacks.setter
     def pre_launch_callbacks(self, callbacks: Iterable[Callback]) -> None:
+        from gridjit.runtime.under_way import Callbacks, launch_of
+
+        launch = launch_of(self)
+        if launch is None:
+            self._set_callbacks(callbacks)
+        else:
+            Callbacks(launch.hooks, self._own_callbacks()).keep(callbacks)
+
+    def _own_callbacks(self) -> list[Callback]:
+        try:
+            return self._callbacks
+        except AttributeError:
+            self._set_callbacks(())
+            return self._callbacks
+
+    def _set_callbacks(self, callbacks: Iterable[Callback]) -> None:
         self._callbacks: list[Callback] = list(callbacks)
         # From now on somebody may add one at any time, so calls come by __call__.
         disarm(self)
@@ -110,6 +129,14 @@ class ConfiguredKernel:
         """Dynamic shared memory of a block, in bytes: what was given, or what code launched so requires if more."""
         return max(self.launcher.config.sharedmem, self.launcher.ready.required)
 
+    @property
+    def args(self) -> tuple[Any, ...] | None:
+        """The arguments of the launch that calls its hooks, as they were given; None outside of such a launch."""
+        from gridjit.runtime.under_way import launch_of
+
+        launch = launch_of(self)
+        return None if launch is None else launch.args
+
     def mark_kernel_as_launch_config_sensitive(self, *fields: str) -> None:
         """Declare that the kernel depends on the named launch fields; see Kernel.mark_launch_config_sensitive."""
         self.dispatcher.mark_launch_config_sensitive(*fields)
@@ -124,6 +151,8 @@ class ConfiguredKernel:
     def is_kernel_launch_config_sensitive(self) -> bool:
         """Return whether the kernel is known to depend on its configuration."""
         return bool(self.get_kernel_launch_config_sensitive())
+
+    _is_kernel_launch_config_sensitive = is_kernel_launch_config_sensitive  # the name that numba-cuda has
 
     def __repr__(self) -> str:
         return f"<{self.dispatcher!r} configured for {self.config}>"

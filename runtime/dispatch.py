@@ -51,7 +51,7 @@ class Ready:
     converters: tuple[Converter | None, ...]
     pack: Callable[..., bytes]
     sharedmem: int
-    hooks: tuple[Hook, ...]
+    hooks: list[Hook]
     launchable: bool
     found: Specialization
     packed: dict[Kinds, Ready] = field(default_factory=dict)
@@ -208,8 +208,22 @@ def launch(
     handlers = _handlers(kernel, given)
     kinds = (session().ordinal(kernel._target), *_kinds(kernel, handlers, given))
     ready = launcher.ready.by_kinds.get(kinds) or prepare(launcher, given, handlers, kinds)
-    if hooks and (ready.hooks or configured is not None):
-        _call_back(launcher, ready, configured)
+    if hooks and (ready.hooks or getattr(configured, "_callbacks", None)):
+        from gridjit.runtime.configured import ConfiguredKernel
+        from gridjit.runtime.under_way import call_all, launching
+
+        who = configured or ConfiguredKernel.of(launcher)
+        with launching(who, given, ready.hooks):
+            call_all(_shown(kernel, ready), who, ready.hooks)
+            _launch(launcher, ready, handlers, kinds, given)
+    else:
+        _launch(launcher, ready, handlers, kinds, given)
+
+
+def _launch(
+    launcher: Launcher, ready: Ready, handlers: Sequence[ArgumentHandler], kinds: Kinds, given: tuple[Any, ...]
+) -> None:
+    kernel = launcher.kernel
     args = given
     after: Sequence[Callable[[], Any]] = ()
     if kernel.extensions:  # after the hooks: what they did to an extension or an argument counts
@@ -357,15 +371,9 @@ def _declared(kernel: Kernel, given: Signature) -> Signature:
         raise ArgumentError(f"{kernel.name}: {error}") from None
 
 
-def _call_back(launcher: Launcher, ready: Ready, configured: ConfiguredKernel | None) -> None:
-    callbacks = (*ready.hooks, *getattr(configured, "_callbacks", ()))
-    if not callbacks:
-        return
-    from gridjit.runtime.configured import ConfiguredKernel
+def _shown(kernel: Kernel, ready: Ready) -> LaunchedKernel:
     from gridjit.runtime.launched_kernel import LaunchedKernel
 
     if not ready.shown:
-        ready.shown.append(LaunchedKernel(launcher.kernel, ready.found))
-    who = configured or ConfiguredKernel.of(launcher)
-    for callback in callbacks:
-        callback(ready.shown[0], who)
+        ready.shown.append(LaunchedKernel(kernel, ready.found))
+    return ready.shown[0]

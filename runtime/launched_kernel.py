@@ -75,6 +75,11 @@ class LaunchedKernel(Overload):
 
     library = _codelibrary
 
+    @property
+    def type_annotation(self) -> Any:
+        """The source with numba's IR and inferred types."""
+        return self._type_annotation
+
     def bind(self) -> None:
         """Load it on the current device."""
         self._loaded()
@@ -97,9 +102,10 @@ class LaunchedKernel(Overload):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name in ("kernel", "specialization"):
             raise AttributeError(name)
-        if hasattr(self.kernel, name):
-            return getattr(self.kernel, name)
-        return getattr(self.specialization, name)
+        for whole in (self.kernel, self.specialization):
+            if hasattr(whole, name):
+                return getattr(whole, name)
+        raise AttributeError(f"{self.kernel!r}, about to be launched, has no attribute {name!r}")
 
     def __eq__(self, other: object) -> bool:
         return (other.kernel if isinstance(other, LaunchedKernel) else other) is self.kernel

@@ -161,7 +161,9 @@ class Overload:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return getattr(self.specialization, name)
+        if hasattr(self.specialization, name):
+            return getattr(self.specialization, name)
+        raise AttributeError(f"a compiled form of {self.kernel!r} has no attribute {name!r}")
 
     def __repr__(self) -> str:
         return f"<{self.specialization} of {self.kernel!r}>"

@@ -14,7 +14,7 @@ from gridjit.compiler.signature import Signature
 from gridjit.compiler.targets.base import Target
 from gridjit.forking import lock, section
 from gridjit.runtime.devices.base import NO_CALLBACKS, ModuleCallbacks
-from gridjit.values import dataclass
+from gridjit.values import dataclass, field
 
 Hook = Callable[..., Any]
 
@@ -28,7 +28,8 @@ class Specialization:
 
     signature: the argument types. config: the launch that asked for it (None: compiled ahead of a launch).
     artifact: the code and all that is known of it. origin: "compiled", "disk" or "memory".
-    milliseconds: what it took to get it. reason: why it was needed. hooks: called before each of its launches.
+    milliseconds: what it took to get it. reason: why it was needed. hooks: called before each of its launches;
+    they may take themselves away.
     module: what is called with the module that it becomes.
     """
 
@@ -38,7 +39,7 @@ class Specialization:
     origin: str
     milliseconds: float
     reason: str
-    hooks: tuple[Hook, ...] = ()
+    hooks: list[Hook] = field(default_factory=list)
     module: ModuleCallbacks = NO_CALLBACKS
 
     @property

@@ -235,6 +235,6 @@ def _specialization(
         origin=origin,
         milliseconds=round((time.perf_counter() - started) * 1e3, 2),
         reason=reason,
-        hooks=callbacks,
+        hooks=list(callbacks),
         module=module,
     )

@@ -8,6 +8,7 @@ import ctypes
 import enum
 import io
 import threading
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -40,6 +41,14 @@ class Named(dict[str, int]):
     """A container with attributes."""
 
     tile: int
+
+
+class Counted(int):
+    """A number with attributes."""
+
+
+class Level(enum.IntEnum):
+    LOW = 1
 
 
 class Colour(enum.Enum):
@@ -76,7 +85,24 @@ def set_named(found: Named) -> None:
     found.tile = 5
 
 
+OPTIONS = types.ModuleType("options")
+OPTIONS.TILE = 4  # type: ignore[attr-defined]
+
+
+class Tiled:
+    TILE = 4
+
+
+def set_tile(found: Any) -> None:
+    found.TILE = found.TILE + 1
+
+
 CHANGES: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
+    "an attribute of its class": (lambda: Tiled(), lambda _: set_tile(Tiled)),
+    "an attribute of a class it holds": (lambda: Holder(Tiled), lambda _: set_tile(Tiled)),
+    "an attribute of a base of its class": (lambda: type("Derived", (Tiled,), {})(), lambda _: set_tile(Tiled)),
+    "a name in a module": (lambda: Holder(OPTIONS), lambda _: set_tile(OPTIONS)),
+    "the sign of zero": (lambda: Holder(0.0), lambda found: setattr(found, "held", -0.0)),
     "an attribute": (lambda: Holder(3), lambda found: setattr(found, "held", 5)),
     "a list": (lambda: Holder([3]), lambda found: found.held.append(5)),
     "a private slot": (lambda: Slotted(3), lambda found: found.change()),
@@ -105,6 +131,8 @@ SHOWN: dict[str, Callable[[], Any]] = {
     "NumPy scalar": lambda: np.float32(3),
     "dtype": lambda: np.dtype("f4"),
     "member of an enum": lambda: Colour.RED,
+    "member of a number's enum": lambda: Level.LOW,
+    "number with attributes": lambda: Counted(7),
     "class": lambda: Colour,
     "module": lambda: np,
     "function": lambda: with_default,

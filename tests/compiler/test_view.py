@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -106,6 +107,53 @@ def test_a_number_that_is_read_counts_by_its_value_and_type(number: object) -> N
     assert not view.footprint.matches(CONFIG, (np.zeros(3), "other"))
 
 
+def test_numbers_that_only_their_bits_tell_apart_are_told_apart() -> None:
+    for one, other in (
+        (0.0, -0.0),
+        (np.nan, -np.nan),
+        (np.float32("nan"), -np.float32("nan")),
+        (nan_with(1), nan_with(2)),
+    ):
+        view = ConfigView(CONFIG, (one,))
+        assert view.args is not None
+        assert view.args[0] is one
+        assert view.footprint.matches(CONFIG, (one,))
+        assert not view.footprint.matches(CONFIG, (other,))
+
+
+def nan_with(bits: int) -> complex:
+    return complex(1.0, float(np.array([0x7FF8 << 48 | bits], np.uint64).view(np.float64)[0]))
+
+
+class Tagged(int):
+    tile = 4
+
+
+@pytest.mark.parametrize("number", [Tagged(3), type("Rounded", (float,), {"__repr__": lambda self: "1"})(1.5)])
+def test_a_number_of_a_class_of_its_own_serves_launches_with_that_very_object(number: Any) -> None:
+    view = ConfigView(CONFIG, (number,))
+    assert view.args is not None and view.args[0] is number
+    footprint = view.footprint
+    assert footprint.matches(CONFIG, (number,))
+    assert not footprint.matches(CONFIG, (type(number)(number),))
+    number.tile = 8
+    assert not footprint.matches(CONFIG, (number,))
+    assert view.reasons_to_keep_private == ("the compilation was handed argument 0 itself",)
+
+
+def test_what_numbers_that_are_whole_require_of_shared_memory_counts() -> None:
+    view = ConfigView(CONFIG)
+    view.sharedmem = np.int64(1 << 14)  # type: ignore[assignment]
+    assert view.effects.sharedmem == 1 << 14 and type(view.effects.sharedmem) is int
+
+
+def test_a_hook_that_cannot_be_called_is_refused_by_the_compile_that_registers_it() -> None:
+    view = ConfigView(CONFIG)
+    view.pre_launch_callbacks.append(3)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="got 3, which cannot be called"):
+        view.settle()
+
+
 def test_an_array_counts_by_type_until_its_shape_is_read() -> None:
     view = ConfigView(CONFIG, (np.zeros((3, 2)),))
     assert view.args is not None
@@ -114,6 +162,36 @@ def test_an_array_counts_by_type_until_its_shape_is_read() -> None:
     assert view.args[0].shape == (3, 2)
     assert facts_of(view) == {"argument 0 shape": (3, 2), "arguments": True}
     assert not view.footprint.matches(CONFIG, (np.zeros((4, 2)),))
+
+
+def test_the_length_of_an_array_is_its_shape_and_its_items_are_more_of_it() -> None:
+    view = ConfigView(CONFIG, (np.arange(3.0),))
+    assert view.args is not None
+    assert len(view.args[0]) == 3
+    assert facts_of(view) == {"argument 0 shape": (3,), "arguments": True}
+    assert view.reasons_to_keep_private == ()
+    assert (view.args[0][2], list(view.args[0])) == (2.0, [0.0, 1.0, 2.0])
+    assert not view.footprint.matches(CONFIG, (np.arange(3.0),))
+    assert "the compilation read __getitem__ of argument 0" in view.reasons_to_keep_private
+
+
+def test_whether_an_array_is_true_is_the_arrays_own_affair() -> None:
+    class Sized:
+        shape, __cuda_array_interface__ = (0,), {"data": (0, False)}
+
+    view = ConfigView(CONFIG, (np.zeros(1), np.zeros(2), Sized()))
+    assert view.args is not None
+    assert (bool(view.args[0]), bool(view.args[2])) == (False, False)
+    with pytest.raises(ValueError, match="more than one element"):
+        bool(view.args[1])
+
+
+def test_the_field_of_a_record_can_be_read() -> None:
+    record = np.zeros(1, [("size", "i4")])[0]
+    view = ConfigView(CONFIG, (record,))
+    assert view.args is not None
+    assert view.args[0]["size"] == 0
+    assert view.reasons_to_keep_private
 
 
 @pytest.mark.parametrize(("argument", "name"), [(np.zeros(3), "size"), (np.zeros(3), "__array__")])

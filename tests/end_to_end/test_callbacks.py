@@ -261,3 +261,87 @@ def test_what_an_extension_prepares_that_the_code_cannot_take_is_an_error_that_n
         gridjit.ArgumentError, match=r"'n' of writes: the kernel takes int64, and an extension prepared"
     ):
         gridjit.jit(extensions=[Wrong()])(writes)[1, 1](np.zeros(1), 1)
+
+
+# -- what hooks find --------------------------------------------------------------------------------------------------
+
+
+def test_the_configuration_has_the_arguments_that_were_given_during_the_launch_only() -> None:
+    configured, seen = gridjit.jit(increment)[1, 1], []
+    x, y = np.zeros(1), np.zeros(1)
+
+    def nests(kernel: Any, config: Any) -> None:
+        seen.append(config.args[0])
+        if len(seen) == 1:
+            config(y)
+            seen.append(config.args[0])
+
+    configured.pre_launch_callbacks.append(nests)
+    configured(x)
+    assert [found is wanted for found, wanted in zip(seen, (x, y, x), strict=True)] == [True] * 3
+    assert configured.args is None
+    assert configured._is_kernel_launch_config_sensitive() is False
+
+
+def test_a_hook_of_the_code_that_takes_itself_away_runs_once_and_the_others_go_on(foreign_rewrites: None) -> None:
+    calls: list[str] = []
+
+    def once(kernel: Any, config: Any) -> None:
+        calls.append("once")
+        config.pre_launch_callbacks.remove(once)
+
+    kernel = gridjit.jit(increment)
+    registers(lambda config: config.pre_launch_callbacks.extend([once, lambda kernel, config: calls.append("code")]))
+    configured = kernel[1, 1]
+    configured.pre_launch_callbacks.append(lambda kernel, config: calls.append("own"))
+    configured(np.zeros(1))
+    configured(np.zeros(1))
+    kernel[1, 1](np.zeros(1))
+    assert calls == ["once", "code", "own", "code", "own", "code"]
+    assert len(configured.pre_launch_callbacks) == 1
+
+
+def test_hooks_may_be_added_and_replaced_while_hooks_run() -> None:
+    configured, calls = gridjit.jit(increment)[1, 1], []
+
+    def last(kernel: Any, config: Any) -> None:
+        calls.append("last")
+
+    def dropped(kernel: Any, config: Any) -> None:
+        calls.append("dropped")
+
+    def first(kernel: Any, config: Any) -> None:
+        calls.append("first")
+        config.pre_launch_callbacks = [one for one in config.pre_launch_callbacks if one not in (first, dropped)]
+        config.pre_launch_callbacks.append(last)
+
+    configured.pre_launch_callbacks = [first, dropped]
+    configured(np.zeros(1))
+    configured(np.zeros(1))
+    assert calls == ["first", "last", "last"]
+    assert list(configured.pre_launch_callbacks) == [last]
+
+
+def test_what_a_hooks_kernel_does_not_have_is_an_error_that_names_the_kernel() -> None:
+    kernel = gridjit.jit(increment)
+    configured, found = kernel[1, 1], []
+    configured.pre_launch_callbacks.append(lambda kernel, config: found.append(kernel))
+    configured(np.zeros(1))
+    assert "increment" in str(found[0].type_annotation)
+    with pytest.raises(AttributeError, match=r"<gridjit kernel .*increment>, about to be launched, has no attribute"):
+        _ = found[0].call_helper
+
+
+def registers(act: Callable[[Any], object]) -> None:
+    """Have a function called with the configuration of each compile, as a library's rewrite does."""
+    from numba.cuda.core.rewrites import Rewrite, register_rewrite
+    from numba.cuda.launchconfig import ensure_current_launch_config
+
+    @register_rewrite("after-inference")
+    class Acts(Rewrite):  # type: ignore[misc]
+        def __init__(self, state: Any) -> None:
+            super().__init__(state)
+            act(ensure_current_launch_config())
+
+        def match(self, func_ir: Any, block: Any, typemap: Any, calltypes: Any) -> bool:
+            return False
