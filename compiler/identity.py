@@ -22,6 +22,8 @@ from typing import Any
 from gridjit.compiler.footprint import is_number
 
 _PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes, range, type(...), CodeType})
+# Classes made from these have a value, which no attribute shows.
+_VALUES = (int, float, complex, str, bytes)
 _SEQUENCES = (list, tuple)
 _SETS = (set, frozenset)
 # How far an object is looked into, and how much of a container.
@@ -93,9 +95,11 @@ class _Contents:
     def _items(self, value: Any, depth: int) -> Iterator[Any]:
         """Yield what tells all that an object holds."""
         base = _container(value)
-        if base is not object and len(value) > _ITEMS:
+        if base in _VALUES:
+            yield base.__repr__(value)
+        elif base is not object and len(value) > _ITEMS:
             raise _Unseen
-        if base is dict:
+        elif base is dict:
             yield from ((self.of(key, depth), self.of(item, depth)) for key, item in dict.items(value))
         elif base in _SEQUENCES:
             yield from (self.of(item, depth) for item in base.__iter__(value))
@@ -111,7 +115,7 @@ class _Contents:
 
 
 def _container(value: object) -> Any:
-    return next((base for base in (dict, *_SEQUENCES, *_SETS) if isinstance(value, base)), object)
+    return next((base for base in (dict, *_SEQUENCES, *_SETS, *_VALUES) if isinstance(value, base)), object)
 
 
 def _is_code(value: Any) -> bool:
@@ -163,5 +167,9 @@ def _shows_all(kind: type, base: type, slots: int) -> bool:
     if kind.__itemsize__ != base.__itemsize__:
         return False
     # Newer Pythons keep these two before the object, and say so by offsets that are not positive.
-    slots += (kind.__dictoffset__ > 0) + (kind.__weakrefoffset__ > 0) - (base.__weakrefoffset__ > 0)
+    slots += (
+        (kind.__dictoffset__ > 0 or kind.__dictoffset__ == -_WORD)
+        + (kind.__weakrefoffset__ > 0)
+        - (base.__weakrefoffset__ > 0)
+    )
     return kind.__basicsize__ == base.__basicsize__ + _WORD * slots

@@ -42,6 +42,14 @@ class Named(dict[str, int]):
     tile: int
 
 
+class Counted(int):
+    """A number with attributes."""
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+
+
 class Colour(enum.Enum):
     RED = 1
 
@@ -105,6 +113,8 @@ SHOWN: dict[str, Callable[[], Any]] = {
     "NumPy scalar": lambda: np.float32(3),
     "dtype": lambda: np.dtype("f4"),
     "member of an enum": lambda: Colour.RED,
+    "member of a number's enum": lambda: Level.LOW,
+    "number with attributes": lambda: Counted(7),
     "class": lambda: Colour,
     "module": lambda: np,
     "function": lambda: with_default,
