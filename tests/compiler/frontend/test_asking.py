@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,33 +15,24 @@ numba_cuda()
 
 from numba.cuda.core.bytecode import FunctionIdentity  # noqa: E402  # the first import has to come first
 from numba.cuda.core.ir import Loc  # noqa: E402
-from numba.cuda.core.rewrites.registry import Rewrite, rewrite_registry  # noqa: E402
+from numba.cuda.core.rewrites import Rewrite, register_rewrite  # noqa: E402
 
 Ask = Callable[[Any], object]
 
 
 @pytest.fixture
-def rewrite(target: str) -> Iterator[Callable[[Ask], None]]:
+def rewrite(foreign_rewrites: None, monkeypatch: pytest.MonkeyPatch) -> Callable[[Ask], None]:
     """Return what registers a rewrite that asks something of each function's IR."""
-    before = {kind: [*found] for kind, found in rewrite_registry.rewrites.items()}
+    monkeypatch.setenv("GRIDJIT_TARGET", "host")
 
     def register(ask: Ask) -> None:
+        @register_rewrite("before-inference")
         class Asking(Rewrite):  # type: ignore[misc]  # numba is untyped
             def match(self, func_ir: Any, *_: Any) -> bool:
                 ask(func_ir)
                 return False
 
-        rewrite_registry.register("before-inference")(Asking)
-
-    yield register
-    rewrite_registry.rewrites.clear()
-    rewrite_registry.rewrites.update(before)
-
-
-@pytest.fixture
-def target(monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv("GRIDJIT_TARGET", "host")
-    return "host"
+    return register
 
 
 def increment(x):  # type: ignore[no-untyped-def]
