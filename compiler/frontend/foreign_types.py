@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.installed import owner_of
 from gridjit.compiler.signature import ForeignType
+from gridjit.compiler.signature_source import made_with
 from gridjit.compiler.source_value import type_name
 
 _OWN = ("numba.core.", "numba.np.", "numba.cuda.types", "numba.cuda.core.", "numba.cuda.np.")
@@ -31,13 +33,14 @@ def foreign_item(numba_type: Any) -> ForeignType:
 def _unseen(numba_type: Any, key: str | None) -> str:
     """Return why the name of a type does not tell all that it is; empty if it does.
 
-    What its class and data model are is in the key of every kernel, as all that is registered with numba.
+    What its class and data model are is in the key of every kernel, as all that is registered with numba. A class that
+    a function of an installed library made is told by the library, and by the plain values that it was made with.
     """
     python = type(numba_type)
     found: Any = sys.modules.get(python.__module__)
     for name in python.__qualname__.split("."):
         found = getattr(found, name, None)
-    if found is not python:
+    if found is not python and (owner_of(python) is None or made_with(python) is None):
         return "is of a class that is not what its module has under that name"
     return "has a key of more than types, numbers and text" if key is None else ""
 
