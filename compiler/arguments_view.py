@@ -51,7 +51,10 @@ class ArgumentsView(Sequence[Any]):
 
 
 class ArgumentView:
-    """An array among the arguments. dtype and ndim are free to read; shape and strides become facts."""
+    """An array among the arguments. dtype and ndim are free to read, as far as its type in the signature has them.
+
+    shape and strides become facts.
+    """
 
     __slots__ = ("_read", "_text")
 
@@ -130,7 +133,7 @@ def _is_array(argument: Any) -> bool:
 def _reader(recording: Recording, position: int, argument: Any) -> Callable[[str], Any]:
     def read(name: str) -> Any:
         value = getattr(argument, name)
-        if name in ("dtype", "ndim") and hasattr(argument, "shape"):
+        if name in ("dtype", "ndim") and hasattr(argument, "shape") and _is_in_the_type(name, value, argument):
             return value
         if name in ("shape", "strides"):
             recording.read(f"{ARGUMENT}{position} {name}")
@@ -140,3 +143,20 @@ def _reader(recording: Recording, position: int, argument: Any) -> Callable[[str
         return value
 
     return read
+
+
+def _is_in_the_type(name: str, value: Any, argument: Any) -> bool:
+    """Return whether an array's dtype or ndim says no more than its type in the signature."""
+    if name == "ndim":
+        return type(value) is int and value == len(argument.shape)
+    if type(value).__module__ in ("numpy", "numpy.dtypes"):
+        return not _has_metadata(value)
+    return type(value).__module__ == "torch"
+
+
+def _has_metadata(dtype: Any) -> bool:
+    """Return whether a dtype, or one that it is made of, carries what a program hung on it."""
+    inner = [] if dtype.subdtype is None else [dtype.subdtype[0]]
+    inner += [field[0] for field in (dtype.fields or {}).values()]
+    titled = any(len(field) > 2 for field in (dtype.fields or {}).values())
+    return titled or dtype.metadata is not None or any(map(_has_metadata, inner))

@@ -168,11 +168,21 @@ def is_very_object(name: str) -> bool:
 
 
 def is_number(argument: Any) -> bool:
-    """Return whether an argument is a plain number, Python's or NumPy's; one of a class of its own may be more."""
+    """Return whether an argument is a number and nothing else: exactly Python's own, or one of NumPy's own scalars.
+
+    One of a class made from those can have attributes and methods, of which its value tells nothing.
+    """
     kind = type(argument)
-    if kind in (bool, int, float, complex):
+    if kind in _PYTHONS:
         return True
-    return kind.__module__ == "numpy" and (issubclass(kind, numbers.Number) or kind.__name__ in ("bool_", "bool"))
+    if kind.__module__ != "numpy" or kind.__flags__ & _MADE_BY_PROGRAMS:
+        return False
+    return issubclass(kind, numbers.Number) or kind.__name__ in ("bool_", "bool")
+
+
+_PYTHONS = frozenset({bool, int, float, complex})
+# The flag of classes that Python code made.
+_MADE_BY_PROGRAMS = 1 << 9
 
 
 def _number_text(number: Any) -> str:

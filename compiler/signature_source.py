@@ -9,11 +9,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 from enum import Enum
+from types import CellType, FunctionType
 from typing import Any
 
 from gridjit.compiler.signature import ClassName, ForeignType, Signature
 from gridjit.compiler.source import SourceFingerprint, fingerprint_values
 from gridjit.compiler.source_library import is_library
+from gridjit.compiler.source_scalar import scalar_text
 
 # What Python keeps of an enum's member for itself, or is in its class's text.
 _OF_MEMBERS = frozenset({"_value_", "_name_", "__objclass__", "_sort_order_"})
@@ -48,6 +50,8 @@ def _type_parts(foreign: tuple[ForeignType, ...]) -> Iterator[tuple[str, object]
                 computed = {key for key, _ in _state(one) if _is_worked_out(type(one), key)}
                 kept = {key: item for key, item in _state(one) if key not in _OF_TYPES | computed}
                 yield f"state of the type {found}", kept
+                yield f"class of the type {found}", type(one)
+                yield f"what the class of the type {found} was made with", made_with(type(one)) or {}
 
 
 def _types_in(value: Any) -> Iterator[Any]:
@@ -68,3 +72,17 @@ def _state(value: object) -> list[tuple[str, object]]:
 def _is_worked_out(cls: type, name: str) -> bool:
     """Return whether an attribute is only kept after it was first asked for."""
     return isinstance(getattr(cls, name, None), functools.cached_property)
+
+
+def made_with(cls: type) -> dict[str, object] | None:
+    """Return the plain values that a class's functions were made with, None if some were made with others."""
+    made: dict[str, object] = {}
+    for function in vars(cls).values():
+        if isinstance(function, FunctionType):
+            for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+                if cell == CellType() or cell.cell_contents is cls:
+                    continue
+                if scalar_text(cell.cell_contents) is None:
+                    return None
+                made[f"{function.__name__} {name}"] = cell.cell_contents
+    return made

@@ -1,7 +1,8 @@
 """KernelView: what a compilation sees as its kernel. It is the kernel, but for what would show the launch unrecorded.
 
 How a kernel was launched, the launch at hand among it, is in what the kernel keeps for itself: that is refused. What
-else was compiled of it differs by process: code that looked at that is not stored.
+else was compiled of it differs by process, and what a program hung on it is in no key: code that looked at those is not
+stored, however it got at them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
 # Names that only look private: numba-cuda's protocols.
 _SHOWN = frozenset({"_numba_type_", "_device_function"})
 _HISTORY = frozenset({"specializations", "overloads", "signatures", "stats", "explain", "generation"})
+# What a kernel has of its own that is in the key of its code. All else of its own is what a program put there, or its
+# function, which leads to that.
+_IN_THE_KEY = frozenset({"options", "marks", "__name__", "__qualname__", "__module__"})
+# What its class has too, but which is the program's, or leads to all that is.
+_THE_PROGRAMS = frozenset({"__doc__", "__annotations__", "__wrapped__", "__reduce__", "__reduce_ex__", "__getstate__"})
 
 
 class KernelView:
@@ -33,6 +39,12 @@ class KernelView:
         object.__setattr__(self, "_equals", equals)
         object.__setattr__(self, "_get", _getter(kernel))
         object.__setattr__(self, "_put", _putter(kernel))
+
+    def __getattribute__(self, name: str) -> Any:
+        # The view's class has such a name too, which would be found first.
+        if name in ("__doc__", "__annotations__", "__dict__"):
+            return object.__getattribute__(self, "_get")(name)
+        return object.__getattribute__(self, name)
 
     def __getattr__(self, name: str) -> Any:
         return self._get(name)
@@ -65,7 +77,7 @@ class KernelView:
 
 def _getter(kernel: Kernel) -> Callable[[str], Any]:
     def get(name: str) -> Any:
-        _check(name)
+        _check(kernel, name)
         value = getattr(kernel, name)
         if type(value) is not MethodType:
             return value
@@ -85,10 +97,14 @@ def _putter(kernel: Kernel) -> Callable[[str, Any], None]:
     return put
 
 
-def _check(name: str) -> None:
-    """Raise AttributeError for what a kernel keeps for itself; keep private what looks at other compiles."""
+def _check(kernel: Kernel, name: str) -> None:
+    """Raise AttributeError for what a kernel keeps for itself; keep private what is not in the key of its code."""
     if name == "__dict__" or (name.startswith("_") and not name.startswith("__") and name not in _SHOWN):
         raise AttributeError(f"{name} of a kernel is not shown while it is compiled: it may tell of the launch")
     view = current_view()
-    if view is not None and (name in _HISTORY or name.startswith("inspect_")):
+    if view is None:
+        return
+    if name in _HISTORY or name.startswith("inspect_"):
         view.keep_private(f"the compilation read {name} of its kernel, which other processes have otherwise")
+    elif name in _THE_PROGRAMS or (name not in _IN_THE_KEY and not hasattr(type(kernel), name)):
+        view.keep_private(f"the compilation read {name} of its kernel, which is not in the key of its code")

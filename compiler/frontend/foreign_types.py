@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from types import CellType, FunctionType
 from typing import Any
 
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.frontend.registrations import registrations
 from gridjit.compiler.installed import owner_of
 from gridjit.compiler.signature import ForeignType
+from gridjit.compiler.signature_source import made_with
 from gridjit.compiler.source_scalar import scalar_text
 from gridjit.compiler.source_value import type_name
 
@@ -40,7 +40,8 @@ def foreign_item(numba_type: Any) -> ForeignType:
 def _unseen(key: str | None, made_with: str | None) -> str:
     """Return why the name of a type does not tell all that it is; empty if it does.
 
-    What its class and data model are is in the key of every kernel, as all that is registered with numba.
+    What its class and data model are is in the key of every kernel, as all that is registered with numba. A class that
+    a function of an installed library made is told by the library, and by the plain values that it was made with.
     """
     if made_with is None:
         return "is of a class that is not what its module has under that name"
@@ -70,15 +71,8 @@ def _made_with(python: type) -> str | None:
 
 def _held_text(python: type) -> str | None:
     """Return the text of what a class's functions hold besides the class; None if that is more than plain values."""
-    functions = (value for value in vars(python).values() if isinstance(value, FunctionType))
-    cells = {
-        name: cell.cell_contents
-        for function in functions
-        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-        if cell != CellType() and cell.cell_contents is not python
-    }
-    texts = {name: scalar_text(value) for name, value in sorted(cells.items())}
-    return None if None in texts.values() else ", ".join(f"{name}={text}" for name, text in texts.items())
+    made = made_with(python)
+    return None if made is None else ", ".join(f"{name}={scalar_text(value)}" for name, value in sorted(made.items()))
 
 
 def _key_text(value: Any) -> str | None:

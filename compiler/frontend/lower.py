@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gridjit.compiler.errors import CompileError, GridjitError, LaunchNeededError
+from gridjit.compiler.frontend.asking import tell_who_asks
 from gridjit.compiler.frontend.bootstrap import load_installed_extensions, numba_cuda
 from gridjit.compiler.frontend.fold import folded, launch_bounds
 from gridjit.compiler.frontend.isolation import Isolation, isolated
@@ -61,6 +62,7 @@ def lower(
 
     def compile_it() -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
         def run(record: Isolation) -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
+            tell_who_asks(view, lines=options.debug or options.lineinfo)
             result = _run_pipeline(function, signature, options, target)
             return _lowered(function, result, options, target, linked, record), _discovered(record)
 

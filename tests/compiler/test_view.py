@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 import threading
 from typing import Any
@@ -192,6 +193,52 @@ def test_the_field_of_a_record_can_be_read() -> None:
     assert view.args is not None
     assert view.args[0]["size"] == 0
     assert view.reasons_to_keep_private
+
+
+class Counted(int):
+    """A number with more than its value."""
+
+    tile = 3
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+
+
+class Wide(np.float64):
+    """One of NumPy's numbers with more than its value."""
+
+
+@pytest.mark.parametrize("number", [Counted(7), Level.LOW, Wide(7)], ids=lambda number: type(number).__name__)
+def test_a_number_of_a_class_of_its_own_counts_as_itself(number: object) -> None:
+    view = ConfigView(CONFIG, (number,))
+    assert view.args is not None and view.args[0] is number
+    assert view.reasons_to_keep_private == ("the compilation was handed argument 0 itself",)
+
+
+class Odd(np.ndarray):
+    """An array that says something else of itself."""
+
+    ndim = 3  # type: ignore[assignment]
+
+
+MARKED = np.dtype("f8", metadata={"tile": 3})  # type: ignore[call-overload]
+ODD = {
+    "dtype with metadata": (np.zeros(3, MARKED), "dtype"),
+    "field with metadata": (np.zeros(3, [("a", MARKED)]), "dtype"),
+    "field with a title": (np.zeros(3, [(("tile 3", "a"), "f8")]), "dtype"),
+    "items with metadata": (np.zeros(3, [("a", MARKED, (2,))]), "dtype"),
+    "other number of dimensions": (np.zeros(3).view(Odd), "ndim"),
+}
+
+
+@pytest.mark.parametrize("what", ODD)
+def test_what_an_array_says_beyond_its_type_counts_in_full(what: str) -> None:
+    argument, name = ODD[what]
+    view = ConfigView(CONFIG, (argument,))
+    assert view.args is not None
+    getattr(view.args[0], name)
+    assert view.reasons_to_keep_private == (f"the compilation read {name} of argument 0",)
 
 
 @pytest.mark.parametrize(("argument", "name"), [(np.zeros(3), "size"), (np.zeros(3), "__array__")])

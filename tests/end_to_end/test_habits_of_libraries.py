@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import functools
+import inspect
+import operator
 import sys
 import textwrap
 import types
@@ -136,6 +138,31 @@ def test_code_that_looked_at_what_else_of_its_kernel_is_compiled_is_not_stored(r
     kernel = gridjit.jit(increment)
     kernel[1, 32](np.zeros(1))
     assert "the compilation read specializations of its kernel" in kernel.explain()
+
+
+def documented(x):  # type: ignore[no-untyped-def]
+    """Say something."""
+    x[0] += 1
+
+
+OF_THE_PROGRAM: dict[str, Callable[[Any], Any]] = {
+    "TILE": lambda config: config.__dict__["dispatcher"].TILE,
+    "py_func": lambda config: operator.attrgetter("dispatcher.py_func")(config),
+    "__wrapped__": lambda config: vars(config)["dispatcher"].__wrapped__,
+    "__doc__": lambda config: inspect.getattr_static(config, "dispatcher").__doc__,
+    "extensions": lambda config: next(iter(vars(config).values())).extensions,
+}
+
+
+@pytest.mark.parametrize("name", OF_THE_PROGRAM)
+def test_code_that_looked_at_what_a_program_hung_on_its_kernel_is_not_stored(rewrite: Any, name: str) -> None:
+    seen: list[object] = []
+    rewrite(lambda config: seen.append(OF_THE_PROGRAM[name](config)))
+    kernel = gridjit.jit(documented)
+    kernel.TILE = 3  # type: ignore[attr-defined]
+    kernel[1, 32](np.zeros(1))
+    assert seen == [getattr(kernel, name)]
+    assert f"the compilation read {name} of its kernel" in kernel.explain()
 
 
 # -- questions -------------------------------------------------------------------------------------------------------
