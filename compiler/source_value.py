@@ -130,6 +130,7 @@ def _set_text(value: Any, visit: Visit) -> str:
 def _function_text(value: types.FunctionType, visit: Visit) -> str:
     if not is_librarys(value):
         return f"function {visit(value)}"
+    _note(value, visit)
     text = f"library function {module_name(value)}.{value.__qualname__}"
     # A library's decorator made it around somebody's function: contextlib.contextmanager(f), say.
     held = [_held_text(cell.cell_contents, visit) for cell in value.__closure__ or () if cell != types.CellType()]
@@ -149,16 +150,20 @@ def _held_text(value: object, visit: Visit) -> str:
 
 def _class_text(value: type, visit: Visit) -> str:
     if is_librarys(value):
+        _note(value, visit)
         return f"library class {type_name(value)}"
     return f"class {visit(value)}"
 
 
 def _module_text(value: types.ModuleType, visit: Visit) -> str:
-    if is_library_module(value):
-        return f"library module {value.__name__}"
-    if (note := getattr(visit, "note_module", None)) is not None:
+    _note(value, visit)
+    return f"{'library ' if is_library_module(value) else ''}module {value.__name__}"
+
+
+def _note(value: object, visit: Visit) -> None:
+    """Tell a walk over code that runs of a library's function or class, or of a module; raises OpaqueValue."""
+    if (note := getattr(visit, "note", None)) is not None:
         note(value)
-    return f"module {value.__name__}"
 
 
 def _enum_text(value: Any, visit: Visit) -> str:
@@ -181,11 +186,13 @@ def _partial_text(value: Any, visit: Visit) -> str:
 
 
 def _method_text(value: types.MethodType, visit: Visit) -> str:
+    _note(value, visit)
     return f"method {value_text(value.__func__, visit)} of {value_text(value.__self__, visit)}"
 
 
 def _builtin_text(value: types.BuiltinFunctionType, visit: Visit) -> str:
     owner = value.__self__
+    _note(value, visit)
     if owner is not None and not isinstance(owner, types.ModuleType):
         return f"builtin {value.__name__} of {value_text(owner, visit)}"
     return _native_text(value, visit)
