@@ -21,6 +21,7 @@ from gridjit.compiler.source_unfollowed import (
     refused_methods,
     refused_of,
     states_of,
+    taken_by,
     unfollowed,
 )
 from gridjit.compiler.source_value import is_librarys, module_name
@@ -70,6 +71,7 @@ class RunningWalk(Walk):
             if value is not self._named_value:
                 self._handed_on[id(value)] = value
             return
+        self._taken_attributes |= taken_by(value)
         # Of what is named itself _used says it.
         what = self._computes_names(value) or (None if value is self._named_value else unfollowed(value, ()))
         if what is not None:
@@ -121,6 +123,7 @@ class RunningWalk(Walk):
 
     def _used(self, function: FunctionType, label: str, plan: CodePlan, reference: Reference, value: object) -> None:
         names = (*reference.attributes, reference.name)
+        self._taken_attributes |= taken_by(value, reference.attributes)
         if (what := unfollowed(value, reference.attributes)) is not None:
             self._cannot_follow(label, what, function.__code__, line_of(function.__code__, names[0]))
         for name in states_of(value) & {*plan.attributes}:

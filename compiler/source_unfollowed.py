@@ -98,6 +98,27 @@ _STATES = {
     "logging": frozenset({"level", "getEffectiveLevel", "isEnabledFor", "hasHandlers", "handlers", "filters"}),
     "thread": frozenset({"locked", "_is_owned", "_is_locked"}),
 }
+# What functions of libraries take of what they are given, without its name in the code that calls them.
+_READ_BY: Mapping[str, frozenset[str]] = {
+    "inspect": frozenset({"__doc__", "__annotations__", "__signature__", "__text_signature__"}),
+    "typing.get_type_hints": frozenset({"__annotations__"}),
+    **{
+        f"dataclasses.{name}": frozenset({"__dataclass_fields__"})
+        for name in ("fields", "asdict", "astuple", "replace", "is_dataclass")
+    },
+}
+
+
+def taken_by(value: object, attributes: Iterable[str] = ()) -> frozenset[str]:
+    """Return the attributes that a library's function takes of what it is given; value and attributes lead to it."""
+    for name in attributes:
+        if not of_kind(value, ModuleType):
+            break
+        value = vars(value).get(name)
+    if not issubclass(type(value), (FunctionType, type)):
+        return frozenset()
+    home, name = str(getattr(value, "__module__", "")), getattr(value, "__name__", "")
+    return _READ_BY.get(home) or _READ_BY.get(f"{home}.{name}", frozenset())
 
 
 def unfollowed(value: object, attributes: Iterable[str]) -> str | None:

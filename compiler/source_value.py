@@ -337,6 +337,18 @@ def _attribute(value: object, name: str) -> Any:
         return None
 
 
+def _field_text(value: Any, visit: Visit) -> str:
+    """Describe a field of a dataclass."""
+    parts = (value.name, value.type, value.default, value.default_factory, value.metadata, value._field_type)
+    flags = (value.init, value.repr, value.hash, value.compare, getattr(value, "kw_only", None))
+    return f"field({_items_text((*parts, *flags), visit)})"
+
+
+def _alias_text(value: Any, visit: Visit) -> str:
+    """Describe a type as annotations have it: list[int], Literal[3]."""
+    return f"{type(value).__name__} {value_text(value.__origin__, visit)}[{_items_text(value.__args__, visit)}]"
+
+
 _Describe = Callable[[Any, Visit], str]
 
 _EXACT: dict[type, _Describe] = {
@@ -352,6 +364,8 @@ _EXACT: dict[type, _Describe] = {
     slice: lambda value, visit: f"slice({_items_text((value.start, value.stop, value.step), visit)})",
     bytearray: lambda value, visit: repr(value),
     functools.partial: _partial_text,
+    types.GenericAlias: _alias_text,
+    types.UnionType: lambda value, visit: f"union {_items_text(value.__args__, visit)}",
     types.MethodType: _method_text,
     types.BuiltinFunctionType: _builtin_text,
     types.MethodDescriptorType: _descriptor_text,
@@ -379,6 +393,13 @@ _FOREIGN: dict[tuple[str, str], _Describe] = {
     ("_thread", "lock"): lambda _value, _: "lock",
     ("_thread", "RLock"): lambda _value, _: "lock",
     ("_collections", "_tuplegetter"): lambda value, _: f"field {value.__reduce__()[1][0]}",
+    ("dataclasses", "Field"): _field_text,
+    # There is one of each, or few that are told by their names.
+    ("dataclasses", "_MISSING_TYPE"): lambda _value, _: "missing",
+    ("dataclasses", "_HAS_DEFAULT_FACTORY_CLASS"): lambda _value, _: "a default factory's",
+    ("dataclasses", "_FIELD_BASE"): lambda value, _: f"dataclasses.{value.name}",
+    ("typing", "_GenericAlias"): _alias_text,
+    ("typing", "_SpecialForm"): lambda value, _: repr(value),
     ("numpy", "ndarray"): lambda value, visit: array_text(value),
     ("numpy", "generic"): lambda value, visit: numpy_scalar_text(value),
     ("numpy", "dtype"): lambda value, visit: repr(value),

@@ -72,6 +72,7 @@ KEPT = {
     "module handed on": ("def read(m): return m.environ", "read(os)", "os.environ"),
     "module in a list": ("held = [os]", "held[0].environ", "os.environ"),
     "module's module": ("running_helpers.os = os\ndef read(m): return m.os.environ", "read(running_helpers)", "os.env"),
+    "what an added-to list gives back": ("held = [3]", "held.append.__self__[0]", "__self__"),
     "namespace": ("def read(m): return m.__dict__", "read(running_helpers)", "running_helpers.__dict__"),
     "class handed on": ("def read(c): return c.now()", "read(datetime)", "datetime.datetime.now"),
     "getattr": ("get = getattr", "get(running_helpers, x)", "getattr under another name"),
@@ -304,10 +305,31 @@ CHANGES = {
         "n, w.__wrapped__ = 3",
         "n, w.__wrapped__ = 4",
     ),
-    "what an added-to list gives back": (
-        "held = [3]\ndef run(x): return held.append.__self__[0]",
-        "[3]",
-        "[4]",
+    "annotation that inspect reads": (
+        "import inspect\ndef f(a: 3): pass\ndef run(x): return inspect.signature(f)",
+        "a: 3",
+        "a: 4",
+    ),
+    "docstring that inspect reads": (
+        "from inspect import getdoc as read\ndef f():\n    'three'\ndef run(x): return read(f)",
+        "three",
+        "four",
+    ),
+    "type hint": (
+        "import typing\nclass C:\n    x: typing.Literal[3]\ndef run(x): return typing.get_type_hints(C)",
+        "3",
+        "4",
+    ),
+    "metadata of a field": (
+        "from dataclasses import *\n@dataclass\nclass C:\n    x: int = field(default=1, metadata={'tile': 3})\n"
+        "def run(x): return fields(C)[0]",
+        "3",
+        "4",
+    ),
+    "fields of make_dataclass": (
+        "import dataclasses\nC = make_dataclass('C', ['a', 'b'])\ndef run(x): return len(dataclasses.fields(C))",
+        ", 'b']",
+        "]",
     ),
     "bound method": ("class C:\n    @classmethod\n    def f(cls): return 3\nf = C.f\ndef run(x): return f()", "3", "4"),
 }
@@ -320,6 +342,7 @@ def test_what_code_takes_of_functions_classes_and_members_counts(
     one, again, changed = look(text), look(text), look(text.replace(before, after))
     assert one == again
     assert one != changed
+    assert one.opaque == ()
 
 
 def test_an_attribute_that_no_code_takes_does_not_count(look: Callable[[str], SourceFingerprint]) -> None:
