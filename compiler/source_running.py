@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from functools import _lru_cache_wrapper
 from types import CodeType, FunctionType, ModuleType
+from weakref import WeakSet
 
 from gridjit.compiler.installed import owner_of
 from gridjit.compiler.source_code import CodePlan, Reference, names_in_text, plan_of
@@ -25,7 +27,10 @@ from gridjit.compiler.source_unfollowed import (
     unfollowed,
 )
 from gridjit.compiler.source_value import is_librarys, module_name
-from gridjit.compiler.source_walk import _MISSING, Walk, _is_put_there, _module_attribute
+from gridjit.compiler.source_walk import MISSING, Walk, is_put_there, module_attribute
+
+# What it has kept came of what its function read then, which can be another thing now.
+_known_memos: WeakSet[_lru_cache_wrapper[object]] = WeakSet()
 
 
 class RunningWalk(Walk):
@@ -71,6 +76,8 @@ class RunningWalk(Walk):
             if value is not self._named_value:
                 self._handed_on[id(value)] = value
             return
+        if isinstance(value, _lru_cache_wrapper) and not _is_known_memo(value):
+            raise OpaqueValue("has results that were worked out before any kernel was compiled")
         self._taken_attributes |= taken_by(value)
         # Of what is named itself _used says it.
         what = self._computes_names(value) or (None if value is self._named_value else unfollowed(value, ()))
@@ -170,8 +177,8 @@ class RunningWalk(Walk):
             library = is_library_module(value)
             # A module may make what it is asked for.
             made = not library and name not in vars(value) and (type(value) is not ModuleType or _makes(value))
-            found = _module_attribute(value, name) if made else vars(value).get(name, _MISSING)
-            if found is not _MISSING and (made or (library and (_is_put_there(found) or of_kind(found, ModuleType)))):
+            found = module_attribute(value, name) if made else vars(value).get(name, MISSING)
+            if found is not MISSING and (made or (library and (is_put_there(found) or of_kind(found, ModuleType)))):
                 self._value(f"attribute {name} of module {value.__name__}", name, "attribute", value.__name__, found)
 
     def _import(self, function: FunctionType, label: str, plan: CodePlan, found: Import) -> None:
@@ -205,6 +212,13 @@ class RunningWalk(Walk):
     def _cannot_follow(self, label: str, what: str, code: CodeType, line: int) -> None:
         where = f"{os.path.basename(code.co_filename)}:{line}"
         self.opaque[f"{label} uses {what} at {where}, which can be something else in another process"] = None
+
+
+def _is_known_memo(memo: _lru_cache_wrapper[object]) -> bool:
+    """Return whether what functools.lru_cache made had no results yet when it was first looked at."""
+    if memo.cache_info().currsize == 0:
+        _known_memos.add(memo)
+    return memo in _known_memos
 
 
 def _makes(module: ModuleType) -> bool:

@@ -289,6 +289,7 @@ def _wrapper_text(value: object, visit: Visit) -> str:
             raise unseen(value)
         return str(text)
     if is_library(type(value).__module__):
+        _note(value, visit)
         state, of = {**(_attribute(value, "targetoptions") or {}), **_declared(value)}, type(value).__name__
     else:
         # What it does when it is called, and what else it holds, is its class's to say.

@@ -345,6 +345,12 @@ def test_what_code_takes_of_functions_classes_and_members_counts(
     assert one.opaque == ()
 
 
+def test_results_that_were_kept_before_any_compile_cannot_be_told(look: Callable[[str], SourceFingerprint]) -> None:
+    text = "G = 3\n@functools.lru_cache\ndef pick(): return G\n{}\ndef run(x): return pick()"
+    assert look(text.format("")).opaque == ()
+    assert "has results that were worked out before" in look(text.format("pick()\nG = 7")).opaque[0]
+
+
 def test_an_attribute_that_no_code_takes_does_not_count(look: Callable[[str], SourceFingerprint]) -> None:
     text = "def f(a: {0}):\n    'text {0}'\nf.OTHER = {0}\ndef run(x): return f(1)"
     assert look(text.format(3)) == look(text.format(4))
