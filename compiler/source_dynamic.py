@@ -9,8 +9,17 @@ from types import CodeType
 from gridjit.compiler.source_code import CodeTable, meaningful, with_nested
 from gridjit.values import dataclass
 
-# Builtins that take a name as their second argument, and functions that import what their first says.
-_BY_NAME = {"getattr": 2, "setattr": 2, "hasattr": 2, "delattr": 2, "import_module": 1, "__import__": 1}
+# What takes a name, or imports what it says, and the number of the argument that says it.
+TAKES_NAMES = {
+    "getattr": 2,
+    "setattr": 2,
+    "hasattr": 2,
+    "delattr": 2,
+    "import_module": 1,
+    "__import__": 1,
+    "attrgetter": 1,
+    "methodcaller": 1,
+}
 _LOADS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_ATTR", "LOAD_METHOD", "LOAD_DEREF", "LOAD_FAST", "IMPORT_FROM"})
 # Where a call is two instructions, the first takes the arguments off the stack.
 _CALLS = frozenset({"PRECALL"} if "PRECALL" in dis.opmap else {"CALL", "CALL_FUNCTION", "CALL_METHOD"})
@@ -62,8 +71,8 @@ def computed_uses(code: CodeType, instructions: list[dis.Instruction]) -> Iterat
     if not _INTERESTING.isdisjoint(code.co_names) or not _INTERESTING.isdisjoint(code.co_freevars):
         for position, (line, instruction) in enumerate(_with_lines(instructions)):
             name = instruction.argval
-            if instruction.opname in _LOADS and name in _BY_NAME:
-                if not _is_literal(instructions, position, _BY_NAME[name]):
+            if instruction.opname in _LOADS and name in TAKES_NAMES:
+                if not _is_literal(instructions, position, TAKES_NAMES[name]):
                     yield f"{name} with a computed name", line
             elif instruction.opname in _ATTRIBUTES and name == "dispatcher":
                 after = instructions[position + 1] if position + 1 < len(instructions) else instruction
@@ -71,7 +80,7 @@ def computed_uses(code: CodeType, instructions: list[dis.Instruction]) -> Iterat
                     yield "an attribute of the kernel", line
 
 
-_INTERESTING = frozenset({*_BY_NAME, "dispatcher"})
+_INTERESTING = frozenset({*TAKES_NAMES, "dispatcher"})
 
 
 def line_of(code: CodeType, name: str) -> int:
@@ -86,8 +95,8 @@ def line_of(code: CodeType, name: str) -> int:
 def _with_lines(instructions: list[dis.Instruction]) -> Iterator[tuple[int, dis.Instruction]]:
     line = 0
     for instruction in instructions:
-        # Python 3.13 renamed it, and gave the old name to a bool.
-        found = getattr(instruction, "line_number", instruction.starts_line)
+        # From Python 3.11 each has its own; before, only the first of a line.
+        found = getattr(getattr(instruction, "positions", None), "lineno", None) or instruction.starts_line
         line = found if type(found) is int else line
         yield line, instruction
 

@@ -9,20 +9,43 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from functools import _lru_cache_wrapper
 from types import CodeType, FunctionType, ModuleType
+from weakref import WeakSet
 
 from gridjit.compiler.installed import owner_of
-from gridjit.compiler.source_code import CodePlan, Reference, plan_of
-from gridjit.compiler.source_dynamic import Import, dynamic_plan, line_of
-from gridjit.compiler.source_library import is_library_module
-from gridjit.compiler.source_opaque import of_kind
-from gridjit.compiler.source_unfollowed import reads_files, unfollowed
+from gridjit.compiler.source_code import CodePlan, Reference, names_in_text, plan_of
+from gridjit.compiler.source_dynamic import TAKES_NAMES, Import, dynamic_plan, line_of
+from gridjit.compiler.source_library import is_library, is_library_module
+from gridjit.compiler.source_opaque import OpaqueValue, of_kind
+from gridjit.compiler.source_unfollowed import (
+    leads_anywhere,
+    refused_methods,
+    refused_of,
+    states_of,
+    taken_by,
+    unfollowed,
+)
 from gridjit.compiler.source_value import is_librarys, module_name
-from gridjit.compiler.source_walk import Walk
+from gridjit.compiler.source_walk import MISSING, Walk, is_put_there, module_attribute
+
+# What it has kept came of what its function read then, which can be another thing now.
+_known_memos: WeakSet[_lru_cache_wrapper[object]] = WeakSet()
 
 
 class RunningWalk(Walk):
     """One visit of all that a value reaches which runs while kernels are compiled."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ran: list[tuple[str, CodeType, CodePlan]] = []
+        # Modules and classes that the code has as values: any of it may take any attribute that it names of them.
+        self._handed_on: dict[int, ModuleType | type] = {}
+        self._asked: set[tuple[int, str]] = set()
+        # Where the walk is: a function's code, the name that was followed, and what that name means itself.
+        self._code: CodeType | None = None
+        self._name = ""
+        self._named_value: object = None
 
     def __call__(self, found: FunctionType | type) -> str:
         """Note a function or class found in a value; returns the label it goes by, of installed code with whose."""
@@ -41,17 +64,63 @@ class RunningWalk(Walk):
             self.reached.append(type(value))
         return text
 
-    def note_module(self, module: ModuleType) -> None:
-        """Count what the code takes of a module that came to it as a value."""
-        self._holders.append((f"module {module.__name__}", vars(module)))
+    def note(self, value: object) -> None:
+        """Count what the code takes of a module or a library's class; raises OpaqueValue for what it cannot be sure of.
+
+        This is asked wherever a value's text is made: in containers, defaults and partials as well.
+        """
+        if of_kind(value, ModuleType):
+            if not is_library_module(value):
+                # Its user may be another function, which this one gives it to.
+                self._holders.append((f"module {value.__name__}", vars(value)))
+            if value is not self._named_value:
+                self._handed_on[id(value)] = value
+            return
+        if isinstance(value, _lru_cache_wrapper) and not _is_known_memo(value):
+            raise OpaqueValue("has results that were worked out before any kernel was compiled")
+        self._taken_attributes |= taken_by(value)
+        # Of what is named itself _used says it.
+        what = self._computes_names(value) or (None if value is self._named_value else unfollowed(value, ()))
+        if what is not None:
+            raise OpaqueValue(f"leads to {what}{self._place()}, which can be something else in another process")
+        if of_kind(value, type) and refused_methods(value):
+            self._handed_on[id(value)] = value
+
+    def _computes_names(self, value: object) -> str | None:
+        name = getattr(value, "__name__", None)
+        if name not in TAKES_NAMES or not is_library(str(getattr(value, "__module__", None))):
+            return None
+        return None if value is self._named_value and name == self._name else f"{name} under another name"
+
+    def _place(self) -> str:
+        if self._code is None:
+            return ""
+        return f" at {os.path.basename(self._code.co_filename)}:{line_of(self._code, self._name)}"
+
+    def _text(self, kind: str, name: str, owner: str, value: object) -> str:
+        direct = kind in ("global", "closure variable")
+        self._named_value, self._name = (value if direct else None), name
+        return super()._text(kind, name, owner, value)
+
+    def _value(self, part: str, name: str, kind: str, owner: str, value: object) -> str:
+        if type(value) is str:
+            # A global may be what str.format is called on.
+            self._taken_attributes.update(names_in_text(value))
+        return super()._value(part, name, kind, owner, value)
+
+    def _class(self, cls: type) -> None:
+        self._code = None
+        super()._class(cls)
 
     def _function(self, function: FunctionType, role: str) -> None:
+        self._code = function.__code__
         super()._function(function, role)
         label, code = self._labels[id(function)], function.__code__
         dynamic, plan = dynamic_plan(code), plan_of(code)
+        self._ran.append((label, code, plan))
         for what, line in dynamic.computed:
             self._cannot_follow(label, what, code, line)
-        if (name := reads_files(plan.attributes)) is not None:
+        for name in leads_anywhere(plan.attributes):
             self._cannot_follow(label, name, code, line_of(code, name))
         for found in dynamic.imports:
             self._import(function, label, plan, found)
@@ -60,10 +129,57 @@ class RunningWalk(Walk):
                 self._imported(module, (), function, label, plan)
 
     def _used(self, function: FunctionType, label: str, plan: CodePlan, reference: Reference, value: object) -> None:
-        if (what := unfollowed(value, reference.attributes, plan.attributes)) is not None:
-            name = (*reference.attributes, reference.name)[0]
-            self._cannot_follow(label, what, function.__code__, line_of(function.__code__, name))
+        names = (*reference.attributes, reference.name)
+        self._taken_attributes |= taken_by(value, reference.attributes)
+        if (what := unfollowed(value, reference.attributes)) is not None:
+            self._cannot_follow(label, what, function.__code__, line_of(function.__code__, names[0]))
+        for name in states_of(value) & {*plan.attributes}:
+            self._cannot_follow(
+                label, f"{name} of {reference.name}", function.__code__, line_of(function.__code__, name)
+            )
         super()._used(function, label, plan, reference, value)
+
+    def _attributes(
+        self,
+        module: ModuleType,
+        chain: tuple[str, ...],
+        label: str,
+        plan: CodePlan,
+        entered: frozenset[int] = frozenset(),
+    ) -> None:
+        if not chain:
+            self._handed_on[id(module)] = module
+        super()._attributes(module, chain, label, plan, entered)
+
+    def _read_holders(self) -> None:
+        """Add what any of the code may take of modules and classes that were handed on as values, too."""
+        super()._read_holders()
+        done = 0
+        while done < len(self._handed_on):
+            value = [*self._handed_on.values()][done]
+            done += 1
+            for name in sorted(self._taken_attributes):
+                if (id(value), name) not in self._asked:
+                    self._asked.add((id(value), name))
+                    self._may_take(value, name)
+
+    def _may_take(self, value: ModuleType | type, name: str) -> None:
+        """Count an attribute that some of the code takes of something, and may take of value."""
+        if isinstance(value, type):
+            refused = f"{value.__module__}.{value.__name__}.{name}" if name in refused_methods(value) else None
+        else:
+            refused = refused_of(value, name) if name in vars(value) or name == "__dict__" else None
+        if refused is not None:
+            label, code = next((label, code) for label, code, plan in self._ran if name in plan.attributes)
+            self._cannot_follow(label, refused, code, line_of(code, name))
+        elif of_kind(value, ModuleType) and name != "__wrapped__":
+            self._code = None
+            library = is_library_module(value)
+            # A module may make what it is asked for.
+            made = not library and name not in vars(value) and (type(value) is not ModuleType or _makes(value))
+            found = module_attribute(value, name) if made else vars(value).get(name, MISSING)
+            if found is not MISSING and (made or (library and (is_put_there(found) or of_kind(found, ModuleType)))):
+                self._value(f"attribute {name} of module {value.__name__}", name, "attribute", value.__name__, found)
 
     def _import(self, function: FunctionType, label: str, plan: CodePlan, found: Import) -> None:
         package = str(function.__globals__.get("__package__") or "").split(".")
@@ -85,16 +201,28 @@ class RunningWalk(Walk):
             reference = Reference(name=module.__name__.rpartition(".")[2], attributes=chain)
             self._used(function, label, plan, reference, module)
             value = vars(module).get(chain[0]) if chain else None
-            if value is not None and (what := unfollowed(value, (), plan.attributes)) is not None:
-                self._cannot_follow(label, what, function.__code__, line_of(function.__code__, chain[0]))
+            if value is not None:
+                self._value(f"{chain[0]} that {label} imports", chain[0], "global", label, value)
+                self._used(function, label, plan, Reference(name=chain[0]), value)
         if not is_library_module(module):
             # Its user may be another function, which this one gives it to.
-            self.note_module(module)
+            self._holders.append((f"module {module.__name__}", vars(module)))
             self.reached += [module] if owner_of(module) is not None else []
 
     def _cannot_follow(self, label: str, what: str, code: CodeType, line: int) -> None:
         where = f"{os.path.basename(code.co_filename)}:{line}"
         self.opaque[f"{label} uses {what} at {where}, which can be something else in another process"] = None
+
+
+def _is_known_memo(memo: _lru_cache_wrapper[object]) -> bool:
+    """Return whether what functools.lru_cache made had no results yet when it was first looked at."""
+    if memo.cache_info().currsize == 0:
+        _known_memos.add(memo)
+    return memo in _known_memos
+
+
+def _makes(module: ModuleType) -> bool:
+    return "__getattr__" in vars(module)
 
 
 def _named_modules(code: CodeType) -> Iterator[ModuleType]:

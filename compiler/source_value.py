@@ -130,6 +130,7 @@ def _set_text(value: Any, visit: Visit) -> str:
 def _function_text(value: types.FunctionType, visit: Visit) -> str:
     if not is_librarys(value):
         return f"function {visit(value)}"
+    _note(value, visit)
     text = f"library function {module_name(value)}.{value.__qualname__}"
     # A library's decorator made it around somebody's function: contextlib.contextmanager(f), say.
     held = [_held_text(cell.cell_contents, visit) for cell in value.__closure__ or () if cell != types.CellType()]
@@ -149,16 +150,20 @@ def _held_text(value: object, visit: Visit) -> str:
 
 def _class_text(value: type, visit: Visit) -> str:
     if is_librarys(value):
+        _note(value, visit)
         return f"library class {type_name(value)}"
     return f"class {visit(value)}"
 
 
 def _module_text(value: types.ModuleType, visit: Visit) -> str:
-    if is_library_module(value):
-        return f"library module {name_of_module(value)}"
-    if (note := getattr(visit, "note_module", None)) is not None:
+    _note(value, visit)
+    return f"{'library ' if is_library_module(value) else ''}module {name_of_module(value)}"
+
+
+def _note(value: object, visit: Visit) -> None:
+    """Tell a walk over code that runs of a library's function or class, or of a module; raises OpaqueValue."""
+    if (note := getattr(visit, "note", None)) is not None:
         note(value)
-    return f"module {name_of_module(value)}"
 
 
 def _enum_text(value: Any, visit: Visit) -> str:
@@ -181,11 +186,13 @@ def _partial_text(value: Any, visit: Visit) -> str:
 
 
 def _method_text(value: types.MethodType, visit: Visit) -> str:
+    _note(value, visit)
     return f"method {value_text(value.__func__, visit)} of {value_text(value.__self__, visit)}"
 
 
 def _builtin_text(value: types.BuiltinFunctionType, visit: Visit) -> str:
     owner = value.__self__
+    _note(value, visit)
     if owner is not None and not isinstance(owner, types.ModuleType):
         return f"builtin {value.__name__} of {value_text(owner, visit)}"
     return _native_text(value, visit)
@@ -282,6 +289,7 @@ def _wrapper_text(value: object, visit: Visit) -> str:
             raise unseen(value)
         return str(text)
     if is_library(type(value).__module__):
+        _note(value, visit)
         state, of = {**(_attribute(value, "targetoptions") or {}), **_declared(value)}, type(value).__name__
     else:
         # What it does when it is called, and what else it holds, is its class's to say.
@@ -330,6 +338,18 @@ def _attribute(value: object, name: str) -> Any:
         return None
 
 
+def _field_text(value: Any, visit: Visit) -> str:
+    """Describe a field of a dataclass."""
+    parts = (value.name, value.type, value.default, value.default_factory, value.metadata, value._field_type)
+    flags = (value.init, value.repr, value.hash, value.compare, getattr(value, "kw_only", None))
+    return f"field({_items_text((*parts, *flags), visit)})"
+
+
+def _alias_text(value: Any, visit: Visit) -> str:
+    """Describe a type as annotations have it: list[int], Literal[3]."""
+    return f"{type(value).__name__} {value_text(value.__origin__, visit)}[{_items_text(value.__args__, visit)}]"
+
+
 _Describe = Callable[[Any, Visit], str]
 
 _EXACT: dict[type, _Describe] = {
@@ -345,6 +365,8 @@ _EXACT: dict[type, _Describe] = {
     slice: lambda value, visit: f"slice({_items_text((value.start, value.stop, value.step), visit)})",
     bytearray: lambda value, visit: repr(value),
     functools.partial: _partial_text,
+    types.GenericAlias: _alias_text,
+    types.UnionType: lambda value, visit: f"union {_items_text(value.__args__, visit)}",
     types.MethodType: _method_text,
     types.BuiltinFunctionType: _builtin_text,
     types.MethodDescriptorType: _descriptor_text,
@@ -372,6 +394,13 @@ _FOREIGN: dict[tuple[str, str], _Describe] = {
     ("_thread", "lock"): lambda _value, _: "lock",
     ("_thread", "RLock"): lambda _value, _: "lock",
     ("_collections", "_tuplegetter"): lambda value, _: f"field {value.__reduce__()[1][0]}",
+    ("dataclasses", "Field"): _field_text,
+    # There is one of each, or few that are told by their names.
+    ("dataclasses", "_MISSING_TYPE"): lambda _value, _: "missing",
+    ("dataclasses", "_HAS_DEFAULT_FACTORY_CLASS"): lambda _value, _: "a default factory's",
+    ("dataclasses", "_FIELD_BASE"): lambda value, _: f"dataclasses.{value.name}",
+    ("typing", "_GenericAlias"): _alias_text,
+    ("typing", "_SpecialForm"): lambda value, _: repr(value),
     ("numpy", "ndarray"): lambda value, visit: array_text(value),
     ("numpy", "generic"): lambda value, visit: numpy_scalar_text(value),
     ("numpy", "dtype"): lambda value, visit: repr(value),

@@ -16,7 +16,7 @@ from gridjit.digests import utf8
 
 # Longer texts are shown by their beginning and a digest.
 _LONGEST = 160
-_MISSING = object()
+MISSING = object()
 
 
 class Walk:
@@ -137,9 +137,9 @@ class Walk:
     def _global(self, function: FunctionType, label: str, plan: CodePlan, reference: Reference) -> None:
         name = reference.name
         scope = function.__globals__
-        value = scope.get(name, _MISSING)
-        if value is _MISSING:
-            value = getattr(function, "__builtins__", {}).get(name, _MISSING)
+        value = scope.get(name, MISSING)
+        if value is MISSING:
+            value = getattr(function, "__builtins__", {}).get(name, MISSING)
             if _is_builtin(value):
                 self._used(function, label, plan, reference, value)
                 return
@@ -172,15 +172,15 @@ class Walk:
             self.modules.add(name_of_module(module))
         if chain:
             # A library's module may import others when it is asked for what it does not hold.
-            value = vars(module).get(chain[0], _MISSING) if library else _module_attribute(module, chain[0])
-            if not library or _is_put_there(value):
+            value = vars(module).get(chain[0], MISSING) if library else module_attribute(module, chain[0])
+            if not library or is_put_there(value):
                 self._named(vars(module), name_of_module(module), chain[0], label, value)
             if of_kind(value, ModuleType):
                 self._attributes(value, chain[1:], label, plan, entered)
         elif id(module) not in entered:
             names = vars(module).keys() & plan.attributes if library else plan.attributes
             for name in sorted(names) if library else names:
-                if library or _module_attribute(module, name) is not _MISSING:
+                if library or module_attribute(module, name) is not MISSING:
                     self._attributes(module, (name,), label, plan, entered | {id(module)})
 
     def _named(self, scope: Mapping[str, object], module: str, name: str, label: str, value: object) -> None:
@@ -244,7 +244,7 @@ class Walk:
         return text
 
     def _text(self, kind: str, name: str, owner: str, value: object) -> str:
-        if value is _MISSING:
+        if value is MISSING:
             return "undefined"
         try:
             return value_text(value, self)
@@ -305,7 +305,7 @@ def _is_users_code(value: object) -> bool:
     return of_kind(inner, property) or (of_kind(inner, FunctionType) and not is_librarys(inner))
 
 
-def _is_put_there(value: object) -> bool:
+def is_put_there(value: object) -> bool:
     """Return whether a library's module holds a plain value, or code that a program put there."""
     if scalar_text(value) is not None:
         return True
@@ -330,7 +330,7 @@ def _cell_value(cell: CellType) -> object:
         return cell.cell_contents
     except ValueError:
         # The variable has not been given a value yet.
-        return _MISSING
+        return MISSING
 
 
 def _is_builtin(value: object) -> bool:
@@ -340,9 +340,9 @@ def _is_builtin(value: object) -> bool:
     return value is NotImplemented or value is Ellipsis
 
 
-def _module_attribute(module: ModuleType, name: str) -> object:
+def module_attribute(module: ModuleType, name: str) -> object:
     try:
         return getattr(module, name)
     except Exception:
         # What the module's own __getattr__ raises, the compiler will report; it is no concern of a key.
-        return _MISSING
+        return MISSING

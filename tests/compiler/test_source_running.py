@@ -21,7 +21,8 @@ class Late:
     SIZE = 4
 """
 BASE = """
-import enum, functools, importlib, io, os, random, sys, threading, time, types, uuid
+import codecs, configparser, contextlib, decimal, enum, functools, gzip, importlib, io, itertools, json, logging, math
+import numpy, operator, os, random, re, sys, threading, time, types, uuid, warnings
 import datetime as dates
 from collections import namedtuple
 from dataclasses import make_dataclass
@@ -32,7 +33,7 @@ from random import random as drawn
 from time import perf_counter
 from typing import NamedTuple
 import running_helpers
-
+LOCK = threading.Lock()
 """
 
 
@@ -59,6 +60,34 @@ def look(load: Callable[..., ModuleType]) -> Callable[[str], SourceFingerprint]:
     return lambda text: fingerprint_values([("run", load(BASE + textwrap.dedent(text)).run)], running=True)
 
 
+# Where something is kept that nobody can follow, and how it is used.
+KEPT = {
+    "partial": ("get = functools.partial(os.getenv, 'TILE')", "get()", "os.getenv"),
+    "list": ("held = [os.getenv]", "held[0]('TILE')", "os.getenv"),
+    "default": ("def get(n, f=os.getenv): return f(n)", "get('TILE')", "os.getenv"),
+    "attribute of a class": ("class C:\n    get = staticmethod(os.getenv)", "C.get('TILE')", "os.getenv"),
+    "lru_cache": ("get = functools.lru_cache(os.getenv)", "get('TILE')", "os.getenv"),
+    "wrapper": ("def get(): pass\nget.__wrapped__ = os.getenv", "get.__wrapped__('TILE')", "os.getenv"),
+    "bound method": ("now = [datetime.now]", "now[0]()", "datetime.datetime.now"),
+    "module handed on": ("def read(m): return m.environ", "read(os)", "os.environ"),
+    "module in a list": ("held = [os]", "held[0].environ", "os.environ"),
+    "module's module": ("running_helpers.os = os\ndef read(m): return m.os.environ", "read(running_helpers)", "os.env"),
+    "what an added-to list gives back": ("held = [3]", "held.append.__self__[0]", "__self__"),
+    "namespace": ("def read(m): return m.__dict__", "read(running_helpers)", "running_helpers.__dict__"),
+    "class handed on": ("def read(c): return c.now()", "read(datetime)", "datetime.datetime.now"),
+    "getattr": ("get = getattr", "get(running_helpers, x)", "getattr under another name"),
+    "attrgetter": ("from operator import attrgetter as get", "get(x)(x)", "attrgetter under another name"),
+}
+
+
+@pytest.mark.parametrize(("before", "code", "what"), KEPT.values(), ids=KEPT)
+def test_what_nobody_can_follow_is_found_wherever_it_is_kept(
+    look: Callable[[str], SourceFingerprint], before: str, code: str, what: str
+) -> None:
+    reasons = look(f"{before}\ndef run(x):\n    return {code}\n").opaque
+    assert any(what in reason and "can be something else in another process" in reason for reason in reasons), reasons
+
+
 UNFOLLOWED = {
     "eval": ("eval('1')", "eval()"),
     "exec": ("exec(x)", "exec()"),
@@ -81,6 +110,20 @@ UNFOLLOWED = {
     "sys.modules": ("sys.modules['a'].TILE", "sys.modules"),
     "open": ("open(x).read()", "open()"),
     "io.open": ("io.open(x)", "io.open"),
+    "a path's class": ("Path(x).exists()", "pathlib.Path"),
+    "a library nobody listed": ("configparser.ConfigParser().read(x)", "configparser.ConfigParser"),
+    "a file by codecs": ("codecs.open(x)", "codecs.open"),
+    "compressed files": ("gzip.open(x)", "gzip.open"),
+    "decimal's context": ("decimal.getcontext().prec", "decimal.getcontext"),
+    "NumPy's state": ("numpy.geterr()", "numpy.geterr"),
+    "NumPy's files": ("numpy.load(x)", "numpy.load"),
+    "NumPy's random numbers": ("numpy.random.rand()", "numpy.random"),
+    "a logger's level": ("logging.getLogger('a').level", "level of logging"),
+    "a lock's state": ("LOCK.locked()", "locked of LOCK"),
+    "subclasses": ("x.__subclasses__()", "__subclasses__"),
+    "standard output": ("sys.stdout.isatty()", "sys.stdout.isatty"),
+    "warnings' filters": ("warnings.filters", "warnings.filters"),
+    "attrgetter": ("operator.attrgetter(x)(x)", "attrgetter with a computed name"),
     "a path": ("Path(x).read_text()", "read_text"),
     "time": ("time.time()", "time.time"),
     "time's function": ("perf_counter()", "time.perf_counter"),
@@ -116,6 +159,14 @@ HARMLESS = {
     "names that are written": "return getattr(x, 'a', None), hasattr(x, 'b'), setattr(x, 'c', 1)",
     "paths that are not looked at": "return os.path.join('a', os.sep, 'b'), os.fspath('a')",
     "facts of the interpreter": "return sys.version_info >= (3, 10), sys.maxsize, sys.byteorder",
+    "arithmetic": "return math.sqrt(2), operator.add(1, 2), list(itertools.chain([1], [2])), sum(range(3))",
+    "texts": "return re.sub('a', 'b', 'c'), json.dumps({}), 'a{}'.format(1), ' '.join(map(str, [1]))",
+    "containers": "return sorted({1: 2}.items()), [1].index(1), (1,).count(1), namedtuple('P', 'a')",
+    "NumPy": "return numpy.dtype('f4'), numpy.float32(1), numpy.prod((1, 2)), numpy.linalg.norm, numpy.int8",
+    "log entries": "logging.getLogger('a').debug('text')\n    return warnings.warn('text')",
+    "exceptions": "try:\n        return x\n    except (json.JSONDecodeError, configparser.Error):\n        return 1",
+    "contexts": "with LOCK, contextlib.suppress(KeyError):\n        return datetime(2000, 1, 1)",
+    "streams": "print(1, file=sys.stderr)\n    return sys.stderr.write('')",
     "locks": "return threading.Lock(), threading.RLock()",
     "buffers": "return io.StringIO()",
     "a mark on the kernel": "return x.dispatcher.mark_launch_config_sensitive('blockdim')",
@@ -254,10 +305,31 @@ CHANGES = {
         "n, w.__wrapped__ = 3",
         "n, w.__wrapped__ = 4",
     ),
-    "what an added-to list gives back": (
-        "held = [3]\ndef run(x): return held.append.__self__[0]",
-        "[3]",
-        "[4]",
+    "annotation that inspect reads": (
+        "import inspect\ndef f(a: 3): pass\ndef run(x): return inspect.signature(f)",
+        "a: 3",
+        "a: 4",
+    ),
+    "docstring that inspect reads": (
+        "from inspect import getdoc as read\ndef f():\n    'three'\ndef run(x): return read(f)",
+        "three",
+        "four",
+    ),
+    "type hint": (
+        "import typing\nclass C:\n    x: typing.Literal[3]\ndef run(x): return typing.get_type_hints(C)",
+        "3",
+        "4",
+    ),
+    "metadata of a field": (
+        "from dataclasses import *\n@dataclass\nclass C:\n    x: int = field(default=1, metadata={'tile': 3})\n"
+        "def run(x): return fields(C)[0]",
+        "3",
+        "4",
+    ),
+    "fields of make_dataclass": (
+        "import dataclasses\nC = make_dataclass('C', ['a', 'b'])\ndef run(x): return len(dataclasses.fields(C))",
+        ", 'b']",
+        "]",
     ),
     "bound method": ("class C:\n    @classmethod\n    def f(cls): return 3\nf = C.f\ndef run(x): return f()", "3", "4"),
 }
@@ -270,6 +342,13 @@ def test_what_code_takes_of_functions_classes_and_members_counts(
     one, again, changed = look(text), look(text), look(text.replace(before, after))
     assert one == again
     assert one != changed
+    assert one.opaque == ()
+
+
+def test_results_that_were_kept_before_any_compile_cannot_be_told(look: Callable[[str], SourceFingerprint]) -> None:
+    text = "G = 3\n@functools.lru_cache\ndef pick(): return G\n{}\ndef run(x): return pick()"
+    assert look(text.format("")).opaque == ()
+    assert "has results that were worked out before" in look(text.format("pick()\nG = 7")).opaque[0]
 
 
 def test_an_attribute_that_no_code_takes_does_not_count(look: Callable[[str], SourceFingerprint]) -> None:
