@@ -12,7 +12,6 @@ from llvmlite.binding.newpassmanagers import NewPassManager
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.targets.base import Target
 from gridjit.compiler.targets.host.target import llvm_features
-from gridjit.interrupts import uninterrupted
 
 # An llvmlite module; the library has no types of its own.
 Module = Any
@@ -47,14 +46,11 @@ def parse(text: str) -> Module:
 def link(modules: Sequence[Module]) -> Module:
     """Return the first module with the others linked into it (they are consumed)."""
     first, *others = modules
-
-    def link_others() -> None:
-        for other in others:
-            first.link_in(other)
-
     try:
-        # An interrupt right behind LLVM's own function would leave a module that it has freed to be freed again.
-        uninterrupted(link_others)
+        for other in others:
+            # LLVM frees it. Its wrapper learns that before: an interrupt right behind LLVM's function is not too early.
+            other._owned = True
+            first.link_in(other)
     except RuntimeError as error:
         raise CompileError(f"the kernel's modules do not link for the host: {error}") from error
     return first
