@@ -23,7 +23,9 @@ _HISTORY = frozenset({"specializations", "overloads", "signatures", "stats", "ex
 # function, which leads to that.
 _IN_THE_KEY = frozenset({"options", "marks", "__name__", "__qualname__", "__module__"})
 # What its class has too, but which is the program's, or leads to all that is.
-_THE_PROGRAMS = frozenset({"__doc__", "__annotations__", "__wrapped__", "__reduce__", "__reduce_ex__", "__getstate__"})
+_THE_PROGRAMS = frozenset(
+    {"extensions", "__doc__", "__annotations__", "__wrapped__", "__reduce__", "__reduce_ex__", "__getstate__"}
+)
 
 
 class KernelView:
