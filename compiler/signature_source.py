@@ -51,7 +51,7 @@ def _type_parts(foreign: tuple[ForeignType, ...]) -> Iterator[tuple[str, object]
                 kept = {key: item for key, item in _state(one) if key not in _OF_TYPES | computed}
                 yield f"state of the type {found}", kept
                 yield f"class of the type {found}", type(one)
-                yield f"what the class of the type {found} was made with", made_with(type(one)) or {}
+                yield f"what the class of the type {found} was made with", held_by_functions(type(one)) or {}
 
 
 def _types_in(value: Any) -> Iterator[Any]:
@@ -74,7 +74,7 @@ def _is_worked_out(cls: type, name: str) -> bool:
     return isinstance(getattr(cls, name, None), functools.cached_property)
 
 
-def made_with(cls: type) -> dict[str, object] | None:
+def held_by_functions(cls: type) -> dict[str, object] | None:
     """Return the plain values that a class's functions were made with, None if some were made with others."""
     made: dict[str, object] = {}
     for function in vars(cls).values():

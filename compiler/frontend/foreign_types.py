@@ -10,7 +10,7 @@ from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.frontend.registrations import registrations
 from gridjit.compiler.installed import owner_of
 from gridjit.compiler.signature import ForeignType
-from gridjit.compiler.signature_source import made_with
+from gridjit.compiler.signature_source import held_by_functions
 from gridjit.compiler.source_scalar import scalar_text
 from gridjit.compiler.source_value import type_name
 
@@ -29,21 +29,17 @@ def foreign_item(numba_type: Any) -> ForeignType:
     """Return an extension's type as that of an array's items."""
     key = _key_text(numba_type)
     name = f"{type_name(type(numba_type))} {numba_type}" if key is None else key
-    made_with = "" if _is_named(type(numba_type)) else _made_with(type(numba_type))
-    return ForeignType(
-        name=f"{name} made with {made_with}" if made_with else name,
-        numba=numba_type,
-        unseen=_unseen(key, made_with),
-    )
+    held = "" if _is_named(type(numba_type)) else _made_with(type(numba_type))
+    return ForeignType(name=f"{name} made with {held}" if held else name, numba=numba_type, unseen=_unseen(key, held))
 
 
-def _unseen(key: str | None, made_with: str | None) -> str:
+def _unseen(key: str | None, held: str | None) -> str:
     """Return why the name of a type does not tell all that it is; empty if it does.
 
     What its class and data model are is in the key of every kernel, as all that is registered with numba. A class that
     a function of an installed library made is told by the library, and by the plain values that it was made with.
     """
-    if made_with is None:
+    if held is None:
         return "is of a class that is not what its module has under that name"
     return "has a key of more than types, numbers and text" if key is None else ""
 
@@ -71,8 +67,8 @@ def _made_with(python: type) -> str | None:
 
 def _held_text(python: type) -> str | None:
     """Return the text of what a class's functions hold besides the class; None if that is more than plain values."""
-    made = made_with(python)
-    return None if made is None else ", ".join(f"{name}={scalar_text(value)}" for name, value in sorted(made.items()))
+    held = held_by_functions(python)
+    return None if held is None else ", ".join(f"{name}={scalar_text(value)}" for name, value in sorted(held.items()))
 
 
 def _key_text(value: Any) -> str | None:
