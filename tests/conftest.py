@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gridjit.runtime.session import end_session
+from tests.registered import taken_away_after
 
 
 @pytest.fixture(autouse=True)
@@ -20,6 +21,13 @@ def cache_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     fresh_session()
     yield folder
     fresh_session()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def registered() -> Iterator[None]:
+    """Take away what a module's tests registered with numba-cuda, so that no other module's kernels meet it."""
+    with taken_away_after():
+        yield
 
 
 class Collector(logging.Handler):

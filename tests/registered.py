@@ -1,0 +1,45 @@
+"""What a module's tests register with numba-cuda, taken away again: no kernel of another module may meet it."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import MappingProxyType
+
+from gridjit.compiler.frontend import registrations
+
+
+@contextmanager
+def taken_away_after() -> Iterator[None]:
+    """Take away the extensions that were registered since, and what numba-cuda's contexts made of them."""
+    lists = {id(entries): list(entries) for entries, _ in _lists()}
+    tables = {key for table in _tables() for key in table}
+    yield
+    changed = False
+    for entries, kind in _lists():
+        known = lists.get(id(entries), [])
+        read = registrations._typing if kind.startswith("typing") else registrations._lowering
+        kept = [one for n, one in enumerate(entries) if n < len(known) or read(kind, one) is None]
+        changed |= len(kept) < len(entries)
+        entries[:] = kept
+    for table in _tables():
+        for key in [key for key in table if key not in tables and registrations._is_foreign(key)]:
+            del table[key]
+            changed = True
+    if changed:
+        for name in ("numba.cuda.typing.typeof", "numba.core.typing.typeof"):
+            registrations._lookup(name, "typeof_impl._clear_cache")()
+        descriptor = sys.modules["numba.cuda.descriptor"].cuda_target
+        descriptor._typingctx = descriptor._targetctx = None
+
+
+def _lists() -> list[tuple[list[object], str]]:
+    return list(registrations._registry_lists()) if "numba.cuda" in sys.modules else []
+
+
+def _tables() -> list[dict[object, object]]:
+    found = [registrations._lookup(module, path) for module, path, _ in registrations._TABLES]
+    # What functools.singledispatch shows of its table is a proxy of it.
+    return [gc.get_referents(table)[0] if isinstance(table, MappingProxyType) else table for table in found if table]
