@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import MappingProxyType
 
-from gridjit.compiler.frontend import registrations
+from gridjit.compiler.frontend import contexts, registrations
 
 
 @contextmanager
 def taken_away_after() -> Iterator[None]:
-    """Take away the extensions that were registered since, and what numba-cuda's contexts made of them."""
+    """Take away the extensions that were registered since."""
     lists = {id(entries): list(entries) for entries, _ in _lists()}
     tables = {key for table in _tables() for key in table}
     yield
@@ -31,8 +31,9 @@ def taken_away_after() -> Iterator[None]:
     if changed:
         for name in ("numba.cuda.typing.typeof", "numba.core.typing.typeof"):
             registrations._lookup(name, "typeof_impl._clear_cache")()
-        descriptor = sys.modules["numba.cuda.descriptor"].cuda_target
-        descriptor._typingctx = descriptor._targetctx = None
+        # The contexts remember how far they have read each list.
+        contexts.contexts_may_be_half_read()
+        contexts.mend_contexts(alone=True)
 
 
 def _lists() -> list[tuple[list[object], str]]:
