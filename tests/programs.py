@@ -163,3 +163,14 @@ def run_python(
             file.seek(0)
             said.append(file.read().decode(errors="surrogateescape"))
     return subprocess.CompletedProcess(program.args, status, *said)
+
+
+def run_new_python(
+    *command: object,
+    env: Mapping[str, str] | None = None,
+    cwd: str | os.PathLike[str] | None = None,
+    timeout: float | None = 280.0,
+) -> subprocess.CompletedProcess[str]:
+    """Return the same of an interpreter that is started for it: slow, and the truth about starts and imports."""
+    arguments = [sys.executable, *map(str, command)]
+    return subprocess.run(arguments, env=env, cwd=cwd, timeout=timeout, capture_output=True, text=True, check=False)

@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from tests.programs import run_python
+
 # Habits of cooperative libraries: a rewrite over every kernel, counters, memo tables, locks, nodes, late imports.
 LIBRARY = {
     "tilelib/__init__.py": """
@@ -198,9 +200,7 @@ def run(site: Path, cache_dir: Path) -> Run:
     def run(kernels: str = "tiled", before: str = "", path: Path | None = None) -> Any:
         environ = {**os.environ, "PYTHONPATH": str(path or site), "PYTHONDONTWRITEBYTECODE": "1"}
         program = PROGRAM.format(before=textwrap.dedent(before), kernels=f"{kernels},")
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", program], env=environ, capture_output=True, text=True, timeout=120
-        )
+        done = run_python("-W", "error", "-c", program, env=environ)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.programs import run_python
+
 LIBRARIES = Path(__file__).parents[1] / "libraries"
 KERNELS = LIBRARIES / "cooperative_kernels.py"
 # The folder becomes a site folder, as that of a virtual environment is, and the program runs as a script.
@@ -43,13 +45,8 @@ class Installed:
 
     def run(self, program: Path, *arguments: str, **environment: str) -> dict[str, Any]:
         """Return what a program printed as JSON, in a process of its own that has the library installed."""
-        done = subprocess.run(
-            [sys.executable, "-c", _BEGIN, str(self.site), str(program), *arguments],
-            capture_output=True,
-            text=True,
-            timeout=280,
-            env={**os.environ, **self.environment, **environment},
-        )
+        given = {**os.environ, **self.environment, **environment}
+        done = run_python("-c", _BEGIN, self.site, program, *arguments, env=given)
         assert done.returncode == 0, done.stderr
         report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
         return report

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.programs import run_new_python, run_python
 
 BROKEN = {
     "closed": "sys.stderr.close()",
@@ -49,24 +49,17 @@ print(right == [True] * 3, größe.stats.compiles)
 """
 
 
-def run(tmp_path: Path, broken: str, **settings: str) -> str:
+def run(tmp_path: Path, broken: str, *, new: bool = False) -> str:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     environment = {"GRIDJIT_TARGET": "host", "GRIDJIT_LOG": "compiles", "GRIDJIT_CACHE_DIR": str(tmp_path / "cache")}
-    done = subprocess.run(
-        [sys.executable, str(script), broken],
-        env={**os.environ, "PYTHONIOENCODING": "utf-8", **environment, **settings},
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
+    done = (run_new_python if new else run_python)(script, broken, env={**os.environ, **environment})
     return done.stdout
 
 
 @pytest.mark.parametrize("broken", BROKEN)
 def test_launches_go_on_without_standard_error(tmp_path: Path, broken: str) -> None:
-    assert run(tmp_path, BROKEN[broken]) == "True 3\n"
+    assert run(tmp_path, BROKEN[broken], new=broken == "a descriptor that is gone") == "True 3\n"
 
 
 def test_a_cache_that_cannot_be_used_is_no_reason_to_fail_where_nobody_hears_of_it(tmp_path: Path) -> None:
@@ -81,9 +74,7 @@ def test_a_warning_that_the_user_made_an_error_is_raised(tmp_path: Path) -> None
     script = tmp_path / "script.py"
     script.write_text(program)
     settings = {"GRIDJIT_TARGET": "host", "GRIDJIT_CACHE_DIR": str(tmp_path / "cache")}
-    done = subprocess.run(
-        [sys.executable, str(script)], env={**os.environ, **settings}, capture_output=True, text=True, check=False
-    )
+    done = run_python(script, env={**os.environ, **settings})
     assert done.stdout == "raised\n", done.stderr
 
 
