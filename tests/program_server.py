@@ -29,6 +29,7 @@ from gridjit.compiler import installed
 
 # What a first compile imports.
 PREPARED = (
+    "gridjit.commands",
     "gridjit.cuda",
     "gridjit.cache.history",
     "gridjit.cache.index",

@@ -15,7 +15,7 @@ import pytest
 
 import gridjit
 from gridjit.cache.errors import CacheWarning
-from tests.programs import run_python
+from tests.programs import run_new_python, run_python
 
 # Launches two kernels twice, as a user for whom permission bits bind, and prints compiles and warnings. What a compiler
 # imports is imported first, because nobody may not be able to read root's interpreter.
@@ -63,11 +63,11 @@ print(json.dumps([[launch(add, 10), launch(multiply, 21)], []]))
 )
 
 
-def run(*arguments: str, **environment: str | None) -> tuple[list[int], list[str]]:
-    """Run LAUNCH in another process; a variable given as None is not set there."""
+def run(*arguments: str, new: bool = False, **environment: str | None) -> tuple[list[int], list[str]]:
+    """Run LAUNCH in another process; a variable given as None is not set there. new: in one that is not forked."""
     kept = {name: value for name, value in os.environ.items() if name not in environment}
     given = {name: value for name, value in environment.items() if value is not None}
-    done = run_python("-c", LAUNCH, *arguments, env={**kept, **given})
+    done = (run_new_python if new else run_python)("-c", LAUNCH, *arguments, env={**kept, **given})
     assert (done.returncode, done.stderr) == (0, "")
     compiles, told = json.loads(done.stdout)
     return compiles, told
@@ -141,7 +141,10 @@ def test_where_the_current_folder_is_gone_launches_are_right_and_cached(
 ) -> None:
     monkeypatch.setattr(f"{__name__}.LAUNCH", GONE + LAUNCH)
     for compiles in (1, 0):
-        assert run(NUMBA_CUDA_NVRTC_EXTRA_SEARCH_PATHS=search) == ([compiles, compiles, 0, 0], [])
+        assert run(new=search is not None, NUMBA_CUDA_NVRTC_EXTRA_SEARCH_PATHS=search) == (
+            [compiles, compiles, 0, 0],
+            [],
+        )
 
 
 @pytest.mark.parametrize(
