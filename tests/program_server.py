@@ -206,3 +206,4 @@ if __name__ == "__main__":
     DEFAULT_FILTERS = list(warnings.filters)
     prepare()
     serve(socket.socket(fileno=int(sys.argv[1])))
+    os._exit(0)  # taking numba apart would take a second
