@@ -165,6 +165,11 @@ def run_python(
     return subprocess.CompletedProcess(program.args, status, *said)
 
 
+def python_path(*folders: object) -> str:
+    """Return a PYTHONPATH on which folders come before those of this process."""
+    return os.pathsep.join([*map(str, folders), *filter(None, [os.environ.get("PYTHONPATH")])])
+
+
 def run_new_python(
     *command: object,
     env: Mapping[str, str] | None = None,

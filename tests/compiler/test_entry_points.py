@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gridjit.compiler.entry_points import installed_extensions
-from tests.programs import run_new_python, run_python
+from tests.programs import python_path, run_new_python, run_python
 
 Run = Callable[..., str]
 
@@ -43,7 +43,8 @@ def run(site: Path, tmp_path: Path) -> Run:
 
     def run(program: str, *arguments: str, new: bool = False) -> str:
         (tmp_path / "program.py").write_text(textwrap.dedent(program))
-        environment = os.environ | {"PYTHONPATH": str(site), "GRIDJIT_TARGET": "host", "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = os.environ | {"PYTHONPATH": python_path(site), "GRIDJIT_TARGET": "host"}
+        environment |= {"PYTHONDONTWRITEBYTECODE": "1"}
         done = (run_new_python if new else run_python)(*arguments, tmp_path / "program.py", env=environment)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout.strip()

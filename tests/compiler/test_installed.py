@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.programs import run_new_python, run_python
+from tests.programs import python_path, run_new_python, run_python
 
 # Habits of cooperative libraries: a rewrite over every kernel, counters, memo tables, locks, nodes, late imports.
 LIBRARY = {
@@ -201,7 +201,7 @@ def run(site: Path, cache_dir: Path) -> Run:
     """
 
     def run(kernels: str = "tiled", before: str = "", path: Path | None = None, *, new: bool = False) -> Any:
-        environ = {**os.environ, "PYTHONPATH": str(path or site), "PYTHONDONTWRITEBYTECODE": "1"}
+        environ = {**os.environ, "PYTHONPATH": python_path(path or site), "PYTHONDONTWRITEBYTECODE": "1"}
         program = PROGRAM.format(before=textwrap.dedent(before), kernels=f"{kernels},")
         done = (run_new_python if new else run_python)("-W", "error", "-c", program, env=environ)
         assert done.returncode == 0, done.stderr
