@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections import deque
 from collections.abc import Iterable, Mapping
 from enum import Enum
@@ -40,6 +41,11 @@ class Walk:
         self._read: set[tuple[str, str]] = set()
         # Keeps everything visited alive, so that no id is given out twice during the walk.
         self._alive: list[object] = []
+
+    @property
+    def functions(self) -> tuple[FunctionType, ...]:
+        """The Python functions that were visited."""
+        return tuple(found for found in self._alive if isinstance(found, FunctionType))
 
     def run(self, root: FunctionType) -> None:
         """Visit a function and all that it reaches."""
@@ -140,7 +146,7 @@ class Walk:
         value = scope.get(name, MISSING)
         if value is MISSING:
             value = getattr(function, "__builtins__", {}).get(name, MISSING)
-            if _is_builtin(value):
+            if is_own_builtin(name, value):
                 self._used(function, label, plan, reference, value)
                 return
         if (id(scope), name) not in self.taken:
@@ -331,6 +337,18 @@ def _cell_value(cell: CellType) -> object:
     except ValueError:
         # The variable has not been given a value yet.
         return MISSING
+
+
+def is_own_builtin(name: str, value: object) -> bool:
+    """Return whether value is what Python itself has under a builtin's name, or another name of it."""
+    if not _is_builtin(value):
+        return False
+    own = getattr(value, "__name__", name)
+    return own == name or getattr(builtins, own, None) is not value or name in _ALIASES
+
+
+# Python's own second names of builtins.
+_ALIASES = frozenset({"EnvironmentError", "IOError"})
 
 
 def _is_builtin(value: object) -> bool:
