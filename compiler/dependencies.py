@@ -220,7 +220,8 @@ def _settings_parts(name: str, _: CompileJob) -> Parts | None:
 
 def _later_setting_parts(name: str, _: CompileJob) -> Parts:
     """A setting whose module the compile imported is what it was then, also where that is not imported as yet."""
-    from gridjit.compiler.library_settings import NOT_LOADED, setting_now
+    from gridjit.compiler.library_code import NOT_LOADED
+    from gridjit.compiler.library_settings import setting_now
 
     module, path, then = _texts(name)
     return ((path, then),) if setting_now(module, path) in (then, NOT_LOADED) else ()

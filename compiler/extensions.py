@@ -176,7 +176,8 @@ def _look_at(found: Registration) -> _Made:
         return _Made(source=found.sources[0], settled=(), given=())
     from gridjit.compiler.made_with import is_a_librarys_object, is_settled, made_with
 
-    settled, given, functions = [], [], []
+    settled, given = [], []
+    functions: list[FunctionType] = []
     for name, value in made_with(found):
         if is_settled(value):
             settled.append(f"{name}={fingerprint_values([(name, value)]).digest}")
@@ -186,9 +187,7 @@ def _look_at(found: Registration) -> _Made:
             functions += held
         else:
             given.append((f"{_label(found)}, given {name}", value))
-    return _Made(
-        source=found.sources[0], settled=tuple(settled), given=tuple(given), functions=tuple(functions)
-    )
+    return _Made(source=found.sources[0], settled=tuple(settled), given=tuple(given), functions=tuple(functions))
 
 
 def _object_text(name: str, value: object) -> tuple[str, tuple[FunctionType, ...]]:

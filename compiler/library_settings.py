@@ -102,13 +102,15 @@ def unseen_now(settings: Iterable[Setting]) -> tuple[str, ...]:
 
 def unseen_code(names: Iterable[Setting]) -> tuple[str, ...]:
     """Return a sentence for each name that stands for the user's code which cannot be followed."""
-    reasons = []
-    for module, name in names:
-        try:
-            name_text(module, name)
-        except OpaqueValue as error:
-            reasons.append(f"{module}.{name.removesuffix(METHODS)} holds the user's code: {error}")
-    return tuple(dict.fromkeys(reasons))
+    return tuple(dict.fromkeys(reason for named in names if (reason := _unseen_code(*named))))
+
+
+def _unseen_code(module: str, name: str) -> str:
+    try:
+        name_text(module, name)
+    except OpaqueValue as error:
+        return f"{module}.{name.removesuffix(METHODS)} holds the user's code: {error}"
+    return ""
 
 
 def _unseen(module: str, path: str) -> str:

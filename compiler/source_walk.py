@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 
@@ -203,6 +203,8 @@ class Walk:
         if issubclass(cls, Enum):
             self._enum(cls, label)
             return
+        if "_abc_impl" in vars(cls):
+            self._value(f"registered with class {label}", "", "what is registered with class", label, registered(cls))
         bases = tuple(base for base in cls.__bases__ if base is not Enum)
         self._value(f"bases of class {label}", "", "the bases of class", label, bases)
         noise = _NAMED_TUPLES if hasattr(cls, "_fields") and cls.__bases__ == (tuple,) else _CLASS_NOISE
@@ -236,8 +238,11 @@ class Walk:
                 (label, {n: getattr(function, n) for n in _SPECIAL}) for label, function in self._functions
             ]
             self._functions.clear()
+        whole = "__dict__" in self._taken_attributes
         for label, holder in tuple(self._holders):
-            for name in sorted(holder.keys() & self._taken_attributes):
+            # A module's own is told by whoever takes it.
+            every = whole and not label.startswith("module ")
+            for name in sorted(holder if every else holder.keys() & self._taken_attributes):
                 if name != "__wrapped__" and (label, name) not in self._read:
                     self._read.add((label, name))
                     self._value(f"attribute {name} of {label}", name, "attribute", label, holder[name])
@@ -294,6 +299,25 @@ def _is_only_written(value: object, uses: Iterable[Reference], plan: CodePlan) -
         return False
     attributes = [use.attributes[:1] for use in uses]
     return bool(attributes) and all(first and first[0] in _WRITES for first in attributes)
+
+
+def registered(cls: type) -> tuple[type, ...]:
+    """Return the classes that were registered as subclasses of an abstract class, or of subclasses of it."""
+    from _abc import _get_dump  # type: ignore[import-not-found]  # the registry itself is hidden
+
+    found: dict[str, type] = {}
+    for base in _below(cls):
+        classes: list[type | None] = [reference() for reference in _get_dump(base)[0]]
+        found.update({type_name(one): one for one in classes if one is not None})
+    return tuple(found[name] for name in sorted(found))
+
+
+def _below(cls: type) -> Iterator[type]:
+    yield cls
+    below: list[type] = type.__subclasses__(cls)
+    for one in below:
+        if "_abc_impl" in vars(one):
+            yield from _below(one)
 
 
 def _is_code(value: object) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from types import CodeType, FunctionType, ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from gridjit.compiler.installed import owner_of
@@ -60,10 +60,14 @@ def places_of(function: FunctionType) -> list[tuple[ValuePath, object]]:
     """Return the paths to a function, or to what stands for it, in modules of installed code, with what is there."""
     search = _Search(function)
     for module in tuple(sys.modules.values()):
-        if isinstance(module, ModuleType) and not is_library(name := name_of_module(module)):
-            if sys.modules.get(name) is module and owner_of(module) is not None:
-                search.attributes((f"module {name}",), vars(module), _DEEPEST)
+        if isinstance(module, ModuleType) and _is_installed(module):
+            search.attributes((f"module {name_of_module(module)}",), vars(module), _DEEPEST)
     return search.places
+
+
+def _is_installed(module: ModuleType) -> bool:
+    name = name_of_module(module)
+    return not is_library(name) and sys.modules.get(name) is module and owner_of(module) is not None
 
 
 class _Search:

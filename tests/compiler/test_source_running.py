@@ -75,6 +75,13 @@ KEPT = {
     "what an added-to list gives back": ("held = [3]", "held.append.__self__[0]", "__self__"),
     "namespace": ("def read(m): return m.__dict__", "read(running_helpers)", "running_helpers.__dict__"),
     "class handed on": ("def read(c): return c.now()", "read(datetime)", "datetime.datetime.now"),
+    "class in a local name": ("", "(lambda d: d.now())(dates.datetime)", "datetime.datetime.now"),
+    "history of a kernel": (
+        "import gridjit\n@gridjit.jit\ndef k(o): pass\ndef read(k): return k.stats",
+        "read(k)",
+        "stats of a kernel",
+    ),
+    "file that NumPy opens": ("", "numpy.lib.format.open_memmap('a.npy')", "open_memmap"),
     "getattr": ("get = getattr", "get(running_helpers, x)", "getattr under another name"),
     "attrgetter": ("from operator import attrgetter as get", "get(x)(x)", "attrgetter under another name"),
 }
@@ -330,6 +337,58 @@ CHANGES = {
         "import dataclasses\nC = make_dataclass('C', ['a', 'b'])\ndef run(x): return len(dataclasses.fields(C))",
         ", 'b']",
         "]",
+    ),
+    "what a library's class was given": (
+        "import fractions\nfractions.Fraction.TILE = 3\ndef run(x): return fractions.Fraction.TILE",
+        "TILE = 3",
+        "TILE = 4",
+    ),
+    "what a library's class was given, of a local name": (
+        "import fractions\nfractions.Fraction.TILE = 3\ndef run(x):\n    c = fractions.Fraction\n    return c.TILE",
+        "TILE = 3",
+        "TILE = 4",
+    ),
+    "what a library's function was given": (
+        "import textwrap\ntextwrap.dedent.TILE = 3\ndef read(f): return f.TILE\n"
+        "def run(x): return read(textwrap.dedent)",
+        "TILE = 3",
+        "TILE = 4",
+    ),
+    "an attribute hung on a kernel": (
+        "import gridjit\n@gridjit.jit\ndef k(o): pass\nk.tile = 3\ndef run(x): return k.tile",
+        "tile = 3",
+        "tile = 4",
+    ),
+    "an attribute hung on a device function in a list": (
+        "import gridjit\n@gridjit.jit(device=True)\ndef f(o): pass\nf.tile = 3\nheld = [f]\n"
+        "def run(x): return held[0].tile",
+        "tile = 3",
+        "tile = 4",
+    ),
+    "all that a function was given": (
+        "def f(): pass\nf.TILE = 3\ndef run(x): return list(f.__dict__.values())",
+        "TILE = 3",
+        "TILE = 4",
+    ),
+    "all that a kernel was given": (
+        "import gridjit\n@gridjit.jit\ndef k(o): pass\nk.tile = 3\ndef run(x): return k.__dict__",
+        "tile = 3",
+        "tile = 4",
+    ),
+    "a class that was registered with an abstract one": (
+        "import abc\nclass W(abc.ABC): pass\nW.register(int)\ndef run(x): return issubclass(int, W)",
+        "register(int)",
+        "register(str)",
+    ),
+    "a class that was registered with a subclass": (
+        "import abc\nclass W(abc.ABC): pass\nclass N(W): pass\nN.register(int)\ndef run(x): return issubclass(int, W)",
+        "N.register(int)",
+        "N",
+    ),
+    "another builtin in place of one": (
+        "space = dict(max=max)\nmin = max\ndef run(x): return min(3, 5)",
+        "min = max",
+        "min = sum",
     ),
     "bound method": ("class C:\n    @classmethod\n    def f(cls): return 3\nf = C.f\ndef run(x): return f()", "3", "4"),
 }

@@ -1,7 +1,8 @@
 """Functions of a program that an installed library compiles or runs count, however the library came by them.
 
-The library keeps what it is given in tables of its own; programs replace functions of it. Each program runs in a process;
-then in others: as it was (found), with the function changed (compiled, and right), with something else changed (found).
+The library keeps what it is given in tables of its own; programs replace functions of it. Each program runs in a
+process; then in others: as it was (found), with something else changed (found), with the function changed (compiled,
+and right), and as it was (found again).
 """
 
 from __future__ import annotations
@@ -92,7 +93,11 @@ TWO = DEVICE + "@gridjit.jit(device=True)\ndef other(x):\n    return 5 * x\n"
 PROGRAMS = {
     "a function in a list": (DEVICE + "library.OPERATIONS.append(scale)", "listed", ("return 3", "return 5")),
     "a function in a dictionary": (DEVICE + "library.NAMED['scale'] = scale", "named", ("return 3", "return 5")),
-    "a function in an object": (DEVICE + "library.REGISTRY.chosen['scale'] = scale", "chosen", ("return 3", "return 5")),
+    "a function in an object": (
+        DEVICE + "library.REGISTRY.chosen['scale'] = scale",
+        "chosen",
+        ("return 3", "return 5"),
+    ),
     "a global of it": (GLOBAL + "library.OPERATIONS.append(scale)", "listed", ("FACTOR = 3", "FACTOR = 5")),
     "a default of it": (DEFAULT + "library.OPERATIONS.append(scale)", "listed", ("by=3", "by=5")),
     "a closure of it": (CLOSURE + "library.OPERATIONS.append(scale)", "listed", ("make(3)", "make(5)")),
