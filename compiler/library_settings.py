@@ -32,6 +32,7 @@ from gridjit.compiler.code_names import CodeNames, names_in, names_of
 from gridjit.compiler.installed import Distribution, owner_of
 from gridjit.compiler.library_code import METHODS, NOT_LOADED, name_text
 from gridjit.compiler.source import fingerprint_values
+from gridjit.compiler.source_dynamic import dynamic_plan
 from gridjit.compiler.source_library import is_library, name_of_module
 from gridjit.compiler.source_opaque import OpaqueValue, of_kind
 from gridjit.compiler.source_scalar import scalar_text
@@ -282,6 +283,8 @@ class _Walk:
             for named in {id(v): v for v in map(namespace.get, names) if of_kind(v, ModuleType)}.values():
                 self._absent(named, code.texts)
                 self._module(named, self._spelled(namespace, names))
+                if dynamic_plan(function.__code__).computed:
+                    self._module(named, _public_settings(named))
 
     def _absent(self, module: ModuleType, names: Iterable[str]) -> None:
         """Note names that code takes of a module which has none such: it may have another time."""
@@ -340,6 +343,13 @@ class _Walk:
                     if callable(value):
                         self.code[module, name] = None
                     self.follow(value, names)
+
+
+def _public_settings(module: ModuleType) -> tuple[str, ...]:
+    """Return the names of all settings of a module, one of which code takes by a name that it works out."""
+    public = {name: value for name, value in vars(module).items() if not name.startswith("_")}
+    names = tuple(name for name, value in public.items() if setting_text(value) is not None)
+    return _interned.setdefault(names, names)
 
 
 def _home(found: FunctionType | type) -> str:

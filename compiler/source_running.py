@@ -18,6 +18,7 @@ from gridjit.compiler.source_code import CodePlan, Reference, names_in_text, pla
 from gridjit.compiler.source_dynamic import TAKES_NAMES, Import, dynamic_plan, line_of
 from gridjit.compiler.source_library import is_library, is_library_module
 from gridjit.compiler.source_opaque import OpaqueValue, of_kind
+from gridjit.compiler.source_order import has_secret_order, ordered_names
 from gridjit.compiler.source_put import end_of, history_of, may_hold, put_on
 from gridjit.compiler.source_unfollowed import (
     leads_anywhere,
@@ -43,6 +44,8 @@ class RunningWalk(Walk):
         # Modules and classes that the code has as values: any of it may take any attribute that it names of them.
         self._handed_on: dict[int, object] = {}
         self._asked: set[tuple[int, str]] = set()
+        # Names of sets whose order is another in another process; "" for those inside of something else.
+        self._unordered: list[str] = []
         # Where the walk is: a function's code, the name that was followed, and what that name means itself.
         self._code: CodeType | None = None
         self._name = ""
@@ -76,6 +79,10 @@ class RunningWalk(Walk):
                 self._holders.append((f"module {value.__name__}", vars(value)))
             if value is not self._named_value:
                 self._handed_on[id(value)] = value
+            return
+        if type(value) in (set, frozenset):
+            if has_secret_order(value):
+                self._unordered.append(self._name)
             return
         if isinstance(value, _lru_cache_wrapper) and not _is_known_memo(value):
             raise OpaqueValue("has results that were worked out before any kernel was compiled")
@@ -174,6 +181,7 @@ class RunningWalk(Walk):
     def _read_holders(self) -> None:
         """Add what any of the code may take of modules and classes that were handed on as values, too."""
         super()._read_holders()
+        self._note_orders()
         done = 0
         while done < len(self._handed_on):
             value = [*self._handed_on.values()][done]
@@ -182,6 +190,13 @@ class RunningWalk(Walk):
                 if (id(value), name) not in self._asked:
                     self._asked.add((id(value), name))
                     self._may_take(value, name)
+
+    def _note_orders(self) -> None:
+        """Refuse what takes the order of a set, where that is another in another process."""
+        for label, code, _ in self._ran:
+            named = ordered_names(code)
+            for name in named & {*self._unordered, ""}:
+                self._cannot_follow(label, f"the order of the set {name}".rstrip(), code, line_of(code, name))
 
     def _may_take(self, value: object, name: str) -> None:
         """Count an attribute that some of the code takes of something, and may take of value."""

@@ -17,6 +17,7 @@ RunProgram = Callable[[Path], dict[str, Any]]
 
 LIBRARY = """
 from gridjit import cuda
+import settings_of_tables as settings
 
 OPERATIONS, NAMED, UNUSED = [], {}, []
 
@@ -38,6 +39,7 @@ def named(x): pass
 def chosen(x): pass
 def picked(x): pass
 def planned(x): pass
+def worked_out(x): pass
 
 @cuda.extending.overload(listed)
 def implement_listed(x):
@@ -62,6 +64,11 @@ def implement_picked(x):
 @cuda.extending.overload(planned)
 def implement_planned(x):
     n = Plan().tile()
+    return lambda x: n
+
+@cuda.extending.overload(worked_out)
+def implement_worked_out(x):
+    n = getattr(settings, "TI" + x.name[:1].upper().replace("I", "LE"))
     return lambda x: n
 """
 MAIN = """
@@ -107,6 +114,11 @@ PROGRAMS = {
     "a partial in place of it": ("#REPLACED", "picked", ("#REPLACED", "library.pick = functools.partial(int, 5)")),
     "another partial": ("library.pick = functools.partial(int, 3)", "picked", ("int, 3", "int, 5")),
     "an edit of what is in place of it": ("library.pick = lambda: 3", "picked", ("lambda: 3", "lambda: 5")),
+    "a setting by a name that is worked out": (
+        "library.settings.TILE = 3",
+        "worked_out",
+        ("TILE = 3", "TILE = 5"),
+    ),
     "a method in place of the library's": ("#REPLACED", "planned", ("#REPLACED", "library.Plan.tile = lambda self: 5")),
 }
 
@@ -118,7 +130,10 @@ def write(folder: Path, program: str, called: str) -> None:
     if not (installed / "library_of_tables.py").exists():
         (installed / "library_of_tables.py").write_text(LIBRARY)
         (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tables\nVersion: 1.0\n")
-        (info / "RECORD").write_text("library_of_tables.py,,\ntables-1.0.dist-info/METADATA,,\n")
+        (installed / "settings_of_tables.py").write_text("TILE = 1\n_NOTES = 0\n")
+        (info / "RECORD").write_text(
+            "library_of_tables.py,,\nsettings_of_tables.py,,\ntables-1.0.dist-info/METADATA,,\n"
+        )
     (folder / "main.py").write_text(MAIN.replace("PROGRAM", program).replace("CALLED", called))
 
 
