@@ -33,7 +33,11 @@ OVERLOAD, LINKED_FILE, VALUE = "overload", "linked file", "value"
 HEADERS, TOOLKIT = "headers", "CUDA headers"
 LIBRARY, SETTINGS, LATER_SETTING = "library", "settings", "setting of a module that the compile imported"
 LOADED_SETTING = "setting of a module that is imported to ask"
-KINDS = (OVERLOAD, LINKED_FILE, VALUE, HEADERS, TOOLKIT, LIBRARY, SETTINGS, LATER_SETTING, LOADED_SETTING)
+LIBRARY_CODE = "functions that a library's names stand for"
+KINDS = (
+    *(OVERLOAD, LINKED_FILE, VALUE, HEADERS, TOOLKIT, LIBRARY, SETTINGS, LATER_SETTING, LOADED_SETTING),
+    LIBRARY_CODE,
+)
 Parts: TypeAlias = "tuple[tuple[str, str], ...]"
 # Longer texts of values are kept by their beginning and a digest.
 _LONGEST = 160
@@ -55,7 +59,8 @@ class Dependency:
     its path, with digests of it and its headers; "headers", by the file that includes them and their paths, as JSON,
     with a digest or "absent" for each; "CUDA headers", with the packages that bring them; a "value" by the path to it
     from the kernel, as JSON, with what people call it, and its text; a "library" by the name of its distribution, with
-    what tells this installation from others; "settings" by their module and paths in it, as JSON, with their texts.
+    what tells this installation from others; "settings" by their module and paths in it, as JSON, with their texts; the
+    functions of a library by module, digest and names, as JSON, with the digest.
     """
 
     kind: str
@@ -72,7 +77,7 @@ class Dependency:
         """What it is called where it is recorded: "math_ext.gamma by math_ext.implement_gamma", or the file."""
         if self.kind == OVERLOAD:
             return f"{self.name} by {', '.join(name for name, _ in self.parts)}"
-        if self.kind in (VALUE, LATER_SETTING, LOADED_SETTING):
+        if self.kind in (VALUE, LATER_SETTING, LOADED_SETTING, LIBRARY_CODE):
             return self.parts[0][0]
         if self.kind == SETTINGS:
             module, *paths = _texts(self.name)
@@ -169,6 +174,11 @@ def value_dependencies(reads: Reads) -> tuple[Dependency, ...]:
     )
 
 
+def library_code_dependency(module: str, text: str, names: Sequence[str]) -> Dependency:
+    """Return the dependency on what names of a module stand for, whose text that is."""
+    return Dependency(kind=LIBRARY_CODE, name=_json([module, text, *names]), parts=((f"code of {module}", text),))
+
+
 def holds(dependency: Dependency, job: CompileJob) -> bool:
     """Return whether a compile of job today would find the same; False if that cannot be told."""
     return current(dependency.kind, dependency.name, job) == dependency.parts
@@ -210,10 +220,19 @@ def _settings_parts(name: str, _: CompileJob) -> Parts | None:
 
 def _later_setting_parts(name: str, _: CompileJob) -> Parts:
     """A setting whose module the compile imported is what it was then, also where that is not imported as yet."""
-    from gridjit.compiler.library_settings import NOT_LOADED, setting_now
+    from gridjit.compiler.library_code import NOT_LOADED
+    from gridjit.compiler.library_settings import setting_now
 
     module, path, then = _texts(name)
     return ((path, then),) if setting_now(module, path) in (then, NOT_LOADED) else ()
+
+
+def _library_code_parts(name: str, _: CompileJob) -> Parts:
+    """A module that is not imported as yet will have what its own code gives it, as it had then."""
+    from gridjit.compiler.library_code import NOT_LOADED, names_text
+
+    module, then, *names = _texts(name)
+    return ((f"code of {module}", then),) if names_text(module, names) in (then, NOT_LOADED) else ()
 
 
 def _loaded_setting_parts(name: str, _: CompileJob) -> Parts | None:
@@ -298,4 +317,5 @@ _CURRENT: Mapping[str, Callable[[str, CompileJob], Parts | None]] = {
     SETTINGS: _settings_parts,
     LATER_SETTING: _later_setting_parts,
     LOADED_SETTING: _loaded_setting_parts,
+    LIBRARY_CODE: _library_code_parts,
 }

@@ -12,10 +12,18 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from types import TracebackType
 from typing import Any
 
-from gridjit.compiler.dependencies import LATER_SETTING, LIBRARY, LOADED_SETTING, SETTINGS, Dependency
+from gridjit.compiler.dependencies import (
+    LATER_SETTING,
+    LIBRARY,
+    LOADED_SETTING,
+    SETTINGS,
+    Dependency,
+    library_code_dependency,
+)
 from gridjit.compiler.extensions import all_registrations, extensions, forget_in_keys, sources_fingerprint
 from gridjit.compiler.frontend.registrations import Registration
-from gridjit.compiler.library_settings import Reach, Setting, reach, unseen_now
+from gridjit.compiler.library_code import names_text
+from gridjit.compiler.library_settings import Reach, Setting, reach, unseen_code, unseen_now
 from gridjit.compiler.source import function_of
 from gridjit.compiler.written_out import is_written_out
 
@@ -35,12 +43,14 @@ class LibraryWatch:
 
     def __init__(self) -> None:
         self._before: dict[Setting, str | None] = {}
+        self._code_before: dict[Setting, str | None] = {}
         self._problem: Exception | None = None
 
     def __enter__(self) -> LibraryWatch:
         self._registered = all_registrations()
         try:
-            self._before = reach(_roots(self._registered)).texts()
+            found = reach(_roots(self._registered))
+            self._before, self._code_before = found.texts(), found.code_texts()
         except Exception as error:
             self._problem = error
         self._alone = _alone()
@@ -77,8 +87,18 @@ class LibraryWatch:
         dependencies = (
             *(Dependency(kind=LIBRARY, name=one.name, parts=(("identity", one.identity),)) for one in libraries),
             *self._settings(reached),
+            *self._code(reached),
         )
-        return dependencies, (*unseen_now(reached.settings), *self._overtaken(reached))
+        return dependencies, (*unseen_now(reached.settings), *unseen_code(reached.code), *self._overtaken(reached))
+
+    def _code(self, reached: Reach) -> Iterator[Dependency]:
+        """Yield what names of code stand for, of each module, less those that the compile itself gave another."""
+        names: dict[str, list[str]] = {}
+        for (module, name), text in sorted(reached.code_texts().items()):
+            if text is not None and self._code_before.get((module, name), text) == text:
+                names.setdefault(module, []).append(name)
+        for module, found in names.items():
+            yield library_code_dependency(module, names_text(module, found), found)
 
     def _overtaken(self, reached: Reach) -> Iterator[str]:
         """Yield a sentence for each setting that another thread may have changed meanwhile: the compile saw either."""

@@ -18,6 +18,8 @@ from gridjit.compiler.source_code import CodePlan, Reference, names_in_text, pla
 from gridjit.compiler.source_dynamic import TAKES_NAMES, Import, dynamic_plan, line_of
 from gridjit.compiler.source_library import is_library, is_library_module
 from gridjit.compiler.source_opaque import OpaqueValue, of_kind
+from gridjit.compiler.source_order import has_secret_order, ordered_names
+from gridjit.compiler.source_put import end_of, history_of, may_hold, put_on
 from gridjit.compiler.source_unfollowed import (
     leads_anywhere,
     refused_methods,
@@ -40,8 +42,10 @@ class RunningWalk(Walk):
         super().__init__()
         self._ran: list[tuple[str, CodeType, CodePlan]] = []
         # Modules and classes that the code has as values: any of it may take any attribute that it names of them.
-        self._handed_on: dict[int, ModuleType | type] = {}
+        self._handed_on: dict[int, object] = {}
         self._asked: set[tuple[int, str]] = set()
+        # Names of sets whose order is another in another process; "" for those inside of something else.
+        self._unordered: list[str] = []
         # Where the walk is: a function's code, the name that was followed, and what that name means itself.
         self._code: CodeType | None = None
         self._name = ""
@@ -76,6 +80,10 @@ class RunningWalk(Walk):
             if value is not self._named_value:
                 self._handed_on[id(value)] = value
             return
+        if type(value) in (set, frozenset):
+            if has_secret_order(value):
+                self._unordered.append(self._name)
+            return
         if isinstance(value, _lru_cache_wrapper) and not _is_known_memo(value):
             raise OpaqueValue("has results that were worked out before any kernel was compiled")
         self._taken_attributes |= taken_by(value)
@@ -83,7 +91,12 @@ class RunningWalk(Walk):
         what = self._computes_names(value) or (None if value is self._named_value else unfollowed(value, ()))
         if what is not None:
             raise OpaqueValue(f"leads to {what}{self._place()}, which can be something else in another process")
-        if of_kind(value, type) and refused_methods(value):
+        if value is not self._named_value:
+            self._hand_on(value)
+
+    def _hand_on(self, value: object) -> None:
+        """Note that the code has a library's value: any of it may take any attribute that it names of that."""
+        if (of_kind(value, type) and refused_methods(value)) or may_hold(value):
             self._handed_on[id(value)] = value
 
     def _computes_names(self, value: object) -> str | None:
@@ -137,7 +150,21 @@ class RunningWalk(Walk):
             self._cannot_follow(
                 label, f"{name} of {reference.name}", function.__code__, line_of(function.__code__, name)
             )
+        found, left = end_of(value, reference.attributes)
+        if not left:
+            self._hand_on(found)
+        elif may_hold(found):
+            self._take_of(found, left[0], label, function.__code__)
         super()._used(function, label, plan, reference, value)
+
+    def _take_of(self, value: object, name: str, label: str, code: CodeType) -> None:
+        """Count an attribute that a program hung on a library's class, function or kernel."""
+        if (what := history_of(value, name)) is not None:
+            self._cannot_follow(label, what, code, line_of(code, name))
+        held = put_on(value, is_put_there)
+        for one in held if name == "__dict__" else (name,):
+            if one in held:
+                self._value(f"{one} put on {_named(value)}", one, "attribute", _named(value), held[one])
 
     def _attributes(
         self,
@@ -154,6 +181,7 @@ class RunningWalk(Walk):
     def _read_holders(self) -> None:
         """Add what any of the code may take of modules and classes that were handed on as values, too."""
         super()._read_holders()
+        self._note_orders()
         done = 0
         while done < len(self._handed_on):
             value = [*self._handed_on.values()][done]
@@ -163,8 +191,23 @@ class RunningWalk(Walk):
                     self._asked.add((id(value), name))
                     self._may_take(value, name)
 
-    def _may_take(self, value: ModuleType | type, name: str) -> None:
+    def _note_orders(self) -> None:
+        """Refuse what takes the order of a set, where that is another in another process."""
+        for label, code, _ in self._ran:
+            named = ordered_names(code)
+            for name in named & {*self._unordered, ""}:
+                self._cannot_follow(label, f"the order of the set {name}".rstrip(), code, line_of(code, name))
+
+    def _may_take(self, value: object, name: str) -> None:
         """Count an attribute that some of the code takes of something, and may take of value."""
+        if not isinstance(value, ModuleType) and may_hold(value):
+            label, code = next(
+                ((label, code) for label, code, plan in self._ran if name in plan.attributes), ("", None)
+            )
+            if code is not None:
+                self._take_of(value, name, label, code)
+        if not isinstance(value, ModuleType | type):
+            return
         if isinstance(value, type):
             refused = f"{value.__module__}.{value.__name__}.{name}" if name in refused_methods(value) else None
         else:
@@ -212,6 +255,10 @@ class RunningWalk(Walk):
     def _cannot_follow(self, label: str, what: str, code: CodeType, line: int) -> None:
         where = f"{os.path.basename(code.co_filename)}:{line}"
         self.opaque[f"{label} uses {what} at {where}, which can be something else in another process"] = None
+
+
+def _named(value: object) -> str:
+    return str(getattr(value, "__qualname__", type(value).__qualname__))
 
 
 def _is_known_memo(memo: _lru_cache_wrapper[object]) -> bool:

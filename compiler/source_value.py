@@ -124,6 +124,7 @@ def _dict_text(value: Any, visit: Visit) -> str:
 
 
 def _set_text(value: Any, visit: Visit) -> str:
+    _note(value, visit)
     return f"{type(value).__name__}{{{', '.join(sorted(value_text(item, visit) for item in value))}}}"
 
 

@@ -48,7 +48,7 @@ _HEADERS = (
 )
 _HEADER_NAMES = frozenset(name for names in _HEADERS for name in names)
 _DISTRIBUTIONS: Mapping[str, tuple[tuple[str, tuple[str, ...]], ...]] = {"host": _COMMON, "ptx": _COMMON + _PTX}
-_WANTED = frozenset(name for _, names in _COMMON + _PTX for name in names)
+_WANTED = frozenset((*(name for _, names in _COMMON + _PTX for name in names), *_HEADERS[0]))
 _TOOLKIT_COMPONENTS = ("nvvm", "nvjitlink", "nvrtc")
 
 
@@ -70,6 +70,14 @@ def toolchain(kind: str) -> Fields:
         ("gridjit sources", own_sources()),
         *((("cuda toolkit", toolkit),) if toolkit else ()),
     )
+
+
+@cache
+def debug_versions() -> Fields:
+    """Return what debug information of a GPU's kernel depends on besides: the version of CUDA's runtime library."""
+    (names, *_) = _HEADERS
+    version = _component_version(names, _installed(import_path()))
+    return (("cuda-runtime", toolkit_text(os.environ) if version == NOT_INSTALLED else version),)
 
 
 @cache
