@@ -16,6 +16,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from gridjit.compiler.entry_points import is_editable_origin
+from gridjit.compiler.site_folders import descriptions
 from gridjit.compiler.source_code import digest_fields
 from gridjit.compiler.source_file import absolute, import_path, read_regular
 from gridjit.compiler.source_library import is_library
@@ -127,13 +128,9 @@ def _candidates(site: str, inside: str) -> list[Distribution]:
 
 @cache
 def _distributions_in(site: str, _: tuple[int, int, int]) -> tuple[Distribution, ...]:
-    try:
-        names = sorted(os.listdir(site))
-    except (OSError, ValueError):
-        return ()
     return tuple(
         Distribution(name=_normal(name), version=version, site=site, metadata=os.path.join(site, entry))
-        for entry in names
+        for entry in descriptions(site)
         if entry.endswith((".dist-info", ".egg-info"))
         for name, _, version in [entry.rpartition(".")[0].partition("-")]
     )

@@ -60,7 +60,8 @@ def _field(plain: type, name: str, kind: Any, given: Any) -> Any:
     """Return what the standard library makes of an annotated name and what it was set to."""
     made: Any = given if isinstance(given, dataclasses.Field) else field(default=given)
     if type(made.default).__hash__ is None:
-        raise ValueError(f"{plain.__qualname__}.{name}: a mutable default is shared by all; use default_factory")
+        kinds = f"mutable default {type(made.default)} for field {name}"
+        raise ValueError(f"{kinds} of {plain.__qualname__}: use default_factory")
     made.name, made.type, made.kw_only, made._field_type = name, kind, True, _KIND
     return made
 
