@@ -7,6 +7,7 @@ find out, importlib.metadata least of all, which takes longer than everything el
 
 from __future__ import annotations
 
+import operator
 import os
 import sys
 import time
@@ -19,7 +20,7 @@ from gridjit.compiler.entry_points import is_editable_origin
 from gridjit.compiler.site_folders import descriptions
 from gridjit.compiler.source_code import digest_fields
 from gridjit.compiler.source_file import absolute, import_path, read_regular
-from gridjit.compiler.source_library import is_library
+from gridjit.compiler.source_library import is_library, name_of_module
 from gridjit.digests import utf8
 from gridjit.values import dataclass
 
@@ -74,6 +75,24 @@ def named(name: str) -> Distribution | None:
     loaded = (found for found in [*_by_file.values()] if found is not None and found.name == name)
     places = (one for path in import_path() for one in _distributions_in(path or ".", _stamp(path or ".")))
     return next(loaded, None) or next((one for one in places if one.name == name and not _is_editable(one)), None)
+
+
+def installed_modules() -> tuple[ModuleType, ...]:
+    """Return the loaded modules of installed distributions, less the libraries that the toolchain's versions tell.
+
+    Looked through again when other modules are loaded than last time.
+    """
+    loaded = tuple(sys.modules.values())
+    known = next(iter(_modules), None)
+    if known is None or len(known[0]) != len(loaded) or not all(map(operator.is_, known[0], loaded)):
+        modules = [module for module in loaded if isinstance(module, ModuleType)]
+        known = loaded, tuple(one for one in modules if not is_library(name_of_module(one)) and owner_of(one))
+        _modules[:] = [known]
+    return known[1]
+
+
+# What the last look found, and among which modules.
+_modules: list[tuple[tuple[object, ...], tuple[ModuleType, ...]]] = []
 
 
 def _is_users(method: object) -> bool:
