@@ -11,14 +11,13 @@ import enum
 import functools
 import io
 import itertools
-import sys
 from collections.abc import Iterable, Iterator
 from types import CellType, FunctionType, MethodType, ModuleType
 
 from gridjit.compiler.frontend.registrations import Registration
-from gridjit.compiler.installed import owner_of
+from gridjit.compiler.installed import installed_modules, owner_of
 from gridjit.compiler.source_code import plan_of, with_nested
-from gridjit.compiler.source_library import is_library, name_of_module
+from gridjit.compiler.source_library import is_library
 from gridjit.compiler.source_scalar import scalar_text
 
 # A name, and the value that goes by it.
@@ -148,6 +147,5 @@ def _is_the_librarys(value: object) -> bool:
 
 
 def _installed_modules() -> Iterator[Iterable[object]]:
-    for module in tuple(sys.modules.values()):
-        if isinstance(module, ModuleType) and not is_library(name_of_module(module)) and owner_of(module) is not None:
-            yield tuple(vars(module).values())
+    for module in installed_modules():
+        yield tuple(vars(module).values())

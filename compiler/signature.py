@@ -32,7 +32,7 @@ SCALAR_CODES = {
 # The item type of CUDA's and ml_dtypes' 16-bit float with the exponent of a float32.
 BFLOAT16 = "bfloat16"
 # A date or a span of time with its unit: "datetime64[ns]", "timedelta64[25s]".
-_TIME = re.compile(r"(datetime64|timedelta64)\[\d*[A-Za-z]+\]")
+_TIME = r"(datetime64|timedelta64)\[\d*[A-Za-z]+\]"  # compiled when first used
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class ScalarType:
     dtype: str
 
     def __post_init__(self) -> None:
-        if self.dtype not in SCALAR_CODES and not _TIME.fullmatch(self.dtype):
+        if self.dtype not in SCALAR_CODES and not re.fullmatch(_TIME, self.dtype):
             raise ConfigError(f"{self.dtype!r} is no scalar type; one of {', '.join(SCALAR_CODES)}")
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -106,6 +106,46 @@ def test_the_standard_library_knows_the_fields(point: Any) -> None:
     assert [f.name for f in dataclasses.fields(point)] == ["x", "y", "tags", "note"]
     assert dataclasses.replace(made, y=5) == point(x=1, y=5, tags=["a"])
     assert dataclasses.asdict(made) == {"x": 1, "y": 2, "tags": ["a"], "note": ""}
+
+
+@pytest.mark.parametrize("decorator", [values.dataclass, dataclasses.dataclass])
+def test_a_default_that_all_values_would_share_is_refused(decorator: Any) -> None:
+    with pytest.raises(ValueError, match=r"mutable default .* default_factory"):
+
+        @decorator(frozen=True, slots=True, kw_only=True)
+        class Shared:
+            """A value whose default is a list."""
+
+            tags: list[str] = []
+
+
+def test_what_is_more_than_fields_is_refused_rather_than_taken_for_them() -> None:
+    with pytest.raises(TypeError, match=r"Longer inherits fields; use dataclasses"):
+
+        @values.dataclass(frozen=True, slots=True, kw_only=True)
+        class Longer(Named):
+            """A value with another's fields."""
+
+            note: str
+
+    with pytest.raises(TypeError, match=r"Counted has more than fields; use dataclasses"):
+
+        @values.dataclass(frozen=True, slots=True, kw_only=True)
+        class Counted:
+            """A value with a variable of its class."""
+
+            made: ClassVar[int] = 0
+
+
+def test_a_value_is_changed_by_what_other_dataclasses_are_changed_by() -> None:
+    @dataclasses.dataclass(frozen=True, kw_only=True)
+    class Placed(Named):
+        """Python's own dataclass with a value's fields."""
+
+        place: int = 0
+
+    assert dataclasses.asdict(Placed(name="a", place=2)) == {"name": "a", "size": 0, "place": 2}
+    assert Named(name="a").__replace__(size=2) == Named(name="a", size=2)
 
 
 def test_values_are_copied_and_pickled() -> None:
