@@ -19,6 +19,7 @@ from gridjit.compiler.loaded_settings import as_loaded, roots
 from gridjit.compiler.source import function_of
 from gridjit.compiler.written_out import is_written_out
 
+
 class LibraryWatch:
     """A block around one compile. Whatever looking at installed code raises costs the disk cache, never the launch."""
 

@@ -1,4 +1,4 @@
-"""The settings that the installed extensions read, as they were when those were loaded; and the code that reads them."""
+"""The settings that installed extensions read, as they were when those were loaded; and the code that reads them."""
 
 from __future__ import annotations
 

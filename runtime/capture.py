@@ -46,9 +46,9 @@ def capture_compile_config(kernel: Kernel) -> Iterator[dict[str, LaunchConfig | 
             kernel[grid, block](x)
         print(capture["config"])
     """
-    from gridjit.runtime.kernel import Kernel
+    from gridjit.runtime.inspection import Inspection
 
-    if not isinstance(kernel, Kernel):
+    if not isinstance(kernel, Inspection):
         raise ConfigError(f"capture_compile_config takes a kernel made by gridjit.jit, not {kernel!r}")
     capture: dict[str, LaunchConfig | None] = {"config": None}
     entry = (kernel, capture)

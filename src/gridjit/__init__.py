@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from gridjit.runtime.args.direction import In, InOut, Out
     from gridjit.runtime.args.warning import PerformanceWarning
     from gridjit.runtime.configured import ConfiguredKernel
+    from gridjit.runtime.current import create_event, create_stream
     from gridjit.runtime.device_function import DeviceFunction
     from gridjit.runtime.jit import jit
     from gridjit.runtime.kernel import Kernel
     from gridjit.runtime.memory.device_array import DeviceArray
     from gridjit.runtime.specializations import Specialization, SpecializationWarning
-    from gridjit.runtime.streams import Event, Stream, create_event, create_stream
+    from gridjit.runtime.streams import Event, Stream
 
 __version__ = "0.1.0"
 
@@ -59,8 +60,8 @@ _HOME = {
     "InOut": "gridjit.runtime.args.direction",
     "Out": "gridjit.runtime.args.direction",
     "Stream": "gridjit.runtime.streams",
-    "create_event": "gridjit.runtime.streams",
-    "create_stream": "gridjit.runtime.streams",
+    "create_event": "gridjit.runtime.current",
+    "create_stream": "gridjit.runtime.current",
     "jit": "gridjit.runtime.jit",
 }
 _MODULES = ("cuda", "launchconfig", "static")
