@@ -208,7 +208,7 @@ def launch(
     handlers = _handlers(kernel, given)
     kinds = (session().ordinal(kernel._target), *_kinds(kernel, handlers, given))
     ready = launcher.ready.by_kinds.get(kinds) or prepare(launcher, given, handlers, kinds)
-    if hooks and (ready.hooks or getattr(configured, "_callbacks", None)):
+    if hooks and (ready.hooks or (configured is not None and configured.watched and configured._callbacks)):
         from gridjit.runtime.under_way import call_all, launching
 
         who = configured or kernel._configured_by(launcher)

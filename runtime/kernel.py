@@ -90,6 +90,7 @@ class Kernel(Inspection, Indexable):
         self._cache = cache
         self._known = Specializations(max_specializations)
         self._crowded = False
+        self._warned_of_copies = False
         self._loaded: dict[tuple[Specialization, Device], LoadedKernel] = {}
         self._loading = lock()
         self._ready = ReadyTables()

@@ -159,9 +159,10 @@ class Overload:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        if hasattr(self.specialization, name):
+        try:
             return getattr(self.specialization, name)
-        raise AttributeError(f"a compiled form of {self.kernel!r} has no attribute {name!r}")
+        except AttributeError:
+            raise AttributeError(f"a compiled form of {self.kernel!r} has no attribute {name!r}") from None
 
     def __repr__(self) -> str:
         return f"<{self.specialization} of {self.kernel!r}>"

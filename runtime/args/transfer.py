@@ -18,6 +18,7 @@ from gridjit.runtime.graph_capture import refuse_to_copy
 from gridjit.runtime.streams import LEGACY, Stream, new_event, stream_handle
 
 if TYPE_CHECKING:
+    from gridjit.runtime.kernel import Kernel
     from gridjit.runtime.memory.space import Memory, Space
 
 Array = np.ndarray[Any, Any]
@@ -30,7 +31,7 @@ class Transfer:
 
     __slots__ = ("_back", "_groups", "_held", "_kept", "kernel", "space", "stream")
 
-    def __init__(self, space: Space | None, stream: Any, kernel: Any = None) -> None:
+    def __init__(self, space: Space | None, stream: Any, kernel: Kernel | None = None) -> None:
         self.space = space
         self.stream = stream
         self.kernel = kernel
@@ -95,7 +96,7 @@ class Transfer:
 
     def warn_of_copies(self, what: str) -> None:
         """Warn, once a kernel, that a plain array is copied to the device and back."""
-        if self.kernel is None or getattr(self.kernel, "_warned_of_copies", False):
+        if self.kernel is None or self.kernel._warned_of_copies:
             return
         self.kernel._warned_of_copies = True
         warn_of_copies(self.kernel.name, what)

@@ -64,7 +64,7 @@ _HOME = {
     "create_stream": "gridjit.runtime.current",
     "jit": "gridjit.runtime.jit",
 }
-_MODULES = ("cuda", "launchconfig", "static")
+_MODULES = {"cuda": "gridjit.cuda", "launchconfig": "gridjit.launchconfig", "static": "gridjit.static"}
 
 __all__ = [
     "ArgumentError",
@@ -101,7 +101,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return importlib.import_module(f"gridjit.{name}")
+        return importlib.import_module(_MODULES[name])
     if name not in _HOME:
         raise AttributeError(f"module 'gridjit' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOME[name]), name)

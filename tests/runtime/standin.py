@@ -99,7 +99,7 @@ class StandInKernel:
             origin="memory",
             milliseconds=0,
             reason="",
-            hooks=self.hooks,
+            hooks=list(self.hooks),
         )
         return found, self.device.load(artifact)
 
