@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gridjit.compiler.errors import ConfigError
-from gridjit.compiler.footprint import ARGUMENT, IN_FULL, ITSELF, is_number
+from gridjit.compiler.footprint import ARGUMENT, IN_FULL, ITSELF
+from gridjit.compiler.plain_number import is_number
 
 if TYPE_CHECKING:
     from gridjit.compiler.recording import Recording

@@ -36,7 +36,7 @@ from gridjit.compiler.source_dynamic import dynamic_plan
 from gridjit.compiler.source_library import is_library, name_of_module
 from gridjit.compiler.source_opaque import OpaqueValue, of_kind
 from gridjit.compiler.source_scalar import scalar_text
-from gridjit.compiler.source_value import is_librarys, type_name, value_text
+from gridjit.compiler.source_value import Visit, is_librarys, type_name, value_text
 from gridjit.values import dataclass
 
 # The function of a package that says what its settings are, as it is written among them.
@@ -143,7 +143,7 @@ def _text_of_type(value: object) -> str | None:
         return f"class {type_name(value)}" if is_librarys(value) else None
     if type(value).__module__.partition(".")[0] in ("numpy", "numba"):
         try:
-            return value_text(value, lambda found: found.__qualname__) if _is_type_or_number(value) else None
+            return value_text(value, Visit()) if _is_type_or_number(value) else None
         except OpaqueValue:
             return None
     return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any
 
@@ -20,22 +20,12 @@ from gridjit.compiler.dependencies import (
     Dependency,
     library_code_dependency,
 )
-from gridjit.compiler.extensions import all_registrations, extensions, forget_in_keys, sources_fingerprint
-from gridjit.compiler.frontend.registrations import Registration
+from gridjit.compiler.extensions import all_registrations, forget_in_keys
 from gridjit.compiler.library_code import names_text
 from gridjit.compiler.library_settings import Reach, Setting, reach, unseen_code, unseen_now
+from gridjit.compiler.loaded_settings import as_loaded, roots
 from gridjit.compiler.source import function_of
 from gridjit.compiler.written_out import is_written_out
-
-# The settings of modules that were imported when the installed extensions were loaded, as they were then: where those
-# are not loaded as yet, that is what they will be.
-_as_loaded: dict[Setting, str | None] = {}
-
-
-def note_loaded_settings(imported: Collection[str]) -> None:
-    """Remember the settings of modules that were just imported, with the installed extensions."""
-    found = reach(_roots(all_registrations())).texts()
-    _as_loaded.update((setting, text) for setting, text in found.items() if setting[0] in imported)
 
 
 class LibraryWatch:
@@ -49,7 +39,7 @@ class LibraryWatch:
     def __enter__(self) -> LibraryWatch:
         self._registered = all_registrations()
         try:
-            found = reach(_roots(self._registered))
+            found = reach(roots(self._registered))
             self._before, self._code_before = found.texts(), found.code_texts()
         except Exception as error:
             self._problem = error
@@ -81,7 +71,7 @@ class LibraryWatch:
     ) -> tuple[tuple[Dependency, ...], tuple[str, ...]]:
         used = {function_of(function) for function in functions}
         now = all_registrations()
-        reached = reach(_roots(one for one in now if not one.stub or one.sources[0] in used))
+        reached = reach(roots(one for one in now if not one.stub or one.sources[0] in used))
         known = {label.removeprefix("extension library ") for label, _ in key}
         libraries = sorted({one for one in reached.distributions if one.name not in known}, key=lambda one: one.name)
         dependencies = (
@@ -111,7 +101,7 @@ class LibraryWatch:
         read: dict[str, dict[str, str]] = {}
         for (module, path), text in sorted(reached.texts().items()):
             before = self._text_before((module, path))
-            if text is not None and (before is None or _as_loaded.get((module, path)) == text == before):
+            if text is not None and (before is None or as_loaded((module, path)) == text == before):
                 yield _later(module, path, text)
             elif text is not None and before == text:
                 read.setdefault(module, {})[path] = text
@@ -131,14 +121,6 @@ def _later(module: str, path: str, text: str) -> Dependency:
     if is_written_out(module, path):
         return Dependency(kind=LATER_SETTING, name=json.dumps([module, path, text]), parts=((path, text),))
     return Dependency(kind=LOADED_SETTING, name=json.dumps([module, path]), parts=((path, text),))
-
-
-def _roots(registered: Iterable[Registration]) -> list[object]:
-    """Return the installed code among what is registered, and what the user's own of it may run."""
-    registered = tuple(registered)
-    mine = [source for one in registered if one.owner is not None for source in one.sources]
-    users = [one for one in registered if one.owner is None and one.stub]
-    return [*mine, *extensions().reached, *(sources_fingerprint(users).reached if users else ())]
 
 
 def _alone() -> bool:

@@ -19,7 +19,7 @@ from gridjit.compiler.source_code import plan_of
 from gridjit.compiler.source_library import is_library, name_of_module
 from gridjit.compiler.source_opaque import OpaqueValue
 from gridjit.compiler.source_scalar import scalar_text
-from gridjit.compiler.source_value import value_text
+from gridjit.compiler.source_value import Visit, value_text
 from gridjit.compiler.source_walk import is_own_builtin, lines_digest
 from gridjit.compiler.stray_functions import StrayFunctions, described, places_of
 from gridjit.compiler.value_path import MISSING, ValuePath, default_values, follow, shown
@@ -218,7 +218,7 @@ def taken_text(value: object, *, lines: bool = False) -> str:
     return value_text(value, _Visit(lines))
 
 
-class _Visit:
+class _Visit(Visit):
     """Says of functions and classes in a value what they are, without following them."""
 
     def __init__(self, lines: bool) -> None:

@@ -104,7 +104,13 @@ class Recording:
         return dataclasses.replace(fact, value=current_value(fact.field, self.config, self.arguments))
 
 
-_visible = threading.local()
+class _Visible(threading.local):
+    """What a thread sees."""
+
+    view: Any = None
+
+
+_visible = _Visible()
 # A view's recording. Nothing that a recording refers to may refer to its view, or both would live for ever.
 _recordings: weakref.WeakKeyDictionary[Any, Recording] = weakref.WeakKeyDictionary()
 
@@ -121,7 +127,7 @@ def recording_of(view: Any) -> Recording:
 
 def visible_view() -> Any:
     """Return the view that this thread sees, or None."""
-    return getattr(_visible, "view", None)
+    return _visible.view
 
 
 def see(view: Any) -> None:

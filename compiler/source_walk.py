@@ -12,7 +12,7 @@ from gridjit.compiler.source_code import CodePlan, Reference, digest_fields, pla
 from gridjit.compiler.source_library import is_library_module, name_of_module
 from gridjit.compiler.source_opaque import OpaqueValue, of_kind
 from gridjit.compiler.source_scalar import scalar_text
-from gridjit.compiler.source_value import function_of, is_librarys, module_name, type_name, value_text
+from gridjit.compiler.source_value import Visit, function_of, is_librarys, module_name, type_name, value_text
 from gridjit.digests import utf8
 
 # Longer texts are shown by their beginning and a digest.
@@ -20,7 +20,7 @@ _LONGEST = 160
 MISSING = object()
 
 
-class Walk:
+class Walk(Visit):
     """One visit of all that a function reaches, in an order that depends on nothing but the code."""
 
     def __init__(self, *, lines: bool = False) -> None:

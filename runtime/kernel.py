@@ -28,7 +28,7 @@ from gridjit.runtime.capture import note_compile
 from gridjit.runtime.configured import ConfiguredKernel
 from gridjit.runtime.device_function import DeviceFunction
 from gridjit.runtime.devices.base import Device, LoadedKernel
-from gridjit.runtime.dispatch import ReadyTables, signature_of
+from gridjit.runtime.dispatch import Launcher, ReadyTables, signature_of
 from gridjit.runtime.extensions import Extensions
 from gridjit.runtime.forall import ForAll
 from gridjit.runtime.indexing import Indexable
@@ -44,10 +44,11 @@ from gridjit.runtime.specializations import (
 )
 from gridjit.runtime.specialize import Cold, Launch, specialize
 from gridjit.runtime.statistics import Statistics
-from gridjit.runtime.streams import HOST, Timeline
+from gridjit.runtime.streams import Timeline
 
 if TYPE_CHECKING:
     from gridjit.compiler.view import ConfigView
+    from gridjit.runtime.launched_kernel import LaunchedKernel
     from gridjit.runtime.record import Need
 
 
@@ -89,6 +90,7 @@ class Kernel(Inspection, Indexable):
         self._cache = cache
         self._known = Specializations(max_specializations)
         self._crowded = False
+        self._warned_of_copies = False
         self._loaded: dict[tuple[Specialization, Device], LoadedKernel] = {}
         self._loading = lock()
         self._ready = ReadyTables()
@@ -146,6 +148,15 @@ class Kernel(Inspection, Indexable):
     def _configured(self, config: LaunchConfig, stream: Any) -> ConfiguredKernel:
         return ConfiguredKernel.of(self._ready.of(config).launcher(self, config, stream))
 
+    def _configured_by(self, launcher: Launcher) -> ConfiguredKernel:
+        return ConfiguredKernel.of(launcher)
+
+    def _launched_as(self, found: Specialization) -> LaunchedKernel:
+        """Return what hooks are called with before a launch of found."""
+        from gridjit.runtime.launched_kernel import LaunchedKernel  # few kernels have hooks
+
+        return LaunchedKernel(self, found)
+
     def specialize(self, *args: Any) -> Kernel:
         """Return a kernel for one signature only: for arguments like args, or of numba's types.
 
@@ -198,8 +209,7 @@ class Kernel(Inspection, Indexable):
     @property
     def timeline(self) -> Timeline:
         """The streams and events of the device that launches go to."""
-        timeline: Timeline = getattr(session().device(self._target), "timeline", HOST)
-        return timeline
+        return session().device(self._target).timeline
 
     def loaded(self, found: Specialization, device: Device) -> LoadedKernel:
         """Return a specialization as it is launched on device, loading it if need be."""

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from gridjit.runtime.launched_kernel import LaunchedKernel
 
 Callback = Callable[..., Any]
-_launches = threading.local()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -24,6 +23,15 @@ class UnderWay:
     configured: ConfiguredKernel
     args: tuple[Any, ...]
     hooks: list[Callback]
+
+
+class _Launches(threading.local):
+    """The launches that a thread is at, the innermost last."""
+
+    all: tuple[UnderWay, ...] = ()
+
+
+_launches = _Launches()
 
 
 class Callbacks(MutableSequence[Callback]):
@@ -71,7 +79,7 @@ class Callbacks(MutableSequence[Callback]):
 @contextlib.contextmanager
 def launching(configured: ConfiguredKernel, args: tuple[Any, ...], hooks: list[Callback]) -> Iterator[None]:
     """Make a launch the one that this thread is at."""
-    before = getattr(_launches, "all", ())
+    before = _launches.all
     _launches.all = (*before, UnderWay(configured=configured, args=args, hooks=hooks))
     try:
         yield
@@ -81,16 +89,16 @@ def launching(configured: ConfiguredKernel, args: tuple[Any, ...], hooks: list[C
 
 def launch_of(configured: ConfiguredKernel) -> UnderWay | None:
     """Return the launch through an object that this thread is at, the innermost one; or None."""
-    return next((one for one in reversed(getattr(_launches, "all", ())) if one.configured is configured), None)
+    return next((one for one in reversed(_launches.all) if one.configured is configured), None)
 
 
 def call_all(kernel: LaunchedKernel, configured: ConfiguredKernel, hooks: list[Callback]) -> None:
     """Call hooks, then the object's own callbacks. They may remove each other, and add others, which are called too."""
-    waiting = [*hooks, *getattr(configured, "_callbacks", ())]
+    waiting = [*hooks, *configured.own_callbacks]
     known = tuple(waiting)
     while waiting:
         waiting.pop(0)(kernel, configured)
-        now = (*hooks, *getattr(configured, "_callbacks", ()))
+        now = (*hooks, *configured.own_callbacks)
         if now != known:
             waiting = [one for one in waiting if one in now] + [one for one in now if one not in known]
             known = now

@@ -15,10 +15,10 @@ from gridjit.compiler.errors import ArgumentError
 from gridjit.runtime.args.directed import Directed
 from gridjit.runtime.args.warning import warn_of_copies
 from gridjit.runtime.graph_capture import refuse_to_copy
-from gridjit.runtime.settings import settings
-from gridjit.runtime.streams import LEGACY, Stream, create_event, stream_handle
+from gridjit.runtime.streams import LEGACY, Stream, new_event, stream_handle
 
 if TYPE_CHECKING:
+    from gridjit.runtime.kernel import Kernel
     from gridjit.runtime.memory.space import Memory, Space
 
 Array = np.ndarray[Any, Any]
@@ -31,7 +31,7 @@ class Transfer:
 
     __slots__ = ("_back", "_groups", "_held", "_kept", "kernel", "space", "stream")
 
-    def __init__(self, space: Space | None, stream: Any, kernel: Any = None) -> None:
+    def __init__(self, space: Space | None, stream: Any, kernel: Kernel | None = None) -> None:
         self.space = space
         self.stream = stream
         self.kernel = kernel
@@ -51,12 +51,12 @@ class Transfer:
 
     def wait_for(self, stream: int | None) -> None:
         """Let the launch's stream wait for what another one has been given; None: there is nothing to wait for."""
-        if self.space is None or stream is None or not getattr(settings(), "interface_sync", True):
+        if self.space is None or stream is None:
             return
         mine = self.stream_handle or LEGACY
         if stream != mine:
             timeline = self.space.timeline
-            with create_event(timing=False, timeline=timeline) as event:
+            with new_event(timeline, timing=False) as event:
                 event.record(stream).wait(Stream(timeline, mine, None))
 
     def expect(self, args: Iterable[Any]) -> None:
@@ -96,7 +96,7 @@ class Transfer:
 
     def warn_of_copies(self, what: str) -> None:
         """Warn, once a kernel, that a plain array is copied to the device and back."""
-        if self.kernel is None or getattr(self.kernel, "_warned_of_copies", False):
+        if self.kernel is None or self.kernel._warned_of_copies:
             return
         self.kernel._warned_of_copies = True
         warn_of_copies(self.kernel.name, what)

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from gridjit.compiler.errors import ArgumentError
-from gridjit.runtime.memory.device_array import DeviceArray, ghost_of
-from gridjit.runtime.memory.space import Memory, Space, current_space
+from gridjit.runtime.current import current_space
+from gridjit.runtime.memory.device_array import DeviceArray, dense_strides, ghost_of
+from gridjit.runtime.memory.space import Memory, Space
 from gridjit.runtime.memory.transfer import Array, address_of
 from gridjit.runtime.memory.unified import ManagedArray, MappedArray, UnifiedArray
 
@@ -180,15 +181,6 @@ def strides_of(shape: Sequence[int], itemsize: int, order: str) -> tuple[int, ..
     if order not in ("C", "F"):
         raise ArgumentError(f"order={order!r}: 'C' or 'F'")
     return dense_strides(shape, range(len(shape), 0, -1) if order == "C" else range(len(shape)), itemsize)
-
-
-def dense_strides(shape: Sequence[int], like: Sequence[int], itemsize: int) -> tuple[int, ...]:
-    """Return dense strides whose axes are in the order of the strides like, the largest outermost."""
-    strides, step = [0] * len(shape), itemsize
-    for axis in sorted(range(len(shape)), key=lambda axis: (abs(like[axis]), -axis)):
-        strides[axis] = step
-        step *= max(shape[axis], 1)
-    return tuple(strides)
 
 
 def extent(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple[int, int]:

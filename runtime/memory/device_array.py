@@ -176,9 +176,17 @@ class DeviceArray:
         if source.space is self.space:
             self.space.copy(self._ghost, source._ghost, stream)
             return
-        copy_from = getattr(self.space, "copy_from", None)
-        if copy_from is None or not copy_from(self._ghost, stream, source.space, source._ghost, source.stream):
+        if not self.space.copy_from(self._ghost, stream, source.space, source._ghost, source.stream):
             self.space.write(self._ghost, source.copy_to_host(), stream)
+
+    def copied(self) -> DeviceArray:
+        """Return the items in memory of their own on the same device: dense, their axes in the same order."""
+        steps = dense_strides(self.shape, self.strides, self.itemsize)
+        memory = self.space.allocate(self.nbytes, self.stream)
+        ghost = ghost_of(memory.address, memory.size, self.shape, self.dtype, steps, 0)
+        made = DeviceArray(memory, ghost, self.stream)
+        made.copy_to_device(self)
+        return made
 
     def _check_fits(self, other: Array, verb: str) -> None:
         if other.shape != self.shape or other.dtype != self.dtype:
@@ -343,6 +351,15 @@ def ghost_of(
         return np.ndarray(shape, dtype)
     kind: Any = ctypes.c_char * size
     return np.ndarray(shape, dtype, buffer=kind.from_address(address), offset=offset, strides=strides)
+
+
+def dense_strides(shape: Sequence[int], like: Sequence[int], itemsize: int) -> tuple[int, ...]:
+    """Return dense strides whose axes are in the order of the strides like, the largest outermost."""
+    strides, step = [0] * len(shape), itemsize
+    for axis in sorted(range(len(shape)), key=lambda axis: (abs(like[axis]), -axis)):
+        strides[axis] = step
+        step *= max(shape[axis], 1)
+    return tuple(strides)
 
 
 def _descriptor(ghost: Array) -> bytes:

@@ -6,7 +6,7 @@ import ctypes
 from typing import TYPE_CHECKING, Any
 
 from gridjit.runtime.memory.dlpack_structures import COPIED, READ_ONLY, Deleter, Managed, ManagedVersioned, Tensor
-from gridjit.runtime.streams import LEGACY, Stream, create_event, stream_handle
+from gridjit.runtime.streams import LEGACY, Stream, new_event, stream_handle
 
 if TYPE_CHECKING:
     from gridjit.runtime.memory.device_array import DeviceArray
@@ -33,7 +33,7 @@ def export(
     """
     if dl_device is not None and dl_device != array.__dlpack_device__():
         raise BufferError(f"the array is on device {array.__dlpack_device__()}, not on {dl_device}")
-    given = _copied(array) if copy else array
+    given = array.copied() if copy else array
     versioned = max_version is not None and max_version >= _VERSION
     read_only = not given.flags["WRITEABLE"]
     if read_only and not versioned:
@@ -45,14 +45,6 @@ def export(
     flags = (READ_ONLY if read_only else 0) | (COPIED if copy else 0)
     made = ManagedVersioned(major=_VERSION[0], minor=_VERSION[1], deleter=_delete, flags=flags, tensor=tensor)
     return _capsule(made, (dimensions, given), b"dltensor_versioned")
-
-
-def _copied(array: DeviceArray) -> DeviceArray:
-    from gridjit.runtime.memory.create import device_array_like
-
-    made = device_array_like(array, array.stream, space=array.space)
-    made.copy_to_device(array)
-    return made
 
 
 def _tensor(array: DeviceArray) -> tuple[Tensor, Any]:
@@ -90,7 +82,7 @@ def _order(array: DeviceArray, stream: Any) -> None:
     consumer = LEGACY if stream is None else stream_handle(stream)
     if (stream_handle(array.stream) or LEGACY) != consumer:
         timeline = array.space.timeline
-        with create_event(timing=False, timeline=timeline) as event:
+        with new_event(timeline, timing=False) as event:
             event.record(array.stream).wait(Stream(timeline, consumer, None))
 
 

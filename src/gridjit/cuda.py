@@ -20,12 +20,12 @@ _OURS = {
     "InOut": ("gridjit.runtime.args.direction", "InOut"),
     "Out": ("gridjit.runtime.args.direction", "Out"),
     "as_cuda_array": ("gridjit.runtime.memory.create", "as_device_array"),
-    "default_stream": ("gridjit.runtime.streams", "default_stream"),
+    "default_stream": ("gridjit.runtime.current", "default_stream"),
     "device_array": ("gridjit.runtime.memory.create", "device_array"),
     "device_array_like": ("gridjit.runtime.memory.create", "device_array_like"),
     "event": ("gridjit.runtime.vocabulary", "event"),
     "event_elapsed_time": ("gridjit.runtime.streams", "event_elapsed_time"),
-    "external_stream": ("gridjit.runtime.streams", "external_stream"),
+    "external_stream": ("gridjit.runtime.current", "external_stream"),
     "get_current_device": ("gridjit.runtime.devices.cuda.device", "current_device"),
     "is_available": ("gridjit.runtime.vocabulary", "is_available"),
     "is_cuda_array": ("gridjit.runtime.vocabulary", "is_cuda_array"),
@@ -34,13 +34,13 @@ _OURS = {
     "managed_array": ("gridjit.runtime.memory.create", "managed_array"),
     "mapped_array": ("gridjit.runtime.memory.create", "mapped_array"),
     "mapped_array_like": ("gridjit.runtime.memory.create", "mapped_array_like"),
-    "per_thread_default_stream": ("gridjit.runtime.streams", "per_thread_default_stream"),
+    "per_thread_default_stream": ("gridjit.runtime.current", "per_thread_default_stream"),
     "pinned": ("gridjit.runtime.memory.create", "pinned"),
     "pinned_array": ("gridjit.runtime.memory.create", "pinned_array"),
     "pinned_array_like": ("gridjit.runtime.memory.create", "pinned_array_like"),
     "select_device": ("gridjit.runtime.devices.cuda.device", "select_device"),
     "stream": ("gridjit.runtime.vocabulary", "stream"),
-    "synchronize": ("gridjit.runtime.streams", "synchronize"),
+    "synchronize": ("gridjit.runtime.current", "synchronize"),
     "to_device": ("gridjit.runtime.memory.create", "to_device"),
 }
 
@@ -53,6 +53,10 @@ def __getattr__(name: str) -> Any:
         found = importlib.import_module(module)
         value = globals()[name] = getattr(found, attribute) if attribute else found
         return value
+    if name == "_numba_type_":  # asked where a kernel uses the module, and only there
+        from gridjit.compiler.frontend.vocabulary import module_type
+
+        return module_type()
     from gridjit.compiler.frontend.bootstrap import numba_cuda
 
     try:

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from gridjit.compiler.source_opaque import OpaqueValue
-from gridjit.compiler.source_value import value_text
+from gridjit.compiler.source_value import Visit, value_text
 
 numba = pytest.importorskip("numba")
 cuda = pytest.importorskip("numba.cuda")
 
 
 def text(value: object) -> str:
-    return value_text(value, lambda found: found.__qualname__)
+    return value_text(value, Visit())
 
 
 def square(x: Any) -> Any:

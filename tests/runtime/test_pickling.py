@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import gridjit
-from gridjit.runtime.streams import create_stream
+from gridjit.runtime.current import create_stream
 
 FACTOR = 3
 

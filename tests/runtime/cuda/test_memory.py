@@ -13,6 +13,7 @@ from gridjit.compiler.errors import DeviceError, LaunchError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.runtime.args.base import Place, handler_of
 from gridjit.runtime.args.transfer import Transfer
+from gridjit.runtime.current import create_stream
 from gridjit.runtime.memory.create import (
     as_device_array,
     device_array,
@@ -22,7 +23,6 @@ from gridjit.runtime.memory.create import (
     pinned_array,
     to_device,
 )
-from gridjit.runtime.streams import create_stream
 
 CUBE = np.arange(2 * 3 * 4, dtype=np.int32).reshape(2, 3, 4)
 SLICES = [np.s_[:], np.s_[::2], np.s_[::-1], np.s_[1:]]

@@ -7,10 +7,10 @@ import pytest
 
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.runtime.current import create_stream
 from gridjit.runtime.devices.cuda.device import Devices
 from gridjit.runtime.devices.cuda.driver import Driver
 from gridjit.runtime.memory.create import device_array, to_device
-from gridjit.runtime.streams import create_stream
 
 CONFIG = LaunchConfig.of(1, 32)
 CUBE = np.arange(60, dtype=np.int32).reshape(3, 4, 5)

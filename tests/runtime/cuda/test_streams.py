@@ -8,18 +8,16 @@ import gc
 import pytest
 
 from gridjit.compiler.errors import ArgumentError, DeviceError
-from gridjit.runtime.devices.cuda.device import CudaDevice
-from gridjit.runtime.devices.cuda.streams import _pending
-from gridjit.runtime.streams import (
-    HOST,
-    HostTimeline,
+from gridjit.runtime.current import (
     create_event,
     create_stream,
     default_stream,
     external_stream,
     per_thread_default_stream,
-    stream_handle,
 )
+from gridjit.runtime.devices.cuda.device import CudaDevice
+from gridjit.runtime.devices.cuda.streams import _pending
+from gridjit.runtime.streams import HOST, HostTimeline, stream_handle
 
 
 class Speaks:
