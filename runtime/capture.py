@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.launch_config import LaunchConfig
@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel
 
 _captures = threading.local()
+
+
+class Capture(TypedDict):
+    """What capture_compile_config saw. config: the configuration of the last compilation, or None."""
+
+    config: LaunchConfig | None
 
 
 def current_launch_config() -> ConfigView | None:
@@ -36,7 +42,7 @@ def ensure_current_launch_config() -> ConfigView:
 
 
 @contextlib.contextmanager
-def capture_compile_config(kernel: Kernel) -> Iterator[dict[str, LaunchConfig | None]]:
+def capture_compile_config(kernel: Kernel) -> Iterator[Capture]:
     """Record the launch configuration that a compilation of kernel saw, in this thread, inside the `with` block.
 
     Yields a dictionary: capture["config"] has griddim, blockdim and sharedmem of the last compilation that a launch
@@ -50,7 +56,7 @@ def capture_compile_config(kernel: Kernel) -> Iterator[dict[str, LaunchConfig | 
 
     if not isinstance(kernel, Kernel):
         raise ConfigError(f"capture_compile_config takes a kernel made by gridjit.jit, not {kernel!r}")
-    capture: dict[str, LaunchConfig | None] = {"config": None}
+    capture: Capture = {"config": None}
     entry = (kernel, capture)
     active = _active()
     active.append(entry)
@@ -67,8 +73,8 @@ def note_compile(kernel: Kernel, config: LaunchConfig | None) -> None:
             capture["config"] = config
 
 
-def _active() -> list[tuple[Kernel, dict[str, LaunchConfig | None]]]:
+def _active() -> list[tuple[Kernel, Capture]]:
     if not hasattr(_captures, "active"):
         _captures.active = []
-    active: list[tuple[Kernel, dict[str, LaunchConfig | None]]] = _captures.active
+    active: list[tuple[Kernel, Capture]] = _captures.active
     return active
