@@ -75,6 +75,7 @@ def _buffer(extra: int | None) -> bytes:
         return b""
     pointer, buffer, size, length, end = (ctypes.c_void_p * 5).from_address(extra)
     assert (pointer, size, end) == (1, 2, None)
+    assert buffer is not None and length is not None
     return ctypes.string_at(buffer, ctypes.c_size_t.from_address(length).value)
 
 
@@ -192,7 +193,7 @@ class StandInKernel:
             origin="memory",
             milliseconds=0,
             reason="",
-            hooks=self.hooks,
+            hooks=list(self.hooks),
         )
         return found, RecordingKernel(artifact=artifact, recorder=self.recorder, device=self.device, kernel=self)
 

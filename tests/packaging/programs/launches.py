@@ -39,6 +39,7 @@ for signature, overload in fill.overloads.items():
     assert_type(fill.overloads[signature].inspect_asm(), str)
     assert_type(fill.inspect_llvm(signature), str)
     assert_type(fill.get_regs_per_thread(signature), int)
+assert_type((cuda.float64[::1], cuda.float64) in fill.overloads, bool)
 for text in fill.inspect_asm().values():
     assert_type(text, str)
 with launchconfig.capture_compile_config(fill) as capture:
