@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gridjit.compiler.errors import ConfigError
 from gridjit.values import dataclass, field
@@ -230,6 +230,11 @@ class Signature:
     """The types of a kernel's arguments, in order."""
 
     arguments: tuple[ArgType, ...]
+
+    if TYPE_CHECKING:
+        # Said, so that type checkers let numba's types be looked for among signatures: `types in kernel.overloads`.
+        def __eq__(self, other: object) -> bool: ...
+        def __hash__(self) -> int: ...
 
     @property
     def codes(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.launch_config import LaunchConfig
@@ -15,11 +15,17 @@ if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel
 
 
+class Capture(TypedDict):
+    """What capture_compile_config saw. config: the configuration of the last compilation, or None."""
+
+    config: LaunchConfig | None
+
+
 class _Captures(threading.local):
     """The captures that a thread has open: each kernel with what is told of its compiles."""
 
     def __init__(self) -> None:
-        self.active: list[tuple[Kernel, dict[str, LaunchConfig | None]]] = []
+        self.active: list[tuple[Kernel, Capture]] = []
 
 
 _captures = _Captures()
@@ -44,7 +50,7 @@ def ensure_current_launch_config() -> ConfigView:
 
 
 @contextlib.contextmanager
-def capture_compile_config(kernel: Kernel) -> Iterator[dict[str, LaunchConfig | None]]:
+def capture_compile_config(kernel: Kernel) -> Iterator[Capture]:
     """Record the launch configuration that a compilation of kernel saw, in this thread, inside the `with` block.
 
     Yields a dictionary: capture["config"] has griddim, blockdim and sharedmem of the last compilation that a launch
@@ -58,7 +64,7 @@ def capture_compile_config(kernel: Kernel) -> Iterator[dict[str, LaunchConfig | 
 
     if not isinstance(kernel, Inspection):
         raise ConfigError(f"capture_compile_config takes a kernel made by gridjit.jit, not {kernel!r}")
-    capture: dict[str, LaunchConfig | None] = {"config": None}
+    capture: Capture = {"config": None}
     entry = (kernel, capture)
     active = _captures.active
     active.append(entry)

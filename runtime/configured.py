@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, MutableSequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from gridjit.compiler.launch_config import Dim3, LaunchConfig
 from gridjit.runtime.dispatch import Launcher, launch
@@ -43,7 +43,7 @@ class ConfiguredKernel:
             arm(made, launcher.native.address, launcher.native.cell)
         return made
 
-    def __call__(self, /, *args: Any, **keywords: Any) -> None:
+    def __call__(self, /, *args: Any, **keywords: NoReturn) -> None:
         """Launch from Python, unless machine code is called in its place; that does not know callbacks."""
         launcher, watched = self.launcher, self.watched
         if keywords:

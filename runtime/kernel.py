@@ -48,6 +48,7 @@ from gridjit.runtime.streams import Timeline
 
 if TYPE_CHECKING:
     from gridjit.compiler.view import ConfigView
+    from gridjit.runtime.accepted import LaunchShape, SignatureLike, StreamLike
     from gridjit.runtime.launched_kernel import LaunchedKernel
     from gridjit.runtime.record import Need
 
@@ -118,7 +119,7 @@ class Kernel(Inspection, Indexable):
         self,
         griddim: DimLike,
         blockdim: DimLike,
-        stream: Any = 0,
+        stream: StreamLike = 0,
         sharedmem: SupportsIndex = 0,
         *,
         cluster: DimLike | None = None,
@@ -137,11 +138,11 @@ class Kernel(Inspection, Indexable):
             warn_of_few_blocks(self.name, config)
         return self._configured(config, stream)
 
-    def forall(self, ntasks: int, tpb: int = 0, stream: Any = 0, sharedmem: int = 0) -> ForAll:
+    def forall(self, ntasks: int, tpb: int = 0, stream: StreamLike = 0, sharedmem: int = 0) -> ForAll:
         """Return a callable that launches at least ntasks threads, tpb in a block (0: what suits the device)."""
         return ForAll(self, ntasks, tpb, stream, sharedmem)
 
-    def __call__(self, *args: Any) -> None:
+    def __call__(self, *args: Any) -> Any:
         """Say how to launch: a kernel needs a configuration first."""
         raise ConfigError(f"{self.name}'s launch configuration was not specified: {self.name}[griddim, blockdim](...)")
 
@@ -219,7 +220,7 @@ class Kernel(Inspection, Indexable):
         return loaded
 
     def compile(
-        self, signature: Any, config: LaunchConfig | tuple[Any, ...] | None = None, target: str | None = None
+        self, signature: SignatureLike, config: LaunchConfig | LaunchShape | None = None, target: str | None = None
     ) -> Artifact:
         """Compile ahead of any launch and return the artifact; it goes through the same cache.
 
@@ -234,7 +235,7 @@ class Kernel(Inspection, Indexable):
         wanted = _launch_config(self.name, config)
         return self._specialized(here, parse_signature(signature), self.target_for(target), wanted, None).artifact
 
-    def declare(self, signature: Any) -> None:
+    def declare(self, signature: SignatureLike) -> None:
         """Compile for a signature now, and convert the arguments of launches to it or to another declared one.
 
         Code that depends on its launch is compiled when there is one.
@@ -404,7 +405,7 @@ class Kernel(Inspection, Indexable):
             raise ConfigError(self._why_not_launchable)
 
     @cached_property
-    def _device_function(self) -> DeviceFunction:
+    def _device_function(self) -> DeviceFunction[..., Any]:
         return DeviceFunction(self.py_func, self.options)
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import pytest
 
@@ -145,7 +145,7 @@ def test_a_value_is_changed_by_what_other_dataclasses_are_changed_by() -> None:
         place: int = 0
 
     assert dataclasses.asdict(Placed(name="a", place=2)) == {"name": "a", "size": 0, "place": 2}
-    assert Named(name="a").__replace__(size=2) == Named(name="a", size=2)
+    assert cast(Any, Named(name="a")).__replace__(size=2) == Named(name="a", size=2)
 
 
 def test_values_are_copied_and_pickled() -> None:

@@ -8,6 +8,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+import numpy
 import pytest
 
 from gridjit.compiler.site_folders import descriptions
@@ -77,7 +78,7 @@ def test_the_current_folder_is_the_one_of_this_moment(
 
 def test_a_first_launch_from_disk_lists_what_is_installed_once(tmp_path: Path) -> None:
     # Where numba is installed; beside what else was changed lately, the folder would be listed each time.
-    installed = str(Path(__import__("numpy").__file__).parents[1])
+    installed = str(Path(numpy.__file__).parents[1])
     (tmp_path / "program.py").write_text(textwrap.dedent(PROGRAM))
     command = [sys.executable, str(tmp_path / "program.py"), installed]
     runs = [

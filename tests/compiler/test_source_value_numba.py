@@ -98,7 +98,7 @@ def test_the_signatures_that_a_device_function_was_called_with_do_not_count() ->
     assert after == before
 
 
-class Tile(numba.types.Type):  # type: ignore[misc]  # numba is untyped
+class Tile(numba.types.Type):  # type: ignore[name-defined]
     """A type whose name does not tell its size."""
 
     def __init__(self, size: object) -> None:

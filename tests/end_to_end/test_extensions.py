@@ -161,13 +161,13 @@ def test_a_rewrite_that_counts_what_it_saw_keeps_the_artifact_in_memory(foreign_
 
     @register_rewrite("after-inference")
     @register_rewrite("before-inference")
-    class Counts(Rewrite):  # type: ignore[misc]
+    class Counts(Rewrite):
         def match(self, func_ir: Any, block: Any, typemap: Any, calltypes: Any) -> bool:
             seen.append(f"block {len(seen)}")
             return False
 
     @gridjit.jit(target="host")
-    def kernel(out):  # type: ignore[no-untyped-def]
+    def kernel(out):
         out[0] = 1
 
     out = np.zeros(1)
@@ -192,7 +192,7 @@ def test_code_that_a_declared_function_brings_along_is_linked_and_counts(
             "add", "int32(int32)", link=cuda.CUSource(body) if place == "memory" else os.fspath(file)
         )
 
-        def kernel(out):  # type: ignore[no-untyped-def]
+        def kernel(out):
             out[0] = add(out[0])
 
         return gridjit.jit(kernel)

@@ -23,16 +23,16 @@ from gridjit.compiler.frontend.bootstrap import numba_cuda
 pytestmark = pytest.mark.usefixtures("target")
 
 
-def increment(x):  # type: ignore[no-untyped-def]
+def increment(x):
     if cuda.grid(1) == 0:
         x[0] += 1
 
 
-def writes_shared_size(x):  # type: ignore[no-untyped-def]
+def writes_shared_size(x):
     x[0] = gridjit.static.sharedmem
 
 
-def takes_object(x, thing):  # type: ignore[no-untyped-def]
+def takes_object(x, thing):
     x[0] = 7
 
 
@@ -46,7 +46,7 @@ def rewrite(foreign_rewrites: None) -> Callable[[Callable[[Any], object]], None]
         from numba.cuda.launchconfig import ensure_current_launch_config
 
         @register_rewrite(when)
-        class Acts(Rewrite):  # type: ignore[misc]
+        class Acts(Rewrite):
             def __init__(self, state: Any) -> None:
                 super().__init__(state)
                 act(ensure_current_launch_config())
@@ -118,7 +118,7 @@ def test_a_compile_sees_its_kernel_and_not_how_it_is_launched(rewrite: Any) -> N
         assert shown == kernel and kernel == shown and hash(shown) == hash(kernel) and isinstance(shown, gridjit.Kernel)
         assert shown.func_code is increment.__code__ and shown.py_func is increment and repr(shown) == repr(kernel)
         assert shown[3, 7].griddim == (3, 1, 1)
-        shown.seen_by_library = True
+        shown.seen_by_library = True  # type: ignore[attr-defined]
         for refused in (vars, lambda shown: shown._ready, lambda shown: shown._indexings, lambda shown: shown._hot):
             with pytest.raises((AttributeError, TypeError)):
                 refused(shown)
@@ -140,7 +140,7 @@ def test_code_that_looked_at_what_else_of_its_kernel_is_compiled_is_not_stored(r
     assert "the compilation read specializations of its kernel" in kernel.explain()
 
 
-def documented(x):  # type: ignore[no-untyped-def]
+def documented(x):
     """Say something."""
     x[0] += 1
 
@@ -172,7 +172,7 @@ def question() -> None:
     """Answered by whether there is a launch."""
 
 
-def answers(x):  # type: ignore[no-untyped-def]
+def answers(x):
     x[0] = question()
 
 
@@ -197,7 +197,7 @@ def test_code_compiled_ahead_of_a_launch_that_asked_for_one_does_not_stand_in_fo
     def answer() -> Any:
         return (lambda: 1) if ask() is None else (lambda: 2)
 
-    def kernel(x):  # type: ignore[no-untyped-def]
+    def kernel(x):
         x[0] = question()
 
     made = gridjit.jit(kernel)
@@ -216,7 +216,7 @@ def test_a_kernel_of_which_nobody_asks_is_compiled_ahead_of_all_its_launches(for
     from numba.cuda.core.rewrites import Rewrite, register_rewrite
 
     @register_rewrite("after-inference")
-    class AsksNothing(Rewrite):  # type: ignore[misc]
+    class AsksNothing(Rewrite):
         def match(self, func_ir: Any, block: Any, typemap: Any, calltypes: Any) -> bool:
             return False
 
@@ -377,7 +377,7 @@ def test_a_lambda_comes_back_from_disk(rewrite: Any, module: Callable[[str], Any
         assert found["library"].calls == [(50, -np.inf)]
 
 
-def raises_out_of_range(x):  # type: ignore[no-untyped-def]
+def raises_out_of_range(x):
     if x[0] > 1:
         raise ValueError(1e999)
     x[0] += 1
@@ -441,14 +441,14 @@ def thing_type() -> tuple[type, Any]:
     from numba.cuda.datamodel import models
     from numba.cuda.extending import register_model, typeof_impl
 
-    class ThingType(types.Type):  # type: ignore[misc]
+    class ThingType(types.Type):
         def __init__(self) -> None:
             super().__init__(name="Thing")
 
     kind = ThingType()
 
     @register_model(ThingType)
-    class ThingModel(models.StructModel):  # type: ignore[misc]
+    class ThingModel(models.StructModel):
         def __init__(self, manager: Any, fe_type: Any) -> None:
             super().__init__(manager, fe_type, [("low", types.float64), ("high", types.float64)])
 

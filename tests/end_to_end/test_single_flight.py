@@ -121,7 +121,7 @@ def locks(cache: Path) -> list[str]:
     return sorted(path.name for path in (cache / LOCK_FOLDER).iterdir())
 
 
-def adds_one(x):  # type: ignore[no-untyped-def]
+def adds_one(x):
     x[0] += 1
 
 

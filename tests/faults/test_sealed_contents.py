@@ -24,7 +24,8 @@ from gridjit.cache.manifest import Manifest, Shape
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.dependencies import Dependency
 from gridjit.compiler.errors import ConfigError, LaunchError
-from gridjit.compiler.footprint import Effects, Fact, Footprint, Hook
+from gridjit.compiler.footprint import Effects, Fact, Footprint
+from gridjit.compiler.hook import Hook
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import ScalarType, Signature
 from gridjit.compiler.targets.base import ExceptionEntry, Target
@@ -167,7 +168,7 @@ def test_altered_bytes_are_read_or_missed(data: Any) -> None:
     at, length = data.draw(st.integers(0, len(whole))), data.draw(st.integers(0, 8))
     changed = whole[:at] + data.draw(st.binary(max_size=8)) + whole[at + length :]
     for reader in (Artifact, Manifest, History):
-        reader.from_bytes(changed)  # type: ignore[attr-defined]
+        reader.from_bytes(changed)
 
 
 @pytest.mark.parametrize(
@@ -234,7 +235,7 @@ def test_an_artifact_with_a_part_that_cannot_be_is_none(changes: dict[str, Any])
 # -- launches ----------------------------------------------------------------------------------------------------------
 
 
-def add(x, y):  # type: ignore[no-untyped-def]
+def add(x, y):
     x[0] = x[0] + y
 
 

@@ -80,7 +80,7 @@ def test_callbacks_come_in_the_streams_order(device):
         there = to_device(np.arange(1 << 20), stream, space=device.space)
         stream.add_callback(lambda *given: seen.append(given[1:]), "first")
         there.copy_to_device(np.arange(1 << 20))
-        stream.add_callback(lambda *given: (seen.append(given[1:]), done.set()), "second")
+        stream.add_callback(lambda *given: (seen.append(given[1:]), done.set()), "second")  # type: ignore[arg-type]
         assert done.wait(60)
     assert seen == [(0, "first"), (0, "second")]
 

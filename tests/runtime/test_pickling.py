@@ -18,22 +18,22 @@ FACTOR = 3
 
 
 @gridjit.jit(target="host")
-def found(x):  # type: ignore[no-untyped-def]
+def found(x):
     x[0] = 1
 
 
 @gridjit.jit(device=True)
-def by_factor(value):  # type: ignore[no-untyped-def]
+def by_factor(value):
     return value * FACTOR
 
 
 def made_here(step: int, **options: Any) -> Any:
     @gridjit.jit(device=True)
-    def stepped(value):  # type: ignore[no-untyped-def]
+    def stepped(value):
         return by_factor(value) + step
 
     @gridjit.jit(target="host", **options)
-    def kernel(x):  # type: ignore[no-untyped-def]
+    def kernel(x):
         x[0] = stepped(x[0])
 
     return kernel

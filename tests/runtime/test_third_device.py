@@ -99,7 +99,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> Iterator[Here]:
 @pytest.fixture
 def scale() -> Any:
     @gridjit.jit
-    def scale(x, factor):  # type: ignore[no-untyped-def]
+    def scale(x, factor):
         i = cuda.grid(1)
         if i < x.size:
             x[i] *= factor
@@ -202,7 +202,7 @@ def test_an_argument_kind_written_from_its_protocol_is_passed(here: Here, scale:
 
 def test_what_the_host_has_not_it_says() -> None:
     @gridjit.jit(target="host")
-    def nothing(x):  # type: ignore[no-untyped-def]
+    def nothing(x):
         pass
 
     nothing[1, 1](1)

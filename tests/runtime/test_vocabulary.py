@@ -42,7 +42,7 @@ def test_importing_the_vocabulary_imports_no_compiler() -> None:
 
 def test_a_program_with_device_arrays_streams_and_events_runs_on_the_host() -> None:
     @cuda.jit
-    def double(x):  # type: ignore[no-untyped-def]
+    def double(x):
         i = cuda.grid(1)
         if i < x.size:
             x[i] *= 2

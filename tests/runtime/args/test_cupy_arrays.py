@@ -71,7 +71,7 @@ SIZES = (bytes.__basicsize__ + 7 * 8 + 16 + 16 - 1, bytes.__basicsize__ + 24 - 1
 
 
 def samples(**options: Any) -> list[Array]:
-    ghosts = [
+    ghosts: list[np.ndarray[Any, Any]] = [
         np.ones((3, 5), np.float32),
         np.ones((3, 5), np.int8).T,
         np.ones((4, 6), np.float64)[:, ::2],

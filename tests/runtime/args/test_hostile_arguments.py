@@ -47,7 +47,7 @@ class Proxy:
     def __getattr__(self, name: str) -> Any:
         return getattr(object.__getattribute__(self, "_value"), name)
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:
         return type(object.__getattribute__(self, "_value"))
 

@@ -32,7 +32,7 @@ def test_an_exception_of_an_earlier_launch_is_forgotten(api, debug_kernel):
 
 
 def test_an_exception_is_raised_with_block_and_thread(api, debug_kernel, monkeypatch):
-    class Failing(type(api)):
+    class Failing(type(api)):  # type: ignore[misc]
         def launch(self, *arguments):
             self.globals[b"entry__errcode__"].value = 5
             return ()

@@ -94,7 +94,7 @@ def test_keywords_are_an_error(warm: bool) -> None:
         configured(1)
         configured(1)
     with pytest.raises(ArgumentError, match="standin takes its arguments by position"):
-        configured(a0=1)
+        configured(a0=1)  # type: ignore[arg-type]
 
 
 def test_a_launch_that_the_driver_refuses_is_tried_by_python_which_says_why() -> None:
