@@ -14,7 +14,8 @@ from types import CodeType, FunctionType, ModuleType
 from weakref import WeakSet
 
 from gridjit.compiler.installed import owner_of
-from gridjit.compiler.source_code import CodePlan, Reference, names_in_text, plan_of
+from gridjit.compiler.made_with import held_by, is_a_librarys_object, is_made, settled_text
+from gridjit.compiler.source_code import CodePlan, Reference, digest_fields, names_in_text, plan_of
 from gridjit.compiler.source_dynamic import TAKES_NAMES, Import, dynamic_plan, line_of
 from gridjit.compiler.source_library import is_library, is_library_module
 from gridjit.compiler.source_opaque import OpaqueValue, of_kind
@@ -26,8 +27,9 @@ from gridjit.compiler.source_unfollowed import (
     taken_by,
     unfollowed,
 )
-from gridjit.compiler.source_value import is_librarys, module_name
+from gridjit.compiler.source_value import is_librarys, module_name, type_name, value_text
 from gridjit.compiler.source_walk import MISSING, Walk, is_put_there, module_attribute
+from gridjit.digests import utf8
 
 # What it has kept came of what its function read then, which can be another thing now.
 _known_memos: WeakSet[_lru_cache_wrapper[object]] = WeakSet()
@@ -42,6 +44,8 @@ class RunningWalk(Walk):
         # Modules and classes that the code has as values: any of it may take any attribute that it names of them.
         self._handed_on: dict[int, ModuleType | type] = {}
         self._asked: set[tuple[int, str]] = set()
+        # By the id of an installed function or class: what it was made with.
+        self._made: dict[int, str] = {}
         # Where the walk is: a function's code, the name that was followed, and what that name means itself.
         self._code: CodeType | None = None
         self._name = ""
@@ -55,7 +59,25 @@ class RunningWalk(Walk):
         self.reached.append(found)
         home = module_name(found) if isinstance(found, FunctionType) else found.__module__
         given = (self(one) for one in _users_code_in(found))
-        return " of ".join((f"{home}.{found.__qualname__} of {owner.identity}", *given))
+        made = self._made_with(found)
+        return " of ".join((f"{home}.{found.__qualname__}{made} of {owner.identity}", *given))
+
+    def _made_with(self, found: FunctionType | type) -> str:
+        """Return the digest of what a call of installed code made a function or class with; "" for all others."""
+        if is_made(found) and id(found) not in self._made:
+            self._made[id(found)] = "itself"  # where it holds itself
+            texts = [f"{name}={self._held_text(value)}" for name, value in held_by(found)]
+            self._made[id(found)] = f" made with {digest_fields(map(utf8, texts))}" if texts else ""
+        return self._made.get(id(found), "")
+
+    def _held_text(self, value: object) -> str:
+        try:
+            text = settled_text(value)
+            return value_text(value, self) if text is None else text
+        except OpaqueValue:
+            if is_a_librarys_object(value):
+                return f"a {type_name(type(value))}"
+            raise
 
     def installed(self, value: object) -> str | None:
         """Return the text of an object of an installed class, None for others; raises OpaqueValue."""
