@@ -43,11 +43,11 @@ def _compile(job: CompileJob, view: ConfigView) -> Artifact:
 
     started = time.perf_counter()
     load_installed_extensions()
-    registered = registrations()
+    registered, loaded = registrations(), frozenset(sys.modules)
     reads = Reads(job.function, job.source.taken, lines=job.has_lines, is_leaf=_is_leaf)
     with LibraryWatch() as libraries:
         lowered, functions = _lowered(job, view, reads)
-    found = discovered(functions, registered)
+    found = discovered(functions, registered, loaded)
     libraries_found, unseen = libraries.found(functions, job.extensions)
     view.setup_callbacks, view.teardown_callbacks = callbacks_of(lowered.linked)
     view.settle()

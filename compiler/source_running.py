@@ -14,6 +14,7 @@ from types import CodeType, FunctionType, ModuleType
 from weakref import WeakSet
 
 from gridjit.compiler.installed import owner_of
+from gridjit.compiler.late_imports import is_there, package_of
 from gridjit.compiler.made_with import held_by, is_a_librarys_object, is_made, settled_text
 from gridjit.compiler.source_code import CodePlan, Reference, digest_fields, names_in_text, plan_of
 from gridjit.compiler.source_dynamic import TAKES_NAMES, Import, dynamic_plan, line_of
@@ -146,9 +147,6 @@ class RunningWalk(Walk):
             self._cannot_follow(label, name, code, line_of(code, name))
         for found in dynamic.imports:
             self._import(function, label, plan, found)
-        if {"import_module", "__import__"} & {*plan.attributes, *code.co_names}:
-            for module in _named_modules(code):
-                self._imported(module, (), function, label, plan)
 
     def _used(self, function: FunctionType, label: str, plan: CodePlan, reference: Reference, value: object) -> None:
         names = (*reference.attributes, reference.name)
@@ -204,16 +202,29 @@ class RunningWalk(Walk):
                 self._value(f"attribute {name} of module {value.__name__}", name, "attribute", value.__name__, found)
 
     def _import(self, function: FunctionType, label: str, plan: CodePlan, found: Import) -> None:
-        package = str(function.__globals__.get("__package__") or "").split(".")
+        package = package_of(function.__globals__).split(".")
         parents = package[: len(package) - found.level + 1] if found.level else []
-        name = ".".join((*parents, found.module)) if found.module else ".".join(parents)
+        name = ".".join((*parents, *([found.module] if found.module else [])))
         # `import a.b` gives the name a to the outermost, whatever is taken of it.
         for module in dict.fromkeys((name, name if found.names else name.partition(".")[0])):
-            if (loaded := sys.modules.get(module)) is not None:
-                self._imported(loaded, found.names, function, label, plan)
-        for inner in found.names:
-            if (submodule := sys.modules.get(f"{name}.{inner}")) is not None:
-                self._imported(submodule, (), function, label, plan)
+            self._named_module(module, found.names, function, label, plan)
+        loaded = sys.modules.get(name)
+        for inner in found.names if of_kind(loaded, ModuleType) else ():
+            if f"{name}.{inner}" in sys.modules or inner not in vars(loaded):
+                self._named_module(f"{name}.{inner}", (), function, label, plan)
+
+    def _named_module(
+        self, name: str, names: tuple[str, ...], function: FunctionType, label: str, plan: CodePlan
+    ) -> None:
+        """Count a module that code imports while it runs: what it takes of it, or before that whether it is there."""
+        loaded = sys.modules.get(name)
+        if loaded is None:
+            self._add(f"module {name} that {label} imports", "there" if is_there(name) else "not there")
+        elif not of_kind(loaded, ModuleType):
+            self.opaque[f"{label} imports {name}, which is not a module"] = None
+        else:
+            self.imported.append(name)
+            self._imported(loaded, names, function, label, plan)
 
     def _imported(
         self, module: ModuleType, names: tuple[str, ...], function: FunctionType, label: str, plan: CodePlan
@@ -245,14 +256,6 @@ def _is_known_memo(memo: _lru_cache_wrapper[object]) -> bool:
 
 def _makes(module: ModuleType) -> bool:
     return "__getattr__" in vars(module)
-
-
-def _named_modules(code: CodeType) -> Iterator[ModuleType]:
-    for constant in code.co_consts:
-        if isinstance(constant, str) and isinstance(module := sys.modules.get(constant), ModuleType):
-            yield module
-        elif isinstance(constant, CodeType):
-            yield from _named_modules(constant)
 
 
 def _users_code_in(found: FunctionType | type) -> Iterator[FunctionType | type]:
