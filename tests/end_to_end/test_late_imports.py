@@ -50,7 +50,8 @@ WAYS = {
     "relative_call_with_a_text": "import importlib\nvalue = importlib.import_module('..tuning', 'package.inner').VALUE",
     "old_call": "value = __import__('package.tuning').tuning.VALUE",
     "twice_over": "from . import further\nvalue = further.value()",
-    "optional": "try:\n    from .missing import VALUE\nexcept ImportError:\n    from .tuning import VALUE\nvalue = VALUE",
+    "optional": "try:\n    from .missing import VALUE\nexcept ImportError:\n    from .tuning import VALUE\n"
+    "value = VALUE",
     "not_taken": "value = 3.0 if len('ab') else __import__('package.unwanted')",
 }
 FILES = {
