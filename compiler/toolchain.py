@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 
+from gridjit.compiler.distribution_names import described_by, normalized
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.source_code import digest_fields
 from gridjit.compiler.source_file import file_digest, import_path, read_regular
@@ -139,19 +139,14 @@ def _metadata_version(name: str) -> str:
         return NOT_INSTALLED
 
 
-_SEPARATORS = re.compile(r"[-_.]+")
-_DISTRIBUTION = re.compile(r"(?P<name>.+?)-(?P<version>[^-]+)(-py[0-9.]+)?\.(dist|egg)-info")
-
-
 def _folder_versions(path: str, wanted: Collection[str]) -> Iterator[tuple[str, str]]:
     try:
-        found = sorted(name for name in os.listdir(path) if name.endswith("-info"))
+        entries = sorted(name for name in os.listdir(path) if name.endswith("-info"))
     except OSError:
         return
-    for entry in found:
-        name = _SEPARATORS.sub("-", entry.partition("-")[0]).lower()
-        if name in wanted and (match := _DISTRIBUTION.fullmatch(entry)):
-            yield name, match["version"]
+    for entry in entries:
+        if normalized(entry.partition("-")[0]) in wanted and (found := described_by(entry)) is not None and found[1]:
+            yield found
 
 
 def _folder_headers(path: str) -> Iterator[tuple[str, str]]:
@@ -161,10 +156,10 @@ def _folder_headers(path: str) -> Iterator[tuple[str, str]]:
     except OSError:
         return
     for entry in entries:
-        match = _DISTRIBUTION.fullmatch(entry)
+        name, version = described_by(entry) or ("", "")
         listed = _listed_headers(os.path.join(path, entry, "RECORD"))
-        if match and (listed or _SEPARATORS.sub("-", match["name"]).lower() in _HEADER_NAMES):
-            yield _SEPARATORS.sub("-", match["name"]).lower(), f"{match['version']} {listed}".strip()
+        if version and (listed or name in _HEADER_NAMES):
+            yield name, f"{version} {listed}".strip()
 
 
 def _listed_headers(record: str) -> str:
