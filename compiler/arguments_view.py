@@ -111,6 +111,8 @@ def _getter(recording: Recording, arguments: tuple[Any, ...]) -> Callable[[int],
     }
 
     def get(position: int) -> Any:
+        if (later := recording.later) is not None:
+            return later[1][position]
         if position in arrays:
             return arrays[position]
         if is_number(arguments[position]):
@@ -133,6 +135,8 @@ def _is_array(argument: Any) -> bool:
 
 def _reader(recording: Recording, position: int, argument: Any) -> Callable[[str], Any]:
     def read(name: str) -> Any:
+        if (later := recording.later) is not None:
+            return getattr(later[1][position], name)
         value = getattr(argument, name)
         if name in ("dtype", "ndim") and hasattr(argument, "shape") and _is_in_the_type(name, value, argument):
             return value

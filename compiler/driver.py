@@ -45,12 +45,12 @@ def _compile(job: CompileJob, view: ConfigView) -> Artifact:
 
     started = time.perf_counter()
     load_installed_extensions()
-    registered = registrations()
+    registered, loaded = registrations(), frozenset(sys.modules)
     source = job.source
     reads = Reads(job.function, source.taken, lines=job.has_lines, is_leaf=_is_leaf, covered=source.functions)
     with LibraryWatch() as libraries:
         lowered, functions = _lowered(job, view, reads)
-    found = discovered(functions, registered)
+    found = discovered(functions, registered, loaded)
     libraries_found, unseen = libraries.found(functions, job.extensions)
     reads.settle_functions(lambda: (*covered_functions(functions), *signature_fingerprint(job.signature).functions))
     view.setup_callbacks, view.teardown_callbacks = callbacks_of(lowered.linked)

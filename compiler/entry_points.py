@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
+from gridjit.compiler.distribution_names import described_by, normalized
 from gridjit.compiler.site_folders import descriptions
 from gridjit.compiler.source_code import digest_fields
 from gridjit.compiler.source_file import import_path, read_regular
@@ -20,11 +21,9 @@ from gridjit.compiler.source_file import import_path, read_regular
 GROUPS = ("numba_extensions", "numba_cuda_extensions")
 NAME = "init"
 _FILE = "entry_points.txt"
-_INFO = r"(?P<name>.+?)(-(?P<version>[^-]+)(-py[0-9.]+)?)?\.(dist|egg)-info"  # compiled when first used
 _PYTHON = os.path.dirname(os.__file__)
 _PYTHONS_OWN = (os.path.basename(_PYTHON), "lib-dynload")
 _WORKING_COPY = rb'"editable"\s*:\s*true'
-_SEPARATORS = re.compile(r"[-_.]+")
 
 Installed: TypeAlias = tuple[tuple[str, str, str], ...]
 
@@ -92,15 +91,11 @@ def _first_of_each_name(described: Iterable[tuple[str, list[str]]]) -> dict[tupl
     seen: set[str] = set()
     first = {}
     for folder, modules in described:
-        if match := re.fullmatch(_INFO, os.path.basename(folder)):
-            if (name := _normalized(match["name"])) not in seen:
-                first[name, match["version"] or ""] = (folder, modules)
-            seen.add(name)
+        if (named := described_by(os.path.basename(folder))) is not None:
+            if named[0] not in seen:
+                first[named] = (folder, modules)
+            seen.add(named[0])
     return first
-
-
-def _normalized(name: str) -> str:
-    return _SEPARATORS.sub("-", name).lower()
 
 
 def _extensions_in(path: str) -> list[str]:
@@ -145,4 +140,4 @@ def _in_archives() -> Iterator[tuple[str, str, str]]:
     for group in GROUPS:
         for one in entry_points(group=group, name=NAME):
             if one.dist is not None:
-                yield _normalized(one.dist.name), one.dist.version, one.value
+                yield normalized(one.dist.name), one.dist.version, one.value

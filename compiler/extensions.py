@@ -174,13 +174,13 @@ def _made_of(found: Registration) -> _Made:
 def _look_at(found: Registration) -> _Made:
     if found.owner is None:
         return _Made(source=found.sources[0], settled=(), given=())
-    from gridjit.compiler.made_with import is_a_librarys_object, is_settled, made_with
+    from gridjit.compiler.made_with import is_a_librarys_object, made_with, settled_text
 
     settled, given = [], []
     functions: list[FunctionType] = []
     for name, value in made_with(found):
-        if is_settled(value):
-            settled.append(f"{name}={fingerprint_values([(name, value)]).digest}")
+        if (text := settled_text(value)) is not None:
+            settled.append(f"{name}={text}")
         elif is_a_librarys_object(value):
             text, held = _object_text(name, value)
             settled.append(f"{name}={text}")

@@ -16,6 +16,7 @@ from functools import cache
 from types import FunctionType, ModuleType
 from typing import Any
 
+from gridjit.compiler.distribution_names import described_by, normalized
 from gridjit.compiler.entry_points import is_editable_origin
 from gridjit.compiler.site_folders import descriptions
 from gridjit.compiler.source_code import digest_fields
@@ -141,22 +142,17 @@ def _listing(file: str) -> Iterator[Distribution]:
 
 def _candidates(site: str, inside: str) -> list[Distribution]:
     """Return the distributions in a folder, those that sound like the file first: few have to be read."""
-    top = _normal(inside.partition(os.sep)[0].partition(".")[0])
+    top = normalized(inside.partition(os.sep)[0].partition(".")[0])
     return sorted(_distributions_in(site, _stamp(site)), key=lambda one: (one.name != top, top not in one.name))
 
 
 @cache
 def _distributions_in(site: str, _: tuple[int, int, int]) -> tuple[Distribution, ...]:
     return tuple(
-        Distribution(name=_normal(name), version=version, site=site, metadata=os.path.join(site, entry))
+        Distribution(name=described[0], version=described[1], site=site, metadata=os.path.join(site, entry))
         for entry in descriptions(site)
-        if entry.endswith((".dist-info", ".egg-info"))
-        for name, _, version in [entry.rpartition(".")[0].partition("-")]
+        if (described := described_by(entry)) is not None
     )
-
-
-def _normal(name: str) -> str:
-    return name.replace("_", "-").replace(".", "-").lower()
 
 
 def _is_editable(found: Distribution) -> bool:

@@ -29,6 +29,7 @@ class SourceFingerprint:
     modules: names of the user modules that functions and globals were found in.
     reached: functions, classes and modules of installed distributions that code which runs while compiling was found
     to use. Their distributions stand for them in the parts.
+    imported: names of loaded modules that such code imports inside its functions.
     taken: (id of a namespace or of a cell, name) -> the value that was found there, and its text in a part.
     functions: the Python functions that the parts cover.
     """
@@ -37,6 +38,7 @@ class SourceFingerprint:
     opaque: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
     reached: tuple[object, ...] = ()
+    imported: tuple[str, ...] = ()
     taken: Mapping[tuple[int, str], tuple[object, str]] = field(default_factory=dict, compare=False, repr=False)
     functions: tuple[FunctionType, ...] = field(default=(), compare=False, repr=False)
 
@@ -84,6 +86,7 @@ def fingerprint_values(values: Iterable[tuple[str, object]], *, running: bool = 
         modules=tuple(sorted(walk.modules)),
         reached=tuple(walk.reached),
         functions=walk.functions,
+        imported=tuple(dict.fromkeys(walk.imported)),
     )
 
 

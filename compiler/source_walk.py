@@ -28,6 +28,8 @@ class Walk(Visit):
         self.opaque: dict[str, None] = {}
         self.modules: set[str] = set()
         self.reached: list[object] = []
+        # Modules that are loaded, and that code which runs while compiling imports inside functions.
+        self.imported: list[str] = []
         self._lines = lines
         self._labels: dict[int, str] = {}
         self._taken: set[str] = set()

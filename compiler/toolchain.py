@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 
+from gridjit.compiler.distribution_names import described_by, normalized
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.site_folders import descriptions
 from gridjit.compiler.source_code import digest_fields
@@ -148,15 +148,10 @@ def _metadata_version(name: str) -> str:
         return NOT_INSTALLED
 
 
-_SEPARATORS = re.compile(r"[-_.]+")
-_DISTRIBUTION = r"(?P<name>.+?)-(?P<version>[^-]+)(-py[0-9.]+)?\.(dist|egg)-info"
-
-
 def _folder_versions(path: str, wanted: Collection[str]) -> Iterator[tuple[str, str]]:
     for entry in descriptions(path):
-        name = _SEPARATORS.sub("-", entry.partition("-")[0]).lower()
-        if name in wanted and (match := re.fullmatch(_DISTRIBUTION, entry)):
-            yield name, match["version"]
+        if normalized(entry.partition("-")[0]) in wanted and (found := described_by(entry)) is not None and found[1]:
+            yield found
 
 
 def _folder_headers(path: str) -> Iterator[tuple[str, str]]:
@@ -164,10 +159,10 @@ def _folder_headers(path: str) -> Iterator[tuple[str, str]]:
     for entry in descriptions(path):
         if not entry.startswith("nvidia"):
             continue
-        match = re.fullmatch(_DISTRIBUTION, entry)
+        name, version = described_by(entry) or ("", "")
         listed = _listed_headers(os.path.join(path, entry, "RECORD"))
-        if match and (listed or _SEPARATORS.sub("-", match["name"]).lower() in _HEADER_NAMES):
-            yield _SEPARATORS.sub("-", match["name"]).lower(), f"{match['version']} {listed}".strip()
+        if version and (listed or name in _HEADER_NAMES):
+            yield name, f"{version} {listed}".strip()
 
 
 def _listed_headers(record: str) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator, MutableSequence
 from typing import TYPE_CHECKING, Any
 
 from gridjit.values import dataclass
 
 if TYPE_CHECKING:
+    from gridjit.compiler.launch_config import LaunchConfig
     from gridjit.runtime.configured import ConfiguredKernel
     from gridjit.runtime.launched_kernel import LaunchedKernel
 
@@ -74,6 +76,24 @@ class Callbacks(MutableSequence[Callback]):
 
     def __repr__(self) -> str:
         return repr(list(self))
+
+
+class Hooks(list[Callback]):
+    """The hooks of one specialization, which can be referred to weakly."""
+
+    __slots__ = ("__weakref__",)
+
+
+def launches_with(hooks: Hooks) -> Callable[[], tuple[LaunchConfig, tuple[Any, ...]] | None]:
+    """Return what returns the launch that this thread is at whose code has these hooks, or None; it keeps none."""
+    known = weakref.ref(hooks)
+
+    def find() -> tuple[LaunchConfig, tuple[Any, ...]] | None:
+        wanted, launches = known(), reversed(getattr(_launches, "all", ()))
+        found = (one for one in launches if wanted is not None and one.hooks is wanted)
+        return next(((one.configured.launcher.config, one.args) for one in found), None)
+
+    return find
 
 
 @contextlib.contextmanager

@@ -272,6 +272,77 @@ def test_a_hook_that_reads_the_configuration_it_was_made_for_runs_for_launches_o
     assert blocks == [(32, 32), (64, 64), (32, 32)]
 
 
+HELD: list[Any] = []
+# What a hook may hold the configuration in, and how it gets it out.
+HOLDERS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "an object's attribute": (lambda given: types.SimpleNamespace(config=given), lambda held: held.config),
+    "a dictionary": (lambda given: {"config": given}, lambda held: held["config"]),
+    "objects in lists": (
+        lambda given: [[[[types.SimpleNamespace(nodes=(given,))]]]],
+        lambda held: held[0][0][0][0].nodes[0],
+    ),
+    "a method of it": (lambda given: [given.is_kernel_launch_config_sensitive], lambda held: held[0].__self__),
+    "a global": (lambda given: HELD.append(given), lambda _: HELD[-1]),
+}
+
+
+@pytest.mark.parametrize("way", HOLDERS)
+def test_a_hook_that_has_the_configuration_somewhere_sees_what_each_launch_has(rewrite: Any, way: str) -> None:
+    put, take = HOLDERS[way]
+    seen: list[tuple[Any, ...]] = []
+
+    def act(given: Any) -> None:
+        held = put(given)
+
+        def hook(kernel: Any, config: Any) -> None:
+            found = take(held)
+            dims = (found.griddim, found.blockdim, found.sharedmem)
+            assert (config.griddim, config.blockdim, config.sharedmem) == dims
+            assert copy.copy(found) == found.config == LaunchConfig.of(*dims[:2], sharedmem=dims[2])
+            seen.append((found.griddim[0], found.blockdim[0], found.sharedmem))
+
+        if not given.pre_launch_callbacks:
+            given.pre_launch_callbacks.append(hook)
+
+    rewrite(act)
+    kernel = gridjit.jit(increment)
+    launches = [(1, 32, 0), (2, 64, 16), (1, 32, 0)]
+    for grid, block, shared in launches:
+        kernel[grid, block, 0, shared](np.zeros(1))
+    assert seen == launches and kernel.stats.compiles == 1
+    HELD.clear()
+
+
+@pytest.mark.parametrize("part", ["all", "one"])
+def test_a_hook_that_has_the_arguments_somewhere_sees_those_of_each_launch(rewrite: Any, part: str) -> None:
+    seen: list[Any] = []
+
+    def act(given: Any) -> None:
+        held = {"args": given.args} if part == "all" else {"arg": given.args[0]}
+
+        def hook(kernel: Any, config: Any) -> None:
+            array = held["args"][0] if part == "all" else held["arg"]
+            seen.append((array.shape, array[0], len(array)))
+
+        if not given.pre_launch_callbacks:
+            given.pre_launch_callbacks.append(hook)
+
+    rewrite(act)
+    kernel = gridjit.jit(increment)
+    for size in (3, 5, 3):
+        kernel[1, 1](np.full(size, float(size)))
+    assert seen == [((size,), float(size), size) for size in (3, 5, 3)] and kernel.stats.compiles == 1
+
+
+def test_what_a_kept_configuration_says_between_launches_is_what_the_compile_was_for(rewrite: Any) -> None:
+    kept: list[Any] = []
+    rewrite(kept.append)
+    kernel = gridjit.jit(increment)
+    for block in (32, 64):
+        kernel[1, block](np.zeros(1))
+    assert {found.blockdim[0] for found in kept} == {32}
+
+
 # -- shared memory ---------------------------------------------------------------------------------------------------
 
 
