@@ -35,7 +35,7 @@ from gridjit.compiler.frontend.taking import record_reads
 from gridjit.compiler.reads import Reads
 from gridjit.compiler.view import ConfigView
 from gridjit.forking import held, in_child, section
-from gridjit.interrupts import surely, uninterrupted
+from gridjit.interrupts import leave_managers, surely, uninterrupted
 
 Result = TypeVar("Result")
 
@@ -136,7 +136,7 @@ def _is_outermost() -> bool:
 
 
 class _Left(threading.local):
-    """Numba's target before the compile that the calling thread is at; what one that was cut short could not restore."""
+    """Numba's target before the calling thread's compile; after one that was cut short, what it did not restore."""
 
     target: str | None = None
 
@@ -158,6 +158,9 @@ def _restoring(compile_it: Callable[[], Result]) -> Result:
     _left.target = target = getattr(active, "target", target_extension._active_context_default)
     try:
         return compile_it()
+    except BaseException as error:
+        leave_managers(error)
+        raise
     finally:
         # Assignments first: interrupts come at calls.
         active.target = target

@@ -6,6 +6,8 @@ They come at calls and at the start of functions, not between plain assignments.
 
 from __future__ import annotations
 
+import contextlib
+import traceback
 from _thread import LockType, allocate_lock, start_new_thread
 from collections.abc import Callable
 
@@ -74,3 +76,21 @@ def surely(restore: Callable[[], object]) -> None:
             interrupted = error
     if interrupted is not None:
         raise interrupted
+
+
+def leave_managers(error: BaseException) -> None:
+    """Leave each block of a context manager that error, just caught, kept from being left.
+
+    An interrupt at the call of `__enter__` or `__exit__` leaves a generator of contextlib's waiting. It would go on
+    when the traceback is freed: much later, perhaps in another thread, and restore then what was right once.
+    """
+    seen: list[BaseException] = []
+    caught: BaseException | None = error
+    while caught is not None and caught not in seen:
+        seen.append(caught)
+        frames = [frame for frame, _ in traceback.walk_tb(caught.__traceback__)]
+        for frame in reversed(frames):
+            if frame.f_globals is vars(contextlib):
+                with contextlib.suppress(Exception):  # it runs, or was left already
+                    frame.f_locals["self"].gen.close()
+        caught = caught.__context__
