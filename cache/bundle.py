@@ -54,7 +54,7 @@ class Imported:
 def write_bundle(path: str | os.PathLike[str], store: Store, infos: Iterable[EntryInfo], secret: bytes | None) -> int:
     """Write the entries to a file, which appears when it is complete; return how many were still there and good.
 
-    It takes the place of a regular file only: raises CacheError if something else - a pipe, a device, a link - is there.
+    It takes the place of a regular file only: raises CacheError if a pipe, a device, a link or the like is there.
     """
     target = Path(path)
     _check_place(target)

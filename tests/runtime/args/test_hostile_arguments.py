@@ -104,8 +104,17 @@ def fill(x):  # type: ignore[no-untyped-def]
 
 
 LIES = {
-    **{"ndim": 3, "shape": (9, 9), "strides": (1,), "size": 77, "itemsize": 3, "nbytes": -1, "flags": None},
-    **{"dtype": "float32", "data": None, "ctypes": None, "__array_interface__": {"data": (0, False)}},
+    "ndim": 3,
+    "shape": (9, 9),
+    "strides": (1,),
+    "size": 77,
+    "itemsize": 3,
+    "nbytes": -1,
+    "flags": None,
+    "dtype": "float32",
+    "data": None,
+    "ctypes": None,
+    "__array_interface__": {"data": (0, False)},
 }
 
 
