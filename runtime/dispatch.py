@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from gridjit.runtime.launched_kernel import LaunchedKernel
 
 Kinds = tuple[Hashable, ...]
+# What is the same each time that it is looked at.
+_CONSTANT = (bool, int, float, complex)
 _making = lock()
 
 
@@ -232,7 +234,7 @@ def _launch(
     transfer = Transfer(ready.loaded.device.staging, launcher.stream, kernel)
     transfer.expect(args)
     parameters = _parameters(kernel, ready, handlers, args, transfer)
-    ready.loaded.launch(launcher.config, launcher.stream, ready.sharedmem, ready.pack(*parameters))
+    ready.loaded.launch(launcher.config, launcher.stream, ready.sharedmem, _in_bytes(kernel, ready, args, parameters))
     transfer.finish()
     for call in after:
         call()
@@ -341,6 +343,17 @@ def _parameters(
         own = _named(kernel, name, handler.parameters, arg, transfer)
         parameters += own if convert is None else _named(kernel, name, convert, own)
     return parameters
+
+
+def _in_bytes(kernel: Kernel, ready: Ready, args: tuple[Any, ...], parameters: list[Any]) -> bytes:
+    """Return a launch's parameters packed; an argument may have said one thing of itself, and then another."""
+    try:
+        return ready.pack(*parameters)
+    except (struct.error, TypeError) as error:
+        names = ", ".join(
+            f"'{name}'" for name, arg in zip(kernel.parameter_names, args, strict=True) if type(arg) not in _CONSTANT
+        )
+        raise ArgumentError(f"argument {names} of {kernel.name}: it changed while it was looked at: {error}") from None
 
 
 def _named(kernel: Kernel, name: str, function: Callable[..., Any], *given: Any) -> Any:

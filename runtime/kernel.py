@@ -22,7 +22,7 @@ from gridjit.compiler.signature import Signature
 from gridjit.compiler.targets.base import Target
 from gridjit.compiler.toolchain_environment import dumps
 from gridjit.forking import cached_property, lock, section
-from gridjit.messages import warn
+from gridjit.messages import warn_or_log
 from gridjit.runtime.args.warning import warn_of_few_blocks
 from gridjit.runtime.capture import note_compile
 from gridjit.runtime.configured import ConfiguredKernel
@@ -374,7 +374,8 @@ class Kernel(Inspection, Indexable):
             from gridjit.runtime import explain
 
             self._crowded = True
-            warn(SpecializationWarning(explain.crowding(self.name, self._known)), stacklevel=2)
+            crowded = SpecializationWarning(explain.crowding(self.name, self._known))
+            warn_or_log(crowded, logger="gridjit", stacklevel=2)
 
     # -- sensitivity -------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ import numpy as np
 from gridjit.compiler.item_types import identity, item_type
 from gridjit.compiler.signature import ArgType, ArrayType
 from gridjit.runtime.args.base import Parameters, Place, register
-from gridjit.runtime.args.transfer import Array, Transfer, has_aligned_steps
+from gridjit.runtime.args.transfer import Array, Transfer, has_aligned_steps, own
 from gridjit.runtime.native.layout import layout, offsets_of, peek, word_at
 from gridjit.runtime.native.operation import Operation, Read
 from gridjit.values import dataclass
@@ -24,14 +24,17 @@ class HostArray:
     """A NumPy array: a pointer, a shape and strides in bytes, as numba lays out an array."""
 
     def kind(self, value: Array) -> Hashable:
+        value = own(value)
         flags = value.flags.num
         return (*identity(value.dtype), value.ndim, flags, flags & _ALIGNED or has_aligned_steps(value))
 
     def type_of(self, value: Array, place: Place) -> ArrayType:
         # What is copied to a device lies there as it should.
+        value = own(value)
         return array_type(value, aligned=None if place.is_host else has_aligned_steps(value))
 
     def parameters(self, value: Array, transfer: Transfer) -> Parameters:
+        value = own(value)
         if transfer.space is None:
             return array_parameters(value)
         transfer.warn_of_copies(f"a NumPy array of {value.nbytes} bytes")

@@ -122,6 +122,11 @@ class Transfer:
 IN_PLACE = Transfer(None, 0)
 
 
+def own(array: Array) -> Array:
+    """Return an array as NumPy has it: what a subclass says of itself, in attributes of its own, need not be so."""
+    return array if type(array) is np.ndarray else np.ndarray.view(array, np.ndarray)
+
+
 def has_aligned_steps(array: Array) -> bool:
     """Return whether all items of an array are aligned where its first one is."""
     step = array.dtype.alignment
@@ -131,8 +136,8 @@ def has_aligned_steps(array: Array) -> bool:
 def _arrays(values: Iterable[Any]) -> Iterator[Array]:
     """Yield the NumPy arrays among values, also those in tuples and those that say which way they go."""
     for value in values:
-        if isinstance(value, np.ndarray):
-            yield value
+        if issubclass(type(value), np.ndarray):
+            yield own(value)
         elif isinstance(value, tuple):
             yield from _arrays(value)
         elif isinstance(value, Directed):

@@ -111,6 +111,18 @@ def test_the_warning_names_argument_types_when_those_vary() -> None:
             assert array[0] == 2
 
 
+def test_where_warnings_are_errors_the_warning_is_logged_and_the_launch_goes_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    kernel = sized(2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for block in range(1, 7):
+            launch(kernel, block)
+    (record,) = [record for record in caplog.records if record.name == "gridjit"]
+    assert "SpecializationWarning: sized has more than 2 specializations" in record.getMessage()
+
+
 def test_a_kernel_that_keeps_within_its_bound_says_nothing() -> None:
     kernel = sized(4)
     with warnings.catch_warnings():
