@@ -11,7 +11,7 @@ from gridjit.runtime.args.place_check import check_device
 from gridjit.runtime.args.transfer import Transfer
 from gridjit.runtime.memory.device_array import DeviceArray
 from gridjit.runtime.native.layout import slot_offset
-from gridjit.runtime.native.operation import Operation, Read
+from gridjit.runtime.native.operation import Operation, Slot
 
 
 class OwnArray:
@@ -33,14 +33,8 @@ class OwnArray:
         parameters, kind = slot_offset(DeviceArray, "_parameters"), slot_offset(DeviceArray, "_kind")
         if type(value) is not DeviceArray or parameters is None or kind is None:
             return None
-        return Operation(
-            read=Read.SLOT,
-            type=id(DeviceArray),
-            size=len(value._parameters),
-            tag=id(value._kind),
-            at=(parameters, kind),
-            keep=(value._kind,),
-        )
+        size = len(value._parameters)
+        return Slot(python_type=DeviceArray, size=size, parameters=parameters, kind=kind, holds=value._kind)
 
 
 register(DeviceArray, OwnArray())
