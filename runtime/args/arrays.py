@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gridjit.compiler.item_types import identity, item_type
-from gridjit.compiler.signature import ArgType, ArrayType
+from gridjit.compiler.signature import ArgType, ArrayType, array_struct, layout_letter
 from gridjit.runtime.args.base import Parameters, Place, register
 from gridjit.runtime.args.transfer import Array, Transfer, has_aligned_steps
 from gridjit.runtime.native.layout import layout, offsets_of, peek, word_at
@@ -59,25 +59,15 @@ def array_type(array: Array, aligned: bool | None = None) -> ArrayType:
     return ArrayType(
         dtype=item_type(array.dtype),
         ndim=array.ndim,
-        layout="C" if flags.c_contiguous else "F" if flags.f_contiguous else "A",
+        layout=layout_letter(flags.c_contiguous, flags.f_contiguous),
         readonly=not flags.writeable,
         aligned=flags.aligned if aligned is None else aligned,
     )
 
 
-def array_parameters(array: Array, address: int | None = None) -> Parameters:
-    """Return the launch parameters of an array, as numba lays it out; address: of its first item, if not its own."""
-    start = array.__array_interface__["data"][0] if address is None else address
-    return (0, 0, array.size, array.itemsize, start, *array.shape, *array.strides)
-
-
-def dense(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """Return the strides, in bytes, of a C-contiguous array."""
-    strides, step = [], itemsize
-    for count in reversed(shape):
-        strides.append(step)
-        step *= count
-    return tuple(reversed(strides))
+def array_parameters(array: Array) -> Parameters:
+    """Return the launch parameters of an array."""
+    return array_struct(array.__array_interface__["data"][0], array.size, array.itemsize, array.shape, array.strides)
 
 
 def _flag_test(declared: ArrayType, flags: int) -> tuple[int, int]:

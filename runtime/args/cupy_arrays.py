@@ -17,11 +17,11 @@ import numpy as np
 
 from gridjit.compiler.signature import ArgType, ArrayType
 from gridjit.runtime.args.base import ArgumentHandler, Parameters, Place, register_finder
-from gridjit.runtime.args.described import Described
-from gridjit.runtime.args.dlpack import capsule_pointer
 from gridjit.runtime.args.interfaces import refuse_on_host
 from gridjit.runtime.args.place_check import check_device
 from gridjit.runtime.args.transfer import Transfer
+from gridjit.runtime.memory.dlpack_structures import pointer_in
+from gridjit.runtime.memory.foreign_array import ForeignArray
 from gridjit.runtime.native import foreign_arrays
 from gridjit.runtime.native.foreign_arrays import CupyFields
 from gridjit.runtime.native.layout import layout, offsets_of, peek, word_at
@@ -73,9 +73,9 @@ class CupyArray:
         )
 
 
-def described(value: Any) -> Described:
+def described(value: Any) -> ForeignArray:
     """Return what a CuPy array is."""
-    return Described(address=value.data.ptr, shape=value.shape, strides=value.strides, dtype=value.dtype)
+    return ForeignArray(address=value.data.ptr, shape=value.shape, strides=value.strides, dtype=value.dtype)
 
 
 def _contiguous(value: Any) -> tuple[bool, bool]:
@@ -187,7 +187,7 @@ def _stream_function() -> int:
         capsule = importlib.import_module("cupy_backends.cuda.stream").__pyx_capi__[_STREAM_FUNCTION]
     except (ImportError, AttributeError, KeyError):
         return 0
-    return next((found for types in _STREAM_TYPES if (found := capsule_pointer(capsule, types))), 0)
+    return next((found for types in _STREAM_TYPES if (found := pointer_in(id(capsule), types))), 0)
 
 
 def _find(python_type: type) -> ArgumentHandler | None:

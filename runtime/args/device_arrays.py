@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Hashable
 
 from gridjit.compiler.item_types import item_type
-from gridjit.compiler.signature import ArgType, ArrayType
+from gridjit.compiler.signature import ArgType, ArrayType, array_codes
 from gridjit.runtime.args.base import Parameters, Place, register
 from gridjit.runtime.args.place_check import check_device
 from gridjit.runtime.args.transfer import Transfer
@@ -26,8 +27,7 @@ class OwnArray:
         return ArrayType(dtype=item_type(dtype), ndim=ndim, layout=layout, readonly=not writable, aligned=aligned)
 
     def parameters(self, value: DeviceArray, transfer: Transfer) -> Parameters:
-        array = value._ghost
-        return (0, 0, array.size, array.itemsize, array.__array_interface__["data"][0], *array.shape, *array.strides)
+        return struct.unpack("@" + array_codes(value.ndim), value._parameters)
 
     def operation(self, value: DeviceArray, place: Place, declared: ArgType) -> Operation | None:
         parameters, kind = slot_offset(DeviceArray, "_parameters"), slot_offset(DeviceArray, "_kind")

@@ -13,11 +13,11 @@ from typing import Any
 
 from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.signature import ArgType, ArrayType
-from gridjit.runtime.args.arrays import array_parameters, array_type
 from gridjit.runtime.args.base import ArgumentHandler, Parameters, Place, register_finder
-from gridjit.runtime.args.dlpack import address_of, capsule_pointer, check_dlpack_device, ghost_of
-from gridjit.runtime.args.transfer import Array, Transfer
-from gridjit.runtime.memory.dlpack_structures import Tensor
+from gridjit.runtime.args.dlpack import array_in, check_dlpack_device
+from gridjit.runtime.args.transfer import Transfer
+from gridjit.runtime.memory.dlpack_structures import Tensor, pointer_in
+from gridjit.runtime.memory.foreign_array import ForeignArray
 from gridjit.runtime.native import foreign_arrays
 from gridjit.runtime.native.foreign_arrays import LazyFlags
 from gridjit.runtime.native.layout import peek, word_at
@@ -41,18 +41,15 @@ class ExchangedTensor:
 
     def kind(self, value: Any) -> Hashable:
         tensor = self._tensor(value)
-        array = ghost_of(tensor)
-        device = (tensor.device_type, tensor.device_id)
-        return (ExchangedTensor, device, array.dtype, array.ndim, array.flags.num)
+        return (ExchangedTensor, tensor.device_type, tensor.device_id, array_in(tensor).kind)
 
     def type_of(self, value: Any, place: Place) -> ArrayType:
         tensor = self._tensor(value)
         check_dlpack_device(value, tensor.device_type, tensor.device_id, place)
-        return array_type(self._array(value, tensor))
+        return self._array(value, tensor).type
 
     def parameters(self, value: Any, transfer: Transfer) -> Parameters:
-        tensor = self._tensor(value)
-        return array_parameters(self._array(value, tensor), address_of(tensor))
+        return self._array(value, self._tensor(value)).parameters
 
     def operation(self, value: Any, place: Place, declared: ArgType) -> Operation | None:
         tensor = self._tensor(value)
@@ -60,8 +57,7 @@ class ExchangedTensor:
         unsure = flags is None and (tensor.code == _COMPLEX or type(value).__module__.startswith("torch"))
         if unsure or tensor.ndim > _MAX_NDIM or not isinstance(declared, ArrayType):
             return None
-        array = ghost_of(tensor)
-        own = array_type(array)
+        layout = array_in(tensor).layout
         return foreign_arrays.ExchangedTensor(
             python_type=type(value),
             size=struct.calcsize("@" + declared.codes),
@@ -69,8 +65,8 @@ class ExchangedTensor:
             device=(tensor.device_type, tensor.device_id),
             item=(tensor.code, tensor.bits, tensor.lanes),
             ndim=tensor.ndim,
-            itemsize=array.itemsize,
-            layout="any" if declared.layout == "A" and own.layout != "A" else own.layout,
+            itemsize=layout.itemsize,
+            layout="any" if declared.layout == "A" and layout.letter != "A" else layout.letter,
             flags=flags,
         )
 
@@ -84,14 +80,14 @@ class ExchangedTensor:
             raise ArgumentError(f"{_name(value)} has no memory that a kernel could use")
         return tensor
 
-    def _array(self, value: Any, tensor: Tensor) -> Array:
+    def _array(self, value: Any, tensor: Tensor) -> ForeignArray:
         for lazy, what in (
             ("is_conj", "conjugated; pass x.resolve_conj()"),
             ("is_neg", "negated; pass x.resolve_neg()"),
         ):
             if getattr(value, lazy, bool)():
                 raise ArgumentError(f"{_name(value)} is lazily {what}")
-        return ghost_of(tensor)
+        return array_in(tensor)
 
 
 def _name(value: Any) -> str:
@@ -141,7 +137,7 @@ def _find(python_type: type) -> ArgumentHandler | None:
     capsule = getattr(python_type, "__dlpack_c_exchange_api__", None)
     if capsule is None:
         return None
-    interface = capsule_pointer(capsule, _CAPSULE)
+    interface = pointer_in(id(capsule), _CAPSULE)
     if not interface or ctypes.c_uint32.from_address(interface).value != 1:
         return None
     address = word_at(interface + _TO_TENSOR)

@@ -15,6 +15,7 @@ import numpy as np
 
 from gridjit.compiler.errors import ArgumentError, CopyNeededError, DeviceError, ShapeError
 from gridjit.compiler.item_types import identity, item_type
+from gridjit.compiler.signature import ArrayType, Signature, array_codes, array_struct, layout_letter
 from gridjit.runtime.memory.space import Memory, Space
 from gridjit.runtime.memory.transfer import Array, address_of, overlaps_itself
 from gridjit.runtime.streams import LEGACY, stream_handle
@@ -318,7 +319,6 @@ class DeviceArray:
     def _numba_type_(self) -> Any:
         """What it is to kernels that refer to it, and to numba-cuda."""
         from gridjit.compiler.frontend.numba_types import numba_arguments
-        from gridjit.compiler.signature import ArrayType, Signature
 
         dtype, ndim, layout, writable, aligned, *_ = self._kind
         own = ArrayType(dtype=item_type(dtype), ndim=ndim, layout=layout, readonly=not writable, aligned=aligned)
@@ -335,27 +335,15 @@ class DeviceArray:
         raise TypeError("an array on the device cannot be pickled; pickle copy_to_host()")
 
 
-def ghost_of(
-    address: int, size: int, shape: tuple[int, ...], dtype: np.dtype[Any], strides: Sequence[int], offset: int
-) -> Array:
-    """Return a NumPy array over size bytes at address, which need not be readable; offset: where its first item is."""
-    if not size:
-        return np.ndarray(shape, dtype)
-    kind: Any = ctypes.c_char * size
-    return np.ndarray(shape, dtype, buffer=kind.from_address(address), offset=offset, strides=strides)
-
-
 def _descriptor(ghost: Array) -> bytes:
     """Return the launch parameters of an array, as numba lays it out."""
-    ndim = ghost.ndim
-    return struct.pack(
-        f"@PPqqP{2 * ndim}q", 0, 0, ghost.size, ghost.itemsize, address_of(ghost), *ghost.shape, *ghost.strides
-    )
+    parts = array_struct(address_of(ghost), ghost.size, ghost.itemsize, ghost.shape, ghost.strides)
+    return struct.pack("@" + array_codes(ghost.ndim), *parts)
 
 
 def _kind(ghost: Array, device: int | None) -> Kind:
     flags = ghost.flags
-    layout = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
+    layout = layout_letter(flags.c_contiguous, flags.f_contiguous)
     dtype, more = identity(ghost.dtype)
     kind = (dtype, ghost.ndim, layout, flags.writeable, flags.aligned, device, more)
     return _kinds.setdefault(kind, kind)
