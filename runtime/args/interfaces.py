@@ -28,7 +28,8 @@ class CudaArrayInterface:
 
     def parameters(self, value: Any, transfer: Transfer) -> Parameters:
         array = read_interface(value.__cuda_array_interface__)
-        transfer.wait_for(array.stream)
+        if array.stream is not None:
+            transfer.wait_for(array.stream)
         return array.parameters
 
     def operation(self, value: Any, place: Place, declared: ArgType) -> Operation | None:

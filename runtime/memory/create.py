@@ -59,14 +59,12 @@ def device_array(
     it is for: it is usable by what comes later in stream, and freed after what came before.
     """
     item = _dtype(dtype)
-    layout = _laid_out(shape, item, strides, order)
-    memory = (space or current_space()).allocate(layout.nbytes, stream)
-    return DeviceArray(memory, layout.over(memory.address - layout.extent[0], item), stream)
+    return _new(_laid_out(shape, item, strides, order), item, stream, space)
 
 
 def device_array_like(ary: Any, stream: Any = 0, *, space: Space | None = None) -> DeviceArray:
     """Return a new array on the device with the shape, dtype and order of axes of ary, its items not set and dense."""
-    return device_array(ary.shape, ary.dtype, _dense_strides(ary), stream=stream, space=space)
+    return _new(_dense_like(ary), _dtype(ary.dtype), stream, space)
 
 
 def pinned_array(
@@ -123,13 +121,13 @@ def mapped_array_like(
     ary: Any, stream: Any = 0, portable: bool = False, wc: bool = False, *, space: Space | None = None
 ) -> Array:
     """Return a mapped array with the shape, dtype and order of axes of ary."""
-    steps = _dense_strides(ary)
+    steps = _dense_like(ary).strides
     return mapped_array(ary.shape, ary.dtype, steps, stream=stream, portable=portable, wc=wc, space=space)
 
 
 def pinned_array_like(ary: Any, *, space: Space | None = None) -> Array:
     """Return a page-locked array with the shape, dtype and order of axes of ary."""
-    return pinned_array(ary.shape, ary.dtype, _dense_strides(ary), space=space)
+    return pinned_array(ary.shape, ary.dtype, _dense_like(ary).strides, space=space)
 
 
 @contextmanager
@@ -155,12 +153,12 @@ def as_device_array(obj: Any, *, space: Space | None = None) -> DeviceArray:
     if interface is None:
         raise ArgumentError(f"a {type(obj).__module__}.{type(obj).__qualname__} has no __cuda_array_interface__")
     here, array = space or current_space(), read_interface(interface)
-    layout = array.layout
-    ghost = layout.over(array.address, array.dtype)
+    ghost = array.layout.over(array.address, array.dtype)
     ghost.flags.writeable = array.writable
     if array.stream is not None:
         here.timeline.synchronize(array.stream)
-    return DeviceArray(Memory(here, array.address + layout.extent[0], layout.nbytes, owner=obj), ghost)
+    low, high = array.layout.extent
+    return DeviceArray(Memory(here, array.address + low, high - low, owner=obj), ghost)
 
 
 def _laid_out(shape: Shape, item: np.dtype[Any], strides: Shape | None, order: str) -> StridedLayout:
@@ -170,9 +168,15 @@ def _laid_out(shape: Shape, item: np.dtype[Any], strides: Shape | None, order: s
     return StridedLayout(shape=_dims(shape), strides=_dims(strides), itemsize=item.itemsize)
 
 
-def _dense_strides(ary: Any) -> tuple[int, ...]:
-    """Return the strides of a dense array with the order of axes of ary."""
-    return StridedLayout.dense_like(ary.shape, ary.strides, ary.dtype.itemsize).strides
+def _dense_like(ary: Any) -> StridedLayout:
+    """Return the dense layout with the shape and the order of axes of ary."""
+    return StridedLayout.dense_like(tuple(ary.shape), ary.strides, ary.dtype.itemsize)
+
+
+def _new(layout: StridedLayout, item: np.dtype[Any], stream: Any, space: Space | None) -> DeviceArray:
+    low, high = layout.extent
+    memory = (space or current_space()).allocate(high - low, stream)
+    return DeviceArray(memory, layout.over(memory.address - low, item), stream)
 
 
 def _host_array(
@@ -181,8 +185,9 @@ def _host_array(
     """Return a NumPy array over memory that allocate gives, and that memory."""
     item = _dtype(dtype)
     layout = _laid_out(shape, item, strides, order)
-    memory = allocate(layout.nbytes)
-    return layout.over(memory.address - layout.extent[0], item, owner=memory), memory
+    low, high = layout.extent
+    memory = allocate(high - low)
+    return layout.over(memory.address - low, item, owner=memory), memory
 
 
 def _unified(kind: type[UnifiedArray], array: Array, memory: Memory, stream: Any) -> UnifiedArray:

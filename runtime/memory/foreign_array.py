@@ -39,7 +39,8 @@ class ForeignArray:
     @property
     def layout(self) -> StridedLayout:
         """How its items lie."""
-        return _facts(self.shape, self.strides, self.dtype.itemsize, self.dtype.alignment)[0]
+        dtype = self.dtype
+        return _facts(self.shape, self.strides, dtype.itemsize, dtype.alignment)[0]
 
     @property
     def kind(self) -> Hashable:
@@ -57,7 +58,8 @@ class ForeignArray:
     @property
     def parameters(self) -> Sequence[int]:
         """What a launch passes, as numba lays out an array."""
-        return self.layout.parameters(self.address)
+        dtype = self.dtype
+        return _facts(self.shape, self.strides, dtype.itemsize, dtype.alignment)[0].parameters(self.address)
 
     @property
     def _facts(self) -> tuple[StridedLayout, str, bool]:
@@ -91,23 +93,22 @@ def read_interface(interface: Interface) -> ForeignArray:
     if (version := interface.get("version", 0)) < 2:
         raise ArgumentError(f"version {version} of __cuda_array_interface__ is not known; 2 and 3 are")
     address, readonly = interface["data"]
-    strides, stream = interface.get("strides"), interface.get("stream")
+    typestr, strides, stream = interface["typestr"], interface.get("strides"), interface.get("stream")
     return ForeignArray(
         address=int(address or 0),
         shape=tuple(map(int, interface["shape"])),
         strides=None if strides is None else tuple(map(int, strides)),
-        dtype=_dtype_of(interface["typestr"], interface.get("descr")),
+        dtype=_dtype(typestr) if typestr[1] != "V" else _record_dtype(typestr, interface.get("descr")),
         writable=not readonly,
-        stream=stream if stream is None else int(stream) or LEGACY,
+        stream=None if stream is None else int(stream) or LEGACY,
     )
-
-
-def _dtype_of(typestr: str, descr: Sequence[Any] | None) -> np.dtype[Any]:
-    if typestr[1] != "V" or not descr:
-        return _dtype(typestr)
-    return np.dtype([tuple(field) for field in descr])
 
 
 @functools.lru_cache(maxsize=256)
 def _dtype(typestr: str) -> np.dtype[Any]:
     return np.dtype(typestr)
+
+
+def _record_dtype(typestr: str, descr: Sequence[Any] | None) -> np.dtype[Any]:
+    """Return the type of records; without a description, of bytes that mean nothing."""
+    return np.dtype([tuple(field) for field in descr]) if descr else _dtype(typestr)

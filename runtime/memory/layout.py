@@ -80,14 +80,13 @@ class StridedLayout:
         """Where the memory of all items begins and ends, in bytes from the first item; (0, 0) if there are none."""
         if 0 in self.shape:
             return (0, 0)
-        reach = [(count - 1) * stride for count, stride in zip(self.shape, self.strides, strict=True)]
-        return sum(r for r in reach if r < 0), sum(r for r in reach if r > 0) + self.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        """The bytes of memory that hold all items, gaps among them."""
-        low, high = self.extent
-        return high - low
+        low, high = 0, self.itemsize
+        for count, stride in zip(self.shape, self.strides, strict=True):
+            if stride < 0:
+                low += (count - 1) * stride
+            else:
+                high += (count - 1) * stride
+        return low, high
 
     def has_steps_of(self, alignment: int) -> bool:
         """Return whether all items are aligned where the first one is."""

@@ -114,7 +114,7 @@ def test_the_stream_of_an_interface_is_waited_for_whatever_its_version(
     expected: list[int | None] = []
     monkeypatch.setattr(Transfer, "wait_for", lambda self, handle: expected.append(handle))
     handler_of(value).parameters(value, transfer)
-    assert expected == [waited]
+    assert expected == synchronized
 
 
 def test_a_device_array_over_read_only_memory_cannot_be_written_to() -> None:
