@@ -12,7 +12,6 @@ import numpy as np
 
 from gridjit.compiler.errors import ArgumentError
 from gridjit.runtime.memory.device_array import DeviceArray
-from gridjit.runtime.memory.foreign_array import read_interface
 from gridjit.runtime.memory.layout import StridedLayout
 from gridjit.runtime.memory.space import Memory, Space, current_space
 from gridjit.runtime.memory.transfer import Array, address_of
@@ -152,6 +151,9 @@ def as_device_array(obj: Any, *, space: Space | None = None) -> DeviceArray:
     interface = getattr(obj, "__cuda_array_interface__", None)
     if interface is None:
         raise ArgumentError(f"a {type(obj).__module__}.{type(obj).__qualname__} has no __cuda_array_interface__")
+    # Most programs make their own arrays, and need not load it.
+    from gridjit.runtime.memory.foreign_array import read_interface
+
     here, array = space or current_space(), read_interface(interface)
     ghost = array.layout.over(array.address, array.dtype)
     ghost.flags.writeable = array.writable

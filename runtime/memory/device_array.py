@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Hashable, Iterator, Sequence
-from typing import Any, SupportsIndex
+from typing import Any, Literal, SupportsIndex
 
 import numpy as np
 
@@ -159,8 +159,7 @@ class DeviceArray:
         return out
 
     def _empty(self) -> Array:
-        flags = self._ghost.flags
-        return np.empty(self.shape, self.dtype, order="F" if flags.f_contiguous and not flags.c_contiguous else "C")
+        return np.empty(self.shape, self.dtype, order=self._order)
 
     def copy_to_device(self, ary: Any, stream: Any = None) -> None:
         """Copy ary (a NumPy array, anything NumPy makes one of, or a DeviceArray) into this array."""
@@ -180,6 +179,11 @@ class DeviceArray:
         copy_from = getattr(self.space, "copy_from", None)
         if copy_from is None or not copy_from(self._ghost, stream, source.space, source._ghost, source.stream):
             self.space.write(self._ghost, source.copy_to_host(), stream)
+
+    @property
+    def _order(self) -> Literal["C", "F"]:
+        """The order that copies are made in: Fortran's only where the items lie in that alone."""
+        return "F" if self._kind[2] == "F" else "C"
 
     def _check_fits(self, other: Array, verb: str) -> None:
         if other.shape != self.shape or other.dtype != self.dtype:
@@ -258,7 +262,7 @@ class DeviceArray:
         if order not in ("C", "F", "A"):
             raise ValueError(f"reshape(order={order!r}): 'C', 'F' or 'A'")
         if order == "A":
-            order = "F" if self.is_f_contiguous() and not self.is_c_contiguous() else "C"
+            order = self._order
         if order == "F":
             return self._viewed(_reshaped(self._ghost.T, tuple(wanted)[::-1]).T)
         return self._viewed(_reshaped(self._ghost, tuple(wanted)))

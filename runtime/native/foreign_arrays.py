@@ -52,7 +52,6 @@ class CupyArray(Operation):
     read = "strided"
 
     def record(self) -> OperationRecord:
-        """Return what the native function reads."""
         at, end_of_shape = self.fields, self.fields.shape + 8
         return record_of(
             self,
@@ -99,7 +98,6 @@ class ExchangedTensor(Operation):
     read = "dlpack"
 
     def record(self) -> OperationRecord:
-        """Return what the native function reads."""
         flags = self.flags
         return record_of(
             self,

@@ -45,7 +45,6 @@ class Copied(Operation):
     read = "copy"
 
     def record(self) -> OperationRecord:
-        """Return what the native function reads."""
         return record_of(self, at=(self.offset,))
 
 
@@ -87,7 +86,6 @@ class Int(Operation):
     read = "int"
 
     def record(self) -> OperationRecord:
-        """Return what the native function reads."""
         return record_of(self, tag=self.low, limit=self.high)
 
 
@@ -98,7 +96,6 @@ class UnsignedInt(Int):
     read = "unsigned"
 
     def record(self) -> OperationRecord:
-        """Return what the native function reads."""
         return record_of(self, limit=self.low < 2**63)
 
 
@@ -111,7 +108,6 @@ class Itself(Operation):
     read = "itself"
 
     def record(self) -> OperationRecord:
-        """Return what the native function reads."""
         return record_of(self, tag=id(self.value))
 
 
@@ -129,7 +125,6 @@ class Slot(Operation):
     read = "slot"
 
     def record(self) -> OperationRecord:
-        """Return what the native function reads."""
         return record_of(self, at=(self.parameters, self.kind), tag=id(self.holds))
 
 
@@ -159,7 +154,6 @@ class NumpyArray(Operation):
     read = "strided"
 
     def record(self) -> OperationRecord:
-        """Return what the native function reads."""
         at = self.fields
         return record_of(
             self,
