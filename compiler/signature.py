@@ -105,11 +105,28 @@ class ArrayType:
     @property
     def codes(self) -> str:
         """Meminfo and parent pointers, item count, item size in bytes, data pointer, shape, strides in bytes."""
-        return "PPqqP" + "qq" * self.ndim
+        return array_codes(self.ndim)
 
     def __str__(self) -> str:
         flags = ("" if self.aligned else ", unaligned") + (", readonly" if self.readonly else "")
         return f"{self.dtype}[{self.ndim}d {self.layout}{flags}]"
+
+
+def array_codes(ndim: int) -> str:
+    """Return the codes of an array of so many dimensions."""
+    return "PPqqP" + "qq" * ndim
+
+
+def array_struct(
+    address: int, size: int, itemsize: int, shape: tuple[int, ...], strides: tuple[int, ...]
+) -> tuple[int, ...]:
+    """Return the launch parameters of an array, as an ArrayType's codes have them. address: of its first item."""
+    return (0, 0, size, itemsize, address, *shape, *strides)
+
+
+def layout_letter(c_contiguous: bool, f_contiguous: bool) -> str:
+    """Return an ArrayType's layout; what is contiguous in both orders is "C"."""
+    return "C" if c_contiguous else "F" if f_contiguous else "A"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

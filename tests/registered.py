@@ -33,7 +33,7 @@ def taken_away_after() -> Iterator[None]:
             registrations._lookup(name, "typeof_impl._clear_cache")()
         # The contexts remember how far they have read each list.
         contexts.contexts_may_be_half_read()
-        contexts.mend_contexts(alone=True)
+        contexts.mend_contexts()
 
 
 def _lists() -> list[tuple[list[object], str]]:

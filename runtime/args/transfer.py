@@ -5,7 +5,6 @@ Copies are made on the launch's own stream. On the host target nothing is moved:
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from gridjit.runtime.streams import LEGACY, Stream, new_event, stream_handle
 
 if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel
+    from gridjit.runtime.memory.layout import StridedLayout
     from gridjit.runtime.memory.space import Memory, Space
 
 Array = np.ndarray[Any, Any]
@@ -63,7 +63,7 @@ class Transfer:
         """Look at all arguments of the launch, so that host arrays which overlap share memory on the device as well."""
         if self.space is None:
             return
-        for low, high in sorted(_extent(array) for array in _arrays(args)):
+        for low, high in sorted(_span(array, _layout_of(array)) for array in _arrays(args)):
             if self._groups and low < self._groups[-1][1]:
                 start, end = self._groups.pop()
                 # What is aligned here must be so there: arrays keep their place between the device's alignments.
@@ -79,10 +79,9 @@ class Transfer:
         """
         assert self.space is not None
         refuse_to_copy(self.space.timeline, self.stream)
-        low, high = _extent(array)
-        memory, base = self._memory(low, high)
-        offset = array.__array_interface__["data"][0] - base
-        ghost = array_at(memory.address + offset, array.shape, array.strides, array.dtype)
+        layout = _layout_of(array)
+        memory, base = self._memory(*_span(array, layout))
+        ghost = layout.over(memory.address + array.__array_interface__["data"][0] - base, array.dtype)
         if not ghost.flags.aligned and has_aligned_steps(array):
             raise ArgumentError(
                 f"an unaligned array of {array.dtype} shares memory with another argument, so its copy on the device "
@@ -129,8 +128,7 @@ def own(array: Array) -> Array:
 
 def has_aligned_steps(array: Array) -> bool:
     """Return whether all items of an array are aligned where its first one is."""
-    step = array.dtype.alignment
-    return all(stride % step == 0 for count, stride in zip(array.shape, array.strides, strict=True) if count > 1)
+    return _layout_of(array).has_steps_of(array.dtype.alignment)
 
 
 def _arrays(values: Iterable[Any]) -> Iterator[Array]:
@@ -144,22 +142,15 @@ def _arrays(values: Iterable[Any]) -> Iterator[Array]:
             yield from _arrays((value.value,))
 
 
-def _extent(array: Array) -> tuple[int, int]:
-    """Return the addresses that array lies between."""
-    return _span(array.__array_interface__["data"][0], array.shape, array.strides, array.itemsize)
+def _layout_of(array: Array) -> StridedLayout:
+    # Launches on the host, where nothing is moved, need not load it.
+    from gridjit.runtime.memory.layout import StridedLayout
+
+    return StridedLayout.of(array)
 
 
-def _span(address: int, shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, int]:
-    if 0 in shape:
-        return address, address
-    spans = [(count - 1) * stride for count, stride in zip(shape, strides, strict=True)]
-    low = address + sum(span for span in spans if span < 0)
-    return low, address + sum(span for span in spans if span > 0) + itemsize
-
-
-def array_at(address: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Return an array over memory at an address, which need not be this process's to read; it owns nothing."""
-    low, high = _span(address, shape, strides, dtype.itemsize)
-    kind: Any = type("Memory", (ctypes.c_char * (high - low),), {})
-    block = kind.from_address(low) if high > low else bytearray()
-    return np.ndarray(shape, dtype, block, address - low, strides)
+def _span(array: Array, layout: StridedLayout) -> tuple[int, int]:
+    """Return the addresses that an array lies between."""
+    address = array.__array_interface__["data"][0]
+    low, high = layout.extent
+    return address + low, address + high

@@ -35,11 +35,11 @@ def fresh() -> tuple[Any, int]:
     number = next(_numbers)
 
     @gridjit.jit(device=True)
-    def callee(a):  # type: ignore[no-untyped-def]
+    def callee(a):
         return a + number
 
     @gridjit.jit(cache=False, target="host")
-    def kernel(x):  # type: ignore[no-untyped-def]
+    def kernel(x):
         i = cuda.grid(1)
         if i < x.size:
             x[i] = callee(x[i])

@@ -22,7 +22,7 @@ RECORD = np.dtype([("a", np.int32), ("b", np.float64)], align=True)
 
 def summed(size: int) -> Any:
     @gridjit.jit(cache=False, target="host")
-    def kernel(x):  # type: ignore[no-untyped-def]
+    def kernel(x):
         kept = cuda.local.array(size, np.float64)
         i = cuda.grid(1)
         for j in range(size):
@@ -53,7 +53,7 @@ def test_the_code_of_a_kernel_does_not_grow_with_its_local_array(monkeypatch: py
 
 def test_local_arrays_of_any_type_and_shape_are_zero_when_a_thread_begins() -> None:
     @gridjit.jit(cache=False, target="host")
-    def kernel(x):  # type: ignore[no-untyped-def]
+    def kernel(x):
         grid = cuda.local.array((5, 7), np.float64)
         records = cuda.local.array(9, RECORD)
         pairs = cuda.local.array(3, np.complex64)

@@ -99,7 +99,7 @@ def test_what_cannot_be_looked_at_is_an_error_that_names_the_argument(name: str)
 
 
 @gridjit.jit(target="host")
-def fill(x):  # type: ignore[no-untyped-def]
+def fill(x):
     x[1, 2] = 5
 
 
