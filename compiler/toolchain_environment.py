@@ -11,7 +11,7 @@ import importlib.util
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -171,7 +171,11 @@ def _assigned(config: Any) -> Iterator[tuple[str, str]]:
 
 def _unlisted(environ: Mapping[str, str], configured: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield what is said of settings that are not known, as it stands."""
-    said = {name for name in (*environ, *configured) if name.startswith("NUMBA_")} - _known_variables()
+    # os.environ decodes each name that it yields; below, all names are at hand.
+    names: Iterable[Any] = getattr(environ, "_data", environ)
+    prefix: Any = "NUMBA_" if names is environ else b"NUMBA_"
+    found = [os.fsdecode(name) for name in names if name.startswith(prefix)]
+    said = {*found, *configured} - _known_variables() if found or configured else set()
     yield from ((name, repr(environ.get(name, configured.get(name)))) for name in sorted(said))
     if (text := environ.get(_LLVMLITE)) is not None:
         yield _LLVMLITE, repr(text)
