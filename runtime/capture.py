@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from gridjit.compiler.view import ConfigView
     from gridjit.runtime.kernel import Kernel
 
+    class Capture(TypedDict):
+        """What capture_compile_config saw. config: the configuration of the last compilation, or None."""
+
+        config: LaunchConfig | None
+
+
 _captures = threading.local()
-
-
-class Capture(TypedDict):
-    """What capture_compile_config saw. config: the configuration of the last compilation, or None."""
-
-    config: LaunchConfig | None
 
 
 def current_launch_config() -> ConfigView | None:
