@@ -14,11 +14,10 @@ if TYPE_CHECKING:
     from gridjit.compiler.view import ConfigView
     from gridjit.runtime.kernel import Kernel
 
+    class Capture(TypedDict):
+        """What capture_compile_config saw. config: the configuration of the last compilation, or None."""
 
-class Capture(TypedDict):
-    """What capture_compile_config saw. config: the configuration of the last compilation, or None."""
-
-    config: LaunchConfig | None
+        config: LaunchConfig | None
 
 
 class _Captures(threading.local):

@@ -13,9 +13,9 @@ from gridjit.runtime.native.vectorcall import arm, disarm, vectorcalled
 
 if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel
-    from gridjit.runtime.launched_kernel import LaunchedKernel
 
-Callback = Callable[["LaunchedKernel", "ConfiguredKernel"], Any]
+# What it is called with first is a LaunchedKernel, which has the names of a Kernel too: it may be said to take either.
+Callback = Callable[[Any, "ConfiguredKernel"], Any]
 
 
 @vectorcalled

@@ -27,11 +27,11 @@ class DeviceFunction(Generic[Parameters, Result]):
         self, function: Callable[Parameters, Result], options: Options, signatures: Sequence[Any] = ()
     ) -> None:
         functools.update_wrapper(self, function)
-        self.py_func = function
+        self.py_func: Callable[Parameters, Result] = function
         self.options = options
         self.signatures = tuple(signatures)
         # Part of the key of every kernel that calls it.
-        self.targetoptions = {**options.changed(), "signatures": tuple(map(str, signatures))}
+        self.targetoptions: dict[str, Any] = {**options.changed(), "signatures": tuple(map(str, signatures))}
 
     def __call__(self, *args: Parameters.args, **keywords: Parameters.kwargs) -> Result:
         """Say where it can be called: in kernels."""

@@ -1,7 +1,8 @@
 """What type checkers say of users' programs: all that works has its type, and all that cannot work is an error.
 
 The programs are in the folder programs. Each of their lines that ends in `# wrong: ...` must be an error, and no other
-may be. They are checked as a user's are, against an installed gridjit, by `mypy --strict` and by pyright's strict mode.
+may be. They are checked as a user's are, against an installed gridjit, by `mypy --strict` and by pyright's strict mode;
+and so are the programs of the documents, but that their kernels may go without annotations.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.options import _FOR_KERNELS, Options
 from gridjit.runtime.accepted import FunctionOptions, KernelOptions
 from gridjit.runtime.jit import jit
-from tests.packaging.test_documentation import examples, program_of
+from tests.packaging.test_documentation import DOCUMENTS_WITH_EXAMPLES, examples, program_of
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.py"))
+DOCUMENTS = {f"{path.stem.replace('-', '_').lower()}.py": path for path in DOCUMENTS_WITH_EXAMPLES}
 WRONG = re.compile(r"# wrong: .+")
 
 
@@ -47,11 +49,12 @@ class Checked:
 
 @pytest.fixture(scope="module")
 def users(tmp_path_factory: pytest.TempPathFactory, link_distributions: Callable[[Path, set[str]], None]) -> Path:
-    """A folder with the programs, README's among them, and an environment, `venv`, in which gridjit is installed."""
+    """A folder with all programs, and an environment, `venv`, in which gridjit is installed."""
     folder = tmp_path_factory.mktemp("users")
     for program in PROGRAMS:
         shutil.copy(program, folder)
-    (folder / "readme.py").write_text(program_of(examples((ROOT / "README.md").read_text())))
+    for name, document in DOCUMENTS.items():
+        (folder / name).write_text(program_of(examples(document.read_text())))
     venv = folder / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
     (site,) = venv.glob("lib/python*/site-packages")
@@ -71,8 +74,10 @@ def link_gridjit(site: Path) -> None:
 
 @pytest.fixture(scope="module")
 def mypy(users: Path) -> Checked:
-    """What mypy --strict says of the programs. README's kernel has no annotations, which strict asks for."""
-    (users / "mypy.ini").write_text("[mypy]\nstrict = True\n[mypy-readme]\ndisallow_untyped_defs = False\n")
+    """What mypy --strict says of the programs. It asks for annotations of every function, kernels of documents too."""
+    documents = ",".join(name.removesuffix(".py") for name in DOCUMENTS)
+    untyped = "disallow_untyped_defs = False\ndisallow_untyped_calls = False\n"
+    (users / "mypy.ini").write_text(f"[mypy]\nstrict = True\n[mypy-{documents}]\n{untyped}")
     python, names = users / "venv" / "bin" / "python", sorted(file.name for file in users.glob("*.py"))
     command = [sys.executable, "-m", "mypy", "--python-executable", str(python), "--output", "json", *names]
     clean = {name: value for name, value in os.environ.items() if not name.startswith("MYPY")}
@@ -84,7 +89,7 @@ def mypy(users: Path) -> Checked:
 
 @pytest.fixture(scope="module")
 def pyright(users: Path) -> Checked:
-    """What pyright says of the programs: in its strict mode, of README's in its standard one."""
+    """What pyright says of the programs: in its strict mode, of the documents' in its standard one."""
     config = {"include": ["*.py"], "strict": sorted(program.name for program in PROGRAMS)}
     (users / "pyrightconfig.json").write_text(json.dumps(config))
     python = users / "venv" / "bin" / "python"
@@ -135,9 +140,10 @@ def test_a_checker_knows_each_form_and_finds_each_mistake(
 
 
 @pytest.mark.parametrize("checker", ["mypy", "pyright"])
-def test_readmes_program_has_no_type_errors(checker: str, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_documents_program_has_no_type_errors(name: str, checker: str, request: pytest.FixtureRequest) -> None:
     result: Checked = request.getfixturevalue(checker)
-    assert result.of("readme.py") == {}
+    assert result.of(name) == {}
 
 
 def for_checkers(module: types.ModuleType) -> list[ast.stmt]:

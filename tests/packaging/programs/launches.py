@@ -14,6 +14,10 @@ def fill(x: Any, value: float) -> None:
     x[cuda.grid(1)] = value
 
 
+def hook(kernel: gridjit.Kernel, config: gridjit.ConfiguredKernel) -> None:
+    print(kernel.name, config.stream)
+
+
 x, stream = np.zeros(1024), gridjit.create_stream()
 configured = fill[8, 128]
 assert_type(configured, gridjit.ConfiguredKernel)
@@ -23,6 +27,7 @@ fill[np.int64(8), [64, 2], 0, np.int64(64)](x, 1.0)
 fill[8, 128, cuda.default_stream()](x, 1.0)
 fill.forall(x.size, tpb=64, stream=stream)(x, 1.0)
 configured.pre_launch_callbacks.append(lambda kernel, config: print(kernel.entry_name, config.blockdim))
+configured.pre_launch_callbacks.append(hook)
 assert_type(configured.griddim, tuple[int, int, int])
 assert_type(configured.config, gridjit.LaunchConfig)
 assert_type(fill.specialize(x, 1.0), gridjit.Kernel)
@@ -50,6 +55,7 @@ if (config := gridjit.launchconfig.current_launch_config()) is not None:
 assert_type(launchconfig.ensure_current_launch_config().sharedmem, int)
 
 configured(x, value=1.0)  # wrong: arguments go by their place
+configured.pre_launch_callbacks.append(fill.explain)  # wrong: a hook is called with kernel and configuration
 fill.configure(8)  # wrong: a block is needed
 fill.configure(8, 128, shared=64)  # wrong: no such argument
 fill["8", 128](x, 1.0)  # wrong: dimensions are whole numbers
