@@ -101,7 +101,7 @@ def _check_place(target: Path) -> None:
         kind = target.lstat().st_mode
     except FileNotFoundError:
         return
-    if not stat.S_ISREG(kind):
+    if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):  # nothing can take a folder's place
         raise CacheError(f"{target} is there and is not a regular file: nothing was written")
 
 
