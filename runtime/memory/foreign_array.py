@@ -110,5 +110,10 @@ def _dtype(typestr: str) -> np.dtype[Any]:
 
 
 def _record_dtype(typestr: str, descr: Sequence[Any] | None) -> np.dtype[Any]:
-    """Return the type of records; without a description, of bytes that mean nothing."""
-    return np.dtype([tuple(field) for field in descr]) if descr else _dtype(typestr)
+    """Return the type of records, whose padding is not a field; without fields, of bytes that mean nothing."""
+    fields = [tuple(field) for field in descr or ()]
+    if fields and all(name and isinstance(item, str) for name, item, *_ in fields):
+        return np.dtype(fields)
+    # This knows padding, also that of records within; it is slow.
+    described = np.lib.format.descr_to_dtype(fields)
+    return described if described.names else _dtype(typestr)

@@ -52,11 +52,11 @@ class StridedLayout:
 
     @classmethod
     def _filled(cls, shape: tuple[int, ...], itemsize: int, axes: Iterable[int]) -> StridedLayout:
-        """Return the layout without gaps along these axes, the first fastest; no items take the room of one."""
+        """Return the layout without gaps along these axes, the first fastest."""
         strides, step = [0] * len(shape), itemsize
         for axis in axes:
             strides[axis] = step
-            step *= max(shape[axis], 1)
+            step *= shape[axis]
         return cls(shape=shape, strides=tuple(strides), itemsize=itemsize)
 
     @property

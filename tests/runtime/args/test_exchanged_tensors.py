@@ -82,6 +82,7 @@ def told_of(
         lambda: Exchanged(np.ones((4, 6))[:, ::2]),
         lambda: Exchanged(np.ones(())),
         lambda: Exchanged(np.ones((2, 0, 3), np.uint16)),
+        lambda: Exchanged(np.ones((2, 0, 3), np.uint16), given=False),
         lambda: Exchanged(np.ones(5, np.bool_)[1:]),
         lambda: Exchanged(np.broadcast_to(np.ones(1), (4, 5))),
         lambda: Exchanged(np.arange(6.0)[::-1]),

@@ -81,6 +81,20 @@ def test_a_launch_and_a_device_array_read_an_interface_alike(
 
 
 @pytest.mark.parametrize(
+    "dtype",
+    [
+        np.dtype([("a", "i1"), ("b", "f8")], align=True),
+        np.dtype([("a", "i1"), ("b", [("c", "i2"), ("d", "f8")], (2,))], align=True),
+        np.dtype([("a", "i4")]),
+        np.dtype("V8"),
+    ],
+)
+def test_the_padding_of_a_record_is_not_a_field_of_it(dtype: np.dtype[Any]) -> None:
+    found = read_interface(Exporter(np.zeros(3, dtype)).__cuda_array_interface__).dtype
+    assert (found, found.names) == (np.dtype(dtype), dtype.names)
+
+
+@pytest.mark.parametrize(
     ("changes", "words"),
     [
         ({"mask": object()}, "a masked array cannot be passed"),

@@ -77,8 +77,8 @@ def test_the_extent_holds_every_item_and_nothing_beyond(view: np.ndarray[Any, An
 
 @given(views())
 def test_items_are_aligned_with_the_first_where_numpy_says_so(view: np.ndarray[Any, Any]) -> None:
-    aligned = StridedLayout.of(view).over(1 << 20, view.dtype)
-    assert StridedLayout.of(view).has_steps_of(view.dtype.alignment) == aligned.flags.aligned
+    aligned = StridedLayout.of(view).over(1 << 20, view.dtype).flags.aligned
+    assert StridedLayout.of(view).has_steps_of(view.dtype.alignment) == aligned
 
 
 @given(views())
