@@ -357,7 +357,7 @@ def an_object() -> tuple[bytes, str]:
     """An object file as the host target makes it, and its entry."""
 
     @gridjit.jit(target="host", cache=False)
-    def power(x, n):  # type: ignore[no-untyped-def]
+    def power(x, n):
         for j in range(n):
             x[j] = x[j] ** 1.5 / (j + 1)
 
