@@ -52,12 +52,17 @@ class Imported:
 
 
 def write_bundle(path: str | os.PathLike[str], store: Store, infos: Iterable[EntryInfo], secret: bytes | None) -> int:
-    """Write the entries to a file, which appears when it is complete; return how many were still there and good."""
+    """Write the entries to a file, which appears when it is complete; return how many were still there and good.
+
+    It takes the place of a regular file only: raises CacheError if a pipe, a device, a link or the like is there.
+    """
     target = Path(path)
+    _check_place(target)
     temporary = target.with_name(f".{target.name}.{os.urandom(6).hex()}")
     try:
         with open(temporary, "xb") as file:
             count = _write(file, store, sorted(infos, key=_order), secret)
+        _check_place(target)
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
@@ -89,6 +94,15 @@ def import_bundle(path: str | os.PathLike[str], store: Store, locks: Locks, secr
     for entry in read_bundle(path, secret):
         done["refused" if entry.payload is None else _add(store, locks, entry, entry.payload)].append(entry.key)
     return Imported(**{what: tuple(keys) for what, keys in done.items()})
+
+
+def _check_place(target: Path) -> None:
+    try:
+        kind = target.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):  # nothing can take a folder's place
+        raise CacheError(f"{target} is there and is not a regular file: nothing was written")
 
 
 def _order(info: EntryInfo) -> tuple[bool, str, str]:

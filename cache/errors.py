@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-
 from gridjit import messages
 from gridjit.printable import printable
 
@@ -18,12 +16,4 @@ class CacheError(Exception):
 
 def warn(message: str, *, stacklevel: int) -> None:
     """Issue a CacheWarning; where warnings are errors, log it instead, for it must neither end a launch nor be lost."""
-    message = printable(message)
-    try:
-        messages.warn(CacheWarning(message), stacklevel=stacklevel + 1)
-    except CacheWarning:
-        import logging
-
-        # Without a handler this comes out on standard error. A handler that fails loses it: better than the launch.
-        with contextlib.suppress(Exception):
-            logging.getLogger("gridjit.cache").warning("CacheWarning: %s", message)
+    messages.warn_or_log(CacheWarning(printable(message)), logger="gridjit.cache", stacklevel=stacklevel + 1)

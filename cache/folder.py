@@ -40,11 +40,11 @@ class Folder:
 
 def folder_at(path: str | os.PathLike[str], *, shared: bool = False) -> Folder:
     """Return the folder at a path, which stays where it is when the process changes its own."""
-    name = absolute(os.fsdecode(path))
+    name = rooted(os.fsdecode(path))
     return Folder(path=name.rstrip("/") or "/", shared=shared)
 
 
-def absolute(path: str) -> str:
+def rooted(path: str) -> str:
     """Return path from the root on; where the current folder is gone, a place where nothing can be made."""
     if os.path.isabs(path):
         return path

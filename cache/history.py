@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from gridjit import reading
-from gridjit.cache.key import Key
+from gridjit.cache.key import digest
 from gridjit.cache.store import Store, is_key
 from gridjit.digests import blake2b, utf8
 from gridjit.values import dataclass, field
@@ -22,6 +23,7 @@ SCHEMA = 2
 MAX_JOBS = 32
 SUFFIX = ".json"
 _LONGEST = 120
+_MOST_FIELDS = 100_000
 
 Fields = tuple[tuple[str, str], ...]
 
@@ -81,9 +83,10 @@ class History:
             return None
 
 
+@lru_cache(maxsize=16 * MAX_JOBS)
 def history_key(kernel: str, place: int) -> str:
     """Return the key of one of the places for jobs of a kernel, of which there are MAX_JOBS."""
-    return Key.of((("entry", "history"), ("kernel", kernel), ("place", place))).digest
+    return digest((("entry", "history"), ("kernel", kernel), ("place", place)))
 
 
 def read_history(store: Store, kernel: str) -> History:
@@ -144,9 +147,13 @@ def _job(value: Any) -> Job:
     given = reading.fields(value, ("fields", "key", "made"))
     if not is_key(reading.text(given["key"])):
         raise reading.Unreadable("a key is due")
-    return Job(key=given["key"], fields=reading.items(given["fields"], _field), made=reading.number(given["made"]))
+    return Job(key=given["key"], fields=_fields(given["fields"]), made=reading.number(given["made"]))
 
 
-def _field(value: Any) -> tuple[str, str]:
-    label, text = reading.row(value, 2)
-    return reading.text(label), reading.text(text)
+def _fields(value: Any) -> Fields:
+    """Return value, a list of pairs of texts; proved all at once, as a history has thousands."""
+    if type(value) is not list or len(value) > _MOST_FIELDS or {type(row) for row in value} - {list}:
+        raise reading.Unreadable("a list of pairs is due")
+    if {len(row) for row in value} - {2} or {type(text) for row in value for text in row} - {str}:
+        raise reading.Unreadable("pairs of texts are due")
+    return tuple(map(tuple, value))

@@ -6,15 +6,13 @@ not UTF-8, which Python has as lone surrogates, has a digest like any other.
 
 from __future__ import annotations
 
-import array
 import struct
-import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from gridjit.cache.errors import CacheError
 from gridjit.digests import blake2b, utf8
+from gridjit.values import dataclass
 
 FieldValue: TypeAlias = str | bytes | int
 Field: TypeAlias = tuple[str, FieldValue]
@@ -25,7 +23,7 @@ DIGEST_BYTES = 32
 _ENCODING = b"gridjit key 2"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
     """The labelled fields that name an entry, in order."""
 
@@ -38,7 +36,7 @@ class Key:
         values = dict(listed)
         if len(values) != len(listed) or _joined(values.values()) is None:
             _check(listed)
-        return cls(listed)
+        return cls(fields=listed)
 
     @property
     def digest(self) -> str:
@@ -66,11 +64,9 @@ def digest(fields: Iterable[Field]) -> str:
     if (text := _joined(values)) is None:
         kinds, values = b"".join(map(_kind, values)), tuple(map(_text, values))
         text = "".join(values)
-    lengths = array.array("Q", map(len, (*labels, *values)))
-    if sys.byteorder == "big":
-        lengths.byteswap()
+    lengths = struct.pack(f"<{2 * len(labels)}Q", *map(len, labels), *map(len, values))
     head = struct.pack("<Q", len(labels))
-    whole = b"".join((_ENCODING, head, kinds, lengths.tobytes(), utf8("".join(labels)), utf8(text)))
+    whole = b"".join((_ENCODING, head, kinds, lengths, utf8("".join(labels)), utf8(text)))
     return blake2b(whole, digest_size=DIGEST_BYTES).hexdigest()
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import re
 import threading
@@ -158,6 +157,8 @@ def _try_lock(folder: Folder, name: str, *, make: bool = False) -> int | None:
 
 
 def _try_lock_in(folder: Folder, directory: int, name: str, make: bool) -> int | None:
+    import fcntl  # a process that only finds takes no lock
+
     mode = os.fstat(directory).st_mode & 0o666
     descriptor = os.open(name, os.O_RDWR | FILE | (os.O_CREAT if make else 0), mode, dir_fd=directory)
     try:
@@ -192,6 +193,8 @@ def _is_named(descriptor: int, name: str, directory: int) -> bool:
 
 
 def _unlink_and_close(folder: Folder, name: str, descriptor: int) -> None:
+    import fcntl
+
     with contextlib.suppress(OSError), opened(open_inner(folder, LOCK_FOLDER)) as directory:
         if _is_named(descriptor, name, directory):
             os.unlink(name, dir_fd=directory)

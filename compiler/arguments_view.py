@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gridjit.compiler.errors import ConfigError
-from gridjit.compiler.footprint import ARGUMENT, IN_FULL, ITSELF, is_number
+from gridjit.compiler.footprint import ARGUMENT, IN_FULL, ITSELF
+from gridjit.compiler.plain_number import is_number
 
 if TYPE_CHECKING:
     from gridjit.compiler.recording import Recording
@@ -110,6 +111,8 @@ def _getter(recording: Recording, arguments: tuple[Any, ...]) -> Callable[[int],
     }
 
     def get(position: int) -> Any:
+        if (later := recording.later) is not None:
+            return later[1][position]
         if position in arrays:
             return arrays[position]
         if is_number(arguments[position]):
@@ -132,6 +135,8 @@ def _is_array(argument: Any) -> bool:
 
 def _reader(recording: Recording, position: int, argument: Any) -> Callable[[str], Any]:
     def read(name: str) -> Any:
+        if (later := recording.later) is not None:
+            return getattr(later[1][position], name)
         value = getattr(argument, name)
         if name in ("dtype", "ndim") and hasattr(argument, "shape") and _is_in_the_type(name, value, argument):
             return value

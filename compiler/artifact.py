@@ -12,6 +12,7 @@ from typing import Any
 
 from gridjit import reading
 from gridjit.compiler.dependencies import Dependency
+from gridjit.compiler.elf import is_code
 from gridjit.compiler.footprint import Effects, Fact, FactValue, Footprint, is_field
 from gridjit.compiler.hook import Hook, hook_as_json, hook_from_json
 from gridjit.compiler.targets.base import ExceptionEntry, Target
@@ -19,11 +20,6 @@ from gridjit.values import dataclass, field
 
 _MAGIC = b"gridjit1"
 _TRAILER = struct.Struct("<Q8s")
-# Of an ELF header: where segments and sections are, then their sizes and counts, and which section has the names.
-_ELF = struct.Struct("<32x QQ 6x HHHHH")
-# Of a section's header: its type, and where it is.
-_SECTION = struct.Struct("<4xI16xQQ24x")
-_STRINGS, _NO_BITS = 3, 8
 _SUFFIXES = {"host": ".o", "ptx": ".cubin"}
 # Bytes: of a launch's parameters as the struct module lays them out, and of a block's shared memory.
 _MOST_PARAMETERS = 1 << 20
@@ -120,8 +116,10 @@ def _described(image: bytes, value: Any) -> Artifact:
     kind, arch, features = map(reading.text, reading.row(given["target"], 3))
     suffix = reading.text(given["suffix"])
     entry = _symbol(given["entry"])
-    if _SUFFIXES.get(kind) != suffix or not is_code(image, entry):
+    if _SUFFIXES.get(kind) != suffix or not is_code(image, entry, linked=kind != "host"):
         raise reading.Unreadable(f"no {kind} code")
+    if reading.flag(given["cooperative"]) and kind == "host":
+        raise reading.Unreadable("the host has no cooperative launches")
     return Artifact(
         target=Target(kind=kind, arch=arch, features=features),
         image=image,
@@ -144,24 +142,6 @@ def _described(image: bytes, value: Any) -> Artifact:
         metadata=_object(given["metadata"]),
         assembly=reading.text(given["assembly"]),
     )
-
-
-def is_code(image: bytes, entry: str) -> bool:
-    """Return whether image is a 64-bit little-endian ELF file, all sections of which are inside it, that names entry.
-
-    LLVM and the driver are not to be given anything else: what they do with it is not always an error that is told.
-    """
-    if image[:6] != b"\x7fELF\x02\x01" or len(image) < _ELF.size:
-        return False
-    segments, sections, segment_size, segment_count, section_size, section_count, names = _ELF.unpack_from(image)
-    end = sections + section_size * section_count
-    if section_size != _SECTION.size or max(end, segments + segment_size * segment_count) > len(image):
-        return False
-    headers = list(_SECTION.iter_unpack(image[sections:end]))
-    inside = all(kind == _NO_BITS or start + size <= len(image) for kind, start, size in headers)
-    named = names < len(headers) and headers[names][0] == _STRINGS
-    # In a table of names one may be the end of another.
-    return inside and named and entry.encode() + b"\0" in image
 
 
 def _symbol(value: Any) -> str:

@@ -10,7 +10,7 @@ import importlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gridjit import reading
@@ -30,10 +30,15 @@ if TYPE_CHECKING:
     from gridjit.compiler.reads import Reads
 
 OVERLOAD, LINKED_FILE, VALUE = "overload", "linked file", "value"
+IMPORTING_OVERLOAD = "overload that imports"
 HEADERS, TOOLKIT = "headers", "CUDA headers"
 LIBRARY, SETTINGS, LATER_SETTING = "library", "settings", "setting of a module that the compile imported"
 LOADED_SETTING = "setting of a module that is imported to ask"
-KINDS = (OVERLOAD, LINKED_FILE, VALUE, HEADERS, TOOLKIT, LIBRARY, SETTINGS, LATER_SETTING, LOADED_SETTING)
+LIBRARY_CODE = "functions that a library's names stand for"
+KINDS = (
+    *(OVERLOAD, IMPORTING_OVERLOAD, LINKED_FILE, VALUE, HEADERS, TOOLKIT),
+    *(LIBRARY, SETTINGS, LATER_SETTING, LOADED_SETTING, LIBRARY_CODE),
+)
 Parts: TypeAlias = "tuple[tuple[str, str], ...]"
 # Longer texts of values are kept by their beginning and a digest.
 _LONGEST = 160
@@ -51,11 +56,13 @@ class Dependency:
 
     kind, name and parts: an "overload" (@intrinsic included), by the user's function that is implemented, as
     module.name, with (name, digest) of every implementation that is registered for it, in their order
-    ("installed code" where loading the installed extensions registered them, which the key says); a "linked file" by
+    ("installed code" where loading the installed extensions registered them, which the key says); an "overload that
+    imports" likewise, by the function and the modules that it had the compile load, as JSON; a "linked file" by
     its path, with digests of it and its headers; "headers", by the file that includes them and their paths, as JSON,
     with a digest or "absent" for each; "CUDA headers", with the packages that bring them; a "value" by the path to it
     from the kernel, as JSON, with what people call it, and its text; a "library" by the name of its distribution, with
-    what tells this installation from others; "settings" by their module and paths in it, as JSON, with their texts.
+    what tells this installation from others; "settings" by their module and paths in it, as JSON, with their texts; the
+    functions of a library by module, digest and names, as JSON, with the digest.
     """
 
     kind: str
@@ -71,8 +78,10 @@ class Dependency:
     def label(self) -> str:
         """What it is called where it is recorded: "math_ext.gamma by math_ext.implement_gamma", or the file."""
         if self.kind == OVERLOAD:
-            return f"{self.name} by {', '.join(name for name, _ in self.parts)}"
-        if self.kind in (VALUE, LATER_SETTING, LOADED_SETTING):
+            return _implemented(self.name, self.parts)
+        if self.kind == IMPORTING_OVERLOAD:
+            return _implemented(_texts(self.name)[0], self.parts)
+        if self.kind in (VALUE, LATER_SETTING, LOADED_SETTING, LIBRARY_CODE):
             return self.parts[0][0]
         if self.kind == SETTINGS:
             module, *paths = _texts(self.name)
@@ -103,11 +112,13 @@ class Discovered:
     private: tuple[str, ...] = ()
 
 
-def discovered(functions: Iterable[Callable[..., object]], before: Sequence[Registration]) -> Discovered:
+def discovered(
+    functions: Iterable[Callable[..., object]], before: Sequence[Registration], loaded: Collection[str]
+) -> Discovered:
     """Return the dependencies on functions of @overload and @intrinsic that a compile used.
 
-    before: what was registered when the compile began. What implements anything but a user's function is part of every
-    kernel's key already (see extensions).
+    before, loaded: what was registered, and the names of the modules that were loaded, when the compile began. What
+    implements anything but a user's function is part of every kernel's key already (see extensions).
     """
     from gridjit.compiler.installed import owner_of
 
@@ -118,15 +129,24 @@ def discovered(functions: Iterable[Callable[..., object]], before: Sequence[Regi
     for function in functions:
         if id(function) not in known and owner_of(function_of(function)) is not None:
             continue  # installed code, which its distribution stands for
-        mine = [found for found in before if found.sources[0] is function]
-        stubs = dict.fromkeys(found.stub for found in mine if found.stub)
+        mine = [one for one in before if one.sources[0] is function]
+        stubs = dict.fromkeys(one.stub for one in mine if one.stub)
         if not mine or any(_users(before, stub) != _users(now, stub) for stub in stubs):
             private[f"{_name(function)} was registered while the kernel was compiled"] = None
         for stub in stubs:
             implementations = _implementations(before, stub)
-            private.update(dict.fromkeys(sources_fingerprint(implementations).opaque))
-            dependencies[stub] = Dependency(kind=OVERLOAD, name=stub, parts=_parts(implementations))
+            found = sources_fingerprint(implementations)
+            private.update(dict.fromkeys(found.opaque))
+            imported = [name for name in found.imported if name not in loaded]
+            dependencies[stub] = _overload(stub, imported, _parts(implementations))
     return Discovered(dependencies=tuple(dependencies.values()), private=tuple(private))
+
+
+def _overload(stub: str, imported: Sequence[str], parts: Parts) -> Dependency:
+    """Return the dependency on what implements a function, which is known once it has imported what it imports."""
+    if imported:
+        return Dependency(kind=IMPORTING_OVERLOAD, name=_json([stub, *imported]), parts=parts)
+    return Dependency(kind=OVERLOAD, name=stub, parts=parts)
 
 
 def file_dependencies(
@@ -169,6 +189,11 @@ def value_dependencies(reads: Reads) -> tuple[Dependency, ...]:
     )
 
 
+def library_code_dependency(module: str, text: str, names: Sequence[str]) -> Dependency:
+    """Return the dependency on what names of a module stand for, whose text that is."""
+    return Dependency(kind=LIBRARY_CODE, name=_json([module, text, *names]), parts=((f"code of {module}", text),))
+
+
 def holds(dependency: Dependency, job: CompileJob) -> bool:
     """Return whether a compile of job today would find the same; False if that cannot be told."""
     return current(dependency.kind, dependency.name, job) == dependency.parts
@@ -192,6 +217,15 @@ def _value_parts(name: str, job: CompileJob) -> Parts:
     return ((shown(path), _brief(taken_text(follow(path, job.function), lines=job.has_lines))),)
 
 
+def _importing_parts(name: str, _: CompileJob) -> Parts:
+    """What an overload imports while it runs it is only told with: so it is imported to ask."""
+    from gridjit.compiler.late_imports import load
+
+    stub, *modules = _texts(name)
+    load(modules)
+    return _parts(_implementations(registrations(), stub))
+
+
 def _library_parts(name: str, _: CompileJob) -> Parts:
     from gridjit.compiler.installed import named
 
@@ -210,10 +244,19 @@ def _settings_parts(name: str, _: CompileJob) -> Parts | None:
 
 def _later_setting_parts(name: str, _: CompileJob) -> Parts:
     """A setting whose module the compile imported is what it was then, also where that is not imported as yet."""
-    from gridjit.compiler.library_settings import NOT_LOADED, setting_now
+    from gridjit.compiler.library_code import NOT_LOADED
+    from gridjit.compiler.library_settings import setting_now
 
     module, path, then = _texts(name)
     return ((path, then),) if setting_now(module, path) in (then, NOT_LOADED) else ()
+
+
+def _library_code_parts(name: str, _: CompileJob) -> Parts:
+    """A module that is not imported as yet will have what its own code gives it, as it had then."""
+    from gridjit.compiler.library_code import NOT_LOADED, names_text
+
+    module, then, *names = _texts(name)
+    return ((f"code of {module}", then),) if names_text(module, names) in (then, NOT_LOADED) else ()
 
 
 def _loaded_setting_parts(name: str, _: CompileJob) -> Parts | None:
@@ -256,6 +299,10 @@ def _header_digest(path: str) -> str:
     return _ABSENT if data is None else digest(data)
 
 
+def _implemented(stub: str, parts: Parts) -> str:
+    return f"{stub} by {', '.join(name for name, _ in parts)}"
+
+
 def _implementations(registered: Iterable[Registration], stub: str) -> list[Registration]:
     return [found for found in registered if found.stub == stub and not made_by_a_compile(found)]
 
@@ -290,6 +337,7 @@ def _name(function: Callable[..., object]) -> str:
 
 _CURRENT: Mapping[str, Callable[[str, CompileJob], Parts | None]] = {
     OVERLOAD: lambda name, _: _parts(_implementations(registrations(), name)),
+    IMPORTING_OVERLOAD: _importing_parts,
     LINKED_FILE: lambda name, _: _file_parts(name),
     VALUE: _value_parts,
     HEADERS: _headers_today,
@@ -298,4 +346,5 @@ _CURRENT: Mapping[str, Callable[[str, CompileJob], Parts | None]] = {
     SETTINGS: _settings_parts,
     LATER_SETTING: _later_setting_parts,
     LOADED_SETTING: _loaded_setting_parts,
+    LIBRARY_CODE: _library_code_parts,
 }

@@ -11,6 +11,7 @@ from typing import Any, cast
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.dependencies import discovered, file_dependencies, value_dependencies
 from gridjit.compiler.errors import CompileError
+from gridjit.compiler.extensions import covered_functions
 from gridjit.compiler.foreign_locks import giving_back
 from gridjit.compiler.frontend.registrations import registrations
 from gridjit.compiler.installed import distribution_of
@@ -18,6 +19,7 @@ from gridjit.compiler.job import CompileJob, make_job
 from gridjit.compiler.library_watch import LibraryWatch
 from gridjit.compiler.linked_files import callbacks_of
 from gridjit.compiler.reads import Reads
+from gridjit.compiler.signature_source import signature_fingerprint
 from gridjit.compiler.source_library import is_library
 from gridjit.compiler.targets.base import Code, CodeGenerator, Lowered
 from gridjit.compiler.toolchain_environment import dumps
@@ -43,12 +45,14 @@ def _compile(job: CompileJob, view: ConfigView) -> Artifact:
 
     started = time.perf_counter()
     load_installed_extensions()
-    registered = registrations()
-    reads = Reads(job.function, job.source.taken, lines=job.has_lines, is_leaf=_is_leaf)
+    registered, loaded = registrations(), frozenset(sys.modules)
+    source = job.source
+    reads = Reads(job.function, source.taken, lines=job.has_lines, is_leaf=_is_leaf, covered=source.functions)
     with LibraryWatch() as libraries:
         lowered, functions = _lowered(job, view, reads)
-    found = discovered(functions, registered)
+    found = discovered(functions, registered, loaded)
     libraries_found, unseen = libraries.found(functions, job.extensions)
+    reads.settle_functions(lambda: (*covered_functions(functions), *signature_fingerprint(job.signature).functions))
     view.setup_callbacks, view.teardown_callbacks = callbacks_of(lowered.linked)
     view.settle()
     with section():

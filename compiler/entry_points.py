@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
+from gridjit.compiler.distribution_names import described_by, normalized
+from gridjit.compiler.site_folders import descriptions
 from gridjit.compiler.source_code import digest_fields
 from gridjit.compiler.source_file import import_path, read_regular
 
@@ -19,11 +21,9 @@ from gridjit.compiler.source_file import import_path, read_regular
 GROUPS = ("numba_extensions", "numba_cuda_extensions")
 NAME = "init"
 _FILE = "entry_points.txt"
-_INFO = re.compile(r"(?P<name>.+?)(-(?P<version>[^-]+)(-py[0-9.]+)?)?\.(dist|egg)-info")
 _PYTHON = os.path.dirname(os.__file__)
 _PYTHONS_OWN = (os.path.basename(_PYTHON), "lib-dynload")
-_WORKING_COPY = re.compile(rb'"editable"\s*:\s*true')
-_SEPARATORS = re.compile(r"[-_.]+")
+_WORKING_COPY = rb'"editable"\s*:\s*true'
 
 Installed: TypeAlias = tuple[tuple[str, str, str], ...]
 
@@ -66,7 +66,7 @@ def are_known_by_their_names() -> bool:
 
 def is_editable_origin(origin: bytes) -> bool:
     """Return whether a distribution's direct_url.json says that its files are somebody's working copy."""
-    return _WORKING_COPY.search(origin) is not None
+    return re.search(_WORKING_COPY, origin) is not None
 
 
 def note_loaded() -> Installed:
@@ -83,10 +83,7 @@ def _descriptions(path: str) -> list[str]:
     """Return the folders that describe the distributions in a folder; Python's own libraries have none beside them."""
     if path.startswith(_PYTHON) and os.path.basename(path) in _PYTHONS_OWN:
         return []
-    try:
-        return [f"{path}/{name}" for name in sorted(os.listdir(path)) if name.endswith("-info")]
-    except (OSError, ValueError):
-        return []
+    return [f"{path}/{name}" for name in descriptions(path)]
 
 
 def _first_of_each_name(described: Iterable[tuple[str, list[str]]]) -> dict[tuple[str, str], tuple[str, list[str]]]:
@@ -94,15 +91,11 @@ def _first_of_each_name(described: Iterable[tuple[str, list[str]]]) -> dict[tupl
     seen: set[str] = set()
     first = {}
     for folder, modules in described:
-        if match := _INFO.fullmatch(os.path.basename(folder)):
-            if (name := _normalized(match["name"])) not in seen:
-                first[name, match["version"] or ""] = (folder, modules)
-            seen.add(name)
+        if (named := described_by(os.path.basename(folder))) is not None:
+            if named[0] not in seen:
+                first[named] = (folder, modules)
+            seen.add(named[0])
     return first
-
-
-def _normalized(name: str) -> str:
-    return _SEPARATORS.sub("-", name).lower()
 
 
 def _extensions_in(path: str) -> list[str]:
@@ -147,4 +140,4 @@ def _in_archives() -> Iterator[tuple[str, str, str]]:
     for group in GROUPS:
         for one in entry_points(group=group, name=NAME):
             if one.dist is not None:
-                yield _normalized(one.dist.name), one.dist.version, one.value
+                yield normalized(one.dist.name), one.dist.version, one.value

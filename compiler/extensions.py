@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from gridjit.compiler.frontend.registrations import Registration, registrations
 from gridjit.compiler.frontend.rewrites import foreign_rewrites
-from gridjit.compiler.source import SourceFingerprint, fingerprint_values
+from gridjit.compiler.source import SourceFingerprint, fingerprint_values, function_of
 from gridjit.compiler.source_code import digest_fields, plan_of
 from gridjit.digests import utf8
 from gridjit.values import dataclass
@@ -64,6 +64,18 @@ def sources_fingerprint(found: Iterable[Registration]) -> SourceFingerprint:
     """Return the fingerprint of all that registrations consist of."""
     found = tuple(found)
     return _fingerprint(found, [named for one in found for named in _given_to(one)])
+
+
+def covered_functions(used: Iterable[object]) -> Iterator[FunctionType]:
+    """Yield the Python functions that keys and dependencies cover of what is registered.
+
+    used: functions of @overload and @intrinsic that a compile used; what is no overload counts in every key.
+    """
+    wanted = {id(function_of(one)) for one in used}
+    for one in all_registrations():
+        if not one.stub or id(function_of(one.sources[0])) in wanted:
+            yield from sources_fingerprint([one]).functions
+            yield from _made_of(one).functions
 
 
 def numbered(fields: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
@@ -138,12 +150,13 @@ class _Made:
     """What installed code made a registration with.
 
     settled: texts of what stays as it is, and of objects of installed code as they first were. given: the rest, which
-    counts as it is when a job is made: the user's functions, tables and objects.
+    counts as it is when a job is made: the user's functions, tables and objects. functions: the user's in what settled.
     """
 
     source: object
     settled: tuple[str, ...]
     given: tuple[tuple[str, object], ...]
+    functions: tuple[FunctionType, ...] = ()
 
 
 # By the identity of what was registered, which each keeps alive.
@@ -161,23 +174,31 @@ def _made_of(found: Registration) -> _Made:
 def _look_at(found: Registration) -> _Made:
     if found.owner is None:
         return _Made(source=found.sources[0], settled=(), given=())
-    from gridjit.compiler.made_with import is_a_librarys_object, is_settled, made_with
+    from gridjit.compiler.made_with import is_a_librarys_object, made_with, settled_text
 
     settled, given = [], []
+    functions: list[FunctionType] = []
     for name, value in made_with(found):
-        if is_settled(value):
-            settled.append(f"{name}={fingerprint_values([(name, value)]).digest}")
+        if (text := settled_text(value)) is not None:
+            settled.append(f"{name}={text}")
         elif is_a_librarys_object(value):
-            settled.append(f"{name}={_object_text(name, value)}")
+            text, held = _object_text(name, value)
+            settled.append(f"{name}={text}")
+            functions += held
         else:
             given.append((f"{_label(found)}, given {name}", value))
-    return _Made(source=found.sources[0], settled=tuple(settled), given=tuple(given))
+    return _Made(source=found.sources[0], settled=tuple(settled), given=tuple(given), functions=tuple(functions))
 
 
-def _object_text(name: str, value: object) -> str:
-    """Return the digest of an object of installed code; its class alone, where it cannot be seen into."""
+def _object_text(name: str, value: object) -> tuple[str, tuple[FunctionType, ...]]:
+    """Return the digest of an object of installed code, and the functions that this covers.
+
+    It is the class alone, and covers none, where the object cannot be seen into.
+    """
     found = fingerprint_values([(name, value)], running=True)
-    return f"{type(value).__module__}.{type(value).__qualname__}" if found.opaque else found.digest
+    if found.opaque:
+        return f"{type(value).__module__}.{type(value).__qualname__}", ()
+    return found.digest, found.functions
 
 
 def _registered_text(found: Registration) -> str:

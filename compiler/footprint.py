@@ -6,8 +6,6 @@ A stored artifact is right for a launch exactly if every fact of its footprint e
 from __future__ import annotations
 
 import dataclasses
-import numbers
-import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -167,36 +165,11 @@ def is_very_object(name: str) -> bool:
     return name.startswith(ARGUMENT) and name.endswith(ITSELF)
 
 
-def is_number(argument: Any) -> bool:
-    """Return whether an argument is a number and nothing else: exactly Python's own, or one of NumPy's own scalars.
-
-    One of a class made from those can have attributes and methods, of which its value tells nothing.
-    """
-    kind = type(argument)
-    if kind in _PYTHONS:
-        return True
-    if kind.__module__ != "numpy" or kind.__flags__ & _MADE_BY_PROGRAMS:
-        return False
-    return issubclass(kind, numbers.Number) or kind.__name__ in ("bool_", "bool")
-
-
-_PYTHONS = frozenset({bool, int, float, complex})
-# The flag of classes that Python code made.
-_MADE_BY_PROGRAMS = 1 << 9
-
-
-def _number_text(number: Any) -> str:
-    """Return a number's type and value; of what is not a number, the bits."""
-    text = f"{type(number).__name__} {number!r}"
-    if number == number:
-        return text
-    parts = (number.real, number.imag) if isinstance(number, complex) else (number,)
-    bits = number.tobytes() if hasattr(number, "tobytes") else struct.pack(f"<{len(parts)}d", *parts)
-    return f"{text} {bits.hex()}"
-
-
 def _argument_value(name: str, args: Sequence[Any]) -> FactValue:
     """Return what a launch's argument has for a fact such as "argument 3", "argument 3 shape"; None never matches."""
+    # Few compiles read an argument, so a warm start does without this.
+    from gridjit.compiler.plain_number import is_number, number_text
+
     index, _, part = name[len(ARGUMENT) :].partition(" ")
     if int(index) >= len(args):
         return None
@@ -208,7 +181,7 @@ def _argument_value(name: str, args: Sequence[Any]) -> FactValue:
     if part:
         value = getattr(argument, part, None) if part in _SEEN_OF_ARRAYS else None
         return None if value is None else tuple(value)
-    return _number_text(argument) if is_number(argument) else None
+    return number_text(argument) if is_number(argument) else None
 
 
 def fact_text(value: FactValue) -> str:

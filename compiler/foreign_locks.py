@@ -63,7 +63,11 @@ def giving_back(work: Callable[[], Result]) -> Result:
     try:
         return work()
     finally:
-        surely(lambda: give_back(before))
+        try:
+            give_back(before)
+        except BaseException:  # an interrupt, perhaps at the call itself
+            surely(lambda: give_back(before))
+            raise
 
 
 def _is_in_llvm() -> bool:

@@ -19,7 +19,7 @@ from types import (
 )
 from typing import Any
 
-from gridjit.compiler.footprint import is_number
+from gridjit.compiler.plain_number import is_number
 from gridjit.compiler.source_library import is_library, name_of_module
 
 _PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes, range, type(...), CodeType})

@@ -98,13 +98,48 @@ def _pattern(source: bytes) -> re.Pattern[bytes]:
 
 def includes(text: bytes) -> Includes:
     """Return what the text names, in its order."""
-    found = list(_found(text))
+    found = [*_found(text), *_pasted(text)]
     return Includes(
         references=tuple(one for one in found if isinstance(one, Reference)),
         computed=tuple(one for one in found if isinstance(one, Computed)),
         macros=tuple((one[0], one[1]) for one in found if isinstance(one, tuple) and isinstance(one[0], str)),
         unseen=tuple((one[0], one[1]) for one in found if isinstance(one, tuple) and isinstance(one[0], int)),
     )
+
+
+# What `##` may join to the clock's names: their beginnings and their ends, as words of their own.
+_CLOCKS = (b"__DATE__", b"__TIME__", b"__TIMESTAMP__")
+_PIECES = frozenset(piece for word in _CLOCKS for n in range(3, len(word)) for piece in (word[:n], word[-n:]))
+# Each begins with letters of its own, as above.
+_MAY_BE_PIECE = re.compile(rb"__(?<!\w__)[DT]\w*|[EP]__(?!\w)")
+_SIGNS = (b"__D", b"__T", b"E__", b"P__")
+# Whatever is joined begins and ends with these, if not with longer pieces.
+_UNDERSCORES = (
+    re.compile(rb"(?:\#\#|%:%:|,)\s*__?(?!\w)"),
+    re.compile(rb"(?<!\w)__?\s*(?:\#\#|%:%:|,)"),
+)
+
+
+def _pasted(text: bytes) -> Iterator[tuple[int, str]]:
+    """Yield the first place where the name of the clock may be pasted together, one of its pieces or another."""
+    if b"\\\n" in text or b"\\\r" in text:
+        text = _unspliced(text)
+    pieces = _MAY_BE_PIECE.finditer(text) if any(sign in text for sign in _SIGNS) else iter(())
+    found = next((one for one in pieces if _word_of(text, one) in _PIECES), None) or _joined_by_ends(text)
+    if found is not None:
+        yield _line(text, found.start()), "what may be pasted to __DATE__ or __TIME__"
+
+
+def _joined_by_ends(text: bytes) -> re.Match[bytes] | None:
+    end, begin = _UNDERSCORES
+    return begin.search(text) if end.search(text) is not None else None
+
+
+def _word_of(text: bytes, found: re.Match[bytes]) -> bytes:
+    start = found.start()
+    while start and (text[start - 1 : start].isalnum() or text[start - 1 : start] == b"_"):
+        start -= 1
+    return text[start : found.end()]
 
 
 _Found = Reference | Computed | tuple[str, str] | tuple[int, str]

@@ -7,6 +7,7 @@ find out, importlib.metadata least of all, which takes longer than everything el
 
 from __future__ import annotations
 
+import operator
 import os
 import sys
 import time
@@ -15,10 +16,12 @@ from functools import cache
 from types import FunctionType, ModuleType
 from typing import Any
 
+from gridjit.compiler.distribution_names import described_by, normalized
 from gridjit.compiler.entry_points import is_editable_origin
+from gridjit.compiler.site_folders import descriptions
 from gridjit.compiler.source_code import digest_fields
 from gridjit.compiler.source_file import absolute, import_path, read_regular
-from gridjit.compiler.source_library import is_library
+from gridjit.compiler.source_library import is_library, name_of_module
 from gridjit.digests import utf8
 from gridjit.values import dataclass
 
@@ -75,6 +78,24 @@ def named(name: str) -> Distribution | None:
     return next(loaded, None) or next((one for one in places if one.name == name and not _is_editable(one)), None)
 
 
+def installed_modules() -> tuple[ModuleType, ...]:
+    """Return the loaded modules of installed distributions, less the libraries that the toolchain's versions tell.
+
+    Looked through again when other modules are loaded than last time.
+    """
+    loaded = tuple(sys.modules.values())
+    known = next(iter(_modules), None)
+    if known is None or len(known[0]) != len(loaded) or not all(map(operator.is_, known[0], loaded)):
+        modules = [module for module in loaded if isinstance(module, ModuleType)]
+        known = loaded, tuple(one for one in modules if not is_library(name_of_module(one)) and owner_of(one))
+        _modules[:] = [known]
+    return known[1]
+
+
+# What the last look found, and among which modules.
+_modules: list[tuple[tuple[object, ...], tuple[ModuleType, ...]]] = []
+
+
 def _is_users(method: object) -> bool:
     if not isinstance(method, FunctionType) or "__file__" not in method.__globals__:
         return False
@@ -121,26 +142,17 @@ def _listing(file: str) -> Iterator[Distribution]:
 
 def _candidates(site: str, inside: str) -> list[Distribution]:
     """Return the distributions in a folder, those that sound like the file first: few have to be read."""
-    top = _normal(inside.partition(os.sep)[0].partition(".")[0])
+    top = normalized(inside.partition(os.sep)[0].partition(".")[0])
     return sorted(_distributions_in(site, _stamp(site)), key=lambda one: (one.name != top, top not in one.name))
 
 
 @cache
 def _distributions_in(site: str, _: tuple[int, int, int]) -> tuple[Distribution, ...]:
-    try:
-        names = sorted(os.listdir(site))
-    except (OSError, ValueError):
-        return ()
     return tuple(
-        Distribution(name=_normal(name), version=version, site=site, metadata=os.path.join(site, entry))
-        for entry in names
-        if entry.endswith((".dist-info", ".egg-info"))
-        for name, _, version in [entry.rpartition(".")[0].partition("-")]
+        Distribution(name=described[0], version=described[1], site=site, metadata=os.path.join(site, entry))
+        for entry in descriptions(site)
+        if (described := described_by(entry)) is not None
     )
-
-
-def _normal(name: str) -> str:
-    return name.replace("_", "-").replace(".", "-").lower()
 
 
 def _is_editable(found: Distribution) -> bool:

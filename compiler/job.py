@@ -13,7 +13,7 @@ from gridjit.compiler.signature import Signature
 from gridjit.compiler.signature_source import signature_fingerprint
 from gridjit.compiler.source import SourceFingerprint, fingerprint
 from gridjit.compiler.targets.base import LinkedFile, Target
-from gridjit.compiler.toolchain import environment, toolchain
+from gridjit.compiler.toolchain import debug_versions, environment, toolchain
 from gridjit.values import dataclass
 
 
@@ -60,13 +60,16 @@ def make_job(
         from gridjit.compiler.frontend.bootstrap import load_installed_extensions
 
         load_installed_extensions()
-    source = fingerprint(function, lines=options.debug or options.lineinfo)
+    has_lines = options.debug or options.lineinfo
+    source = fingerprint(function, lines=has_lines)
     registered = extensions()
     known = (*extension_fields(), *registered.fields)
     linked = linked_files(options)
     held = signature_fingerprint(signature)
     kernel = f"{function.__module__}.{function.__qualname__}"
     surroundings, versions = environment(), toolchain(target.kind)
+    if has_lines and target.kind == "ptx":
+        versions = (*versions, *debug_versions())
     return CompileJob(
         function=function,
         kernel=kernel,

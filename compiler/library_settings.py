@@ -30,31 +30,37 @@ from types import (
 
 from gridjit.compiler.code_names import CodeNames, names_in, names_of
 from gridjit.compiler.installed import Distribution, owner_of
+from gridjit.compiler.library_code import METHODS, NOT_LOADED, name_text
 from gridjit.compiler.source import fingerprint_values
+from gridjit.compiler.source_dynamic import dynamic_plan
 from gridjit.compiler.source_library import is_library, name_of_module
 from gridjit.compiler.source_opaque import OpaqueValue, of_kind
 from gridjit.compiler.source_scalar import scalar_text
-from gridjit.compiler.source_value import is_librarys, type_name, value_text
+from gridjit.compiler.source_value import Visit, is_librarys, type_name, value_text
 from gridjit.values import dataclass
 
 # The function of a package that says what its settings are, as it is written among them.
 DECLARED = "__gridjit_settings__()"
-# The text of a setting whose module is not imported.
-NOT_LOADED = "not loaded"
 # A setting is named by its module and its path inside it: ("mylib.config", "TILE"), ("mylib.plan", "Plan.DEPTH").
 Setting = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Reach:
-    """What installed code reaches: its settings, and the distributions that its code is of."""
+    """What installed code reaches: its settings, the distributions that its code is of, and names of code in them."""
 
     settings: tuple[Setting, ...]
     distributions: frozenset[Distribution]
+    # Names that stand for functions and classes, as settings are named; with a dot behind it, a class's methods.
+    code: tuple[Setting, ...] = ()
 
     def texts(self) -> dict[Setting, str | None]:
         """Return what each setting is now; None for what is none any more."""
         return {setting: setting_now(*setting) for setting in self.settings}
+
+    def code_texts(self) -> dict[Setting, str | None]:
+        """Return what each name of code stands for now; None for what cannot be told."""
+        return {named: _code_now(*named) for named in self.code}
 
 
 def reach(roots: Iterable[object]) -> Reach:
@@ -65,7 +71,15 @@ def reach(roots: Iterable[object]) -> Reach:
     walk.run()
     packages = dict.fromkeys(package for name in walk.modules for package in _packages_of(name))
     declared = [(name, DECLARED) for name in packages if _declaration(name) is not None]
-    return Reach(settings=(*declared, *walk.settings), distributions=frozenset(walk.distributions))
+    settings = (*declared, *walk.settings)
+    return Reach(settings=settings, distributions=frozenset(walk.distributions), code=tuple(walk.code))
+
+
+def _code_now(module: str, name: str) -> str | None:
+    try:
+        return name_text(module, name)
+    except OpaqueValue:
+        return None
 
 
 def _packages_of(module: str) -> Iterator[str]:
@@ -85,6 +99,19 @@ def setting_now(module: str, path: str) -> str | None:
 def unseen_now(settings: Iterable[Setting]) -> tuple[str, ...]:
     """Return a sentence for each setting that cannot be told: a failing declaration, the user's code in its place."""
     return tuple(dict.fromkeys(reason for setting in settings if (reason := _unseen(*setting))))
+
+
+def unseen_code(names: Iterable[Setting]) -> tuple[str, ...]:
+    """Return a sentence for each name that stands for the user's code which cannot be followed."""
+    return tuple(dict.fromkeys(reason for named in names if (reason := _unseen_code(*named))))
+
+
+def _unseen_code(module: str, name: str) -> str:
+    try:
+        name_text(module, name)
+    except OpaqueValue as error:
+        return f"{module}.{name.removesuffix(METHODS)} holds the user's code: {error}"
+    return ""
 
 
 def _unseen(module: str, path: str) -> str:
@@ -116,7 +143,7 @@ def _text_of_type(value: object) -> str | None:
         return f"class {type_name(value)}" if is_librarys(value) else None
     if type(value).__module__.partition(".")[0] in ("numpy", "numba"):
         try:
-            return value_text(value, lambda found: found.__qualname__) if _is_type_or_number(value) else None
+            return value_text(value, Visit()) if _is_type_or_number(value) else None
         except OpaqueValue:
             return None
     return None
@@ -185,6 +212,7 @@ class _Walk:
 
     def __init__(self) -> None:
         self.settings: dict[Setting, None] = {}
+        self.code: dict[Setting, None] = {}
         self.distributions: set[Distribution] = set()
         self.modules: dict[str, None] = {}
         self._pending: deque[FunctionType | type] = deque()
@@ -255,6 +283,8 @@ class _Walk:
             for named in {id(v): v for v in map(namespace.get, names) if of_kind(v, ModuleType)}.values():
                 self._absent(named, code.texts)
                 self._module(named, self._spelled(namespace, names))
+                if dynamic_plan(function.__code__).computed:
+                    self._module(named, _public_settings(named))
 
     def _absent(self, module: ModuleType, names: Iterable[str]) -> None:
         """Note names that code takes of a module which has none such: it may have another time."""
@@ -284,6 +314,8 @@ class _Walk:
             self.follow(value, names)
 
     def _class(self, cls: type) -> None:
+        if "<locals>" not in cls.__qualname__:
+            self.code[cls.__module__, f"{cls.__qualname__}{METHODS}"] = None
         for base in cls.__bases__:
             self.follow(base)
         for name, value in tuple(vars(cls).items()):
@@ -308,7 +340,16 @@ class _Walk:
                 if setting_text(value) is not None or _is_users(value):
                     self.settings[module, name] = None
                 else:
+                    if callable(value):
+                        self.code[module, name] = None
                     self.follow(value, names)
+
+
+def _public_settings(module: ModuleType) -> tuple[str, ...]:
+    """Return the names of all settings of a module, one of which code takes by a name that it works out."""
+    public = {name: value for name, value in vars(module).items() if not name.startswith("_")}
+    names = tuple(name for name, value in public.items() if setting_text(value) is not None)
+    return _interned.setdefault(names, names)
 
 
 def _home(found: FunctionType | type) -> str:

@@ -8,26 +8,24 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any
 
-from gridjit.compiler.dependencies import LATER_SETTING, LIBRARY, LOADED_SETTING, SETTINGS, Dependency
-from gridjit.compiler.extensions import all_registrations, extensions, forget_in_keys, sources_fingerprint
-from gridjit.compiler.frontend.registrations import Registration
-from gridjit.compiler.library_settings import Reach, Setting, reach, unseen_now
+from gridjit.compiler.dependencies import (
+    LATER_SETTING,
+    LIBRARY,
+    LOADED_SETTING,
+    SETTINGS,
+    Dependency,
+    library_code_dependency,
+)
+from gridjit.compiler.extensions import all_registrations, forget_in_keys
+from gridjit.compiler.library_code import names_text
+from gridjit.compiler.library_settings import Reach, Setting, reach, unseen_code, unseen_now
+from gridjit.compiler.loaded_settings import as_loaded, roots
 from gridjit.compiler.source import function_of
 from gridjit.compiler.written_out import is_written_out
-
-# The settings of modules that were imported when the installed extensions were loaded, as they were then: where those
-# are not loaded as yet, that is what they will be.
-_as_loaded: dict[Setting, str | None] = {}
-
-
-def note_loaded_settings(imported: Collection[str]) -> None:
-    """Remember the settings of modules that were just imported, with the installed extensions."""
-    found = reach(_roots(all_registrations())).texts()
-    _as_loaded.update((setting, text) for setting, text in found.items() if setting[0] in imported)
 
 
 class LibraryWatch:
@@ -35,12 +33,14 @@ class LibraryWatch:
 
     def __init__(self) -> None:
         self._before: dict[Setting, str | None] = {}
+        self._code_before: dict[Setting, str | None] = {}
         self._problem: Exception | None = None
 
     def __enter__(self) -> LibraryWatch:
         self._registered = all_registrations()
         try:
-            self._before = reach(_roots(self._registered)).texts()
+            found = reach(roots(self._registered))
+            self._before, self._code_before = found.texts(), found.code_texts()
         except Exception as error:
             self._problem = error
         self._alone = _alone()
@@ -71,14 +71,24 @@ class LibraryWatch:
     ) -> tuple[tuple[Dependency, ...], tuple[str, ...]]:
         used = {function_of(function) for function in functions}
         now = all_registrations()
-        reached = reach(_roots(one for one in now if not one.stub or one.sources[0] in used))
+        reached = reach(roots(one for one in now if not one.stub or one.sources[0] in used))
         known = {label.removeprefix("extension library ") for label, _ in key}
         libraries = sorted({one for one in reached.distributions if one.name not in known}, key=lambda one: one.name)
         dependencies = (
             *(Dependency(kind=LIBRARY, name=one.name, parts=(("identity", one.identity),)) for one in libraries),
             *self._settings(reached),
+            *self._code(reached),
         )
-        return dependencies, (*unseen_now(reached.settings), *self._overtaken(reached))
+        return dependencies, (*unseen_now(reached.settings), *unseen_code(reached.code), *self._overtaken(reached))
+
+    def _code(self, reached: Reach) -> Iterator[Dependency]:
+        """Yield what names of code stand for, of each module, less those that the compile itself gave another."""
+        names: dict[str, list[str]] = {}
+        for (module, name), text in sorted(reached.code_texts().items()):
+            if text is not None and self._code_before.get((module, name), text) == text:
+                names.setdefault(module, []).append(name)
+        for module, found in names.items():
+            yield library_code_dependency(module, names_text(module, found), found)
 
     def _overtaken(self, reached: Reach) -> Iterator[str]:
         """Yield a sentence for each setting that another thread may have changed meanwhile: the compile saw either."""
@@ -91,7 +101,7 @@ class LibraryWatch:
         read: dict[str, dict[str, str]] = {}
         for (module, path), text in sorted(reached.texts().items()):
             before = self._text_before((module, path))
-            if text is not None and (before is None or _as_loaded.get((module, path)) == text == before):
+            if text is not None and (before is None or as_loaded((module, path)) == text == before):
                 yield _later(module, path, text)
             elif text is not None and before == text:
                 read.setdefault(module, {})[path] = text
@@ -111,14 +121,6 @@ def _later(module: str, path: str, text: str) -> Dependency:
     if is_written_out(module, path):
         return Dependency(kind=LATER_SETTING, name=json.dumps([module, path, text]), parts=((path, text),))
     return Dependency(kind=LOADED_SETTING, name=json.dumps([module, path]), parts=((path, text),))
-
-
-def _roots(registered: Iterable[Registration]) -> list[object]:
-    """Return the installed code among what is registered, and what the user's own of it may run."""
-    registered = tuple(registered)
-    mine = [source for one in registered if one.owner is not None for source in one.sources]
-    users = [one for one in registered if one.owner is None and one.stub]
-    return [*mine, *extensions().reached, *(sources_fingerprint(users).reached if users else ())]
 
 
 def _alone() -> bool:

@@ -38,7 +38,7 @@ _CLASSES = {
 }
 
 # How the tempfile module names files.
-_TEMPORARY = re.compile(r"^tmp[a-z0-9_]{8}")
+_TEMPORARY = r"^tmp[a-z0-9_]{8}"  # compiled when first used
 
 
 def linked_files(options: Options) -> tuple[LinkedFile, ...]:
@@ -116,7 +116,7 @@ def link_fields(files: Sequence[LinkedFile]) -> tuple[tuple[str, str], ...]:
 def _fields(label: str, file: LinkedFile) -> Iterator[tuple[str, str]]:
     needs = ", with numba-cuda's runtime" if file.nrt else ""
     # A temporary file has another name in each process, and what counts are its bytes.
-    name = _TEMPORARY.sub("temporary file", Path(file.name).name)
+    name = re.sub(_TEMPORARY, "temporary file", Path(file.name).name)
     yield f"{label}.{name}", f"{file.kind}:{digest(file.data)}{needs}"
     for name, callback in (("setup", file.setup), ("teardown", file.teardown)):
         if callback is not None:

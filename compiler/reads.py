@@ -8,7 +8,7 @@ the job was made - is not recorded again. There is no numba in here: the front e
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from types import CellType, FunctionType, ModuleType
 from typing import Any
@@ -19,8 +19,9 @@ from gridjit.compiler.source_code import plan_of
 from gridjit.compiler.source_library import is_library, name_of_module
 from gridjit.compiler.source_opaque import OpaqueValue
 from gridjit.compiler.source_scalar import scalar_text
-from gridjit.compiler.source_value import value_text
-from gridjit.compiler.source_walk import lines_digest
+from gridjit.compiler.source_value import Visit, value_text
+from gridjit.compiler.source_walk import is_own_builtin, lines_digest
+from gridjit.compiler.stray_functions import StrayFunctions, described, places_of
 from gridjit.compiler.value_path import MISSING, ValuePath, default_values, follow, shown
 
 # What the walk of the job's source saw: (id of a namespace or a cell, name) -> the value, and its text in the key.
@@ -33,8 +34,9 @@ _MOST_ITEMS = 1000
 class Reads:
     """One compile's record of the values that kernel and device code took.
 
-    function: the kernel's. known: what its job's key covers. lines: count line numbers of functions too.
-    is_leaf: whether a module's code is identified as a whole, so that only its plain settings count.
+    function: the kernel's. known: what its job's key covers; covered: the functions that it does. lines: count line
+    numbers of functions too. is_leaf: whether a module's code is identified as a whole, so that only its plain settings
+    count.
     """
 
     def __init__(
@@ -44,8 +46,11 @@ class Reads:
         *,
         lines: bool = False,
         is_leaf: Callable[[str], bool] = is_library,
+        covered: Iterable[FunctionType] = (),
     ) -> None:
         self.private: dict[str, None] = {}
+        self._covered = tuple(covered)
+        self._stray = StrayFunctions()
         self._known: Known = known or {}
         self._lines = lines
         self._is_leaf = is_leaf
@@ -61,10 +66,34 @@ class Reads:
         if (root := function_of(function)) is not None:
             self._adopt_function((), root)
 
+    def take_function(self, function: FunctionType) -> None:
+        """Record that a function is compiled; what the kernel leads to is known already."""
+        if id(function) not in self._functions and not self._is_leaf(_module_name(function.__globals__)):
+            self._stray.add(function)
+
+    def settle_functions(self, covered: Callable[[], Iterable[FunctionType]]) -> None:
+        """Record the functions that were compiled and that neither the kernel leads to nor a key covers.
+
+        covered: returns those which the keys and dependencies of extensions cover.
+        """
+        if not self._stray or not [*self._stray.uncovered(self._covered)]:
+            return
+        for function, taken in self._stray.uncovered((*self._covered, *covered())):
+            places = places_of(function)
+            for path, value in places:
+                self._take(path, (0, ""), value)
+                for step, one in taken:
+                    self._take((*path, "function", step), (0, ""), one)
+            if not places:
+                reason = "was compiled, and neither the kernel nor a table of installed code leads to it"
+                self.private[f"{described(function)} {reason}"] = None
+
     def take_global(self, function: FunctionType, name: str, value: object) -> None:
         """Record that the code of function took a global, or a builtin where there is no such global."""
         scope = function.__globals__
-        if name not in scope and getattr(value, "__module__", None) == "builtins":
+        if name not in scope and is_own_builtin(name, value):
+            return
+        if self._stray.take(function, f"global {name}", value):
             return
         if (path := self._scopes.get(id(scope))) is not None:
             self._take((*path, f"global {name}"), (id(scope), name), value)
@@ -75,6 +104,8 @@ class Reads:
         """Record that the code of function took a closure's variable; one of a function that a compile made is not."""
         if (path := self._functions.get(id(function))) is not None:
             self._take((*path, f"free {name}"), (id(cell), ""), value)
+        else:
+            self._stray.take(function, f"free {name}", value)
 
     def take_attribute(self, owner: Any, name: str) -> Any:
         """Return an attribute of a module or a class, the same each time in one compile, and record that it was taken.
@@ -187,7 +218,7 @@ def taken_text(value: object, *, lines: bool = False) -> str:
     return value_text(value, _Visit(lines))
 
 
-class _Visit:
+class _Visit(Visit):
     """Says of functions and classes in a value what they are, without following them."""
 
     def __init__(self, lines: bool) -> None:

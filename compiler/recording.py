@@ -10,7 +10,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from gridjit.compiler.arguments_view import ArgumentsView
 from gridjit.compiler.errors import ConfigError
@@ -27,6 +27,8 @@ from gridjit.compiler.footprint import (
 from gridjit.compiler.launch_config import LaunchConfig
 
 Result = TypeVar("Result")
+# A launch's configuration and arguments.
+Launch: TypeAlias = "tuple[LaunchConfig, Sequence[Any]]"
 
 # Frames of these packages are machinery: the reader of a fact is the first frame outside them.
 _MACHINERY = ("gridjit.compiler", "gridjit.runtime", "numba", "numba_cuda", "contextlib", "copy", "pickle")
@@ -41,6 +43,7 @@ class Recording:
     def __init__(self, config: LaunchConfig | None, arguments: Sequence[Any] | None, required: int = 0) -> None:
         self.config = config
         self.arguments = arguments
+        self._later: Callable[[], Launch | None] | None = None
         self.arguments_view = None if arguments is None else ArgumentsView(self, arguments)
         self.begin(required)
 
@@ -53,10 +56,30 @@ class Recording:
         self.said_sharedmem: int | None = None
         self._facts: dict[str, Fact] = {}
 
+    def follow(self, later: Callable[[], Launch | None]) -> None:
+        """End the compilation. From now on, who reads while hooks of its code are called is told of that launch.
+
+        later: returns the launch of the code whose hooks this thread calls, None where it calls none of them. It must
+        not refer to the view, which hooks may hold.
+        """
+        self._later = later
+
+    @property
+    def later(self) -> Launch | None:
+        """The launch whose hooks this thread calls after the compilation; None otherwise."""
+        return None if self._later is None else self._later()
+
+    @property
+    def launched(self) -> LaunchConfig | None:
+        """The configuration to tell of: the later launch's, else the one that the compilation is for."""
+        return self.config if (later := self.later) is None else later[0]
+
     def read(self, name: str, where: str = "") -> FactValue:
         """Record that a field was read, at where (by default the calling code), and return its value."""
-        found = current_value(name, self.config, self.arguments)
-        self._facts.setdefault(name, Fact(field=name, value=found, where=where or _reader()))
+        later = self.later
+        found = current_value(name, *(later or (self.config, self.arguments)))
+        if later is None:
+            self._facts.setdefault(name, Fact(field=name, value=found, where=where or _reader()))
         running = running_recording()
         if running is not None and running is not self:
             running.read_elsewhere()
@@ -69,16 +92,18 @@ class Recording:
 
     def snapshot(self) -> LaunchConfig | None:
         """Return the whole configuration, recorded field by field: what is done with it later cannot be seen."""
-        if not self.read(PRESENCE) or self.config is None:
+        config = self.launched
+        if not self.read(PRESENCE) or config is None:
             return None
         for name in MARKABLE:
             self.read(name)
-        return dataclasses.replace(self.config, sharedmem=self.sharedmem)
+        return dataclasses.replace(config, sharedmem=self.sharedmem)
 
     @property
     def sharedmem(self) -> int:
         """The launch's dynamic shared memory with what the compilation required so far, in bytes; unrecorded."""
-        return max(0 if self.config is None else self.config.sharedmem, self.required)
+        config = self.launched
+        return max(0 if config is None else config.sharedmem, self.required)
 
     def mark(self, names: Sequence[str]) -> None:
         """Note a mark: the named fields count; with none named, what is read does, as it does anyway."""
@@ -104,7 +129,13 @@ class Recording:
         return dataclasses.replace(fact, value=current_value(fact.field, self.config, self.arguments))
 
 
-_visible = threading.local()
+class _Visible(threading.local):
+    """What a thread sees."""
+
+    view: Any = None
+
+
+_visible = _Visible()
 # A view's recording. Nothing that a recording refers to may refer to its view, or both would live for ever.
 _recordings: weakref.WeakKeyDictionary[Any, Recording] = weakref.WeakKeyDictionary()
 
@@ -121,7 +152,7 @@ def recording_of(view: Any) -> Recording:
 
 def visible_view() -> Any:
     """Return the view that this thread sees, or None."""
-    return getattr(_visible, "view", None)
+    return _visible.view
 
 
 def see(view: Any) -> None:

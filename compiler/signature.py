@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gridjit.compiler.errors import ConfigError
 from gridjit.values import dataclass, field
@@ -32,7 +32,7 @@ SCALAR_CODES = {
 # The item type of CUDA's and ml_dtypes' 16-bit float with the exponent of a float32.
 BFLOAT16 = "bfloat16"
 # A date or a span of time with its unit: "datetime64[ns]", "timedelta64[25s]".
-_TIME = re.compile(r"(datetime64|timedelta64)\[\d*[A-Za-z]+\]")
+_TIME = r"(datetime64|timedelta64)\[\d*[A-Za-z]+\]"  # compiled when first used
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class ScalarType:
     dtype: str
 
     def __post_init__(self) -> None:
-        if self.dtype not in SCALAR_CODES and not _TIME.fullmatch(self.dtype):
+        if self.dtype not in SCALAR_CODES and not re.fullmatch(_TIME, self.dtype):
             raise ConfigError(f"{self.dtype!r} is no scalar type; one of {', '.join(SCALAR_CODES)}")
 
     @property
@@ -105,11 +105,28 @@ class ArrayType:
     @property
     def codes(self) -> str:
         """Meminfo and parent pointers, item count, item size in bytes, data pointer, shape, strides in bytes."""
-        return "PPqqP" + "qq" * self.ndim
+        return array_codes(self.ndim)
 
     def __str__(self) -> str:
         flags = ("" if self.aligned else ", unaligned") + (", readonly" if self.readonly else "")
         return f"{self.dtype}[{self.ndim}d {self.layout}{flags}]"
+
+
+def array_codes(ndim: int) -> str:
+    """Return the codes of an array of so many dimensions."""
+    return "PPqqP" + "qq" * ndim
+
+
+def array_struct(
+    address: int, size: int, itemsize: int, shape: tuple[int, ...], strides: tuple[int, ...]
+) -> tuple[int, ...]:
+    """Return the launch parameters of an array, as an ArrayType's codes have them. address: of its first item."""
+    return (0, 0, size, itemsize, address, *shape, *strides)
+
+
+def layout_letter(c_contiguous: bool, f_contiguous: bool) -> str:
+    """Return an ArrayType's layout; what is contiguous in both orders is "C"."""
+    return "C" if c_contiguous else "F" if f_contiguous else "A"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,6 +247,11 @@ class Signature:
     """The types of a kernel's arguments, in order."""
 
     arguments: tuple[ArgType, ...]
+
+    if TYPE_CHECKING:
+        # Said, so that type checkers let numba's types be looked for among signatures: `types in kernel.overloads`.
+        def __eq__(self, other: object) -> bool: ...
+        def __hash__(self) -> int: ...
 
     @property
     def codes(self) -> str:

@@ -29,14 +29,18 @@ class SourceFingerprint:
     modules: names of the user modules that functions and globals were found in.
     reached: functions, classes and modules of installed distributions that code which runs while compiling was found
     to use. Their distributions stand for them in the parts.
+    imported: names of loaded modules that such code imports inside its functions.
     taken: (id of a namespace or of a cell, name) -> the value that was found there, and its text in a part.
+    functions: the Python functions that the parts cover.
     """
 
     parts: tuple[tuple[str, str], ...]
     opaque: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
     reached: tuple[object, ...] = ()
+    imported: tuple[str, ...] = ()
     taken: Mapping[tuple[int, str], tuple[object, str]] = field(default_factory=dict, compare=False, repr=False)
+    functions: tuple[FunctionType, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def cacheable(self) -> bool:
@@ -63,6 +67,7 @@ def fingerprint(function: Callable[..., object], *, lines: bool = False) -> Sour
         opaque=tuple(walk.opaque),
         modules=tuple(sorted(walk.modules)),
         taken=walk.taken,
+        functions=walk.functions,
     )
 
 
@@ -80,6 +85,8 @@ def fingerprint_values(values: Iterable[tuple[str, object]], *, running: bool = 
         opaque=tuple(walk.opaque),
         modules=tuple(sorted(walk.modules)),
         reached=tuple(walk.reached),
+        functions=walk.functions,
+        imported=tuple(dict.fromkeys(walk.imported)),
     )
 
 

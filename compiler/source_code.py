@@ -20,7 +20,7 @@ _FREE_LOADS = frozenset({"LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DER
 _ATTRIBUTE_LOADS = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 # Generator, coroutine, *args and the like; above them are __future__ imports and whether there is a docstring.
 _FLAGS = 0x3FF
-_DOTTED = re.compile(r"(?<=\.)[^\W\d]\w*")
+_DOTTED = r"(?<=\.)[^\W\d]\w*"  # compiled when first used
 # A longer text is prose or source code.
 _LONGEST_NAMES = 1 << 12
 _FILLERS = frozenset({"EXTENDED_ARG", "CACHE", "PUSH_NULL", "NOP"})
@@ -107,7 +107,7 @@ def names_in_text(text: str) -> Iterator[str]:
     if text.isidentifier():
         yield text
     elif "." in text and len(text) <= _LONGEST_NAMES:
-        yield from _DOTTED.findall(text) if "{" in text else _parts_of(text)
+        yield from re.findall(_DOTTED, text) if "{" in text else _parts_of(text)
 
 
 def _names_in(constant: object) -> Iterator[str]:

@@ -18,7 +18,7 @@ from typing import Any
 
 from gridjit.compiler.frontend.registrations import Registration, registrations
 from gridjit.compiler.installed import owner_of
-from gridjit.compiler.made_with import is_of_no_matter
+from gridjit.compiler.made_with import is_made, is_of_no_matter
 from gridjit.compiler.source_code import digest_fields, plan_of
 from gridjit.compiler.source_file import file_digest
 from gridjit.compiler.source_library import is_library
@@ -94,12 +94,16 @@ class _State:
             return f"a {type_name(kind)}"
         if issubclass(kind, type | ModuleType) or is_library(kind.__module__) or not _is_whole(kind):
             return self._plain(value)
-        return f"{type_name(kind)}({self._all(attributes_of(value), depth)})"
+        return f"{self._class(kind)}({self._all(attributes_of(value), depth)})"
+
+    def _class(self, cls: type) -> str:
+        """Return the text of an installed class: its name, and of one that a call made what it was made with."""
+        return f"{type_name(cls)} {self._visit(cls)}" if is_made(cls) else type_name(cls)
 
     def _plain(self, value: Any) -> str:
         """Return the text of what is no object of an installed class; its own classes' text is their name."""
         if isinstance(value, type) and owner_of(value) is not None:
-            return f"class {type_name(value)}"
+            return f"class {self._class(value)}"
         return value_text(value, self._visit)
 
     def _function(self, function: FunctionType, depth: int) -> str:

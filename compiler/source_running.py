@@ -14,10 +14,14 @@ from types import CodeType, FunctionType, ModuleType
 from weakref import WeakSet
 
 from gridjit.compiler.installed import owner_of
-from gridjit.compiler.source_code import CodePlan, Reference, names_in_text, plan_of
+from gridjit.compiler.late_imports import is_there, package_of
+from gridjit.compiler.made_with import held_by, is_a_librarys_object, is_made, settled_text
+from gridjit.compiler.source_code import CodePlan, Reference, digest_fields, names_in_text, plan_of
 from gridjit.compiler.source_dynamic import TAKES_NAMES, Import, dynamic_plan, line_of
 from gridjit.compiler.source_library import is_library, is_library_module
 from gridjit.compiler.source_opaque import OpaqueValue, of_kind
+from gridjit.compiler.source_order import has_secret_order, ordered_names
+from gridjit.compiler.source_put import end_of, history_of, may_hold, put_on
 from gridjit.compiler.source_unfollowed import (
     leads_anywhere,
     refused_methods,
@@ -26,8 +30,9 @@ from gridjit.compiler.source_unfollowed import (
     taken_by,
     unfollowed,
 )
-from gridjit.compiler.source_value import is_librarys, module_name
+from gridjit.compiler.source_value import is_librarys, module_name, type_name, value_text
 from gridjit.compiler.source_walk import MISSING, Walk, is_put_there, module_attribute
+from gridjit.digests import utf8
 
 # What it has kept came of what its function read then, which can be another thing now.
 _known_memos: WeakSet[_lru_cache_wrapper[object]] = WeakSet()
@@ -40,8 +45,12 @@ class RunningWalk(Walk):
         super().__init__()
         self._ran: list[tuple[str, CodeType, CodePlan]] = []
         # Modules and classes that the code has as values: any of it may take any attribute that it names of them.
-        self._handed_on: dict[int, ModuleType | type] = {}
+        self._handed_on: dict[int, object] = {}
         self._asked: set[tuple[int, str]] = set()
+        # Names of sets whose order is another in another process; "" for those inside of something else.
+        self._unordered: list[str] = []
+        # By the id of an installed function or class: what it was made with.
+        self._made: dict[int, str] = {}
         # Where the walk is: a function's code, the name that was followed, and what that name means itself.
         self._code: CodeType | None = None
         self._name = ""
@@ -55,7 +64,25 @@ class RunningWalk(Walk):
         self.reached.append(found)
         home = module_name(found) if isinstance(found, FunctionType) else found.__module__
         given = (self(one) for one in _users_code_in(found))
-        return " of ".join((f"{home}.{found.__qualname__} of {owner.identity}", *given))
+        made = self._made_with(found)
+        return " of ".join((f"{home}.{found.__qualname__}{made} of {owner.identity}", *given))
+
+    def _made_with(self, found: FunctionType | type) -> str:
+        """Return the digest of what a call of installed code made a function or class with; "" for all others."""
+        if is_made(found) and id(found) not in self._made:
+            self._made[id(found)] = "itself"  # where it holds itself
+            texts = [f"{name}={self._held_text(value)}" for name, value in held_by(found)]
+            self._made[id(found)] = f" made with {digest_fields(map(utf8, texts))}" if texts else ""
+        return self._made.get(id(found), "")
+
+    def _held_text(self, value: object) -> str:
+        try:
+            text = settled_text(value)
+            return value_text(value, self) if text is None else text
+        except OpaqueValue:
+            if is_a_librarys_object(value):
+                return f"a {type_name(type(value))}"
+            raise
 
     def installed(self, value: object) -> str | None:
         """Return the text of an object of an installed class, None for others; raises OpaqueValue."""
@@ -76,6 +103,10 @@ class RunningWalk(Walk):
             if value is not self._named_value:
                 self._handed_on[id(value)] = value
             return
+        if type(value) in (set, frozenset):
+            if has_secret_order(value):
+                self._unordered.append(self._name)
+            return
         if isinstance(value, _lru_cache_wrapper) and not _is_known_memo(value):
             raise OpaqueValue("has results that were worked out before any kernel was compiled")
         self._taken_attributes |= taken_by(value)
@@ -83,7 +114,12 @@ class RunningWalk(Walk):
         what = self._computes_names(value) or (None if value is self._named_value else unfollowed(value, ()))
         if what is not None:
             raise OpaqueValue(f"leads to {what}{self._place()}, which can be something else in another process")
-        if of_kind(value, type) and refused_methods(value):
+        if value is not self._named_value:
+            self._hand_on(value)
+
+    def _hand_on(self, value: object) -> None:
+        """Note that the code has a library's value: any of it may take any attribute that it names of that."""
+        if (of_kind(value, type) and refused_methods(value)) or may_hold(value):
             self._handed_on[id(value)] = value
 
     def _computes_names(self, value: object) -> str | None:
@@ -124,9 +160,6 @@ class RunningWalk(Walk):
             self._cannot_follow(label, name, code, line_of(code, name))
         for found in dynamic.imports:
             self._import(function, label, plan, found)
-        if {"import_module", "__import__"} & {*plan.attributes, *code.co_names}:
-            for module in _named_modules(code):
-                self._imported(module, (), function, label, plan)
 
     def _used(self, function: FunctionType, label: str, plan: CodePlan, reference: Reference, value: object) -> None:
         names = (*reference.attributes, reference.name)
@@ -137,7 +170,21 @@ class RunningWalk(Walk):
             self._cannot_follow(
                 label, f"{name} of {reference.name}", function.__code__, line_of(function.__code__, name)
             )
+        found, left = end_of(value, reference.attributes)
+        if not left:
+            self._hand_on(found)
+        elif may_hold(found):
+            self._take_of(found, left[0], label, function.__code__)
         super()._used(function, label, plan, reference, value)
+
+    def _take_of(self, value: object, name: str, label: str, code: CodeType) -> None:
+        """Count an attribute that a program hung on a library's class, function or kernel."""
+        if (what := history_of(value, name)) is not None:
+            self._cannot_follow(label, what, code, line_of(code, name))
+        held = put_on(value, is_put_there)
+        for one in held if name == "__dict__" else (name,):
+            if one in held:
+                self._value(f"{one} put on {_named(value)}", one, "attribute", _named(value), held[one])
 
     def _attributes(
         self,
@@ -154,6 +201,7 @@ class RunningWalk(Walk):
     def _read_holders(self) -> None:
         """Add what any of the code may take of modules and classes that were handed on as values, too."""
         super()._read_holders()
+        self._note_orders()
         done = 0
         while done < len(self._handed_on):
             value = [*self._handed_on.values()][done]
@@ -163,8 +211,23 @@ class RunningWalk(Walk):
                     self._asked.add((id(value), name))
                     self._may_take(value, name)
 
-    def _may_take(self, value: ModuleType | type, name: str) -> None:
+    def _note_orders(self) -> None:
+        """Refuse what takes the order of a set, where that is another in another process."""
+        for label, code, _ in self._ran:
+            named = ordered_names(code)
+            for name in named & {*self._unordered, ""}:
+                self._cannot_follow(label, f"the order of the set {name}".rstrip(), code, line_of(code, name))
+
+    def _may_take(self, value: object, name: str) -> None:
         """Count an attribute that some of the code takes of something, and may take of value."""
+        if not isinstance(value, ModuleType) and may_hold(value):
+            label, code = next(
+                ((label, code) for label, code, plan in self._ran if name in plan.attributes), ("", None)
+            )
+            if code is not None:
+                self._take_of(value, name, label, code)
+        if not isinstance(value, ModuleType | type):
+            return
         if isinstance(value, type):
             refused = f"{value.__module__}.{value.__name__}.{name}" if name in refused_methods(value) else None
         else:
@@ -182,16 +245,29 @@ class RunningWalk(Walk):
                 self._value(f"attribute {name} of module {value.__name__}", name, "attribute", value.__name__, found)
 
     def _import(self, function: FunctionType, label: str, plan: CodePlan, found: Import) -> None:
-        package = str(function.__globals__.get("__package__") or "").split(".")
+        package = package_of(function.__globals__).split(".")
         parents = package[: len(package) - found.level + 1] if found.level else []
-        name = ".".join((*parents, found.module)) if found.module else ".".join(parents)
+        name = ".".join((*parents, *([found.module] if found.module else [])))
         # `import a.b` gives the name a to the outermost, whatever is taken of it.
         for module in dict.fromkeys((name, name if found.names else name.partition(".")[0])):
-            if (loaded := sys.modules.get(module)) is not None:
-                self._imported(loaded, found.names, function, label, plan)
-        for inner in found.names:
-            if (submodule := sys.modules.get(f"{name}.{inner}")) is not None:
-                self._imported(submodule, (), function, label, plan)
+            self._named_module(module, found.names, function, label, plan)
+        loaded = sys.modules.get(name)
+        for inner in found.names if of_kind(loaded, ModuleType) else ():
+            if f"{name}.{inner}" in sys.modules or inner not in vars(loaded):
+                self._named_module(f"{name}.{inner}", (), function, label, plan)
+
+    def _named_module(
+        self, name: str, names: tuple[str, ...], function: FunctionType, label: str, plan: CodePlan
+    ) -> None:
+        """Count a module that code imports while it runs: what it takes of it, or before that whether it is there."""
+        loaded = sys.modules.get(name)
+        if loaded is None:
+            self._add(f"module {name} that {label} imports", "there" if is_there(name) else "not there")
+        elif not of_kind(loaded, ModuleType):
+            self.opaque[f"{label} imports {name}, which is not a module"] = None
+        else:
+            self.imported.append(name)
+            self._imported(loaded, names, function, label, plan)
 
     def _imported(
         self, module: ModuleType, names: tuple[str, ...], function: FunctionType, label: str, plan: CodePlan
@@ -214,6 +290,10 @@ class RunningWalk(Walk):
         self.opaque[f"{label} uses {what} at {where}, which can be something else in another process"] = None
 
 
+def _named(value: object) -> str:
+    return str(getattr(value, "__qualname__", type(value).__qualname__))
+
+
 def _is_known_memo(memo: _lru_cache_wrapper[object]) -> bool:
     """Return whether what functools.lru_cache made had no results yet when it was first looked at."""
     if memo.cache_info().currsize == 0:
@@ -223,14 +303,6 @@ def _is_known_memo(memo: _lru_cache_wrapper[object]) -> bool:
 
 def _makes(module: ModuleType) -> bool:
     return "__getattr__" in vars(module)
-
-
-def _named_modules(code: CodeType) -> Iterator[ModuleType]:
-    for constant in code.co_consts:
-        if isinstance(constant, str) and isinstance(module := sys.modules.get(constant), ModuleType):
-            yield module
-        elif isinstance(constant, CodeType):
-            yield from _named_modules(constant)
 
 
 def _users_code_in(found: FunctionType | type) -> Iterator[FunctionType | type]:

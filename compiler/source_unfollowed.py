@@ -29,6 +29,20 @@ _PURE = frozenset(
         *("numpy.fft", "numpy.lib", "numpy.linalg", "numpy.ma", "numpy.polynomial", "numpy.strings", "numpy.typing"),
     )
 )
+# Modules below those that may not.
+_IMPURE = frozenset(
+    f"numpy.lib.{name}"
+    for name in (
+        "format",
+        "_format_impl",
+        "npyio",
+        "_npyio_impl",
+        "_datasource",
+        "_iotools",
+        "introspect",
+        "_utils_impl",
+    )
+)
 # Modules of which only the named attributes are the same in every process.
 _ONLY: Mapping[str, frozenset[str]] = {
     name: frozenset(allowed.split())
@@ -196,5 +210,7 @@ def _is_refused(module: str, name: str) -> bool:
         return True
     if listed in _ONLY:
         return name not in _ONLY[listed]
+    if listed in _IMPURE:
+        return True
     names = listed.split(".")
     return ".".join(names[: 2 if names[0] == "numpy" else 1]) not in _PURE

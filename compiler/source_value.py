@@ -21,8 +21,20 @@ from gridjit.compiler.source_opaque import OpaqueValue, article, unseen
 from gridjit.compiler.source_scalar import scalar_text
 from gridjit.compiler.source_state import state_of
 
-# Called for each user function and user class found in a value; returns the label it goes by in this fingerprint.
-Visit = Callable[["types.FunctionType | type"], str]
+
+class Visit:
+    """What is told of the code that a value leads to. A walk follows it; this knows it by its name, and no objects."""
+
+    def __call__(self, found: types.FunctionType | type) -> str:
+        """Return the label that a user's function or class, found in a value, goes by in this fingerprint."""
+        return found.__qualname__
+
+    def installed(self, value: object) -> str | None:
+        """Return the text of an object of an installed class, None for others; raises OpaqueValue."""
+        return None
+
+    def note(self, value: object) -> None:
+        """Take note of a module, or of a library's function or class; raises OpaqueValue for what is not sure."""
 
 
 def value_text(value: object, visit: Visit) -> str:
@@ -124,13 +136,14 @@ def _dict_text(value: Any, visit: Visit) -> str:
 
 
 def _set_text(value: Any, visit: Visit) -> str:
+    visit.note(value)
     return f"{type(value).__name__}{{{', '.join(sorted(value_text(item, visit) for item in value))}}}"
 
 
 def _function_text(value: types.FunctionType, visit: Visit) -> str:
     if not is_librarys(value):
         return f"function {visit(value)}"
-    _note(value, visit)
+    visit.note(value)
     text = f"library function {module_name(value)}.{value.__qualname__}"
     # A library's decorator made it around somebody's function: contextlib.contextmanager(f), say.
     held = [_held_text(cell.cell_contents, visit) for cell in value.__closure__ or () if cell != types.CellType()]
@@ -150,20 +163,14 @@ def _held_text(value: object, visit: Visit) -> str:
 
 def _class_text(value: type, visit: Visit) -> str:
     if is_librarys(value):
-        _note(value, visit)
+        visit.note(value)
         return f"library class {type_name(value)}"
     return f"class {visit(value)}"
 
 
 def _module_text(value: types.ModuleType, visit: Visit) -> str:
-    _note(value, visit)
+    visit.note(value)
     return f"{'library ' if is_library_module(value) else ''}module {name_of_module(value)}"
-
-
-def _note(value: object, visit: Visit) -> None:
-    """Tell a walk over code that runs of a library's function or class, or of a module; raises OpaqueValue."""
-    if (note := getattr(visit, "note", None)) is not None:
-        note(value)
 
 
 def _enum_text(value: Any, visit: Visit) -> str:
@@ -186,13 +193,13 @@ def _partial_text(value: Any, visit: Visit) -> str:
 
 
 def _method_text(value: types.MethodType, visit: Visit) -> str:
-    _note(value, visit)
+    visit.note(value)
     return f"method {value_text(value.__func__, visit)} of {value_text(value.__self__, visit)}"
 
 
 def _builtin_text(value: types.BuiltinFunctionType, visit: Visit) -> str:
     owner = value.__self__
-    _note(value, visit)
+    visit.note(value)
     if owner is not None and not isinstance(owner, types.ModuleType):
         return f"builtin {value.__name__} of {value_text(owner, visit)}"
     return _native_text(value, visit)
@@ -284,12 +291,12 @@ def _wrapper_text(value: object, visit: Visit) -> str:
     """Describe an object that stands for a function: a dispatcher with py_func, or anything with __wrapped__."""
     inner = _inner(value)
     if not callable(inner):
-        text = getattr(visit, "installed", lambda _: None)(value)
+        text = visit.installed(value)
         if text is None:
             raise unseen(value)
         return str(text)
     if is_library(type(value).__module__):
-        _note(value, visit)
+        visit.note(value)
         state, of = {**(_attribute(value, "targetoptions") or {}), **_declared(value)}, type(value).__name__
     else:
         # What it does when it is called, and what else it holds, is its class's to say.

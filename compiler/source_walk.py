@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 
@@ -11,7 +12,7 @@ from gridjit.compiler.source_code import CodePlan, Reference, digest_fields, pla
 from gridjit.compiler.source_library import is_library_module, name_of_module
 from gridjit.compiler.source_opaque import OpaqueValue, of_kind
 from gridjit.compiler.source_scalar import scalar_text
-from gridjit.compiler.source_value import function_of, is_librarys, module_name, type_name, value_text
+from gridjit.compiler.source_value import Visit, function_of, is_librarys, module_name, type_name, value_text
 from gridjit.digests import utf8
 
 # Longer texts are shown by their beginning and a digest.
@@ -19,7 +20,7 @@ _LONGEST = 160
 MISSING = object()
 
 
-class Walk:
+class Walk(Visit):
     """One visit of all that a function reaches, in an order that depends on nothing but the code."""
 
     def __init__(self, *, lines: bool = False) -> None:
@@ -27,6 +28,8 @@ class Walk:
         self.opaque: dict[str, None] = {}
         self.modules: set[str] = set()
         self.reached: list[object] = []
+        # Modules that are loaded, and that code which runs while compiling imports inside functions.
+        self.imported: list[str] = []
         self._lines = lines
         self._labels: dict[int, str] = {}
         self._taken: set[str] = set()
@@ -40,6 +43,11 @@ class Walk:
         self._read: set[tuple[str, str]] = set()
         # Keeps everything visited alive, so that no id is given out twice during the walk.
         self._alive: list[object] = []
+
+    @property
+    def functions(self) -> tuple[FunctionType, ...]:
+        """The Python functions that were visited."""
+        return tuple(found for found in self._alive if isinstance(found, FunctionType))
 
     def run(self, root: FunctionType) -> None:
         """Visit a function and all that it reaches."""
@@ -140,7 +148,7 @@ class Walk:
         value = scope.get(name, MISSING)
         if value is MISSING:
             value = getattr(function, "__builtins__", {}).get(name, MISSING)
-            if _is_builtin(value):
+            if is_own_builtin(name, value):
                 self._used(function, label, plan, reference, value)
                 return
         if (id(scope), name) not in self.taken:
@@ -197,6 +205,8 @@ class Walk:
         if issubclass(cls, Enum):
             self._enum(cls, label)
             return
+        if "_abc_impl" in vars(cls):
+            self._value(f"registered with class {label}", "", "what is registered with class", label, registered(cls))
         bases = tuple(base for base in cls.__bases__ if base is not Enum)
         self._value(f"bases of class {label}", "", "the bases of class", label, bases)
         noise = _NAMED_TUPLES if hasattr(cls, "_fields") and cls.__bases__ == (tuple,) else _CLASS_NOISE
@@ -230,8 +240,11 @@ class Walk:
                 (label, {n: getattr(function, n) for n in _SPECIAL}) for label, function in self._functions
             ]
             self._functions.clear()
+        whole = "__dict__" in self._taken_attributes
         for label, holder in tuple(self._holders):
-            for name in sorted(holder.keys() & self._taken_attributes):
+            # A module's own is told by whoever takes it.
+            every = whole and not label.startswith("module ")
+            for name in sorted(holder if every else holder.keys() & self._taken_attributes):
                 if name != "__wrapped__" and (label, name) not in self._read:
                     self._read.add((label, name))
                     self._value(f"attribute {name} of {label}", name, "attribute", label, holder[name])
@@ -290,6 +303,25 @@ def _is_only_written(value: object, uses: Iterable[Reference], plan: CodePlan) -
     return bool(attributes) and all(first and first[0] in _WRITES for first in attributes)
 
 
+def registered(cls: type) -> tuple[type, ...]:
+    """Return the classes that were registered as subclasses of an abstract class, or of subclasses of it."""
+    from _abc import _get_dump  # type: ignore[import-not-found]  # the registry itself is hidden
+
+    found: dict[str, type] = {}
+    for base in _below(cls):
+        classes: list[type | None] = [reference() for reference in _get_dump(base)[0]]
+        found.update({type_name(one): one for one in classes if one is not None})
+    return tuple(found[name] for name in sorted(found))
+
+
+def _below(cls: type) -> Iterator[type]:
+    yield cls
+    below: list[type] = type.__subclasses__(cls)
+    for one in below:
+        if "_abc_impl" in vars(one):
+            yield from _below(one)
+
+
 def _is_code(value: object) -> bool:
     return issubclass(type(value), (FunctionType, staticmethod, classmethod, property))
 
@@ -331,6 +363,18 @@ def _cell_value(cell: CellType) -> object:
     except ValueError:
         # The variable has not been given a value yet.
         return MISSING
+
+
+def is_own_builtin(name: str, value: object) -> bool:
+    """Return whether value is what Python itself has under a builtin's name, or another name of it."""
+    if not _is_builtin(value):
+        return False
+    own = getattr(value, "__name__", name)
+    return own == name or getattr(builtins, own, None) is not value or name in _ALIASES
+
+
+# Python's own second names of builtins.
+_ALIASES = frozenset({"EnvironmentError", "IOError"})
 
 
 def _is_builtin(value: object) -> bool:

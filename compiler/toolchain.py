@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 
+from gridjit.compiler.distribution_names import described_by, normalized
 from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.site_folders import descriptions
 from gridjit.compiler.source_code import digest_fields
 from gridjit.compiler.source_file import file_digest, import_path, read_regular
 from gridjit.compiler.toolchain_environment import environment as environment
@@ -48,7 +49,7 @@ _HEADERS = (
 )
 _HEADER_NAMES = frozenset(name for names in _HEADERS for name in names)
 _DISTRIBUTIONS: Mapping[str, tuple[tuple[str, tuple[str, ...]], ...]] = {"host": _COMMON, "ptx": _COMMON + _PTX}
-_WANTED = frozenset(name for _, names in _COMMON + _PTX for name in names)
+_WANTED = frozenset((*(name for _, names in _COMMON + _PTX for name in names), *_HEADERS[0]))
 _TOOLKIT_COMPONENTS = ("nvvm", "nvjitlink", "nvrtc")
 
 
@@ -70,6 +71,14 @@ def toolchain(kind: str) -> Fields:
         ("gridjit sources", own_sources()),
         *((("cuda toolkit", toolkit),) if toolkit else ()),
     )
+
+
+@cache
+def debug_versions() -> Fields:
+    """Return what debug information of a GPU's kernel depends on besides: the version of CUDA's runtime library."""
+    (names, *_) = _HEADERS
+    version = _component_version(names, _installed(import_path()))
+    return (("cuda-runtime", toolkit_text(os.environ) if version == NOT_INSTALLED else version),)
 
 
 @cache
@@ -139,32 +148,21 @@ def _metadata_version(name: str) -> str:
         return NOT_INSTALLED
 
 
-_SEPARATORS = re.compile(r"[-_.]+")
-_DISTRIBUTION = re.compile(r"(?P<name>.+?)-(?P<version>[^-]+)(-py[0-9.]+)?\.(dist|egg)-info")
-
-
 def _folder_versions(path: str, wanted: Collection[str]) -> Iterator[tuple[str, str]]:
-    try:
-        found = sorted(name for name in os.listdir(path) if name.endswith("-info"))
-    except OSError:
-        return
-    for entry in found:
-        name = _SEPARATORS.sub("-", entry.partition("-")[0]).lower()
-        if name in wanted and (match := _DISTRIBUTION.fullmatch(entry)):
-            yield name, match["version"]
+    for entry in descriptions(path):
+        if normalized(entry.partition("-")[0]) in wanted and (found := described_by(entry)) is not None and found[1]:
+            yield found
 
 
 def _folder_headers(path: str) -> Iterator[tuple[str, str]]:
     """Yield the name of each of NVIDIA's packages in a folder that brings headers, and what tells them apart."""
-    try:
-        entries = sorted(entry for entry in os.listdir(path) if entry.startswith("nvidia") and entry.endswith("-info"))
-    except OSError:
-        return
-    for entry in entries:
-        match = _DISTRIBUTION.fullmatch(entry)
+    for entry in descriptions(path):
+        if not entry.startswith("nvidia"):
+            continue
+        name, version = described_by(entry) or ("", "")
         listed = _listed_headers(os.path.join(path, entry, "RECORD"))
-        if match and (listed or _SEPARATORS.sub("-", match["name"]).lower() in _HEADER_NAMES):
-            yield _SEPARATORS.sub("-", match["name"]).lower(), f"{match['version']} {listed}".strip()
+        if version and (listed or name in _HEADER_NAMES):
+            yield name, f"{version} {listed}".strip()
 
 
 def _listed_headers(record: str) -> str:
@@ -189,7 +187,7 @@ def own_sources(folder: str = os.path.dirname(__file__)) -> str:
     Installed or not, they may have been edited by hand; an installation of the same version may be another.
     """
     try:
-        stamps = sorted(_stamps(folder, folder))
+        stamps = _stamps(folder)
     except OSError:
         # Python imports from archives too.
         archive = next((str(path) for path in Path(folder).parents if path.is_file()), "")
@@ -198,23 +196,24 @@ def own_sources(folder: str = os.path.dirname(__file__)) -> str:
 
 
 def _own_records(site: str) -> Iterator[str]:
-    try:
-        entries = sorted(os.listdir(site))
-    except OSError:
-        return
-    for entry in entries:
+    for entry in descriptions(site):
         if entry.startswith("gridjit-") and entry.endswith(".dist-info"):
             yield from (file_digest(os.path.join(site, entry, name)) or "" for name in ("RECORD", "direct_url.json"))
 
 
-def _stamps(folder: str, root: str) -> Iterator[str]:
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.is_dir() and entry.name != "__pycache__":
-                yield from _stamps(entry.path, root)
-            elif entry.name.endswith(".py"):
-                status = entry.stat()
-                yield f"{entry.path[len(root) + 1 :]} {status.st_mtime_ns} {status.st_size}"
+def _stamps(root: str) -> list[str]:
+    """Return each source file's name, time of writing and size, in one order wherever they are."""
+    stamps, folders, inside = [], [root], len(root) + 1
+    for folder in folders:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.endswith(".py") and entry.is_file():
+                    status = entry.stat()
+                    stamps.append(f"{entry.path[inside:]} {status.st_mtime_ns} {status.st_size}")
+                elif entry.name != "__pycache__" and entry.is_dir():
+                    folders.append(entry.path)
+    stamps.sort()
+    return stamps
 
 
 def _toolkit_root_text(root: Path) -> str:

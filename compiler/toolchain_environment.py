@@ -1,7 +1,8 @@
 """Settings of numba-cuda that alter what a compile makes or says, as labelled values: those that are not the default.
 
 They come from the environment, from a `.numba_config.yaml` in the working directory, and from assignments to
-`numba.config`; the result is the same before numba is imported as after it.
+`numba.config`; the result is the same before numba is imported as after it. A variable of numba's that is not known
+counts as it stands: only what is listed here as changing no code does not.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ import importlib.util
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,42 @@ _DUMPS = {
 }
 
 
+# Settings that numba-cuda makes itself when it is imported, where nobody has assigned them: their names in
+# numba.config, and what the module that does so has them as. No variable sets them.
+_MADE_IN = "numba.cuda.debuginfo"
+_MADE = {
+    "CUDA_DEBUG_POLY": "DEBUG_POLY_SUPPORTED",
+    "CUDA_DEBUG_POLY_USE_TYPED_CONST": "DEBUG_POLY_USE_TYPED_CONST",
+}
+# What is no part of the code that numba-cuda makes, by the variables' names less "NUMBA_": it is about how messages and
+# dumps look, the driver and its memory, files of numba's own cache, and numba's compiler for CPUs.
+_OF_NO_CODE = frozenset(
+    (
+        *("DEVELOPER_MODE", "FULL_TRACEBACKS", "SHOW_HELP", "COLOR_SCHEME", "HIGHLIGHT_DUMPS", "DUMP_HTML", "DIFF_IR"),
+        *("DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "DISABLE_PERFORMANCE_WARNINGS", "CUDA_LOW_OCCUPANCY_WARNINGS"),
+        *("CUDA_WARN_ON_IMPLICIT_COPY", "TRACE", "CHROME_TRACE", "LLVM_PASS_TIMINGS", "JIT_COVERAGE", "DUMP_FUNC_OPT"),
+        *("DUMP_OPTIMIZED", "DEBUG_CACHE", "DEBUG_INLINE_CLOSURE", "DEBUG_ARRAY_OPT", "DEBUG_ARRAY_OPT_STATS"),
+        *("DEBUG_PRINT_AFTER", "DEBUG_PRINT_BEFORE", "DEBUG_PRINT_WRAP", "CACHE_DIR", "CACHE_LOCATOR_CLASSES"),
+        *("FUNCTION_CACHE_SIZE", "DISABLE_CUDA", "CUDA_DRIVER", "CUDA_LOG_LEVEL", "CUDA_LOG_API_ARGS", "CUDA_LOG_SIZE"),
+        *("CUDA_VERBOSE_JIT_LOG", "CUDA_DEALLOCS_COUNT", "CUDA_DEALLOCS_RATIO", "CUDA_ARRAY_INTERFACE_SYNC"),
+        *("CUDA_MEMORY_MANAGER", "CUDA_PER_THREAD_DEFAULT_STREAM", "CUDA_USE_NVIDIA_BINDING"),
+        # What a kernel is compiled for is said by its target.
+        *("CUDA_DEFAULT_PTX_CC", "NUM_THREADS", "THREADING_LAYER", "THREADING_LAYER_PRIORITY", "CPU_NAME"),
+        *(
+            "CPU_FEATURES",
+            "ENABLE_AVX",
+            "DISABLE_INTEL_SVML",
+            "LOOP_VECTORIZE",
+            "SLP_VECTORIZE",
+            "PARALLEL_DIAGNOSTICS",
+        ),
+        *("ENABLE_PROFILING", "ENABLE_SYS_MONITORING", "USE_LLVMLITE_MEMORY_MANAGER", "NRT_STATS"),
+    )
+)
+# How llvmlite writes pointers.
+_LLVMLITE = "LLVMLITE_ENABLE_IR_LAYER_TYPED_POINTERS"
+
+
 def dumps(environ: Mapping[str, str] = os.environ) -> frozenset[str]:
     """Return the names in numba.config of what is to be printed while kernels are compiled."""
     return frozenset(attribute for name, attribute in _DUMPS.items() if is_on(name, attribute, environ=environ))
@@ -116,7 +153,38 @@ def environment(environ: Mapping[str, str] = os.environ) -> tuple[tuple[str, str
             fields.append((setting.variable, f"{declared!r}, numba.config says {assigned!r}"))
         elif declared != setting.default:
             fields.append((setting.variable, repr(declared)))
-    return tuple(fields)
+    return (*fields, *_assigned(config), *_unlisted(environ, configured))
+
+
+def _assigned(config: Any) -> Iterator[tuple[str, str]]:
+    """Yield what was assigned in place of what numba-cuda makes of its own settings."""
+    found = [name for name in _MADE if hasattr(config, name)]
+    if found and _MADE_IN not in sys.modules:
+        # Somebody has assigned it ahead of numba-cuda; whether it makes the same, that has to be asked.
+        from gridjit.compiler.frontend.bootstrap import numba_cuda
+
+        numba_cuda()
+    for name in found:
+        if (value := getattr(config, name)) != getattr(sys.modules.get(_MADE_IN), _MADE[name], None):
+            yield f"numba.config.{name}", repr(value)
+
+
+def _unlisted(environ: Mapping[str, str], configured: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what is said of settings that are not known, as it stands."""
+    # os.environ decodes each name that it yields; below, all names are at hand.
+    names: Iterable[Any] = getattr(environ, "_data", environ)
+    prefix: Any = "NUMBA_" if names is environ else b"NUMBA_"
+    found = [os.fsdecode(name) for name in names if name.startswith(prefix)]
+    said = {*found, *configured} - _known_variables() if found or configured else set()
+    yield from ((name, repr(environ.get(name, configured.get(name)))) for name in sorted(said))
+    if (text := environ.get(_LLVMLITE)) is not None:
+        yield _LLVMLITE, repr(text)
+
+
+@cache
+def _known_variables() -> frozenset[str]:
+    settings = {setting.variable for setting in SETTINGS}
+    return frozenset((*settings, *(f"NUMBA_{name}" for name in (*_DUMPS, *_OF_NO_CODE))))
 
 
 def setting_now(variable: str, environ: Mapping[str, str] = os.environ) -> object:

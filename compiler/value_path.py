@@ -51,7 +51,7 @@ def _joined(words: str, kind: str, name: str) -> str:
         return name
     if kind == "attribute":
         return f"{words}.{name}"
-    return f"{words}[{name}]" if kind == "item" else f"{name} in {words}"
+    return f"{words}[{name}]" if kind in ("item", "key") else f"{name} in {words}"
 
 
 def global_of(function: FunctionType, name: str) -> object:
@@ -91,6 +91,10 @@ def _item(owner: Any, name: str) -> object:
     return owner[int(name)] if isinstance(owner, Sequence) else list(owner.values())[int(name)]
 
 
+def _key(owner: Any, name: str) -> object:
+    return owner.get(name, MISSING)
+
+
 def _default(function: Any, name: str) -> object:
     return default_values(function).get(name, MISSING)
 
@@ -101,6 +105,7 @@ _STEPS: Mapping[str, Callable[[Any, str], object]] = {
     "free": _free,
     "attribute": _attribute,
     "item": _item,
+    "key": _key,
     "default": _default,
     "function": lambda value, _: function_of(value) or MISSING,
 }

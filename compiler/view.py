@@ -16,7 +16,7 @@ from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.footprint import HAS_ARGUMENTS, PRESENCE, Effects, FactValue, Footprint
 from gridjit.compiler.hook import Hook
 from gridjit.compiler.launch_config import Dim3, LaunchConfig
-from gridjit.compiler.recording import Recording, recording_of, remember, see, visible_view
+from gridjit.compiler.recording import Launch, Recording, recording_of, remember, see, visible_view
 from gridjit.compiler.recording import while_current as while_current
 
 
@@ -27,6 +27,7 @@ class ConfigView:
     Writing sharedmem raises the dynamic shared memory (bytes) of this launch and of every later one of the artifact.
     Appending to pre_launch_callbacks registers hooks called with (kernel, config) before each launch.
     A copy of it, or a pickle, is a LaunchConfig, and depends on all of that.
+    Kept beyond the compilation, by a hook or by what a hook holds, it says what the launch has whose hooks are called.
     """
 
     def __init__(
@@ -132,6 +133,10 @@ class ConfigView:
         if any(holds(callback, self) for callback in self.pre_launch_callbacks):
             recording_of(self).snapshot()
 
+    def follow(self, later: Callable[[], Launch | None]) -> None:
+        """Tell, once the compilation has ended, of the launch that later returns; see Recording.follow."""
+        recording_of(self).follow(later)
+
     def keep_private(self, reason: str) -> None:
         """Keep the result in this process's memory, for a reason that explain() shows."""
         recording_of(self).keep_private(reason)
@@ -192,11 +197,11 @@ class ConfigView:
 def _read(view: ConfigView, name: str) -> Any:
     """Return a field of the launch, recorded; raises RuntimeError, and records that, where there is no launch."""
     recording = recording_of(view)
-    if recording.config is None:
+    if (config := recording.launched) is None:
         view.read(PRESENCE)
         raise RuntimeError("No launch config set for this thread")
     recording.read(name)
-    return getattr(recording.config, name)
+    return getattr(config, name)
 
 
 def current_view() -> ConfigView | None:

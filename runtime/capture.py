@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.launch_config import LaunchConfig
@@ -14,7 +14,20 @@ if TYPE_CHECKING:
     from gridjit.compiler.view import ConfigView
     from gridjit.runtime.kernel import Kernel
 
-_captures = threading.local()
+    class Capture(TypedDict):
+        """What capture_compile_config saw. config: the configuration of the last compilation, or None."""
+
+        config: LaunchConfig | None
+
+
+class _Captures(threading.local):
+    """The captures that a thread has open: each kernel with what is told of its compiles."""
+
+    def __init__(self) -> None:
+        self.active: list[tuple[Kernel, Capture]] = []
+
+
+_captures = _Captures()
 
 
 def current_launch_config() -> ConfigView | None:
@@ -36,7 +49,7 @@ def ensure_current_launch_config() -> ConfigView:
 
 
 @contextlib.contextmanager
-def capture_compile_config(kernel: Kernel) -> Iterator[dict[str, LaunchConfig | None]]:
+def capture_compile_config(kernel: Kernel) -> Iterator[Capture]:
     """Record the launch configuration that a compilation of kernel saw, in this thread, inside the `with` block.
 
     Yields a dictionary: capture["config"] has griddim, blockdim and sharedmem of the last compilation that a launch
@@ -46,13 +59,13 @@ def capture_compile_config(kernel: Kernel) -> Iterator[dict[str, LaunchConfig | 
             kernel[grid, block](x)
         print(capture["config"])
     """
-    from gridjit.runtime.kernel import Kernel
+    from gridjit.runtime.inspection import Inspection
 
-    if not isinstance(kernel, Kernel):
+    if not isinstance(kernel, Inspection):
         raise ConfigError(f"capture_compile_config takes a kernel made by gridjit.jit, not {kernel!r}")
-    capture: dict[str, LaunchConfig | None] = {"config": None}
+    capture: Capture = {"config": None}
     entry = (kernel, capture)
-    active = _active()
+    active = _captures.active
     active.append(entry)
     try:
         yield capture
@@ -62,13 +75,6 @@ def capture_compile_config(kernel: Kernel) -> Iterator[dict[str, LaunchConfig | 
 
 def note_compile(kernel: Kernel, config: LaunchConfig | None) -> None:
     """Tell the captures of this thread that kernel was compiled for config."""
-    for captured, capture in _active():
+    for captured, capture in _captures.active:
         if captured == kernel and config is not None:
             capture["config"] = config
-
-
-def _active() -> list[tuple[Kernel, dict[str, LaunchConfig | None]]]:
-    if not hasattr(_captures, "active"):
-        _captures.active = []
-    active: list[tuple[Kernel, dict[str, LaunchConfig | None]]] = _captures.active
-    return active

@@ -9,6 +9,7 @@ from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.options import options_of
 
 if TYPE_CHECKING:
+    from gridjit.runtime.devices.base import Device, LoadedKernel
     from gridjit.runtime.overload import Overload
 
 
@@ -25,13 +26,13 @@ class FunctionAttributes(NamedTuple):
 class Function:
     """A kernel as it is launched on the current device. handle: the driver's CUkernel."""
 
-    def __init__(self, overload: Overload, loaded: Any) -> None:
-        self.name = overload.entry_name
-        self.handle = int(loaded.handle)
+    def __init__(self, name: str, handle: int, loaded: LoadedKernel) -> None:
+        self.name = name
+        self.handle = handle
         self._loaded = loaded
 
     @property
-    def device(self) -> Any:
+    def device(self) -> Device:
         """The current device, on which it is loaded: its id, compute_capability, handle."""
         return self._loaded.here()
 
@@ -55,8 +56,7 @@ class Function:
             preference = "L1"
         else:
             preference = "SHARED" if prefer_shared else "NONE"
-        here = self._loaded.here()
-        here.driver.set_kernel_cache(preference, self.handle, here.handle)
+        self._loaded.prefer_cache(preference)
 
     def set_shared_memory_carveout(self, carveout: int | str) -> None:
         """Say how much of a multiprocessor's memory launches from now on would have shared, in percent; -1: any.
@@ -64,8 +64,7 @@ class Function:
         Raises ConfigError, a ValueError, for anything but -1 to 100 and the names that jit takes.
         """
         percent = options_of({"shared_memory_carveout": carveout}).shared_memory_carveout
-        here = self._loaded.here()
-        here.driver.set_kernel_attribute("PREFERRED_SHARED_MEMORY_CARVEOUT", percent, self.handle, here.handle)
+        self._loaded.prefer_shared(-1 if percent is None else percent)
 
 
 class CodeLibrary:
@@ -77,9 +76,9 @@ class CodeLibrary:
     def get_cufunc(self) -> Function:
         """Return the kernel, loaded on the current device: what its launches run."""
         loaded = self._overload._loaded()
-        if not hasattr(loaded, "handle"):
+        if loaded.handle is None:
             raise ConfigError(f"{self._overload.entry_name} is compiled for the host, which has no CUDA function")
-        return Function(self._overload, loaded)
+        return Function(self._overload.entry_name, loaded.handle, loaded)
 
     def get_asm_str(self, cc: Any = None) -> str:
         """Return the PTX."""

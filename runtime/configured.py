@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, MutableSequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from gridjit.compiler.launch_config import Dim3, LaunchConfig
 from gridjit.runtime.dispatch import Launcher, launch
@@ -13,9 +13,9 @@ from gridjit.runtime.native.vectorcall import arm, disarm, vectorcalled
 
 if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel
-    from gridjit.runtime.launched_kernel import LaunchedKernel
 
-Callback = Callable[["LaunchedKernel", "ConfiguredKernel"], Any]
+# What it is called with first is a LaunchedKernel, which has the names of a Kernel too: it may be said to take either.
+Callback = Callable[[Any, "ConfiguredKernel"], Any]
 
 
 @vectorcalled
@@ -27,22 +27,25 @@ class ConfiguredKernel:
     called with as the kernel is a LaunchedKernel, equal to the kernel.
     """
 
-    __slots__ = ("__weakref__", "_callbacks", "launcher")
+    # _callbacks is empty until somebody asks for them: that is where machine code looks. Python looks at `watched`.
+    __slots__ = ("__weakref__", "_callbacks", "launcher", "watched")
 
     launcher: Launcher
+    watched: bool
 
     @classmethod
     def of(cls, launcher: Launcher) -> ConfiguredKernel:
         """Return a new configured kernel over what equal ones share."""
         made = cls()
         made.launcher = launcher
+        made.watched = False
         if launcher.native is not None and launcher.fast is not None:
             arm(made, launcher.native.address, launcher.native.cell)
         return made
 
-    def __call__(self, /, *args: Any, **keywords: Any) -> None:
+    def __call__(self, /, *args: Any, **keywords: NoReturn) -> None:
         """Launch from Python, unless machine code is called in its place; that does not know callbacks."""
-        launcher, watched = self.launcher, hasattr(self, "_callbacks")
+        launcher, watched = self.launcher, self.watched
         if keywords:
             launcher.failed(KEYWORDS_GIVEN)
         if launcher.fast is None or launcher.native is None or (watched and self._callbacks):
@@ -50,7 +53,7 @@ class ConfiguredKernel:
             return
         if not watched:
             arm(self, launcher.native.address, launcher.native.cell)
-            if hasattr(self, "_callbacks"):  # another thread asked for them meanwhile
+            if self.watched:  # another thread asked for them meanwhile
                 disarm(self)
         launcher.fast(*args)
 
@@ -76,22 +79,26 @@ class ConfiguredKernel:
         else:
             Callbacks(launch.hooks, self._own_callbacks()).keep(callbacks)
 
+    @property
+    def own_callbacks(self) -> tuple[Callback, ...]:
+        """The callbacks of this object alone, as they are now; looking at them watches nothing."""
+        return tuple(self._callbacks) if self.watched else ()
+
     def _own_callbacks(self) -> list[Callback]:
-        try:
-            return self._callbacks
-        except AttributeError:
+        if not self.watched:
             self._set_callbacks(())
-            return self._callbacks
+        return self._callbacks
 
     def _set_callbacks(self, callbacks: Iterable[Callback]) -> None:
         self._callbacks: list[Callback] = list(callbacks)
+        self.watched = True
         # From now on somebody may add one at any time, so calls come by __call__.
         disarm(self)
         self.launcher.kernel._hide(self)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         """Pickle the kernel and the configuration; raises PicklingError for what would not be the same elsewhere."""
-        if getattr(self, "_callbacks", ()):
+        if self.own_callbacks:
             raise pickle.PicklingError(
                 "Cannot pickle configured launches with pre-launch callbacks; pickle the kernel and add them anew"
             )

@@ -4,29 +4,36 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.options import Options
 from gridjit.forking import cached_property
 from gridjit.runtime.pickling import Reduced, reduced
 
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
 
-class DeviceFunction:
-    """A function for kernels to call. It is compiled as part of each kernel that uses it.
+
+class DeviceFunction(Generic[Parameters, Result]):
+    """A function for kernels to call, with its parameters. It is compiled as part of each kernel that uses it.
 
     signatures: if any are given, calls are converted to one of them, and it returns what they say.
     """
 
-    def __init__(self, function: Callable[..., Any], options: Options, signatures: Sequence[Any] = ()) -> None:
+    __name__: str
+
+    def __init__(
+        self, function: Callable[Parameters, Result], options: Options, signatures: Sequence[Any] = ()
+    ) -> None:
         functools.update_wrapper(self, function)
-        self.py_func = function
+        self.py_func: Callable[Parameters, Result] = function
         self.options = options
         self.signatures = tuple(signatures)
         # Part of the key of every kernel that calls it.
-        self.targetoptions = {**options.changed(), "signatures": tuple(map(str, signatures))}
+        self.targetoptions: dict[str, Any] = {**options.changed(), "signatures": tuple(map(str, signatures))}
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Parameters.args, **keywords: Parameters.kwargs) -> Result:
         """Say where it can be called: in kernels."""
         raise ConfigError(f"{self.py_func.__qualname__} is a device function; call it in a kernel")
 

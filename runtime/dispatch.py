@@ -20,7 +20,7 @@ from gridjit.runtime.args.transfer import Transfer
 from gridjit.runtime.devices.base import LoadedKernel
 from gridjit.runtime.extensions import prepared
 from gridjit.runtime.graph_capture import refuse_to_load
-from gridjit.runtime.launch_table import context_of, space_of, table_of
+from gridjit.runtime.launch_table import place_on, table_of
 from gridjit.runtime.living import Living
 from gridjit.runtime.native.function import KEYWORDS_GIVEN, MAX_TABLES, NativeFunction, native_function
 from gridjit.runtime.session import session
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from gridjit.runtime.launched_kernel import LaunchedKernel
 
 Kinds = tuple[Hashable, ...]
+# What is the same each time that it is looked at.
+_CONSTANT = (bool, int, float, complex)
 _making = lock()
 
 
@@ -93,7 +95,7 @@ class Launcher:
         """Have the native function launch such arguments from now on, if it can."""
         if len(self._known) >= self.LIMIT:
             return
-        context = context_of(ready.loaded)
+        context = ready.loaded.context
         known = (context, *kinds)
         if known in self._known[-MAX_TABLES:]:
             return
@@ -208,11 +210,10 @@ def launch(
     handlers = _handlers(kernel, given)
     kinds = (session().ordinal(kernel._target), *_kinds(kernel, handlers, given))
     ready = launcher.ready.by_kinds.get(kinds) or prepare(launcher, given, handlers, kinds)
-    if hooks and (ready.hooks or getattr(configured, "_callbacks", None)):
-        from gridjit.runtime.configured import ConfiguredKernel
+    if hooks and (ready.hooks or (configured is not None and configured.watched and configured._callbacks)):
         from gridjit.runtime.under_way import call_all, launching
 
-        who = configured or ConfiguredKernel.of(launcher)
+        who = configured or kernel._configured_by(launcher)
         with launching(who, given, ready.hooks):
             call_all(_shown(kernel, ready), who, ready.hooks)
             _launch(launcher, ready, handlers, kinds, given)
@@ -230,10 +231,10 @@ def _launch(
         args, after = prepared(kernel.extensions, given, launcher.stream)
         handlers = _handlers(kernel, args)
         ready = _packed(kernel, ready, handlers, args)
-    transfer = Transfer(space_of(ready.loaded), launcher.stream, kernel)
+    transfer = Transfer(ready.loaded.device.staging, launcher.stream, kernel)
     transfer.expect(args)
     parameters = _parameters(kernel, ready, handlers, args, transfer)
-    ready.loaded.launch(launcher.config, launcher.stream, ready.sharedmem, ready.pack(*parameters))
+    ready.loaded.launch(launcher.config, launcher.stream, ready.sharedmem, _in_bytes(kernel, ready, args, parameters))
     transfer.finish()
     for call in after:
         call()
@@ -258,7 +259,7 @@ def prepare(launcher: Launcher, args: tuple[Any, ...], handlers: Sequence[Argume
         pack=struct.Struct(codes).pack,
         sharedmem=max(launcher.config.sharedmem, found.artifact.effects.sharedmem),
         hooks=found.hooks,
-        launchable=hasattr(type(loaded), "address") and not found.hooks,
+        launchable=loaded.address is not None and not found.hooks,
         found=found,
     )
     launcher.ready.required = max(launcher.ready.required, found.artifact.effects.sharedmem)
@@ -303,8 +304,7 @@ def _conversions(given: Signature, declared: Signature) -> tuple[tuple[Converter
 
 def place_of(kernel: Kernel) -> Place:
     """Return where a kernel runs."""
-    device: Any = session().device(kernel._target)
-    return Place(kind=device.target.kind, ordinal=getattr(device, "ordinal", None))
+    return place_on(session().device(kernel._target))
 
 
 def signature_of(kernel: Kernel, args: tuple[Any, ...]) -> Signature:
@@ -345,6 +345,17 @@ def _parameters(
     return parameters
 
 
+def _in_bytes(kernel: Kernel, ready: Ready, args: tuple[Any, ...], parameters: list[Any]) -> bytes:
+    """Return a launch's parameters packed; an argument may have said one thing of itself, and then another."""
+    try:
+        return ready.pack(*parameters)
+    except (struct.error, TypeError) as error:
+        names = ", ".join(
+            f"'{name}'" for name, arg in zip(kernel.parameter_names, args, strict=True) if type(arg) not in _CONSTANT
+        )
+        raise ArgumentError(f"argument {names} of {kernel.name}: it changed while it was looked at: {error}") from None
+
+
 def _named(kernel: Kernel, name: str, function: Callable[..., Any], *given: Any) -> Any:
     """Return what function returns; an ArgumentError says which argument of which kernel it is about.
 
@@ -366,14 +377,12 @@ def _declared(kernel: Kernel, given: Signature) -> Signature:
     from gridjit.runtime.args.declared import resolve
 
     try:
-        return resolve(given, kernel.declared, kernel.parameter_names, getattr(kernel, "py_func", kernel.name))
+        return resolve(given, kernel.declared, kernel.parameter_names, kernel.py_func)
     except ArgumentError as error:
         raise ArgumentError(f"{kernel.name}: {error}") from None
 
 
 def _shown(kernel: Kernel, ready: Ready) -> LaunchedKernel:
-    from gridjit.runtime.launched_kernel import LaunchedKernel
-
     if not ready.shown:
-        ready.shown.append(LaunchedKernel(kernel, ready.found))
+        ready.shown.append(kernel._launched_as(ready.found))
     return ready.shown[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gridjit.cache.store import Store
 from gridjit.runtime.configured import ConfiguredKernel
@@ -12,6 +12,9 @@ from gridjit.runtime.native.layout import slot_offset
 from gridjit.runtime.native.placed import environment, environment_address, for_ever, index_address
 from gridjit.runtime.native.special_method import set_getitem
 from gridjit.runtime.session import session
+
+if TYPE_CHECKING:
+    from gridjit.runtime.accepted import LaunchLike
 
 _NONE_YET = (environment_address().to_bytes(8, "little"),)
 
@@ -44,14 +47,15 @@ class Indexable:
         self._misses = 0
         self._hot = _NONE_YET
 
-    def __getitem__(self, launch: Any) -> ConfiguredKernel:
+    def __getitem__(self, launch: LaunchLike) -> ConfiguredKernel:
         """Return the kernel configured by [griddim, blockdim(, stream(, sharedmem))]."""
         try:
             if len(launch) == 2:
                 grid, block = launch
                 launcher, same_grid, same_block = self._indexings[launch]
             else:
-                grid, block, stream = launch
+                given: Any = launch  # maybe of four, which is a ValueError
+                grid, block, stream = given
                 launcher, same_grid, same_block = self._indexings[_key(grid, block, stream)]
         except (KeyError, TypeError, ValueError):
             return self._index(launch)

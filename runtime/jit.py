@@ -4,21 +4,61 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.options import options_of
-from gridjit.runtime.device_function import DeviceFunction
+from gridjit.runtime.device_function import DeviceFunction, Parameters, Result
 from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.specializations import DEFAULT_LIMIT
 
-Decorated = Kernel | DeviceFunction
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gridjit.runtime.accepted import (
+        AnySignature,
+        EitherDecorator,
+        FunctionDecorator,
+        FunctionOptions,
+        KernelDecorator,
+        KernelOptions,
+        SignatureLike,
+    )
 
 
 @overload
-def jit(func_or_sig: Callable[..., Any], **options: Any) -> Decorated: ...
+def jit(
+    func_or_sig: Callable[Parameters, Result], *, device: Literal[True], **options: Unpack[FunctionOptions]
+) -> DeviceFunction[Parameters, Result]: ...
 @overload
-def jit(func_or_sig: Any = None, **options: Any) -> Callable[[Callable[..., Any]], Decorated]: ...
+def jit(
+    func_or_sig: SignatureLike | list[AnySignature] | None = None,
+    *,
+    device: Literal[True],
+    **options: Unpack[FunctionOptions],
+) -> FunctionDecorator: ...
+@overload
+def jit(
+    func_or_sig: Callable[..., Any], *, device: Literal[False] | None = None, **options: Unpack[KernelOptions]
+) -> Kernel: ...
+@overload
+def jit(
+    func_or_sig: SignatureLike | list[AnySignature] | None = None,
+    *,
+    device: Literal[False] | None = None,
+    **options: Unpack[KernelOptions],
+) -> KernelDecorator: ...
+@overload
+def jit(
+    func_or_sig: Callable[Parameters, Result], *, device: bool | None, **options: Unpack[FunctionOptions]
+) -> Kernel | DeviceFunction[Parameters, Result]: ...
+@overload
+def jit(
+    func_or_sig: SignatureLike | list[AnySignature] | None = None,
+    *,
+    device: bool | None,
+    **options: Unpack[FunctionOptions],
+) -> EitherDecorator: ...
 def jit(
     func_or_sig: Any = None,
     *,
@@ -54,7 +94,7 @@ def jit(
     if not isinstance(max_specializations, int) or max_specializations < 1:
         raise ConfigError(f"jit(max_specializations={max_specializations!r}): a whole number from 1")
 
-    def decorate(function: Callable[..., Any], signatures: list[Any]) -> Decorated:
+    def decorate(function: Callable[..., Any], signatures: list[Any]) -> Any:
         if isinstance(function, Kernel | DeviceFunction):
             function = function.py_func
         if not isinstance(function, FunctionType):

@@ -22,13 +22,13 @@ from gridjit.compiler.signature import Signature
 from gridjit.compiler.targets.base import Target
 from gridjit.compiler.toolchain_environment import dumps
 from gridjit.forking import cached_property, lock, section
-from gridjit.messages import warn
+from gridjit.messages import warn_or_log
 from gridjit.runtime.args.warning import warn_of_few_blocks
 from gridjit.runtime.capture import note_compile
 from gridjit.runtime.configured import ConfiguredKernel
 from gridjit.runtime.device_function import DeviceFunction
 from gridjit.runtime.devices.base import Device, LoadedKernel
-from gridjit.runtime.dispatch import ReadyTables, signature_of
+from gridjit.runtime.dispatch import Launcher, ReadyTables, signature_of
 from gridjit.runtime.extensions import Extensions
 from gridjit.runtime.forall import ForAll
 from gridjit.runtime.indexing import Indexable
@@ -44,10 +44,12 @@ from gridjit.runtime.specializations import (
 )
 from gridjit.runtime.specialize import Cold, Launch, specialize
 from gridjit.runtime.statistics import Statistics
-from gridjit.runtime.streams import HOST, Timeline
+from gridjit.runtime.streams import Timeline
 
 if TYPE_CHECKING:
     from gridjit.compiler.view import ConfigView
+    from gridjit.runtime.accepted import LaunchShape, SignatureLike, StreamLike
+    from gridjit.runtime.launched_kernel import LaunchedKernel
     from gridjit.runtime.record import Need
 
 
@@ -89,6 +91,7 @@ class Kernel(Inspection, Indexable):
         self._cache = cache
         self._known = Specializations(max_specializations)
         self._crowded = False
+        self._warned_of_copies = False
         self._loaded: dict[tuple[Specialization, Device], LoadedKernel] = {}
         self._loading = lock()
         self._ready = ReadyTables()
@@ -116,7 +119,7 @@ class Kernel(Inspection, Indexable):
         self,
         griddim: DimLike,
         blockdim: DimLike,
-        stream: Any = 0,
+        stream: StreamLike = 0,
         sharedmem: SupportsIndex = 0,
         *,
         cluster: DimLike | None = None,
@@ -135,16 +138,25 @@ class Kernel(Inspection, Indexable):
             warn_of_few_blocks(self.name, config)
         return self._configured(config, stream)
 
-    def forall(self, ntasks: int, tpb: int = 0, stream: Any = 0, sharedmem: int = 0) -> ForAll:
+    def forall(self, ntasks: int, tpb: int = 0, stream: StreamLike = 0, sharedmem: int = 0) -> ForAll:
         """Return a callable that launches at least ntasks threads, tpb in a block (0: what suits the device)."""
         return ForAll(self, ntasks, tpb, stream, sharedmem)
 
-    def __call__(self, *args: Any) -> None:
+    def __call__(self, *args: Any) -> Any:
         """Say how to launch: a kernel needs a configuration first."""
         raise ConfigError(f"{self.name}'s launch configuration was not specified: {self.name}[griddim, blockdim](...)")
 
     def _configured(self, config: LaunchConfig, stream: Any) -> ConfiguredKernel:
         return ConfiguredKernel.of(self._ready.of(config).launcher(self, config, stream))
+
+    def _configured_by(self, launcher: Launcher) -> ConfiguredKernel:
+        return ConfiguredKernel.of(launcher)
+
+    def _launched_as(self, found: Specialization) -> LaunchedKernel:
+        """Return what hooks are called with before a launch of found."""
+        from gridjit.runtime.launched_kernel import LaunchedKernel  # few kernels have hooks
+
+        return LaunchedKernel(self, found)
 
     def specialize(self, *args: Any) -> Kernel:
         """Return a kernel for one signature only: for arguments like args, or of numba's types.
@@ -198,8 +210,7 @@ class Kernel(Inspection, Indexable):
     @property
     def timeline(self) -> Timeline:
         """The streams and events of the device that launches go to."""
-        timeline: Timeline = getattr(session().device(self._target), "timeline", HOST)
-        return timeline
+        return session().device(self._target).timeline
 
     def loaded(self, found: Specialization, device: Device) -> LoadedKernel:
         """Return a specialization as it is launched on device, loading it if need be."""
@@ -209,7 +220,7 @@ class Kernel(Inspection, Indexable):
         return loaded
 
     def compile(
-        self, signature: Any, config: LaunchConfig | tuple[Any, ...] | None = None, target: str | None = None
+        self, signature: SignatureLike, config: LaunchConfig | LaunchShape | None = None, target: str | None = None
     ) -> Artifact:
         """Compile ahead of any launch and return the artifact; it goes through the same cache.
 
@@ -224,7 +235,7 @@ class Kernel(Inspection, Indexable):
         wanted = _launch_config(self.name, config)
         return self._specialized(here, parse_signature(signature), self.target_for(target), wanted, None).artifact
 
-    def declare(self, signature: Any) -> None:
+    def declare(self, signature: SignatureLike) -> None:
         """Compile for a signature now, and convert the arguments of launches to it or to another declared one.
 
         Code that depends on its launch is compiled when there is one.
@@ -363,7 +374,8 @@ class Kernel(Inspection, Indexable):
             from gridjit.runtime import explain
 
             self._crowded = True
-            warn(SpecializationWarning(explain.crowding(self.name, self._known)), stacklevel=2)
+            crowded = SpecializationWarning(explain.crowding(self.name, self._known))
+            warn_or_log(crowded, logger="gridjit", stacklevel=2)
 
     # -- sensitivity -------------------------------------------------------------------------------------------------
 
@@ -394,7 +406,7 @@ class Kernel(Inspection, Indexable):
             raise ConfigError(self._why_not_launchable)
 
     @cached_property
-    def _device_function(self) -> DeviceFunction:
+    def _device_function(self) -> DeviceFunction[..., Any]:
         return DeviceFunction(self.py_func, self.options)
 
     @property

@@ -108,5 +108,9 @@ def _check(kernel: Kernel, name: str) -> None:
         return
     if name in _HISTORY or name.startswith("inspect_"):
         view.keep_private(f"the compilation read {name} of its kernel, which other processes have otherwise")
-    elif name in _THE_PROGRAMS or (name not in _IN_THE_KEY and not hasattr(type(kernel), name)):
+    elif name in _THE_PROGRAMS or (name not in _IN_THE_KEY and not _is_of_the_class(kernel, name)):
         view.keep_private(f"the compilation read {name} of its kernel, which is not in the key of its code")
+
+
+def _is_of_the_class(kernel: Kernel, name: str) -> bool:
+    return any(name in vars(base) for base in type(kernel).__mro__)

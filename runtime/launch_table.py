@@ -10,20 +10,16 @@ from typing import TYPE_CHECKING, Any
 from gridjit.runtime.args.base import Place, handler_of
 from gridjit.runtime.native.layout import slot_offset
 from gridjit.runtime.native.operation import Operation
-from gridjit.runtime.native.table import Entry, Guard, LaunchTable
+from gridjit.runtime.native.table import Guard, LaunchTable
 from gridjit.runtime.session import session
 from gridjit.runtime.streams import LEGACY, Stream, stream_handle
 
 if TYPE_CHECKING:
+    from gridjit.runtime.devices.base import Device
     from gridjit.runtime.dispatch import Launcher, Ready
 
 # The slot of our own streams that holds another object once the stream is destroyed.
 LIVE = "_live"
-
-
-def context_of(loaded: Any) -> int:
-    """Return the number of the context that a table made now is for; 0 where contexts are no matter."""
-    return int(getattr(loaded, "context", 0))
 
 
 def table_of(launcher: Launcher, ready: Ready, args: tuple[Any, ...], context: int) -> LaunchTable | None:
@@ -31,15 +27,11 @@ def table_of(launcher: Launcher, ready: Ready, args: tuple[Any, ...], context: i
 
     context: the number of the calling thread's context.
     """
-    loaded: Any = ready.loaded
-    config, stream = launcher.config, launcher.stream
-    plain = config.cluster is None and not config.cooperative and not getattr(loaded, "checked", False)
-    # A module with callbacks has to be asked before each launch whether it is set up.
-    plain = plain and getattr(loaded, "module", None) is None
-    wanted = getattr(session().settings, "native_launch", True)
-    if not plain or not wanted or loaded.artifact.cooperative:
+    loaded, config, stream = ready.loaded, launcher.config, launcher.stream
+    plain = config.cluster is None and not config.cooperative and not loaded.artifact.cooperative
+    if not plain or loaded.address is None or not session().settings.native_launch:
         return None
-    place = _place_of_loaded(loaded)
+    place = place_on(loaded.device)
     found = [
         handler_of(arg).operation(arg, place, declared) for arg, declared in zip(args, ready.declared, strict=True)
     ]
@@ -52,18 +44,18 @@ def table_of(launcher: Launcher, ready: Ready, args: tuple[Any, ...], context: i
         return None
     table = LaunchTable(
         launch=loaded.address,
-        entry=loaded.entry(context) if context else Entry(handle=loaded.handle),
+        entry=loaded.entry(context),
         config=config,
         sharedmem=ready.sharedmem,
         stream=handle,
         operations=operations,
-        hold_gil=bool(getattr(launcher.kernel, "hold_gil", False)),
+        hold_gil=launcher.kernel.hold_gil,
         guard=_guard(stream),
         follow=follow,
         followed=followed,
         keep=(loaded, stream),
         kernel=loaded.artifact.kernel,
-        device=getattr(getattr(loaded, "device", None), "ordinal", None),
+        device=loaded.device.ordinal,
     )
     return table if table.fits and table.places[1] == struct.calcsize(loaded.artifact.parameters) else None
 
@@ -78,16 +70,9 @@ def _followed(operations: Sequence[Operation]) -> tuple[int, int]:
     return function, ctypes.PYFUNCTYPE(ctypes.c_int64)(function)()
 
 
-def _place_of_loaded(loaded: Any) -> Place:
-    """Return which memory a loaded kernel works on."""
-    if space_of(loaded) is None:
-        return Place()
-    return Place(kind="ptx", ordinal=getattr(loaded.device, "ordinal", None))
-
-
-def space_of(loaded: Any) -> Any:
-    """Return the memory that arguments must be in; None for the host's own."""
-    return getattr(getattr(loaded, "device", None), "space", None)
+def place_on(device: Device) -> Place:
+    """Return where a device's kernels run: which memory they can use."""
+    return Place() if device.staging is None else Place(kind="ptx", ordinal=device.ordinal)
 
 
 def _can_watch(stream: Any) -> bool:
@@ -100,4 +85,4 @@ def _guard(stream: Any) -> Guard | None:
     if not isinstance(stream, Stream):
         return None
     place = slot_offset(type(stream), LIVE)
-    return None if place is None else Guard(address=id(stream) + place, holds=id(getattr(stream, LIVE)))
+    return None if place is None else Guard(address=id(stream) + place, holds=id(stream._live))

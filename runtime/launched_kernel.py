@@ -5,6 +5,7 @@ For all that it does not have itself it is its kernel, and it equals it.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -103,7 +104,7 @@ class LaunchedKernel(Overload):
         if name.startswith("__") or name in ("kernel", "specialization"):
             raise AttributeError(name)
         for whole in (self.kernel, self.specialization):
-            if hasattr(whole, name):
+            with contextlib.suppress(AttributeError):
                 return getattr(whole, name)
         raise AttributeError(f"{self.kernel!r}, about to be launched, has no attribute {name!r}")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from gridjit.compiler.errors import ConfigError, UnsupportedError
 from gridjit.compiler.job import CompileJob
-from gridjit.runtime.devices.base import KernelAttributes
+from gridjit.runtime.devices.base import KernelAttributes, LoadedKernel
 from gridjit.runtime.session import session
 from gridjit.runtime.specializations import Specialization
 
@@ -66,8 +66,7 @@ class Overload:
 
     def attributes(self) -> KernelAttributes:
         """Return what the kernel uses on its device."""
-        found: KernelAttributes = self._loaded().attributes()
-        return found
+        return self._loaded().attributes()
 
     def max_cooperative_grid_blocks(self, blockdim: int | tuple[int, ...], dynsmemsize: int = 0) -> int:
         """Return how many blocks of a cooperative launch fit on the current device.
@@ -77,11 +76,10 @@ class Overload:
         threads = 1
         for dim in blockdim if isinstance(blockdim, tuple) else (blockdim,):
             threads *= dim
-        loaded: Any = self._loaded()
-        if not hasattr(loaded, "active_blocks"):
+        blocks = self._loaded().resident_blocks(threads, dynsmemsize)
+        if blocks is None:
             raise ConfigError("the host has no limit of blocks for a cooperative launch")
-        device: Any = session().device("cuda")
-        return int(loaded.active_blocks(threads, dynsmemsize) * device.attribute("MULTIPROCESSOR_COUNT"))
+        return blocks
 
     def inspect_llvm(self) -> str:
         """Return the LLVM IR of the kernel and of what it calls, made again from its source."""
@@ -146,7 +144,7 @@ class Overload:
                 "compile(signature, target='sm_90') makes"
             )
 
-    def _loaded(self) -> Any:
+    def _loaded(self) -> LoadedKernel:
         return self.kernel.loaded(self.specialization, session().device_for(self.specialization.target))
 
     def _job(self) -> CompileJob:
@@ -161,9 +159,10 @@ class Overload:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        if hasattr(self.specialization, name):
+        try:
             return getattr(self.specialization, name)
-        raise AttributeError(f"a compiled form of {self.kernel!r} has no attribute {name!r}")
+        except AttributeError:
+            raise AttributeError(f"a compiled form of {self.kernel!r} has no attribute {name!r}") from None
 
     def __repr__(self) -> str:
         return f"<{self.specialization} of {self.kernel!r}>"

@@ -78,8 +78,7 @@ class Session:
         """Return the number of the device that such kernels run on from this thread; None if it is always the same."""
         if (target or self.settings.target or self._default) == "host" or not self._has_several_devices:
             return None
-        ordinal: int = self.device(target).ordinal  # type: ignore[attr-defined]
-        return ordinal
+        return self.device(target).ordinal
 
     def device_for(self, target: Target) -> Device:
         """Return the device that runs code made for target; raises DeviceError if it is not here."""

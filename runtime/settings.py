@@ -8,7 +8,7 @@ import pwd
 from collections.abc import Mapping
 from pathlib import Path
 
-from gridjit.cache.folder import absolute
+from gridjit.cache.folder import rooted
 from gridjit.compiler.errors import ConfigError
 from gridjit.values import dataclass
 
@@ -130,7 +130,7 @@ def _count(name: str, text: str | None, default: int) -> int:
 
 def _absolute(text: str) -> Path:
     """Return a path that stays the same when the process changes its folder; ~ is the home, as in a shell."""
-    return Path(absolute(os.path.expanduser(text)))
+    return Path(rooted(os.path.expanduser(text)))
 
 
 def _path(text: str | None) -> Path | None:

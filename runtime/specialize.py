@@ -78,7 +78,17 @@ def specialize(job: CompileJob, launch: Launch, cold: Cold) -> Specialization:
         artifact = keep(job, key, _with_reason(cold.compile(job, view, reason), reason, key), cold)
         callbacks = tuple(view.pre_launch_callbacks)
         module = ModuleCallbacks(setup=view.setup_callbacks, teardown=view.teardown_callbacks)
-        return cold.add(_specialization(job, launch, artifact, callbacks, module, "compiled", reason, started))
+        made = _specialization(job, launch, artifact, callbacks, module, "compiled", reason, started)
+        return cold.add(_followed(view, made))
+
+
+def _followed(view: ConfigView, made: Specialization) -> Specialization:
+    """Return what was compiled under view; who keeps that sees, in hooks of its launches, what those have."""
+    from gridjit.runtime.under_way import Hooks, launches_with
+
+    hooks = Hooks(made.hooks)
+    view.follow(launches_with(hooks))
+    return dataclasses.replace(made, hooks=hooks)
 
 
 def look_up(job: CompileJob, key: str, launch: Launch, cold: Cold, started: float) -> Specialization | None:

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from gridjit.compiler.signature import Signature
-from gridjit.forking import Lock, lock, section
+from gridjit.forking import lock, section
 from gridjit.runtime.by_signature import BySignature
 
 
-@dataclass(slots=True, repr=False)
 class Statistics:
     """Counts of one kernel in this process.
 
     compiles: how often code was made. cache_hits, cache_misses: how often the cache had it, or not, by signature.
     """
 
-    compiles: int = 0
-    cache_hits: BySignature[int] = field(default_factory=BySignature)
-    cache_misses: BySignature[int] = field(default_factory=BySignature)
-    _lock: Lock = field(default_factory=lock, compare=False)
+    __slots__ = ("_lock", "cache_hits", "cache_misses", "compiles")
+
+    def __init__(self) -> None:
+        self.compiles = 0
+        self.cache_hits: BySignature[int] = BySignature()
+        self.cache_misses: BySignature[int] = BySignature()
+        self._lock = lock()
 
     @property
     def disk_hits(self) -> int:

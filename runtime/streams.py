@@ -106,7 +106,7 @@ class HostTimeline:
         return (self._recorded[end] - self._recorded[start]) / 1e6
 
 
-HOST = HostTimeline()
+HOST: Timeline = HostTimeline()
 
 
 class _Handle:
@@ -209,7 +209,7 @@ class Stream(_Handle):
 
     def record(self, event: Event | None = None) -> Event:
         """Note in event (or a new one) what the stream has been given so far; returns it."""
-        noted = _new_event(self.timeline, timing=True) if event is None else event
+        noted = new_event(self.timeline, timing=True) if event is None else event
         return noted.record(self)
 
     def wait(self, event: Event) -> None:
@@ -257,52 +257,19 @@ class _Synchronized(AbstractContextManager[Stream]):
         self._stream.synchronize()
 
 
-def create_stream(*, priority: int = 0, nonblocking: bool = False, timeline: Timeline | None = None) -> Stream:
-    """Return a new stream on the current device.
-
-    priority: lower runs first (the driver clamps it). nonblocking: independent of the default stream.
-    """
-    on = timeline or current_timeline()
-    return Stream(on, on.create_stream(priority, nonblocking=nonblocking), on.destroy_stream)
+def new_stream(timeline: Timeline, *, priority: int = 0, nonblocking: bool = False) -> Stream:
+    """Return a new stream of a device's; priority: lower runs first. nonblocking: independent of the default stream."""
+    return Stream(timeline, timeline.create_stream(priority, nonblocking=nonblocking), timeline.destroy_stream)
 
 
-def create_event(*, timing: bool = True, timeline: Timeline | None = None) -> Event:
-    """Return a new event on the current device. timing: whether elapsed_time() is needed of it."""
-    return _new_event(timeline or current_timeline(), timing=timing)
-
-
-def default_stream(timeline: Timeline | None = None) -> Stream:
-    """Return the default stream, which all blocking streams are ordered with."""
-    return Stream(timeline or current_timeline(), 0, None)
-
-
-def per_thread_default_stream(timeline: Timeline | None = None) -> Stream:
-    """Return the calling thread's own default stream."""
-    return Stream(timeline or current_timeline(), PER_THREAD, None)
-
-
-def external_stream(handle: int, timeline: Timeline | None = None) -> Stream:
-    """Return a stream that someone else owns, by its handle; it is never destroyed here."""
-    return Stream(timeline or current_timeline(), handle, None)
+def new_event(timeline: Timeline, *, timing: bool = True) -> Event:
+    """Return a new event of a device's; timing: whether elapsed_time() is needed of it."""
+    return Event(timeline, timeline.create_event(timing=timing), timeline.destroy_event)
 
 
 def event_elapsed_time(start: Event, end: Event) -> float:
     """Return the milliseconds between two events that have happened."""
     return start.elapsed_time(end)
-
-
-def synchronize() -> None:
-    """Wait for all work on the current device; raises what a kernel did wrong."""
-    current_timeline().synchronize_all()
-
-
-def current_timeline() -> Timeline:
-    """Return the streams and events of the current device."""
-    from gridjit.runtime.session import session
-
-    device: Any = session().device(None)
-    timeline: Timeline = getattr(device, "timeline", HOST)
-    return timeline
 
 
 def stream_handle(stream: Any) -> int:
@@ -353,7 +320,3 @@ def _number(value: Any) -> int | None:
         return int(value)
     except (TypeError, ValueError):
         return None
-
-
-def _new_event(timeline: Timeline, *, timing: bool) -> Event:
-    return Event(timeline, timeline.create_event(timing=timing), timeline.destroy_event)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator, MutableSequence
 from typing import TYPE_CHECKING, Any
 
 from gridjit.values import dataclass
 
 if TYPE_CHECKING:
+    from gridjit.compiler.launch_config import LaunchConfig
     from gridjit.runtime.configured import ConfiguredKernel
     from gridjit.runtime.launched_kernel import LaunchedKernel
 
 Callback = Callable[..., Any]
-_launches = threading.local()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -24,6 +25,15 @@ class UnderWay:
     configured: ConfiguredKernel
     args: tuple[Any, ...]
     hooks: list[Callback]
+
+
+class _Launches(threading.local):
+    """The launches that a thread is at, the innermost last."""
+
+    all: tuple[UnderWay, ...] = ()
+
+
+_launches = _Launches()
 
 
 class Callbacks(MutableSequence[Callback]):
@@ -68,10 +78,28 @@ class Callbacks(MutableSequence[Callback]):
         return repr(list(self))
 
 
+class Hooks(list[Callback]):
+    """The hooks of one specialization, which can be referred to weakly."""
+
+    __slots__ = ("__weakref__",)
+
+
+def launches_with(hooks: Hooks) -> Callable[[], tuple[LaunchConfig, tuple[Any, ...]] | None]:
+    """Return what returns the launch that this thread is at whose code has these hooks, or None; it keeps none."""
+    known = weakref.ref(hooks)
+
+    def find() -> tuple[LaunchConfig, tuple[Any, ...]] | None:
+        wanted, launches = known(), reversed(getattr(_launches, "all", ()))
+        found = (one for one in launches if wanted is not None and one.hooks is wanted)
+        return next(((one.configured.launcher.config, one.args) for one in found), None)
+
+    return find
+
+
 @contextlib.contextmanager
 def launching(configured: ConfiguredKernel, args: tuple[Any, ...], hooks: list[Callback]) -> Iterator[None]:
     """Make a launch the one that this thread is at."""
-    before = getattr(_launches, "all", ())
+    before = _launches.all
     _launches.all = (*before, UnderWay(configured=configured, args=args, hooks=hooks))
     try:
         yield
@@ -81,16 +109,16 @@ def launching(configured: ConfiguredKernel, args: tuple[Any, ...], hooks: list[C
 
 def launch_of(configured: ConfiguredKernel) -> UnderWay | None:
     """Return the launch through an object that this thread is at, the innermost one; or None."""
-    return next((one for one in reversed(getattr(_launches, "all", ())) if one.configured is configured), None)
+    return next((one for one in reversed(_launches.all) if one.configured is configured), None)
 
 
 def call_all(kernel: LaunchedKernel, configured: ConfiguredKernel, hooks: list[Callback]) -> None:
     """Call hooks, then the object's own callbacks. They may remove each other, and add others, which are called too."""
-    waiting = [*hooks, *getattr(configured, "_callbacks", ())]
+    waiting = [*hooks, *configured.own_callbacks]
     known = tuple(waiting)
     while waiting:
         waiting.pop(0)(kernel, configured)
-        now = (*hooks, *getattr(configured, "_callbacks", ()))
+        now = (*hooks, *configured.own_callbacks)
         if now != known:
             waiting = [one for one in waiting if one in now] + [one for one in now if one not in known]
             known = now

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gridjit.runtime.streams import Event, Stream, create_event, create_stream
+from gridjit.runtime.current import create_event, create_stream
+from gridjit.runtime.streams import Event, Stream
 
 
 def stream() -> Stream:

@@ -114,7 +114,13 @@ def installed(folder: Path) -> Path:
 def run(site: Path, how: str, cache: Path, target: str) -> dict[str, float]:
     """Return what one process measured; without the library it is not installed either."""
     place = site if how == "with" else site.with_name("nothing")
-    environment = {**os.environ, "GRIDJIT_CACHE_DIR": str(cache), "GRIDJIT_TARGET": target}
+    environment = {
+        **{name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
+        # Modules come from bytecode, as they do where gridjit and the library were installed with pip.
+        "PYTHONPYCACHEPREFIX": str(site.with_name("bytecode")),
+        "GRIDJIT_CACHE_DIR": str(cache),
+        "GRIDJIT_TARGET": target,
+    }
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(place), how], stdout=subprocess.PIPE, text=True, env=environment, check=True
     )

@@ -137,7 +137,7 @@ def measure(loops: int, repeat: int) -> list[Measurement]:
         _timed("a builtin that does nothing", lambda n: _nothing_time(values["ints"], n, loops, repeat)),
     ]
     for name, make in values.items():
-        rows.append(_timed(name, lambda n, make=make: _native_time(nothing, make, n, loops, repeat)))
+        rows.append(_timed(name, lambda n, make=make: _native_time(nothing, make, n, loops, repeat)))  # type: ignore[misc]
     ints = values["ints"]
     rows += [
         _timed("ints, configured once", lambda n: _kernel_time(nothing, ints, n, loops, repeat, "f")),

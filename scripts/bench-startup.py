@@ -68,7 +68,7 @@ def main() -> None:
         }
         for name, path in programs.items():
             _seconds(path, environment, compiles=name == "gridjit")
-        times = {name: [] for name in programs}
+        times: dict[str, list[float]] = {name: [] for name in programs}
         for _ in range(given.repeats):
             for name, path in programs.items():
                 times[name].append(_seconds(path, environment, compiles=False))

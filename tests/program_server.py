@@ -48,6 +48,10 @@ PREPARED = (
     "numba.cuda.extending",
 )
 
+# What the interpreter itself calls of these at its start and end has no public name.
+PRIVATE: dict[types.ModuleType, Any] = {module: module for module in (threading, warnings)}
+DEFAULT_FILTERS = list(warnings.filters)
+
 
 def prepare() -> None:
     """Import what a compile needs, and have numba-cuda read its registries: nothing is compiled, launched or stored."""
@@ -56,9 +60,9 @@ def prepare() -> None:
     numba_cuda()
     for name in PREPARED:
         importlib.import_module(name)
-    from gridjit.compiler.frontend import isolation, registrations
+    from gridjit.compiler.frontend import contexts, registrations
 
-    isolation.make_contexts()
+    contexts.make_contexts()
     registrations.registrations()
 
 
@@ -113,7 +117,7 @@ def become(wanted: dict[str, Any], streams: list[int]) -> NoReturn:
     try:
         set_up(wanted, streams)
         status = ended(wanted["arguments"])
-        threading._shutdown()
+        PRIVATE[threading]._shutdown()
         atexit._run_exitfuncs()
     except BaseException:
         traceback.print_exc()
@@ -140,14 +144,14 @@ def set_up(wanted: dict[str, Any], streams: list[int]) -> None:
     os.environ.update(wanted["environment"])
     os.chdir(wanted["folder"])
     encoding, _, errors = os.environ.get("PYTHONIOENCODING", "utf-8").partition(":")
-    sys.stdin = sys.__stdin__ = standard(0, "r", encoding, errors or "strict")
-    sys.stdout = sys.__stdout__ = standard(1, "w", encoding, errors or "strict")
-    sys.stderr = sys.__stderr__ = standard(2, "w", encoding, "backslashreplace", buffering=1)
+    sys.stdin = standard(0, "r", encoding, errors or "strict")
+    sys.stdout = standard(1, "w", encoding, errors or "strict")
+    sys.stderr = standard(2, "w", encoding, "backslashreplace", buffering=1)
     sys.dont_write_bytecode = True  # an edit within a second is not seen otherwise
     sys.warnoptions[:] = wanted["warnings"]
     warnings.resetwarnings()
-    warnings.filters[:] = DEFAULT_FILTERS
-    warnings._processoptions(wanted["warnings"])
+    PRIVATE[warnings].filters[:] = DEFAULT_FILTERS
+    PRIVATE[warnings]._processoptions(wanted["warnings"])
     importlib.invalidate_caches()
     # What was installed after a process began, it may have imported before: this one begins now.
     installed._IMPORTED_NS = time.time_ns()
@@ -203,7 +207,6 @@ def run(first: str, *others: str) -> None:
 
 if __name__ == "__main__":
     del sys.path[0]
-    DEFAULT_FILTERS = list(warnings.filters)
     prepare()
     serve(socket.socket(fileno=int(sys.argv[1])))
     os._exit(0)  # taking numba apart would take a second

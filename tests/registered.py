@@ -21,7 +21,7 @@ def taken_away_after() -> Iterator[None]:
     for entries, kind in _lists():
         known = lists.get(id(entries), [])
         read = registrations._typing if kind.startswith("typing") else registrations._lowering
-        kept = [one for n, one in enumerate(entries) if n < len(known) or read(kind, one) is None]
+        kept = [one for n, one in enumerate(entries) if n < len(known) or read(kind, one) is None]  # type: ignore[arg-type]
         changed |= len(kept) < len(entries)
         entries[:] = kept
     for table in _tables():
@@ -33,7 +33,7 @@ def taken_away_after() -> Iterator[None]:
             registrations._lookup(name, "typeof_impl._clear_cache")()
         # The contexts remember how far they have read each list.
         contexts.contexts_may_be_half_read()
-        contexts.mend_contexts(alone=True)
+        contexts.mend_contexts()
 
 
 def _lists() -> list[tuple[list[object], str]]:

@@ -95,7 +95,7 @@ def load_installed_extensions() -> None:
 
 def _load() -> None:
     from gridjit.compiler.extensions import all_registrations, forget_in_keys
-    from gridjit.compiler.library_watch import note_loaded_settings
+    from gridjit.compiler.loaded_settings import note_loaded_settings
 
     numba_cuda()
     from numba.cuda.core import entrypoints

@@ -6,8 +6,12 @@ fork, came in the middle, the rest would be missing for good: every later compil
 
 from __future__ import annotations
 
+import copy
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
+
+from gridjit.compiler.frontend.replacing import on_undo
 
 # Whether the contexts may lack something: true from the start of each compile to its good end, and of contexts that
 # numba-cuda's own compiles made.
@@ -40,23 +44,49 @@ def contexts_are_whole() -> None:
     _half_read = False
 
 
-def mend_contexts(*, alone: bool) -> None:
-    """Begin a compile: have the contexts read again what they lack, if the last compile did not come to its end.
-
-    alone: whether no compile of numba-cuda's own is going on around this one.
-    """
+def mend_contexts() -> None:
+    """Begin a compile that is in no other: have the contexts read again what they lack, if the last was cut short."""
     from numba.cuda.descriptor import cuda_target
 
     if _half_read:
         if (typing := cuda_target._typingctx) is not None:
-            if alone:
-                typing.callstack._stack.clear()
+            typing.callstack._stack.clear()
             _read_again(typing, _typed(typing))
         if (target := cuda_target._targetctx) is not None:
-            if alone:
-                target._codelib_stack.clear()
+            target._codelib_stack.clear()
             _read_again(target, _implemented(target))
     contexts_may_be_half_read()
+
+
+def set_contexts_aside() -> None:
+    """Begin a compile inside another: until its changes are undone the contexts are as if nothing were going on.
+
+    The other may be at any place, as a signal's handler or a finalizer can launch a kernel: in the middle of reading
+    a registry, of a list, or of typing the very function that is compiled now. It finds all as it left it.
+    """
+    from numba.cuda.descriptor import cuda_target
+
+    if (typing := cuda_target._typingctx) is not None:
+        _set_aside(typing, callstack=_without_calls(typing.callstack))
+        _read_again(typing, _typed(typing))
+    if (target := cuda_target._targetctx) is not None:
+        _set_aside(target, _codelib_stack=[])
+        _read_again(target, _implemented(target))
+
+
+def _set_aside(context: Any, **fresh: Any) -> None:
+    """Give a context tables of its own, with the same in them: one assignment, as is the way back."""
+    kept = vars(context)
+    tables = {name: copy.copy(value) for name, value in kept.items() if isinstance(value, dict)}
+    tables["_registries"] = {registry: copy.copy(loader) for registry, loader in kept["_registries"].items()}
+    on_undo(functools.partial(setattr, context, "__dict__", kept))
+    context.__dict__ = {**kept, **tables, **fresh}
+
+
+def _without_calls(stack: Any) -> Any:
+    empty = copy.copy(stack)
+    empty._stack = []
+    return empty
 
 
 def _read_again(context: Any, installed: Callable[[str, Any], bool]) -> None:

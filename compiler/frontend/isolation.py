@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import sys
+import threading
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ from gridjit.compiler.frontend.contexts import (
     contexts_may_be_half_read,
     make_contexts,
     mend_contexts,
+    set_contexts_aside,
 )
 from gridjit.compiler.frontend.names import make_names_readable
 from gridjit.compiler.frontend.replacing import changes_now, on_undo, replace, undo_to
@@ -33,7 +35,7 @@ from gridjit.compiler.frontend.taking import record_reads
 from gridjit.compiler.reads import Reads
 from gridjit.compiler.view import ConfigView
 from gridjit.forking import held, in_child, section
-from gridjit.interrupts import surely, uninterrupted
+from gridjit.interrupts import leave_managers, surely, uninterrupted
 
 Result = TypeVar("Result")
 
@@ -87,10 +89,6 @@ def _make_contexts() -> None:
         make_contexts()
 
 
-# How many compiles run, each inside the one before. Guarded by numba's lock.
-_depth = 0
-
-
 def _isolated(
     record: Isolation,
     compute_capability: tuple[Any, ...],
@@ -100,14 +98,14 @@ def _isolated(
 ) -> Result:
     from numba.cuda.descriptor import cuda_target
 
-    global _depth
-    outer = _depth
-    if not outer:
+    outermost = _is_outermost()
+    if outermost:
         undo_to(0)  # of a compile that was cut short while it undid
-        mend_contexts(alone=held(compiler_locks()[0]) == 1)
+        mend_contexts()
     start = changes_now()
     try:
-        _depth = outer + 1
+        if not outermost:
+            set_contexts_aside()
         _silence_what_cannot_speak()
         make_names_readable(replace)
         _answer_device(compute_capability)
@@ -119,36 +117,64 @@ def _isolated(
         record_reads(reads)
         result = work(record)
     finally:
-        # Interrupts come at calls, so none comes before this.
-        _depth = outer
-        surely(lambda: undo_to(start))
-    if not outer:
+        try:
+            undo_to(start)
+        except BaseException:  # an interrupt, perhaps at the call itself
+            surely(lambda: undo_to(start))
+            raise
+    if outermost:
         contexts_are_whole()
     return result
 
 
+def _is_outermost() -> bool:
+    """Return whether the calling thread, which is compiling, is in no other compile: of gridjit's or numba's own.
+
+    An inner one may begin at any place of the other: signals' handlers, finalizers and traces launch kernels, too.
+    """
+    return held(compiler_locks()[0]) == 1
+
+
+class _Left(threading.local):
+    """Numba's target before the calling thread's compile; after one that was cut short, what it did not restore."""
+
+    target: str | None = None
+
+
+_left = _Left()
+
+
 def _restoring(compile_it: Callable[[], Result]) -> Result:
-    """Return compile_it(), and have the thread's locks and numba's target as they were, however it ends."""
+    """Return compile_it(), and have the thread's locks and numba's target as they were, however it ends.
+
+    A target that an interrupt kept from being restored is restored by the thread's next compile.
+    """
     from numba.core import target_extension
 
     active, locks = target_extension._active_context, taken()
-    target = getattr(active, "target", target_extension._active_context_default)
-
-    def restore() -> None:
-        active.target = target
-        give_back(locks)
-
+    before = None if _is_outermost() else _left.target
+    if before is None and _left.target is not None:
+        active.target = _left.target
+    _left.target = target = getattr(active, "target", target_extension._active_context_default)
     try:
         return compile_it()
+    except BaseException as error:
+        leave_managers(error)
+        raise
     finally:
-        surely(restore)
+        # Assignments first: interrupts come at calls.
+        active.target = target
+        _left.target = before
+        try:
+            give_back(locks)
+        except BaseException:  # an interrupt, perhaps at the call itself
+            surely(lambda: give_back(locks))
+            raise
 
 
 def _after_fork_in_child() -> None:
     """Undo what another thread's compile had changed when this process was forked."""
-    global _depth
     if not any(held(lock) for lock in compiling_locks()):
-        _depth = 0
         undo_to(0)
         contexts_may_be_half_read()
 

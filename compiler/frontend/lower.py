@@ -17,7 +17,6 @@ from gridjit.compiler.frontend.linkable import discovered_files, numba_files
 from gridjit.compiler.frontend.numba_types import numba_arguments
 from gridjit.compiler.frontend.pipeline import kernel_pipeline
 from gridjit.compiler.frontend.static_rewrite import install as install_static
-from gridjit.compiler.frontend.vocabulary import install as install_vocabulary
 from gridjit.compiler.kindred import for_cause
 from gridjit.compiler.options import Options
 from gridjit.compiler.reads import Reads
@@ -58,7 +57,6 @@ def lower(
     numba_cuda()
     with section():
         install_static()
-        install_vocabulary()
 
     def compile_it() -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
         def run(record: Isolation) -> tuple[Lowered, tuple[Callable[..., Any], ...]]:

@@ -17,10 +17,21 @@ from gridjit.compiler.value_path import MISSING
 
 def record_reads(reads: Reads) -> None:
     """Record in reads what the compiler takes, until the changes are undone."""
+    _record_functions(reads)
     _record_names(reads)
     _record_attributes(reads)
     _record_constant_attributes(reads)
     _record_contents(reads)
+
+
+def _record_functions(reads: Reads) -> None:
+    from numba.cuda.core.interpreter import Interpreter
+
+    def interpret(interpreter: Any, bytecode: Any) -> Any:
+        reads.take_function(interpreter.func_id.func)
+        return original(interpreter, bytecode)
+
+    original = replace(Interpreter, "interpret", interpret)
 
 
 def _record_names(reads: Reads) -> None:

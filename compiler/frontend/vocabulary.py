@@ -1,9 +1,7 @@
-"""Lets kernels use the module gridjit.cuda, and functions made by gridjit.jit, where numba-cuda expects its own."""
+"""What the module gridjit.cuda, and functions made by gridjit.jit, are where numba-cuda expects its own."""
 
 from __future__ import annotations
 
-import functools
-import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,15 +9,12 @@ from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.options import Options
 
 
-@functools.cache
-def install() -> None:
-    """Register gridjit.cuda as another name of numba.cuda; once per process."""
+def module_type() -> Any:
+    """Return numba's type of the module gridjit.cuda in kernels: that of numba.cuda."""
     cuda = numba_cuda()
     from numba.cuda import types
-    from numba.cuda.descriptor import cuda_target
 
-    ours = importlib.import_module("gridjit.cuda")
-    cuda_target.typing_context.insert_global(ours, types.Module(cuda))
+    return types.Module(cuda)
 
 
 def device_dispatcher(function: Callable[..., Any], options: Options, signatures: Sequence[Any]) -> Any:

@@ -1,8 +1,8 @@
 """Launch arguments: what type each has for the compiler, and which parameters it becomes. One file a kind.
 
-NumPy's arrays and numbers are there at once; a value of another type has every kind loaded (base.py, every.py).
+NumPy's arrays and numbers are there at once; a value of another type has every kind loaded (lookup.py, every.py).
 """
 
-from gridjit.runtime.args import arrays, scalars
+from gridjit.runtime.args import lookup
 
-__all__ = ["arrays", "scalars"]
+__all__ = ["lookup"]

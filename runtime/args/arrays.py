@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from gridjit.compiler.item_types import identity, item_type
-from gridjit.compiler.signature import ArgType, ArrayType
+from gridjit.compiler.signature import ArgType, ArrayType, array_struct, layout_letter
 from gridjit.runtime.args.base import Parameters, Place, register
-from gridjit.runtime.args.transfer import Array, Transfer, has_aligned_steps
+from gridjit.runtime.args.transfer import Array, Transfer, has_aligned_steps, own
 from gridjit.runtime.native.layout import layout, offsets_of, peek, word_at
-from gridjit.runtime.native.operation import Operation, Read
-from gridjit.values import dataclass
+from gridjit.runtime.native.operation import NumpyArray, NumpyFields, Operation
 
 _C, _F, _ALIGNED, _WRITEABLE = 0x1, 0x2, 0x100, 0x400
 
@@ -24,14 +23,17 @@ class HostArray:
     """A NumPy array: a pointer, a shape and strides in bytes, as numba lays out an array."""
 
     def kind(self, value: Array) -> Hashable:
+        value = own(value)
         flags = value.flags.num
         return (*identity(value.dtype), value.ndim, flags, flags & _ALIGNED or has_aligned_steps(value))
 
     def type_of(self, value: Array, place: Place) -> ArrayType:
         # What is copied to a device lies there as it should.
+        value = own(value)
         return array_type(value, aligned=None if place.is_host else has_aligned_steps(value))
 
     def parameters(self, value: Array, transfer: Transfer) -> Parameters:
+        value = own(value)
         if transfer.space is None:
             return array_parameters(value)
         transfer.warn_of_copies(f"a NumPy array of {value.nbytes} bytes")
@@ -42,17 +44,15 @@ class HostArray:
         if fields is None or not place.is_host or type(value) is not np.ndarray or not isinstance(declared, ArrayType):
             return None
         mask, wanted = _flag_test(declared, value.flags.num)
-        return Operation(
-            read=Read.STRIDED,
-            type=id(np.ndarray),
+        return NumpyArray(
+            python_type=np.ndarray,
             size=struct.calcsize("@" + declared.codes),
-            tag=id(value.dtype),
-            mask=mask,
-            limit=wanted,
+            fields=fields,
+            dtype=value.dtype,
             ndim=value.ndim,
             itemsize=value.itemsize,
-            at=(fields.data, fields.flags, fields.dtype, fields.ndim, fields.shape, fields.strides, -1, -1),
-            keep=(value.dtype,),
+            mask=mask,
+            flags=wanted,
         )
 
 
@@ -62,25 +62,15 @@ def array_type(array: Array, aligned: bool | None = None) -> ArrayType:
     return ArrayType(
         dtype=item_type(array.dtype),
         ndim=array.ndim,
-        layout="C" if flags.c_contiguous else "F" if flags.f_contiguous else "A",
+        layout=layout_letter(flags.c_contiguous, flags.f_contiguous),
         readonly=not flags.writeable,
         aligned=flags.aligned if aligned is None else aligned,
     )
 
 
-def array_parameters(array: Array, address: int | None = None) -> Parameters:
-    """Return the launch parameters of an array, as numba lays it out; address: of its first item, if not its own."""
-    start = array.__array_interface__["data"][0] if address is None else address
-    return (0, 0, array.size, array.itemsize, start, *array.shape, *array.strides)
-
-
-def dense(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """Return the strides, in bytes, of a C-contiguous array."""
-    strides, step = [], itemsize
-    for count in reversed(shape):
-        strides.append(step)
-        step *= count
-    return tuple(reversed(strides))
+def array_parameters(array: Array) -> Parameters:
+    """Return the launch parameters of an array."""
+    return array_struct(array.__array_interface__["data"][0], array.size, array.itemsize, array.shape, array.strides)
 
 
 def _flag_test(declared: ArrayType, flags: int) -> tuple[int, int]:
@@ -89,20 +79,8 @@ def _flag_test(declared: ArrayType, flags: int) -> tuple[int, int]:
     return mask, flags & mask
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArrayFields:
-    """Where a NumPy array keeps its parts."""
-
-    data: int
-    ndim: int
-    shape: int
-    strides: int
-    dtype: int
-    flags: int
-
-
 @functools.cache
-def array_fields() -> ArrayFields | None:
+def array_fields() -> NumpyFields | None:
     """Return where this NumPy keeps an array's parts, found by looking at some; None if that is not plain to see."""
     if layout() is None:
         return None
@@ -126,7 +104,7 @@ def array_fields() -> ArrayFields | None:
         strides = _one(_pointers(samples, size, [a.strides for a in samples]))
     except LookupError:
         return None
-    return ArrayFields(data=data, ndim=ndim, shape=shape, strides=strides, dtype=dtype, flags=flags)
+    return NumpyFields(data=data, ndim=ndim, shape=shape, strides=strides, dtype=dtype, flags=flags)
 
 
 def _pointers(samples: list[Any], size: int, contents: list[tuple[int, ...]]) -> list[int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from weakref import WeakKeyDictionary
@@ -62,13 +61,8 @@ _known: WeakKeyDictionary[type, ArgumentHandler] = WeakKeyDictionary()
 _finders: list[tuple[int, Finder]] = []
 # What a value itself may have, rather than its class -> the handler for it.
 _attributes: dict[str, ArgumentHandler] = {}
-# Classes that many programs pass -> the one module that a launch with them has to load; others have every kind loaded.
-_HOMES = {
-    "gridjit.runtime.memory.device_array.DeviceArray": "device_arrays",
-    "torch.Tensor": "tensors",
-    "torch.nn.parameter.Parameter": "tensors",
-    "cupy.ndarray": "cupy_arrays",
-}
+# What looks further for the handler of a class that is new here: it knows which modules have more of them.
+_search: list[Callable[[Any], ArgumentHandler | None]] = []
 
 ACCEPTED = (
     "pass NumPy arrays, device arrays, tensors and other objects with __cuda_array_interface__ or __dlpack__, "
@@ -89,13 +83,13 @@ def register_finder(rank: int, find: Finder) -> None:
 
 def handler_of(value: Any) -> ArgumentHandler:
     """Return the handler of value; raises ArgumentError for a kind that kernels cannot take."""
-    return _handlers.get(type(value)) or _known.get(type(value)) or _find_handler(value)
+    return _handlers.get(type(value)) or _known.get(type(value)) or _searched(value)
 
 
 def unreadable(value: Any, error: Exception) -> str:
     """Return how to say that looking at an argument raised an error: in words that run no code of its own."""
     return (
-        f"a {_class_name(type(value))} cannot be passed to a kernel, as looking at it raised {_text(error)}; {ACCEPTED}"
+        f"a {class_name(type(value))} cannot be passed to a kernel, as looking at it raised {_text(error)}; {ACCEPTED}"
     )
 
 
@@ -104,25 +98,28 @@ def register_attribute(name: str, handler: ArgumentHandler) -> None:
     _attributes[name] = handler
 
 
-def _find_handler(value: Any) -> ArgumentHandler:
-    python_type = type(value)
-    home = _HOMES.get(_class_name(python_type), "every")
-    if (chosen := _handler_in(home, python_type) or _handler_in("every", python_type)) is None:
-        if (own := next((h for name, h in _attributes.items() if hasattr(value, name)), None)) is not None:
-            return own
-        raise ArgumentError(f"a {_class_name(python_type)} cannot be passed to a kernel; {ACCEPTED}")
-    _known[python_type] = chosen
-    return chosen
-
-
-def _handler_in(home: str, python_type: type) -> ArgumentHandler | None:
-    """Return the handler of a type once a module of kinds is loaded: its class's, or the first that knows it."""
-    importlib.import_module(f"gridjit.runtime.args.{home}")
+def registered(python_type: type) -> ArgumentHandler | None:
+    """Return the handler of a class among the kinds that are loaded: its own, or the first that knows it."""
     found = next((h for base in python_type.__mro__ if (h := _handlers.get(base)) is not None), None)
     return found or next((h for _, find in _finders if (h := find(python_type)) is not None), None)
 
 
-def _class_name(python_type: type) -> str:
+def search_with(search: Callable[[Any], ArgumentHandler | None]) -> None:
+    """Have classes that are new looked for by search, which loads the kinds that they may be of."""
+    _search[:] = [search]
+
+
+def _searched(value: Any) -> ArgumentHandler:
+    python_type = type(value)
+    if (found := next((h for search in _search if (h := search(value)) is not None), None)) is not None:
+        _known[python_type] = found
+        return found
+    if (own := next((h for name, h in _attributes.items() if hasattr(value, name)), None)) is not None:
+        return own
+    raise ArgumentError(f"a {class_name(python_type)} cannot be passed to a kernel; {ACCEPTED}")
+
+
+def class_name(python_type: type) -> str:
     """Return the name of a class, whatever its metaclass answers."""
     module = type.__getattribute__(python_type, "__module__")
     return f"{module}.{type.__getattribute__(python_type, '__qualname__')}"

@@ -17,41 +17,25 @@ import numpy as np
 
 from gridjit.compiler.signature import ArgType, ArrayType
 from gridjit.runtime.args.base import ArgumentHandler, Parameters, Place, register_finder
-from gridjit.runtime.args.described import Described
-from gridjit.runtime.args.dlpack import capsule_pointer
 from gridjit.runtime.args.interfaces import refuse_on_host
 from gridjit.runtime.args.place_check import check_device
 from gridjit.runtime.args.transfer import Transfer
+from gridjit.runtime.memory.dlpack_structures import pointer_in
+from gridjit.runtime.memory.foreign_array import ForeignArray
+from gridjit.runtime.native import foreign_arrays
+from gridjit.runtime.native.foreign_arrays import CupyFields
 from gridjit.runtime.native.layout import layout, offsets_of, peek, word_at
-from gridjit.runtime.native.operation import Operation, Read
-from gridjit.values import dataclass
+from gridjit.runtime.native.operation import Operation
 
 # CuPy's C function that returns its current stream's handle, by the types Cython writes beside it.
 _STREAM_FUNCTION = "get_current_stream_ptr"
 _STREAM_TYPES = (b"intptr_t (void)", b"intptr_t (int __pyx_skip_dispatch)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fields:
-    """Where an array object keeps its parts, and the object of its memory its own.
-
-    memory, dtype: references. contiguous: a word of two 32-bit truths, C and F. shape, strides: vectors of 64-bit
-    numbers, as pointers to begin and end. address, device: in the memory's object, 64 and 32 bits.
-    """
-
-    memory: int
-    dtype: int
-    contiguous: int
-    shape: int
-    strides: int
-    address: int
-    device: int
-
-
 class CupyArray:
     """A cupy.ndarray. fields: None where machine code cannot read it. stream: address of what tells CuPy's stream."""
 
-    def __init__(self, fields: Fields | None, stream: int) -> None:
+    def __init__(self, fields: CupyFields | None, stream: int) -> None:
         self.fields = fields
         self.stream = stream
 
@@ -75,36 +59,23 @@ class CupyArray:
         waits = _stream_to_wait_for(value) is not None
         if waits and not self.stream:
             return None
-        contiguous = struct.unpack("q", struct.pack("ii", *_contiguous(value)))[0]
-        return Operation(
-            read=Read.STRIDED,
-            type=id(type(value)),
+        return foreign_arrays.CupyArray(
+            python_type=type(value),
             size=struct.calcsize("@" + declared.codes),
-            tag=id(value.dtype),
-            mask=struct.unpack("q", struct.pack("ii", 1, 1))[0],
-            limit=contiguous,
+            follow=self.stream if waits else 0,
+            fields=fields,
+            dtype=value.dtype,
             ndim=value.ndim,
             itemsize=value.itemsize,
-            layout=1,
-            call=value.data.device_id | (value.dtype.alignment - 1) << 32,
-            follow=self.stream if waits else 0,
-            at=(
-                fields.memory,
-                fields.contiguous,
-                fields.dtype,
-                fields.shape + 8,
-                fields.shape,
-                fields.strides,
-                fields.address,
-                fields.device,
-            ),
-            keep=(type(value), value.dtype),
+            contiguous=_contiguous(value),
+            device=value.data.device_id,
+            item_alignment=value.dtype.alignment,
         )
 
 
-def described(value: Any) -> Described:
+def described(value: Any) -> ForeignArray:
     """Return what a CuPy array is."""
-    return Described(address=value.data.ptr, shape=value.shape, strides=value.strides, dtype=value.dtype)
+    return ForeignArray(address=value.data.ptr, shape=value.shape, strides=value.strides, dtype=value.dtype)
 
 
 def _contiguous(value: Any) -> tuple[bool, bool]:
@@ -117,7 +88,7 @@ def _stream_to_wait_for(value: Any) -> int | None:
     return stream
 
 
-def find_fields(samples: Sequence[Any], sizes: tuple[int, int]) -> Fields | None:
+def find_fields(samples: Sequence[Any], sizes: tuple[int, int]) -> CupyFields | None:
     """Return where arrays keep their parts, if every sample has each in the same one place; None if not.
 
     sizes: of an array object and of its memory's, in bytes.
@@ -127,7 +98,7 @@ def find_fields(samples: Sequence[Any], sizes: tuple[int, int]) -> Fields | None
     size, memory_size = sizes
     numbers = [array for array in samples if array.ndim]
     try:
-        found = Fields(
+        found = CupyFields(
             memory=_one(_words(samples, size, [_word(id(a.data)) for a in samples])),
             dtype=_one(_words(samples, size, [_word(id(a.dtype)) for a in samples])),
             contiguous=_one(_words(samples, size, [struct.pack("ii", *_contiguous(a)) for a in samples])),
@@ -168,7 +139,7 @@ def _vector(address: int, count: int) -> tuple[int, ...] | None:
     return struct.unpack(f"{count}q", content) if content is not None and len(content) == 8 * count else None
 
 
-def _reads(fields: Fields, value: Any) -> bool:
+def _reads(fields: CupyFields, value: Any) -> bool:
     """Return whether an array's parts, read from memory, are what it says itself."""
     at, memory = id(value), word_at(id(value) + fields.memory)
     read = (
@@ -216,7 +187,7 @@ def _stream_function() -> int:
         capsule = importlib.import_module("cupy_backends.cuda.stream").__pyx_capi__[_STREAM_FUNCTION]
     except (ImportError, AttributeError, KeyError):
         return 0
-    return next((found for types in _STREAM_TYPES if (found := capsule_pointer(capsule, types))), 0)
+    return next((found for types in _STREAM_TYPES if (found := pointer_in(id(capsule), types))), 0)
 
 
 def _find(python_type: type) -> ArgumentHandler | None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Hashable
 
 from gridjit.compiler.item_types import item_type
-from gridjit.compiler.signature import ArgType, ArrayType
+from gridjit.compiler.signature import ArgType, ArrayType, array_codes
 from gridjit.runtime.args.base import Parameters, Place, register
 from gridjit.runtime.args.place_check import check_device
 from gridjit.runtime.args.transfer import Transfer
 from gridjit.runtime.memory.device_array import DeviceArray
 from gridjit.runtime.native.layout import slot_offset
-from gridjit.runtime.native.operation import Operation, Read
+from gridjit.runtime.native.operation import Operation, Slot
 
 
 class OwnArray:
@@ -26,21 +27,14 @@ class OwnArray:
         return ArrayType(dtype=item_type(dtype), ndim=ndim, layout=layout, readonly=not writable, aligned=aligned)
 
     def parameters(self, value: DeviceArray, transfer: Transfer) -> Parameters:
-        array = value._ghost
-        return (0, 0, array.size, array.itemsize, array.__array_interface__["data"][0], *array.shape, *array.strides)
+        return struct.unpack("@" + array_codes(value.ndim), value._parameters)
 
     def operation(self, value: DeviceArray, place: Place, declared: ArgType) -> Operation | None:
         parameters, kind = slot_offset(DeviceArray, "_parameters"), slot_offset(DeviceArray, "_kind")
         if type(value) is not DeviceArray or parameters is None or kind is None:
             return None
-        return Operation(
-            read=Read.SLOT,
-            type=id(DeviceArray),
-            size=len(value._parameters),
-            tag=id(value._kind),
-            at=(parameters, kind),
-            keep=(value._kind,),
-        )
+        size = len(value._parameters)
+        return Slot(python_type=DeviceArray, size=size, parameters=parameters, kind=kind, holds=value._kind)
 
 
 register(DeviceArray, OwnArray())

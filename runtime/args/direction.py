@@ -11,7 +11,7 @@ from gridjit.compiler.signature import ArgType
 from gridjit.runtime.args.arrays import array_parameters
 from gridjit.runtime.args.base import Parameters, Place, handler_of, register
 from gridjit.runtime.args.directed import Directed
-from gridjit.runtime.args.transfer import Transfer
+from gridjit.runtime.args.transfer import Transfer, own
 from gridjit.runtime.native.operation import Operation
 
 
@@ -52,9 +52,9 @@ class DirectedArgument:
 
     def parameters(self, value: Directed, transfer: Transfer) -> Parameters:
         inner = value.value
-        if transfer.space is None or not isinstance(inner, np.ndarray):
+        if transfer.space is None or not issubclass(type(inner), np.ndarray):
             return handler_of(inner).parameters(inner, transfer)
-        return array_parameters(transfer.stage(inner, read=value.reads, write=value.writes))
+        return array_parameters(transfer.stage(own(inner), read=value.reads, write=value.writes))
 
     def operation(self, value: Directed, place: Place, declared: ArgType) -> Operation | None:
         return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Hashable
 from typing import Any
 
@@ -11,15 +10,15 @@ import numpy as np
 from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.item_types import bfloat16
 from gridjit.compiler.signature import ArgType, ArrayType
-from gridjit.runtime.args.arrays import array_parameters, array_type, dense
 from gridjit.runtime.args.base import ArgumentHandler, Parameters, Place, register_finder
 from gridjit.runtime.args.place_check import check_device
-from gridjit.runtime.args.transfer import Array, Transfer, array_at
-from gridjit.runtime.memory.dlpack_structures import READ_ONLY, ManagedVersioned, Tensor
+from gridjit.runtime.args.transfer import Transfer
+from gridjit.runtime.memory.dlpack_structures import CODES, READ_ONLY, ManagedVersioned, Tensor, pointer_in
+from gridjit.runtime.memory.foreign_array import ForeignArray
 from gridjit.runtime.native.operation import Operation
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
-_KINDS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
+_KINDS = {code: kind for kind, code in CODES.items()}
 _BFLOAT = 4
 
 
@@ -27,25 +26,24 @@ class DlpackObject:
     """An object with __dlpack__ and __dlpack_device__."""
 
     def kind(self, value: Any) -> Hashable:
-        array = exported(value, None)[0]
-        return (DlpackObject, value.__dlpack_device__(), array.dtype, array.ndim, array.flags.num)
+        return (DlpackObject, value.__dlpack_device__(), exported(value, None)[0].kind)
 
     def type_of(self, value: Any, place: Place) -> ArrayType:
         device_type, device_id = value.__dlpack_device__()
         check_dlpack_device(value, int(device_type), int(device_id), place)
-        return array_type(exported(value, None)[0])
+        return exported(value, None)[0].type
 
     def parameters(self, value: Any, transfer: Transfer) -> Parameters:
-        array, address, capsule = exported(value, transfer)
+        array, capsule = exported(value, transfer)
         transfer.keep(capsule)
-        return array_parameters(array, address)
+        return array.parameters
 
     def operation(self, value: Any, place: Place, declared: ArgType) -> Operation | None:
         return None
 
 
-def exported(value: Any, transfer: Transfer | None) -> tuple[Array, int, Any]:
-    """Return a ghost of value, its address and the capsule that keeps it; with a transfer, ready for its stream."""
+def exported(value: Any, transfer: Transfer | None) -> tuple[ForeignArray, Any]:
+    """Return what value exports and the capsule that keeps it; with a transfer, ready for its stream."""
     keywords: dict[str, Any] = {}
     if value.__dlpack_device__()[0] in (CUDA, CUDA_MANAGED):
         # DLPack's numbers: 1 is the legacy default stream, -1 asks for no order.
@@ -56,15 +54,19 @@ def exported(value: Any, transfer: Transfer | None) -> tuple[Array, int, Any]:
         capsule = value.__dlpack__(**keywords)
     except BufferError as error:
         raise ArgumentError(f"a {_name(value)} cannot be passed to a kernel: {error}") from error
-    return (*_in_capsule(capsule), capsule)
+    return _in_capsule(capsule), capsule
 
 
-def ghost_of(tensor: Tensor) -> Array:
-    """Return an array over the memory of a tensor; raises ArgumentError for items that kernels cannot use."""
-    dtype = _dtype(tensor)
-    shape = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
-    strides = _strides(tensor, shape, dtype.itemsize)
-    return array_at(address_of(tensor), shape, strides, dtype)
+def array_in(tensor: Tensor, writable: bool = True) -> ForeignArray:
+    """Return the array that a tensor describes; raises ArgumentError for items that kernels cannot use."""
+    dtype, ndim = _dtype(tensor), tensor.ndim
+    return ForeignArray(
+        address=(tensor.data or 0) + tensor.byte_offset,
+        shape=tuple(tensor.shape[:ndim]),
+        strides=tuple([step * dtype.itemsize for step in tensor.strides[:ndim]]) if tensor.strides else None,
+        dtype=dtype,
+        writable=writable,
+    )
 
 
 def _dtype(tensor: Tensor) -> np.dtype[Any]:
@@ -79,11 +81,6 @@ def _dtype(tensor: Tensor) -> np.dtype[Any]:
     return np.dtype(f"{kind}{bits // 8}" if kind != "b" else "bool")
 
 
-def address_of(tensor: Tensor) -> int:
-    """Return where a tensor's first item is."""
-    return int((tensor.data or 0) + tensor.byte_offset)
-
-
 def check_dlpack_device(value: Any, device_type: int, device_id: int, place: Place) -> None:
     """Raise ArgumentError if a tensor on a device, by DLPack's numbers, is not usable at place."""
     if device_type in (CUDA_HOST, CUDA_MANAGED):
@@ -95,41 +92,15 @@ def check_dlpack_device(value: Any, device_type: int, device_id: int, place: Pla
     check_device(f"a {_name(value)}", device_id if device_type == CUDA else None, place)
 
 
-def _strides(tensor: Tensor, shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    if tensor.strides:
-        return tuple(tensor.strides[axis] * itemsize for axis in range(tensor.ndim))
-    return dense(shape, itemsize)
-
-
-def _in_capsule(capsule: Any) -> tuple[Array, int]:
-    if address := _pointer(capsule, b"dltensor_versioned"):
+def _in_capsule(capsule: Any) -> ForeignArray:
+    if address := pointer_in(id(capsule), b"dltensor_versioned"):
         versioned = ManagedVersioned.from_address(address)
         if versioned.major != 1:
             raise ArgumentError(f"DLPack {versioned.major}.{versioned.minor} is not known; 1 is")
-        array = ghost_of(versioned.tensor)
-        array.flags.writeable = not versioned.flags & READ_ONLY
-        return array, address_of(versioned.tensor)
-    if address := _pointer(capsule, b"dltensor"):
-        tensor = Tensor.from_address(address)
-        return ghost_of(tensor), address_of(tensor)
-    raise ArgumentError(f"{capsule!r} is no DLPack capsule")
-
-
-def _pointer(capsule: Any, name: bytes) -> int:
-    if not _is_named(capsule, name):
-        return 0
-    return int(_get(capsule, name) or 0)
-
-
-_is_named = ctypes.pythonapi.PyCapsule_IsValid
-_is_named.restype, _is_named.argtypes = ctypes.c_int, [ctypes.py_object, ctypes.c_char_p]
-_get = ctypes.pythonapi.PyCapsule_GetPointer
-_get.restype, _get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-
-
-def capsule_pointer(capsule: Any, name: bytes) -> int:
-    """Return the address in a capsule of that name; 0 if it is another."""
-    return _pointer(capsule, name)
+        return array_in(versioned.tensor, not versioned.flags & READ_ONLY)
+    if address := pointer_in(id(capsule), b"dltensor"):
+        return array_in(Tensor.from_address(address))
+    raise ArgumentError(f"{capsule!r} is not a DLPack capsule")
 
 
 def _name(value: Any) -> str:

@@ -11,7 +11,8 @@ from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.item_types import identity, item_type
 from gridjit.compiler.signature import ArgType, RecordType
 from gridjit.runtime.args.base import Parameters, Place, register
-from gridjit.runtime.args.transfer import Transfer, array_at
+from gridjit.runtime.args.transfer import Transfer
+from gridjit.runtime.memory.layout import StridedLayout
 from gridjit.runtime.native.operation import Operation
 
 
@@ -41,7 +42,7 @@ def _view(value: np.void) -> np.ndarray[Any, Any]:
     """Return a 0-d array over the record's own memory."""
     # Its __array_interface__ is that of a copy; the buffer protocol gives the memory itself.
     own: Any = np.frombuffer(value, np.uint8)
-    return array_at(own.__array_interface__["data"][0], (), (), value.dtype)
+    return StridedLayout.dense((), value.dtype.itemsize).over(own.__array_interface__["data"][0], value.dtype)
 
 
 register(np.void, Record())

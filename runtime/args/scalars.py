@@ -13,7 +13,16 @@ from gridjit.compiler.signature import SCALAR_CODES, ArgType, ScalarType
 from gridjit.runtime.args.base import Parameters, Place, register
 from gridjit.runtime.args.transfer import Transfer
 from gridjit.runtime.native.layout import layout, offsets_of
-from gridjit.runtime.native.operation import Operation, Read
+from gridjit.runtime.native.operation import (
+    Copied,
+    Int,
+    IntToDouble,
+    IntToFloat,
+    Operation,
+    Rounded,
+    TrueOrFalse,
+    UnsignedInt,
+)
 
 _INT_BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 
@@ -35,7 +44,7 @@ class Bool:
     def operation(self, value: bool, place: Place, declared: ArgType) -> Operation | None:
         if declared != self._type:
             return None
-        return Operation(read=Read.BOOL, type=id(bool), size=1, alignment=1)
+        return TrueOrFalse(python_type=bool, size=1, alignment=1)
 
 
 class Float:
@@ -57,9 +66,9 @@ class Float:
         if found is None or not isinstance(declared, ScalarType) or type(value) is not float:
             return None
         if declared.dtype == "float64":
-            return Operation(read=Read.COPY, type=id(float), size=8, at=(found.float_value,))
+            return Copied(python_type=float, size=8, offset=found.float_value)
         if declared.dtype == "float32":
-            return Operation(read=Read.DOUBLES_TO_FLOATS, type=id(float), size=4, alignment=4, at=(found.float_value,))
+            return Rounded(python_type=float, size=4, alignment=4, offset=found.float_value)
         return None
 
 
@@ -86,17 +95,18 @@ class PythonInt:
             return None
         name = declared.dtype
         if name == "float64":
-            return Operation(read=Read.INT_TO_DOUBLE, type=id(int), size=8)
+            return IntToDouble(python_type=int, size=8)
         if name == "float32":
-            return Operation(read=Read.INT_TO_FLOAT, type=id(int), size=4, alignment=4)
+            return IntToFloat(python_type=int, size=4, alignment=4)
         if name == "uint64":
-            return Operation(read=Read.UNSIGNED, type=id(int), size=8, limit=int(-(2**63) <= value < 2**63))
+            low = -(2**63) if -(2**63) <= value < 2**63 else 2**63
+            return UnsignedInt(python_type=int, size=8, low=low, high=2**64 - 1)
         bits = _INT_BITS.get(name.removeprefix("u"))
         if bits is None:
             return None
         # Any number with as many bits, with a sign or without.
         low, high, size = -(2 ** (bits - 1)), min(2**bits, 2**63) - 1, bits // 8
-        return Operation(read=Read.INT, type=id(int), size=size, alignment=size, tag=low, limit=high)
+        return Int(python_type=int, size=size, alignment=size, low=low, high=high)
 
 
 class Complex:
@@ -118,11 +128,9 @@ class Complex:
         if found is None or not isinstance(declared, ScalarType) or type(value) is not complex:
             return None
         if declared.dtype == "complex128":
-            return Operation(read=Read.COPY, type=id(complex), size=16, at=(found.complex_value,))
+            return Copied(python_type=complex, size=16, offset=found.complex_value)
         if declared.dtype == "complex64":
-            return Operation(
-                read=Read.DOUBLES_TO_FLOATS, type=id(complex), size=8, alignment=4, at=(found.complex_value,)
-            )
+            return Rounded(python_type=complex, size=8, alignment=4, offset=found.complex_value)
         return None
 
 
@@ -151,14 +159,7 @@ class NumpyNumber:
         if offset is None:
             return None
         size, is_complex = value.dtype.itemsize, value.dtype.kind == "c"
-        return Operation(
-            read=Read.COPY,
-            type=id(type(value)),
-            size=size,
-            alignment=size // 2 if is_complex else size,
-            at=(offset,),
-            keep=(type(value),),
-        )
+        return Copied(python_type=type(value), size=size, alignment=size // 2 if is_complex else size, offset=offset)
 
 
 _NUMPY_NAMES = frozenset(SCALAR_CODES)

@@ -13,13 +13,15 @@ from typing import Any
 
 from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.signature import ArgType, ArrayType
-from gridjit.runtime.args.arrays import array_parameters, array_type
 from gridjit.runtime.args.base import ArgumentHandler, Parameters, Place, register_finder
-from gridjit.runtime.args.dlpack import address_of, capsule_pointer, check_dlpack_device, ghost_of
-from gridjit.runtime.args.transfer import Array, Transfer
-from gridjit.runtime.memory.dlpack_structures import Tensor
+from gridjit.runtime.args.dlpack import array_in, check_dlpack_device
+from gridjit.runtime.args.transfer import Transfer
+from gridjit.runtime.memory.dlpack_structures import Tensor, pointer_in
+from gridjit.runtime.memory.foreign_array import ForeignArray
+from gridjit.runtime.native import foreign_arrays
+from gridjit.runtime.native.foreign_arrays import LazyFlags
 from gridjit.runtime.native.layout import peek, word_at
-from gridjit.runtime.native.operation import LAYOUTS, Operation, Read
+from gridjit.runtime.native.operation import Operation
 
 _CAPSULE = b"dlpack_exchange_api"
 _TO_TENSOR = 40  # offset of dltensor_from_py_object_no_sync in DLPack 1.3's DLPackExchangeAPI
@@ -39,41 +41,33 @@ class ExchangedTensor:
 
     def kind(self, value: Any) -> Hashable:
         tensor = self._tensor(value)
-        array = ghost_of(tensor)
-        device = (tensor.device_type, tensor.device_id)
-        return (ExchangedTensor, device, array.dtype, array.ndim, array.flags.num)
+        return (ExchangedTensor, tensor.device_type, tensor.device_id, array_in(tensor).kind)
 
     def type_of(self, value: Any, place: Place) -> ArrayType:
         tensor = self._tensor(value)
         check_dlpack_device(value, tensor.device_type, tensor.device_id, place)
-        return array_type(self._array(value, tensor))
+        return self._array(value, tensor).type
 
     def parameters(self, value: Any, transfer: Transfer) -> Parameters:
-        tensor = self._tensor(value)
-        return array_parameters(self._array(value, tensor), address_of(tensor))
+        return self._array(value, self._tensor(value)).parameters
 
     def operation(self, value: Any, place: Place, declared: ArgType) -> Operation | None:
         tensor = self._tensor(value)
-        guard = flag_guard(type(value).__module__.partition(".")[0])
-        unsure = guard is None and (tensor.code == _COMPLEX or type(value).__module__.startswith("torch"))
+        flags = lazy_flags(type(value).__module__.partition(".")[0])
+        unsure = flags is None and (tensor.code == _COMPLEX or type(value).__module__.startswith("torch"))
         if unsure or tensor.ndim > _MAX_NDIM or not isinstance(declared, ArrayType):
             return None
-        array = ghost_of(tensor)
-        own = array_type(array)
-        implementation, keys, bits = guard or (0, 0, 0)
-        return Operation(
-            read=Read.DLPACK,
-            type=id(type(value)),
+        layout = array_in(tensor).layout
+        return foreign_arrays.ExchangedTensor(
+            python_type=type(value),
             size=struct.calcsize("@" + declared.codes),
-            tag=struct.unpack("q", struct.pack("ii", tensor.device_type, tensor.device_id))[0],
-            mask=struct.unpack("I", struct.pack("BBH", tensor.code, tensor.bits, tensor.lanes))[0],
-            limit=bits,
+            export=self.address,
+            device=(tensor.device_type, tensor.device_id),
+            item=(tensor.code, tensor.bits, tensor.lanes),
             ndim=tensor.ndim,
-            itemsize=array.itemsize,
-            layout=LAYOUTS["any" if declared.layout == "A" and own.layout != "A" else own.layout],
-            call=self.address,
-            at=(implementation, keys),
-            keep=(type(value),),
+            itemsize=layout.itemsize,
+            layout="any" if declared.layout == "A" and layout.letter != "A" else layout.letter,
+            flags=flags,
         )
 
     def _tensor(self, value: Any) -> Tensor:
@@ -86,14 +80,14 @@ class ExchangedTensor:
             raise ArgumentError(f"{_name(value)} has no memory that a kernel could use")
         return tensor
 
-    def _array(self, value: Any, tensor: Tensor) -> Array:
+    def _array(self, value: Any, tensor: Tensor) -> ForeignArray:
         for lazy, what in (
             ("is_conj", "conjugated; pass x.resolve_conj()"),
             ("is_neg", "negated; pass x.resolve_neg()"),
         ):
             if getattr(value, lazy, bool)():
                 raise ArgumentError(f"{_name(value)} is lazily {what}")
-        return ghost_of(tensor)
+        return array_in(tensor)
 
 
 def _name(value: Any) -> str:
@@ -101,11 +95,10 @@ def _name(value: Any) -> str:
 
 
 @functools.cache
-def flag_guard(package: str) -> tuple[int, int, int] | None:
-    """Return where torch's tensors say that their values are not what their memory holds, or None if unknown.
+def lazy_flags(package: str) -> LazyFlags | None:
+    """Return where torch's tensors say that they are lazily conjugated or negated, or None if unknown.
 
-    The first number is where a tensor object has the pointer to its implementation, the second where that has the word
-    of flags, the third the flags: lazily conjugated, lazily negated. Found by comparing tensors with and without.
+    Found by comparing tensors that are with others that are not.
     """
     if package != "torch":
         return None
@@ -119,9 +112,9 @@ def flag_guard(package: str) -> tuple[int, int, int] | None:
     common = {place[:2] for place in found[0]} & {place[:2] for place in found[1]}
     if len(common) != 1:
         return None
-    (place,) = common
-    bits = [bit for sample in found for at, word, bit in sample if (at, word) == place]
-    return (*place, functools.reduce(int.__or__, bits))
+    ((implementation, word),) = common
+    bits = [bit for sample in found for *place, bit in sample if tuple(place) in common]
+    return LazyFlags(implementation=implementation, word=word, bits=functools.reduce(int.__or__, bits))
 
 
 def _flag_places(plain: Any, alike: Any, flagged: Any) -> set[tuple[int, int, int]]:
@@ -144,7 +137,7 @@ def _find(python_type: type) -> ArgumentHandler | None:
     capsule = getattr(python_type, "__dlpack_c_exchange_api__", None)
     if capsule is None:
         return None
-    interface = capsule_pointer(capsule, _CAPSULE)
+    interface = pointer_in(id(capsule), _CAPSULE)
     if not interface or ctypes.c_uint32.from_address(interface).value != 1:
         return None
     address = word_at(interface + _TO_TENSOR)

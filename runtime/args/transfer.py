@@ -5,7 +5,6 @@ Copies are made on the launch's own stream. On the host target nothing is moved:
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +14,11 @@ from gridjit.compiler.errors import ArgumentError
 from gridjit.runtime.args.directed import Directed
 from gridjit.runtime.args.warning import warn_of_copies
 from gridjit.runtime.graph_capture import refuse_to_copy
-from gridjit.runtime.settings import settings
-from gridjit.runtime.streams import LEGACY, Stream, create_event, stream_handle
+from gridjit.runtime.streams import LEGACY, Stream, new_event, stream_handle
 
 if TYPE_CHECKING:
+    from gridjit.runtime.kernel import Kernel
+    from gridjit.runtime.memory.layout import StridedLayout
     from gridjit.runtime.memory.space import Memory, Space
 
 Array = np.ndarray[Any, Any]
@@ -31,7 +31,7 @@ class Transfer:
 
     __slots__ = ("_back", "_groups", "_held", "_kept", "kernel", "space", "stream")
 
-    def __init__(self, space: Space | None, stream: Any, kernel: Any = None) -> None:
+    def __init__(self, space: Space | None, stream: Any, kernel: Kernel | None = None) -> None:
         self.space = space
         self.stream = stream
         self.kernel = kernel
@@ -51,19 +51,19 @@ class Transfer:
 
     def wait_for(self, stream: int | None) -> None:
         """Let the launch's stream wait for what another one has been given; None: there is nothing to wait for."""
-        if self.space is None or stream is None or not getattr(settings(), "interface_sync", True):
+        if self.space is None or stream is None:
             return
         mine = self.stream_handle or LEGACY
         if stream != mine:
             timeline = self.space.timeline
-            with create_event(timing=False, timeline=timeline) as event:
+            with new_event(timeline, timing=False) as event:
                 event.record(stream).wait(Stream(timeline, mine, None))
 
     def expect(self, args: Iterable[Any]) -> None:
         """Look at all arguments of the launch, so that host arrays which overlap share memory on the device as well."""
         if self.space is None:
             return
-        for low, high in sorted(_extent(array) for array in _arrays(args)):
+        for low, high in sorted(_span(array, _layout_of(array)) for array in _arrays(args)):
             if self._groups and low < self._groups[-1][1]:
                 start, end = self._groups.pop()
                 # What is aligned here must be so there: arrays keep their place between the device's alignments.
@@ -79,10 +79,9 @@ class Transfer:
         """
         assert self.space is not None
         refuse_to_copy(self.space.timeline, self.stream)
-        low, high = _extent(array)
-        memory, base = self._memory(low, high)
-        offset = array.__array_interface__["data"][0] - base
-        ghost = array_at(memory.address + offset, array.shape, array.strides, array.dtype)
+        layout = _layout_of(array)
+        memory, base = self._memory(*_span(array, layout))
+        ghost = layout.over(memory.address + array.__array_interface__["data"][0] - base, array.dtype)
         if not ghost.flags.aligned and has_aligned_steps(array):
             raise ArgumentError(
                 f"an unaligned array of {array.dtype} shares memory with another argument, so its copy on the device "
@@ -96,7 +95,7 @@ class Transfer:
 
     def warn_of_copies(self, what: str) -> None:
         """Warn, once a kernel, that a plain array is copied to the device and back."""
-        if self.kernel is None or getattr(self.kernel, "_warned_of_copies", False):
+        if self.kernel is None or self.kernel._warned_of_copies:
             return
         self.kernel._warned_of_copies = True
         warn_of_copies(self.kernel.name, what)
@@ -122,39 +121,36 @@ class Transfer:
 IN_PLACE = Transfer(None, 0)
 
 
+def own(array: Array) -> Array:
+    """Return an array as NumPy has it: what a subclass says of itself, in attributes of its own, need not be so."""
+    return array if type(array) is np.ndarray else np.ndarray.view(array, np.ndarray)
+
+
 def has_aligned_steps(array: Array) -> bool:
     """Return whether all items of an array are aligned where its first one is."""
-    step = array.dtype.alignment
-    return all(stride % step == 0 for count, stride in zip(array.shape, array.strides, strict=True) if count > 1)
+    return _layout_of(array).has_steps_of(array.dtype.alignment)
 
 
 def _arrays(values: Iterable[Any]) -> Iterator[Array]:
     """Yield the NumPy arrays among values, also those in tuples and those that say which way they go."""
     for value in values:
-        if isinstance(value, np.ndarray):
-            yield value
+        if issubclass(type(value), np.ndarray):
+            yield own(value)
         elif isinstance(value, tuple):
             yield from _arrays(value)
         elif isinstance(value, Directed):
             yield from _arrays((value.value,))
 
 
-def _extent(array: Array) -> tuple[int, int]:
-    """Return the addresses that array lies between."""
-    return _span(array.__array_interface__["data"][0], array.shape, array.strides, array.itemsize)
+def _layout_of(array: Array) -> StridedLayout:
+    # Launches on the host, where nothing is moved, need not load it.
+    from gridjit.runtime.memory.layout import StridedLayout
+
+    return StridedLayout.of(array)
 
 
-def _span(address: int, shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, int]:
-    if 0 in shape:
-        return address, address
-    spans = [(count - 1) * stride for count, stride in zip(shape, strides, strict=True)]
-    low = address + sum(span for span in spans if span < 0)
-    return low, address + sum(span for span in spans if span > 0) + itemsize
-
-
-def array_at(address: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Return an array over memory at an address, which need not be this process's to read; it owns nothing."""
-    low, high = _span(address, shape, strides, dtype.itemsize)
-    kind: Any = type("Memory", (ctypes.c_char * (high - low),), {})
-    block = kind.from_address(low) if high > low else bytearray()
-    return np.ndarray(shape, dtype, block, address - low, strides)
+def _span(array: Array, layout: StridedLayout) -> tuple[int, int]:
+    """Return the addresses that an array lies between."""
+    address = array.__array_interface__["data"][0]
+    low, high = layout.extent
+    return address + low, address + high

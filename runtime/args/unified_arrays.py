@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from gridjit.compiler.signature import ArgType, ArrayType
 from gridjit.runtime.args.arrays import HostArray, array_parameters, array_type
 from gridjit.runtime.args.base import Parameters, Place, register
-from gridjit.runtime.args.transfer import Array, Transfer
+from gridjit.runtime.args.transfer import Array, Transfer, own
 from gridjit.runtime.memory.unified import UnifiedArray
 from gridjit.runtime.native.operation import Operation
 
@@ -19,10 +19,10 @@ class InPlaceArray(HostArray):
         return (UnifiedArray, _is_in_place(value), super().kind(value))
 
     def type_of(self, value: Array, place: Place) -> ArrayType:
-        return array_type(value) if _is_in_place(value) else super().type_of(value, place)
+        return array_type(own(value)) if _is_in_place(value) else super().type_of(value, place)
 
     def parameters(self, value: Array, transfer: Transfer) -> Parameters:
-        return array_parameters(value) if _is_in_place(value) else super().parameters(value, transfer)
+        return array_parameters(own(value)) if _is_in_place(value) else super().parameters(value, transfer)
 
     def operation(self, value: Array, place: Place, declared: ArgType) -> Operation | None:
         return None  # whether it has such memory is not for machine code to see

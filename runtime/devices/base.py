@@ -1,14 +1,22 @@
-"""Device: the protocol of what loads artifacts and launches them, and LoadedKernel, which lives on one."""
+"""Device: the protocol of what loads artifacts and launches them, and LoadedKernel, which lives on one.
+
+What a device has not, it says in the words of the protocol: None, or a DeviceError. Nobody looks for attributes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.targets.base import Target
 from gridjit.values import dataclass
+
+if TYPE_CHECKING:
+    from gridjit.runtime.memory.space import Space
+    from gridjit.runtime.native.table import Entry
+    from gridjit.runtime.streams import Timeline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,13 +52,52 @@ NO_CALLBACKS = ModuleCallbacks()
 
 
 class LoadedKernel(Protocol):
-    """An artifact on one device; ends with it."""
+    """An artifact on one device; ends with it. Whatever a launch, or a user's question about a kernel, asks is here."""
+
+    @property
+    def artifact(self) -> Artifact:
+        """What was loaded."""
+        ...
+
+    @property
+    def device(self) -> Device:
+        """The device that it was loaded on."""
+        ...
+
+    @property
+    def handle(self) -> int | None:
+        """The driver's handle of the kernel; None where no driver has one."""
+        ...
+
+    @property
+    def address(self) -> int | None:
+        """The address of a function like cuLaunchKernel, for machine code to launch it by; None: only launch() can.
+
+        launch() must, where it has more to do than launching: callbacks of the module, an exception to wait for.
+        """
+        ...
+
+    @property
+    def context(self) -> int:
+        """The number of the calling thread's context; 0 where contexts do not matter, or the thread has none."""
+        ...
+
+    def entry(self, context: int) -> Entry:
+        """Return what the function at `address` launches in the calling thread's context, by its number.
+
+        Raises DeviceError where there is no address.
+        """
+        ...
 
     def launch(self, config: LaunchConfig, stream: Any, sharedmem: int, parameters: bytes) -> None:
         """Run the kernel: the host's cuLaunchKernel. parameters are packed as the artifact says.
 
         Raises what the kernel raised, or LaunchError.
         """
+        ...
+
+    def here(self) -> Device:
+        """Return the device that a launch goes to from this thread."""
         ...
 
     def attributes(self) -> KernelAttributes:
@@ -61,13 +108,51 @@ class LoadedKernel(Protocol):
         """Return how many threads a block should have; limit: at most so many, if not 0."""
         ...
 
+    def resident_blocks(self, threads: int, sharedmem: int = 0) -> int | None:
+        """Return how many blocks of so many threads can run at once, as cooperative launches must; None: any number."""
+        ...
+
+    def prefer_cache(self, preference: str) -> None:
+        """Have launches from now on split a multiprocessor's memory: "NONE", "SHARED", "L1" or "EQUAL".
+
+        Raises DeviceError where memory is not split.
+        """
+        ...
+
+    def prefer_shared(self, percent: int) -> None:
+        """Have launches from now on get so much of that memory as shared memory, in percent (-1: any).
+
+        Raises DeviceError where memory is not split.
+        """
+        ...
+
 
 class Device(Protocol):
-    """Something kernels run on."""
+    """Something kernels run on. A new one needs what is here, and nothing else."""
 
     @property
     def target(self) -> Target:
         """What code must be made for to run here."""
+        ...
+
+    @property
+    def ordinal(self) -> int | None:
+        """The number of the device among those of its kind; None where there can be only one."""
+        ...
+
+    @property
+    def space(self) -> Space:
+        """The device's memory."""
+        ...
+
+    @property
+    def staging(self) -> Space | None:
+        """The memory that arrays of the host's are copied to for a launch; None: kernels use them where they are."""
+        ...
+
+    @property
+    def timeline(self) -> Timeline:
+        """The device's streams and events."""
         ...
 
     def load(self, artifact: Artifact, callbacks: ModuleCallbacks = NO_CALLBACKS) -> LoadedKernel:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import operator
 from collections.abc import Callable, Iterator, Sequence
@@ -12,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from gridjit.compiler.errors import ArgumentError
-from gridjit.runtime.memory.device_array import DeviceArray, ghost_of
-from gridjit.runtime.memory.space import Memory, Space, current_space
+from gridjit.runtime.current import current_space
+from gridjit.runtime.memory.device_array import DeviceArray
+from gridjit.runtime.memory.layout import StridedLayout
+from gridjit.runtime.memory.space import Memory, Space
 from gridjit.runtime.memory.transfer import Array, address_of
 from gridjit.runtime.memory.unified import ManagedArray, MappedArray, UnifiedArray
 
@@ -57,19 +58,13 @@ def device_array(
     strides: bytes between items, one for each axis, instead of order ("C" or "F"). stream: the order of the work that
     it is for: it is usable by what comes later in stream, and freed after what came before.
     """
-    dims, item = _dims(shape), _dtype(dtype)
-    steps = strides_of(dims, item.itemsize, order) if strides is None else _dims(strides)
-    if len(steps) != len(dims):
-        raise ArgumentError(f"device_array: strides {steps} do not go with shape {dims}")
-    low, high = extent(dims, steps, item.itemsize)
-    memory = (space or current_space()).allocate(high - low, stream)
-    return DeviceArray(memory, ghost_of(memory.address, memory.size, dims, item, steps, -low), stream)
+    item = _dtype(dtype)
+    return _new(_laid_out(shape, item, strides, order), item, stream, space)
 
 
 def device_array_like(ary: Any, stream: Any = 0, *, space: Space | None = None) -> DeviceArray:
     """Return a new array on the device with the shape, dtype and order of axes of ary, its items not set and dense."""
-    steps = dense_strides(ary.shape, ary.strides, ary.dtype.itemsize)
-    return device_array(ary.shape, ary.dtype, steps, stream=stream, space=space)
+    return _new(_dense_like(ary), _dtype(ary.dtype), stream, space)
 
 
 def pinned_array(
@@ -126,13 +121,13 @@ def mapped_array_like(
     ary: Any, stream: Any = 0, portable: bool = False, wc: bool = False, *, space: Space | None = None
 ) -> Array:
     """Return a mapped array with the shape, dtype and order of axes of ary."""
-    steps = dense_strides(ary.shape, ary.strides, ary.dtype.itemsize)
+    steps = _dense_like(ary).strides
     return mapped_array(ary.shape, ary.dtype, steps, stream=stream, portable=portable, wc=wc, space=space)
 
 
 def pinned_array_like(ary: Any, *, space: Space | None = None) -> Array:
     """Return a page-locked array with the shape, dtype and order of axes of ary."""
-    return pinned_array(ary.shape, ary.dtype, dense_strides(ary.shape, ary.strides, ary.dtype.itemsize), space=space)
+    return pinned_array(ary.shape, ary.dtype, _dense_like(ary).strides, space=space)
 
 
 @contextmanager
@@ -141,7 +136,7 @@ def pinned(*arrays: Array, space: Space | None = None) -> Iterator[None]:
     here = space or current_space()
     with ExitStack() as stack:
         for array in arrays:
-            low, high = extent(array.shape, array.strides, array.itemsize)
+            low, high = StridedLayout.of(array).extent
             if high > low:
                 stack.callback(here.pin(address_of(array) + low, high - low))
         yield
@@ -157,57 +152,45 @@ def as_device_array(obj: Any, *, space: Space | None = None) -> DeviceArray:
     interface = getattr(obj, "__cuda_array_interface__", None)
     if interface is None:
         raise ArgumentError(f"a {type(obj).__module__}.{type(obj).__qualname__} has no __cuda_array_interface__")
-    if interface.get("mask") is not None:
-        raise ArgumentError("masked arrays cannot be used on the device")
-    here = space or current_space()
-    item = np.dtype(
-        interface["descr"] if interface["typestr"][1] == "V" and "descr" in interface else interface["typestr"]
-    )
-    dims = tuple(interface["shape"])
-    steps = interface.get("strides") or strides_of(dims, item.itemsize, "C")
-    low, high = extent(dims, steps, item.itemsize)
-    address, readonly = interface["data"]
-    memory = Memory(here, address + low, high - low, owner=obj)
-    ghost = ghost_of(memory.address, memory.size, dims, item, steps, -low)
-    ghost.flags.writeable = not readonly
-    if (stream := interface.get("stream")) is not None and interface.get("version", 0) >= 3:
-        here.timeline.synchronize(stream)
-    return DeviceArray(memory, ghost)
+    # Most programs make their own arrays, and need not load it.
+    from gridjit.runtime.memory.foreign_array import read_interface
+
+    here, array = space or current_space(), read_interface(interface)
+    ghost = array.layout.over(array.address, array.dtype)
+    ghost.flags.writeable = array.writable
+    if array.stream is not None:
+        here.timeline.synchronize(array.stream)
+    low, high = array.layout.extent
+    return DeviceArray(Memory(here, array.address + low, high - low, owner=obj), ghost)
 
 
-def strides_of(shape: Sequence[int], itemsize: int, order: str) -> tuple[int, ...]:
-    """Return the strides, in bytes, of a dense array in "C" or "F" order."""
-    if order not in ("C", "F"):
-        raise ArgumentError(f"order={order!r}: 'C' or 'F'")
-    return dense_strides(shape, range(len(shape), 0, -1) if order == "C" else range(len(shape)), itemsize)
+def _laid_out(shape: Shape, item: np.dtype[Any], strides: Shape | None, order: str) -> StridedLayout:
+    """Return the layout that a new array is asked for with."""
+    if strides is None:
+        return StridedLayout.dense(_dims(shape), item.itemsize, order)
+    return StridedLayout(shape=_dims(shape), strides=_dims(strides), itemsize=item.itemsize)
 
 
-def dense_strides(shape: Sequence[int], like: Sequence[int], itemsize: int) -> tuple[int, ...]:
-    """Return dense strides whose axes are in the order of the strides like, the largest outermost."""
-    strides, step = [0] * len(shape), itemsize
-    for axis in sorted(range(len(shape)), key=lambda axis: (abs(like[axis]), -axis)):
-        strides[axis] = step
-        step *= max(shape[axis], 1)
-    return tuple(strides)
+def _dense_like(ary: Any) -> StridedLayout:
+    """Return the dense layout with the shape and the order of axes of ary."""
+    return StridedLayout.dense_like(tuple(ary.shape), ary.strides, ary.dtype.itemsize)
 
 
-def extent(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple[int, int]:
-    """Return where an array's memory begins and ends, in bytes from its first item; (0, 0) if it has none."""
-    if 0 in shape:
-        return (0, 0)
-    reach = [(count - 1) * stride for count, stride in zip(shape, strides, strict=True)]
-    return (sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach) + itemsize)
+def _new(layout: StridedLayout, item: np.dtype[Any], stream: Any, space: Space | None) -> DeviceArray:
+    low, high = layout.extent
+    memory = (space or current_space()).allocate(high - low, stream)
+    return DeviceArray(memory, layout.over(memory.address - low, item), stream)
 
 
 def _host_array(
     allocate: Callable[[int], Memory], shape: Shape, dtype: Any, strides: Shape | None, order: str
 ) -> tuple[Array, Memory]:
     """Return a NumPy array over memory that allocate gives, and that memory."""
-    dims, item = _dims(shape), _dtype(dtype)
-    steps = strides_of(dims, item.itemsize, order) if strides is None else _dims(strides)
-    low, high = extent(dims, steps, item.itemsize)
+    item = _dtype(dtype)
+    layout = _laid_out(shape, item, strides, order)
+    low, high = layout.extent
     memory = allocate(high - low)
-    return _numpy_over(memory, dims, item, steps, -low), memory
+    return layout.over(memory.address - low, item, owner=memory), memory
 
 
 def _unified(kind: type[UnifiedArray], array: Array, memory: Memory, stream: Any) -> UnifiedArray:
@@ -226,15 +209,3 @@ def _dtype(dtype: Any) -> np.dtype[Any]:
     if item.hasobject:
         raise ArgumentError(f"items of {item} are Python objects, which a device cannot hold")
     return item
-
-
-def _numpy_over(
-    memory: Memory, shape: tuple[int, ...], dtype: np.dtype[Any], strides: Sequence[int], offset: int
-) -> Array:
-    """Return a NumPy array over host memory that keeps it alive."""
-    if not memory.size:
-        return np.ndarray(shape, dtype)
-    kind: Any = type("PinnedMemory", (ctypes.c_char * memory.size,), {})
-    block = kind.from_address(memory.address)
-    block.memory = memory  # the array keeps the block, and the block the memory
-    return np.ndarray(shape, dtype, buffer=block, offset=offset, strides=strides)

@@ -9,12 +9,14 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Hashable, Iterator, Sequence
-from typing import Any, SupportsIndex
+from typing import Any, Literal, SupportsIndex
 
 import numpy as np
 
 from gridjit.compiler.errors import ArgumentError, CopyNeededError, DeviceError, ShapeError
 from gridjit.compiler.item_types import identity, item_type
+from gridjit.compiler.signature import ArrayType, Signature, array_codes, array_struct, layout_letter
+from gridjit.runtime.memory.layout import StridedLayout
 from gridjit.runtime.memory.space import Memory, Space
 from gridjit.runtime.memory.transfer import Array, address_of, overlaps_itself
 from gridjit.runtime.streams import LEGACY, stream_handle
@@ -158,8 +160,7 @@ class DeviceArray:
         return out
 
     def _empty(self) -> Array:
-        flags = self._ghost.flags
-        return np.empty(self.shape, self.dtype, order="F" if flags.f_contiguous and not flags.c_contiguous else "C")
+        return np.empty(self.shape, self.dtype, order=self._order)
 
     def copy_to_device(self, ary: Any, stream: Any = None) -> None:
         """Copy ary (a NumPy array, anything NumPy makes one of, or a DeviceArray) into this array."""
@@ -176,9 +177,21 @@ class DeviceArray:
         if source.space is self.space:
             self.space.copy(self._ghost, source._ghost, stream)
             return
-        copy_from = getattr(self.space, "copy_from", None)
-        if copy_from is None or not copy_from(self._ghost, stream, source.space, source._ghost, source.stream):
+        if not self.space.copy_from(self._ghost, stream, source.space, source._ghost, source.stream):
             self.space.write(self._ghost, source.copy_to_host(), stream)
+
+    def copied(self) -> DeviceArray:
+        """Return the items in memory of their own on the same device: dense, their axes in the same order."""
+        layout = StridedLayout.dense_like(self.shape, self.strides, self.itemsize)
+        memory = self.space.allocate(self.nbytes, self.stream)
+        made = DeviceArray(memory, layout.over(memory.address, self.dtype), self.stream)
+        made.copy_to_device(self)
+        return made
+
+    @property
+    def _order(self) -> Literal["C", "F"]:
+        """The order that copies are made in: Fortran's only where the items lie in that alone."""
+        return "F" if self._kind[2] == "F" else "C"
 
     def _check_fits(self, other: Array, verb: str) -> None:
         if other.shape != self.shape or other.dtype != self.dtype:
@@ -257,7 +270,7 @@ class DeviceArray:
         if order not in ("C", "F", "A"):
             raise ValueError(f"reshape(order={order!r}): 'C', 'F' or 'A'")
         if order == "A":
-            order = "F" if self.is_f_contiguous() and not self.is_c_contiguous() else "C"
+            order = self._order
         if order == "F":
             return self._viewed(_reshaped(self._ghost.T, tuple(wanted)[::-1]).T)
         return self._viewed(_reshaped(self._ghost, tuple(wanted)))
@@ -318,7 +331,6 @@ class DeviceArray:
     def _numba_type_(self) -> Any:
         """What it is to kernels that refer to it, and to numba-cuda."""
         from gridjit.compiler.frontend.numba_types import numba_arguments
-        from gridjit.compiler.signature import ArrayType, Signature
 
         dtype, ndim, layout, writable, aligned, *_ = self._kind
         own = ArrayType(dtype=item_type(dtype), ndim=ndim, layout=layout, readonly=not writable, aligned=aligned)
@@ -335,27 +347,15 @@ class DeviceArray:
         raise TypeError("an array on the device cannot be pickled; pickle copy_to_host()")
 
 
-def ghost_of(
-    address: int, size: int, shape: tuple[int, ...], dtype: np.dtype[Any], strides: Sequence[int], offset: int
-) -> Array:
-    """Return a NumPy array over size bytes at address, which need not be readable; offset: where its first item is."""
-    if not size:
-        return np.ndarray(shape, dtype)
-    kind: Any = ctypes.c_char * size
-    return np.ndarray(shape, dtype, buffer=kind.from_address(address), offset=offset, strides=strides)
-
-
 def _descriptor(ghost: Array) -> bytes:
     """Return the launch parameters of an array, as numba lays it out."""
-    ndim = ghost.ndim
-    return struct.pack(
-        f"@PPqqP{2 * ndim}q", 0, 0, ghost.size, ghost.itemsize, address_of(ghost), *ghost.shape, *ghost.strides
-    )
+    parts = array_struct(address_of(ghost), ghost.size, ghost.itemsize, ghost.shape, ghost.strides)
+    return struct.pack("@" + array_codes(ghost.ndim), *parts)
 
 
 def _kind(ghost: Array, device: int | None) -> Kind:
     flags = ghost.flags
-    layout = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
+    layout = layout_letter(flags.c_contiguous, flags.f_contiguous)
     dtype, more = identity(ghost.dtype)
     kind = (dtype, ghost.ndim, layout, flags.writeable, flags.aligned, device, more)
     return _kinds.setdefault(kind, kind)

@@ -5,13 +5,21 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any
 
-from gridjit.runtime.memory.dlpack_structures import COPIED, READ_ONLY, Deleter, Managed, ManagedVersioned, Tensor
-from gridjit.runtime.streams import LEGACY, Stream, create_event, stream_handle
+from gridjit.runtime.memory.dlpack_structures import (
+    CODES,
+    COPIED,
+    READ_ONLY,
+    Deleter,
+    Managed,
+    ManagedVersioned,
+    Tensor,
+    pointer_in,
+)
+from gridjit.runtime.streams import LEGACY, Stream, new_event, stream_handle
 
 if TYPE_CHECKING:
     from gridjit.runtime.memory.device_array import DeviceArray
 
-_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 _VERSION = (1, 0)
 
 # What consumers hold, by the address they were given: the structure, its dimensions, and the array.
@@ -33,7 +41,7 @@ def export(
     """
     if dl_device is not None and dl_device != array.__dlpack_device__():
         raise BufferError(f"the array is on device {array.__dlpack_device__()}, not on {dl_device}")
-    given = _copied(array) if copy else array
+    given = array.copied() if copy else array
     versioned = max_version is not None and max_version >= _VERSION
     read_only = not given.flags["WRITEABLE"]
     if read_only and not versioned:
@@ -47,17 +55,9 @@ def export(
     return _capsule(made, (dimensions, given), b"dltensor_versioned")
 
 
-def _copied(array: DeviceArray) -> DeviceArray:
-    from gridjit.runtime.memory.create import device_array_like
-
-    made = device_array_like(array, array.stream, space=array.space)
-    made.copy_to_device(array)
-    return made
-
-
 def _tensor(array: DeviceArray) -> tuple[Tensor, Any]:
     dtype, ndim = array.dtype, array.ndim
-    if dtype.kind not in _CODES or not dtype.isnative:
+    if dtype.kind not in CODES or not dtype.isnative:
         raise BufferError(f"DLPack has no items of {dtype}")
     if any(stride % dtype.itemsize for stride in array.strides):
         raise BufferError(f"strides {array.strides} are not whole items of {dtype.itemsize} bytes, as DLPack needs")
@@ -71,7 +71,7 @@ def _tensor(array: DeviceArray) -> tuple[Tensor, Any]:
         device_type=device_type,
         device_id=device_id,
         ndim=ndim,
-        code=_CODES[dtype.kind],
+        code=CODES[dtype.kind],
         bits=8 * dtype.itemsize,
         lanes=1,
         shape=shape,
@@ -90,7 +90,7 @@ def _order(array: DeviceArray, stream: Any) -> None:
     consumer = LEGACY if stream is None else stream_handle(stream)
     if (stream_handle(array.stream) or LEGACY) != consumer:
         timeline = array.space.timeline
-        with create_event(timing=False, timeline=timeline) as event:
+        with new_event(timeline, timing=False) as event:
             event.record(array.stream).wait(Stream(timeline, consumer, None))
 
 
@@ -107,10 +107,6 @@ _Destructor = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
 _new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
     ("PyCapsule_New", ctypes.pythonapi)
 )
-_is_named = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
-_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
-    ("PyCapsule_GetPointer", ctypes.pythonapi)
-)
 # A capsule keeps only the pointer to its name, so the names live as long as the module.
 _NAMES = {name: ctypes.create_string_buffer(name) for name in (b"dltensor", b"dltensor_versioned")}
 
@@ -118,8 +114,7 @@ _NAMES = {name: ctypes.create_string_buffer(name) for name in (b"dltensor", b"dl
 def _unconsumed(capsule: int) -> None:
     """A capsule that nobody consumed still has its name: what it holds goes with it."""
     for name in _NAMES:
-        if _is_named(capsule, name):
-            _held.pop(_pointer(capsule, name), None)
+        _held.pop(pointer_in(capsule, name), None)
 
 
 _drop = _Destructor(_unconsumed)

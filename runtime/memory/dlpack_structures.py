@@ -1,9 +1,14 @@
-"""DLPack's structures, as C lays them out (https://dmlc.github.io/dlpack/latest/c_api.html)."""
+"""DLPack's structures, as C lays them out, and the capsules that they come in.
+
+Protocol: https://dmlc.github.io/dlpack/latest/c_api.html
+"""
 
 from __future__ import annotations
 
 import ctypes
 
+# DLPack's number of each of NumPy's kinds of numbers.
+CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 READ_ONLY, COPIED = 1, 2
 Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
@@ -42,3 +47,16 @@ class ManagedVersioned(ctypes.Structure):
         ("flags", ctypes.c_uint64),
         ("tensor", Tensor),
     ]
+
+
+# Prototypes of our own: the argument types of ctypes.pythonapi's functions are shared by all who use them. A capsule
+# that is being destroyed has no references to count, so they take its address.
+_is_named = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
+_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+
+
+def pointer_in(capsule: int, name: bytes) -> int:
+    """Return the address in a capsule of that name; 0 if the object is another. capsule: the object's id."""
+    return int(_pointer(capsule, name) or 0) if _is_named(capsule, name) else 0

@@ -71,6 +71,10 @@ class Space(Protocol):
         """Copy one ghost into another of the same shape and type, both in this space."""
         ...
 
+    def copy_from(self, destination: Array, stream: Any, space: Space, source: Array, source_stream: Any) -> bool:
+        """Copy a ghost of another space, in its own stream there, into one here; False if only the host can."""
+        ...
+
     def pinned(self, size: int, *, mapped: bool = False) -> Memory:
         """Return size bytes of host memory that the device copies from and to by itself."""
         ...
@@ -87,7 +91,7 @@ class Space(Protocol):
 class HostSpace:
     """The host's own memory: a ghost here is an array that can be read."""
 
-    device = None
+    device: int | None = None
     timeline: Timeline = HOST
 
     def allocate(self, size: int, stream: Any) -> Memory:
@@ -108,6 +112,10 @@ class HostSpace:
         """Copy source into destination."""
         np.copyto(destination, source)
 
+    def copy_from(self, destination: Array, stream: Any, space: Space, source: Array, source_stream: Any) -> bool:
+        """Return False: the host is the way."""
+        return False
+
     def pinned(self, size: int, *, mapped: bool = False) -> Memory:
         """Return size bytes: all host memory is as near as the host can have it."""
         return self.allocate(size, 0)
@@ -121,13 +129,4 @@ class HostSpace:
         return lambda: None
 
 
-HOST_SPACE = HostSpace()
-
-
-def current_space() -> Space:
-    """Return the memory of the device that kernels of this thread run on."""
-    from gridjit.runtime.session import session
-
-    device: Any = session().device(None)
-    space: Space = getattr(device, "space", HOST_SPACE)
-    return space
+HOST_SPACE: Space = HostSpace()

@@ -26,9 +26,10 @@ class UnifiedArray(np.ndarray[Any, Any]):
 
     def __array_finalize__(self, made_from: Any) -> None:
         """Take over the memory of the array that this one was made from, if it is a view of it."""
-        memory = getattr(made_from, "memory", None)
+        ours = isinstance(made_from, UnifiedArray)
+        memory = made_from.memory if ours else None
         self.memory = memory if memory is not None and _is_in(self, memory) else None
-        self.stream = getattr(made_from, "stream", 0)
+        self.stream = made_from.stream if ours else 0
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:

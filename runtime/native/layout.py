@@ -6,7 +6,6 @@ import ctypes
 import functools
 import struct
 import sys
-import sysconfig
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -107,7 +106,7 @@ def known_interpreter() -> bool:
         and (3, 10) <= sys.version_info[:2] <= _NEWEST
         and sys.byteorder == "little"
         and struct.calcsize("P") == _WORD
-        and not sysconfig.get_config_var("Py_GIL_DISABLED")
+        and "t" not in sys.abiflags  # a build without the global lock counts references otherwise
         and not hasattr(sys, "getobjects")  # a build that traces references has another object head
     )
 

@@ -1,55 +1,166 @@
-"""Operation: how the native launch function reads one argument, a row of its table. A frozen value."""
+"""Operation: how the native launch function reads one argument. A frozen value; each way of reading is a class."""
 
 from __future__ import annotations
 
-import enum
+from collections.abc import Sequence
+from typing import ClassVar
 
+from gridjit.runtime.native.records import READS, OperationRecord
 from gridjit.values import dataclass
-
-
-class Read(enum.IntEnum):
-    """The ways to read an argument. The numbers are the cases of the native function's switch."""
-
-    COPY = 0  # `size` bytes at `at[0]` in the object; if mask, the word at at[1] & mask must be tag
-    DOUBLES_TO_FLOATS = 1  # `size` / 4 doubles at at[0], rounded
-    INT = 2  # a Python int from tag to limit (as signed numbers), `size` bytes
-    UNSIGNED = 3  # a Python int of 64 bits without a sign; one below 2**63, also a negative one, only if limit is 1
-    INT_TO_DOUBLE = 4
-    INT_TO_FLOAT = 5
-    BOOL = 6  # True or False
-    SLOT = 7  # `size` bytes of a bytes object in the slot at at[0], if the slot at at[1] holds the object `tag`
-    STRIDED = 8  # pointers to shape and strides (bytes) in the object: NumPy's arrays and their like
-    DLPACK = 9  # what a DLPack exchange function writes
-    IGNORED = 10  # no parameters, any value of the type
-    ITSELF = 11  # the object `tag` and no other; its parameter is a null pointer
-
-
-LAYOUTS = {"C": 0, "F": 1, "A": 2, "any": 3}
-PLACES = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """One argument: of exactly this Python type (by id), read in this way.
+    """One argument, of exactly this Python type. Each subclass is one way to read it.
 
-    type: id of the Python type. size: bytes of parameters. The rest is what its way of reading says:
-    tag, mask, limit: words to compare with. ndim, itemsize, layout: of arrays; layout as LAYOUTS numbers it.
-    at: offsets in the object, found by probes. call: address of a function. keep: objects that ids above stand for.
-    follow: address of a function without arguments that returns the stream that the argument's library works in, which
-    must be the launch's own; 0: no need.
+    size, alignment: of its parameters, in bytes. follow: address of a function without arguments that returns the
+    stream that the argument's library works in, which must be the launch's own; 0 if there is no need.
     """
 
-    read: Read
-    type: int
+    python_type: type
     size: int
     alignment: int = 8
-    tag: int = 0
-    mask: int = 0
-    limit: int = 0
-    ndim: int = 0
-    itemsize: int = 0
-    layout: int = 0
-    at: tuple[int, ...] = ()
-    call: int = 0
     follow: int = 0
-    keep: tuple[object, ...] = ()
+
+    read: ClassVar[str]
+
+    def record(self) -> OperationRecord:
+        """Return what the native function reads; the table adds where the parameters go."""
+        return record_of(self)
+
+
+def record_of(operation: Operation, at: Sequence[int] = (), **words: int) -> OperationRecord:
+    """Return an operation's record with these words, which its reader knows by name, and offsets in the object."""
+    offsets = {f"at{index}": offset for index, offset in enumerate(at)}
+    number, python_type = READS.index(operation.read), id(operation.python_type)
+    return OperationRecord(read=number, type=python_type, size=operation.size, **words, **offsets)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copied(Operation):
+    """What lies in the object as it is passed, at an offset: a float, a NumPy scalar."""
+
+    offset: int
+
+    read = "copy"
+
+    def record(self) -> OperationRecord:
+        return record_of(self, at=(self.offset,))
+
+
+class Rounded(Copied):
+    """Doubles at an offset in the object, passed as floats."""
+
+    __slots__ = ()
+    read = "doubles_to_floats"
+
+
+class IntToDouble(Operation):
+    """A Python int, passed as a double."""
+
+    __slots__ = ()
+    read = "int_to_double"
+
+
+class IntToFloat(Operation):
+    """A Python int, passed as a float."""
+
+    __slots__ = ()
+    read = "int_to_float"
+
+
+class TrueOrFalse(Operation):
+    """A Python bool, passed as a byte."""
+
+    __slots__ = ()
+    read = "bool"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Int(Operation):
+    """A Python int from low to high, which are numbers of 64 bits with a sign."""
+
+    low: int
+    high: int
+
+    read = "int"
+
+    def record(self) -> OperationRecord:
+        return record_of(self, tag=self.low, limit=self.high)
+
+
+class UnsignedInt(Int):
+    """A Python int from low to 2**64 - 1: low is 2**63, or -2**63 where negative ones wrap around."""
+
+    __slots__ = ()
+    read = "unsigned"
+
+    def record(self) -> OperationRecord:
+        return record_of(self, limit=self.low < 2**63)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Itself(Operation):
+    """One object and no other; its parameter is a null pointer."""
+
+    value: object
+
+    read = "itself"
+
+    def record(self) -> OperationRecord:
+        return record_of(self, tag=id(self.value))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slot(Operation):
+    """The content of a bytes object that the object has in a slot, if another slot of it holds a certain object.
+
+    parameters, kind: where the slots are. holds: what must be in the second one.
+    """
+
+    parameters: int
+    kind: int
+    holds: object
+
+    read = "slot"
+
+    def record(self) -> OperationRecord:
+        return record_of(self, at=(self.parameters, self.kind), tag=id(self.holds))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumpyFields:
+    """Where a NumPy array keeps its parts: offsets in the object. data, shape and strides are pointers."""
+
+    data: int
+    ndim: int
+    shape: int
+    strides: int
+    dtype: int
+    flags: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumpyArray(Operation):
+    """A NumPy array with this dtype object and rank. Its word of flags, masked, must be `flags`."""
+
+    fields: NumpyFields
+    dtype: object
+    ndim: int
+    itemsize: int
+    mask: int
+    flags: int
+
+    read = "strided"
+
+    def record(self) -> OperationRecord:
+        at = self.fields
+        return record_of(
+            self,
+            at=(at.data, at.flags, at.dtype, at.ndim, at.shape, at.strides, -1, -1),
+            tag=id(self.dtype),
+            mask=self.mask,
+            limit=self.flags,
+            ndim=self.ndim,
+            itemsize=self.itemsize,
+        )

@@ -15,7 +15,6 @@ import re
 
 from gridjit.runtime.native import records
 from gridjit.runtime.native.layout import Layout
-from gridjit.runtime.native.operation import Read
 from gridjit.runtime.native.readers import readers
 
 _MAIN = """
@@ -278,17 +277,16 @@ def program(layout: Layout) -> str:
     """Return the module's text for an interpreter of this layout; equal texts make equal code."""
     loads = [("function", "ptr", "launch"), ("handle", "ptr", "handle"), ("stream", "ptr", "stream")]
     loads += [(name, "i32", name) for name in ("gx", "gy", "gz", "bx", "by", "bz", "shared")]
-    names = {read: read.name.lower() for read in Read}
     calls = "\n".join(
         f"case.{name}:\n  %ok.{name} = call i1 @read_{name}(ptr %env, ptr %op, ptr %arg, ptr %out)\n"
         "  br label %read.done"
-        for name in names.values()
+        for name in records.READS
     )
     values = {
         **field_offsets(layout),
-        "CASES": "\n".join(f"    i32 {int(read)}, label %case.{name}" for read, name in names.items()),
+        "CASES": "\n".join(f"    i32 {number}, label %case.{name}" for number, name in enumerate(records.READS)),
         "CALLS": calls,
-        "RESULTS": ", ".join(f"[ %ok.{name}, %case.{name} ]" for name in names.values()),
+        "RESULTS": ", ".join(f"[ %ok.{name}, %case.{name} ]" for name in records.READS),
         "LOADS": "\n".join(
             f"  %{name}.place = getelementptr i8, ptr %table, i64 {{Table.{field}}}\n"
             f"  %{name} = load {kind}, ptr %{name}.place"

@@ -5,7 +5,22 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 
-from gridjit.runtime.native.operation import PLACES
+# The ways to read an argument; their places here are the cases of the native function's switch.
+READS = (
+    "copy",
+    "doubles_to_floats",
+    "int",
+    "unsigned",
+    "int_to_double",
+    "int_to_float",
+    "bool",
+    "slot",
+    "strided",
+    "dlpack",
+    "ignored",  # no operation says so
+    "itself",
+)
+PLACES = 8
 
 # C API functions and objects the native function uses, in the order of its environment record.
 API = (
@@ -36,7 +51,11 @@ MAX_ARGUMENTS = 1024
 
 
 class OperationRecord(ctypes.Structure):
-    """An Operation in memory."""
+    """An Operation in memory.
+
+    read: its place in READS. offset: of the parameters in the buffer. type: id of the Python type. size: bytes of
+    parameters. at: offsets in the object. The other words are what the reader says of them.
+    """
 
     _fields_ = [
         ("read", ctypes.c_int32),

@@ -87,7 +87,7 @@ class LaunchTable:
         )
         head.gx, head.gy, head.gz = self.config.griddim
         head.bx, head.by, head.bz = self.config.blockdim
-        rows = (_record(op, offset) for op, offset in zip(self.operations, offsets, strict=True))
+        rows = (_placed(op, offset) for op, offset in zip(self.operations, offsets, strict=True))
         data = b"".join(map(bytes, (head, *rows)))
         return ctypes.create_string_buffer(data, len(data))
 
@@ -106,22 +106,9 @@ def layout_of(operations: Sequence[Operation]) -> tuple[tuple[int, ...], int]:
     return tuple(offsets), end
 
 
-def _record(op: Operation, offset: int) -> records.OperationRecord:
-    record = records.OperationRecord(
-        read=int(op.read),
-        offset=offset,
-        type=op.type,
-        size=op.size,
-        tag=_signed(op.tag),
-        mask=_signed(op.mask),
-        limit=_signed(op.limit),
-        itemsize=op.itemsize,
-        ndim=op.ndim,
-        layout=op.layout,
-        call=op.call,
-    )
-    for index, value in enumerate(op.at):
-        setattr(record, f"at{index}", value)
+def _placed(op: Operation, offset: int) -> records.OperationRecord:
+    record = op.record()
+    record.offset = offset
     return record
 
 

@@ -72,5 +72,5 @@ def arm(launched: Any, function: int, cell: int) -> None:
 
 def disarm(launched: Any) -> None:
     """Have calls of an object go to its Python __call__ again."""
-    if hasattr(launched, "_function"):
+    if _kept:  # else no class is called by machine code
         launched._function = 0

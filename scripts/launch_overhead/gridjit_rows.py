@@ -88,7 +88,7 @@ def synchronizer(target: str) -> Callable[[], None]:
     """Return what waits for the device."""
     from gridjit.runtime.session import session
 
-    return (lambda: None) if target == "host" else session().device(target).synchronize  # type: ignore[attr-defined,no-any-return]
+    return (lambda: None) if target == "host" else session().device(target).synchronize  # type: ignore[attr-defined]
 
 
 def _own(count: int) -> list[Any]:

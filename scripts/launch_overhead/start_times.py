@@ -84,10 +84,12 @@ def _make_context() -> None:
 
 def _import(who: str) -> Any:
     if who == "gridjit":
-        from gridjit import cuda as module
-    else:
-        from numba import cuda as module
-    return module
+        import gridjit.cuda
+
+        return gridjit.cuda
+    import numba.cuda
+
+    return numba.cuda
 
 
 def _jit(who: str) -> Any:

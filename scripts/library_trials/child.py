@@ -39,7 +39,7 @@ def _tried(make: Callable[[], Trial], architecture: str, capability: tuple[int, 
     trial = made[0]
     kernel = gridjit.jit(trial.kernel, link=list(trial.link))
     found["numba-cuda"] = _outcome(lambda: _by_numba_cuda(trial, capability))
-    found["gridjit"] = _outcome(lambda: kernel.compile(trial.signature, (1, trial.block), architecture))
+    found["gridjit"] = _outcome(lambda: kernel.compile(tuple(trial.signature), (1, trial.block), architecture))
     if found["gridjit"] == "ok":
         found["stored"] = _stored(kernel)
     found["compiles"] = kernel.stats.compiles

@@ -25,14 +25,14 @@ def trials() -> Iterator[Callable[[], Trial]]:
     module = _module()
     block, warp = _makers(module.block), _makers(module.warp)
     for dtype in DTYPES:
-        yield lambda dtype=dtype: _reduction(f"block sum {dtype}", block("sum")(_type(dtype), THREADS), dtype, np.sum)
-        yield lambda dtype=dtype: _reduction(
+        yield lambda dtype=dtype: _reduction(f"block sum {dtype}", block("sum")(_type(dtype), THREADS), dtype, np.sum)  # type: ignore[misc]
+        yield lambda dtype=dtype: _reduction(  # type: ignore[misc]
             f"block maximum {dtype}", block("reduce")(_type(dtype), THREADS, _larger), dtype, np.max
         )
-        yield lambda dtype=dtype: _items(
+        yield lambda dtype=dtype: _items(  # type: ignore[misc]
             f"block inclusive sum {dtype}", block("inclusive_sum")(_type(dtype), THREADS, ITEMS), dtype, np.cumsum
         )
-        yield lambda dtype=dtype: _items(
+        yield lambda dtype=dtype: _items(  # type: ignore[misc]
             f"block merge sort {dtype}",
             block("merge_sort_keys")(_type(dtype), THREADS, ITEMS, _before),
             dtype,
@@ -48,11 +48,11 @@ def _more(module: Any, block: Callable[..., Any], warp: Callable[..., Any]) -> I
 
     i32 = _type("int32")
     for algorithm in ("raking", "raking_commutative_only", "warp_reductions"):
-        yield lambda a=algorithm: _reduction(
+        yield lambda a=algorithm: _reduction(  # type: ignore[misc]
             f"block sum, {a}", block("sum")(i32, THREADS, algorithm=a), "int32", np.sum
         )
     for algorithm in ("raking", "raking_memoize", "warp_scans"):
-        yield lambda a=algorithm: _items(
+        yield lambda a=algorithm: _items(  # type: ignore[misc]
             f"block exclusive sum, {a}",
             block("exclusive_sum")(i32, THREADS, ITEMS, algorithm=a),
             "int32",

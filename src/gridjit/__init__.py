@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from gridjit.runtime.args.direction import In, InOut, Out
     from gridjit.runtime.args.warning import PerformanceWarning
     from gridjit.runtime.configured import ConfiguredKernel
+    from gridjit.runtime.current import create_event, create_stream
     from gridjit.runtime.device_function import DeviceFunction
     from gridjit.runtime.jit import jit
     from gridjit.runtime.kernel import Kernel
     from gridjit.runtime.memory.device_array import DeviceArray
     from gridjit.runtime.specializations import Specialization, SpecializationWarning
-    from gridjit.runtime.streams import Event, Stream, create_event, create_stream
+    from gridjit.runtime.streams import Event, Stream
 
 __version__ = "0.1.0"
 
@@ -59,11 +60,11 @@ _HOME = {
     "InOut": "gridjit.runtime.args.direction",
     "Out": "gridjit.runtime.args.direction",
     "Stream": "gridjit.runtime.streams",
-    "create_event": "gridjit.runtime.streams",
-    "create_stream": "gridjit.runtime.streams",
+    "create_event": "gridjit.runtime.current",
+    "create_stream": "gridjit.runtime.current",
     "jit": "gridjit.runtime.jit",
 }
-_MODULES = ("cuda", "launchconfig", "static")
+_MODULES = {"cuda": "gridjit.cuda", "launchconfig": "gridjit.launchconfig", "static": "gridjit.static"}
 
 __all__ = [
     "ArgumentError",
@@ -98,14 +99,17 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return importlib.import_module(f"gridjit.{name}")
-    if name not in _HOME:
-        raise AttributeError(f"module 'gridjit' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
+# Type checkers read the imports above: what is not among them does not exist.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name in _MODULES:
+            return importlib.import_module(_MODULES[name])
+        if name not in _HOME:
+            raise AttributeError(f"module 'gridjit' has no attribute {name!r}")
+        value = getattr(importlib.import_module(_HOME[name]), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

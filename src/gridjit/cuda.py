@@ -1,17 +1,126 @@
 """numba.cuda's vocabulary under gridjit's compiler: `from gridjit import cuda` for `from numba import cuda`.
 
 jit, device arrays, streams and events are gridjit's own and work on either target; every other name is looked up in
-numba.cuda on first use. Importing this module imports no compiler.
+numba.cuda on first use. Importing this module imports no compiler. Type checkers know all that is gridjit's own, and
+numba's types.
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gridjit.runtime.jit import jit
 
-__all__ = ["jit"]
+if TYPE_CHECKING:
+    from gridjit import launchconfig
+    from gridjit.runtime.accepted import NumbaType
+    from gridjit.runtime.args.direction import In, InOut, Out
+    from gridjit.runtime.current import default_stream, external_stream, per_thread_default_stream, synchronize
+    from gridjit.runtime.devices.cuda.device import current_device as get_current_device
+    from gridjit.runtime.devices.cuda.device import devices as list_devices
+    from gridjit.runtime.devices.cuda.device import select_device
+    from gridjit.runtime.memory.create import as_device_array as as_cuda_array
+    from gridjit.runtime.memory.create import (
+        device_array,
+        device_array_like,
+        managed_array,
+        mapped_array,
+        mapped_array_like,
+        pinned,
+        pinned_array,
+        pinned_array_like,
+        to_device,
+    )
+    from gridjit.runtime.memory.device_array import DeviceArray
+    from gridjit.runtime.streams import event_elapsed_time
+    from gridjit.runtime.vocabulary import event, is_available, is_cuda_array, stream
+
+    # numba's types. Every other name of its is Any.
+    b1: NumbaType
+    bfloat16: NumbaType
+    bool: NumbaType
+    bool_: NumbaType
+    boolean: NumbaType
+    byte: NumbaType
+    c16: NumbaType
+    c8: NumbaType
+    char: NumbaType
+    complex128: NumbaType
+    complex64: NumbaType
+    dim3: NumbaType
+    double: NumbaType
+    f4: NumbaType
+    f8: NumbaType
+    ffi: NumbaType
+    ffi_forced_object: NumbaType
+    float32: NumbaType
+    float64: NumbaType
+    grid_group: NumbaType
+    i1: NumbaType
+    i2: NumbaType
+    i4: NumbaType
+    i8: NumbaType
+    int16: NumbaType
+    int32: NumbaType
+    int64: NumbaType
+    int8: NumbaType
+    int_: NumbaType
+    intc: NumbaType
+    intp: NumbaType
+    long_: NumbaType
+    longlong: NumbaType
+    none: NumbaType
+    short: NumbaType
+    size_t: NumbaType
+    ssize_t: NumbaType
+    u1: NumbaType
+    u2: NumbaType
+    u4: NumbaType
+    u8: NumbaType
+    uchar: NumbaType
+    uint: NumbaType
+    uint16: NumbaType
+    uint32: NumbaType
+    uint64: NumbaType
+    uint8: NumbaType
+    uintc: NumbaType
+    uintp: NumbaType
+    ulong: NumbaType
+    ulonglong: NumbaType
+    ushort: NumbaType
+    void: NumbaType
+
+__all__ = [
+    "DeviceArray",
+    "In",
+    "InOut",
+    "Out",
+    "as_cuda_array",
+    "default_stream",
+    "device_array",
+    "device_array_like",
+    "event",
+    "event_elapsed_time",
+    "external_stream",
+    "get_current_device",
+    "is_available",
+    "is_cuda_array",
+    "jit",
+    "launchconfig",
+    "list_devices",
+    "managed_array",
+    "mapped_array",
+    "mapped_array_like",
+    "per_thread_default_stream",
+    "pinned",
+    "pinned_array",
+    "pinned_array_like",
+    "select_device",
+    "stream",
+    "synchronize",
+    "to_device",
+]
 
 # Name here -> (module, name there).
 _OURS = {
@@ -20,12 +129,12 @@ _OURS = {
     "InOut": ("gridjit.runtime.args.direction", "InOut"),
     "Out": ("gridjit.runtime.args.direction", "Out"),
     "as_cuda_array": ("gridjit.runtime.memory.create", "as_device_array"),
-    "default_stream": ("gridjit.runtime.streams", "default_stream"),
+    "default_stream": ("gridjit.runtime.current", "default_stream"),
     "device_array": ("gridjit.runtime.memory.create", "device_array"),
     "device_array_like": ("gridjit.runtime.memory.create", "device_array_like"),
     "event": ("gridjit.runtime.vocabulary", "event"),
     "event_elapsed_time": ("gridjit.runtime.streams", "event_elapsed_time"),
-    "external_stream": ("gridjit.runtime.streams", "external_stream"),
+    "external_stream": ("gridjit.runtime.current", "external_stream"),
     "get_current_device": ("gridjit.runtime.devices.cuda.device", "current_device"),
     "is_available": ("gridjit.runtime.vocabulary", "is_available"),
     "is_cuda_array": ("gridjit.runtime.vocabulary", "is_cuda_array"),
@@ -34,13 +143,13 @@ _OURS = {
     "managed_array": ("gridjit.runtime.memory.create", "managed_array"),
     "mapped_array": ("gridjit.runtime.memory.create", "mapped_array"),
     "mapped_array_like": ("gridjit.runtime.memory.create", "mapped_array_like"),
-    "per_thread_default_stream": ("gridjit.runtime.streams", "per_thread_default_stream"),
+    "per_thread_default_stream": ("gridjit.runtime.current", "per_thread_default_stream"),
     "pinned": ("gridjit.runtime.memory.create", "pinned"),
     "pinned_array": ("gridjit.runtime.memory.create", "pinned_array"),
     "pinned_array_like": ("gridjit.runtime.memory.create", "pinned_array_like"),
     "select_device": ("gridjit.runtime.devices.cuda.device", "select_device"),
     "stream": ("gridjit.runtime.vocabulary", "stream"),
-    "synchronize": ("gridjit.runtime.streams", "synchronize"),
+    "synchronize": ("gridjit.runtime.current", "synchronize"),
     "to_device": ("gridjit.runtime.memory.create", "to_device"),
 }
 
@@ -53,6 +162,10 @@ def __getattr__(name: str) -> Any:
         found = importlib.import_module(module)
         value = globals()[name] = getattr(found, attribute) if attribute else found
         return value
+    if name == "_numba_type_":  # asked where a kernel uses the module, and only there
+        from gridjit.compiler.frontend.vocabulary import module_type
+
+        return module_type()
     from gridjit.compiler.frontend.bootstrap import numba_cuda
 
     try:

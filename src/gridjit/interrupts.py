@@ -6,7 +6,9 @@ They come at calls and at the start of functions, not between plain assignments.
 
 from __future__ import annotations
 
-import threading
+import contextlib
+import traceback
+from _thread import LockType, allocate_lock, start_new_thread
 from collections.abc import Callable
 
 # More often than anyone interrupts what takes microseconds.
@@ -17,32 +19,49 @@ def uninterrupted(work: Callable[[], object]) -> None:
     """Do work in a thread of its own, which no interrupt is for; one of the calling thread is raised when it is done.
 
     For work that nothing could repair, as a module that is imported halfway. Its locks must not be the caller's.
+    Whoever takes `begun` does the work or sees to it that nobody does. No lock that Python code takes is waited for:
+    an interrupt could keep one of those for ever, as those that threading's threads start with.
     """
     failed: list[BaseException] = []
+    begun, done = allocate_lock(), allocate_lock()
+    done.acquire()
 
     def run() -> None:
         try:
-            work()
+            if begun.acquire(blocking=False):
+                work()
         except BaseException as error:
             failed.append(error)
+        finally:
+            done.release()
 
-    worker = threading.Thread(target=run, name="gridjit-uninterrupted", daemon=True)
     try:
-        worker.start()
-    except RuntimeError:
-        run()  # no more threads, or the interpreter is ending
-    else:
-        _wait_for(worker)
+        _started(run)
+        _wait_for(done)
+    except BaseException:
+        if not begun.acquire(blocking=False):
+            _wait_for(done)
+        raise
     if failed:
         raise failed[0]
 
 
-def _wait_for(worker: threading.Thread) -> None:
+def _started(run: Callable[[], None]) -> None:
+    """Have run called, on a new thread if there can be one."""
     try:
-        worker.join()
+        start_new_thread(run, ())
+    except RuntimeError:
+        run()  # no more threads, or the interpreter is ending
+
+
+def _wait_for(done: LockType) -> None:
+    """Wait until a lock was released once, in C; an interrupt is raised then."""
+    try:
+        with done:
+            pass
     except BaseException:
         # Waited for all the same: whoever comes next must not meet the work half done.
-        _wait_for(worker)
+        _wait_for(done)
         raise
 
 
@@ -57,3 +76,21 @@ def surely(restore: Callable[[], object]) -> None:
             interrupted = error
     if interrupted is not None:
         raise interrupted
+
+
+def leave_managers(error: BaseException) -> None:
+    """Leave each block of a context manager that error, just caught, kept from being left.
+
+    An interrupt at the call of `__enter__` or `__exit__` leaves a generator of contextlib's waiting. It would go on
+    when the traceback is freed: much later, perhaps in another thread, and restore then what was right once.
+    """
+    seen: list[BaseException] = []
+    caught: BaseException | None = error
+    while caught is not None and caught not in seen:
+        seen.append(caught)
+        frames = [frame for frame, _ in traceback.walk_tb(caught.__traceback__)]
+        for frame in reversed(frames):
+            if frame.f_globals is vars(contextlib):
+                with contextlib.suppress(Exception):  # it runs, or was left already
+                    frame.f_locals["self"].gen.close()
+        caught = caught.__context__

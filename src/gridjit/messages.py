@@ -23,6 +23,18 @@ def warn(warning: Warning, *, stacklevel: int) -> None:
             return
 
 
+def warn_or_log(warning: Warning, *, logger: str, stacklevel: int) -> None:
+    """Issue a warning; where warnings are errors, log it instead, for it must neither end a launch nor be lost."""
+    try:
+        warn(warning, stacklevel=stacklevel + 1)
+    except type(warning):
+        import logging
+
+        # Without a handler this comes out on standard error. A handler that fails loses it: better than the launch.
+        with section(), contextlib.suppress(Exception):
+            logging.getLogger(logger).warning("%s: %s", type(warning).__name__, warning)
+
+
 def say(text: str, file: TextIO | None) -> None:
     """Write a line to a stream, if there is one and it can be."""
     with section(), contextlib.suppress(Exception):

@@ -23,7 +23,7 @@ _LONGEST_NUMBER = 32
 # How many brackets json's own limit, which a program may have lifted, is trusted with.
 _HARMLESS = 2_000
 # A part of a qualified name; the compiler's own names of code are in brackets.
-_NAME = re.compile(r"\w+|<\w+>")
+_NAME = r"\w+|<\w+>"  # compiled when first used
 _TEXTS = r'(?s)"(?:[^"\\]|\\.)*"'
 
 
@@ -50,7 +50,7 @@ def text(value: Any) -> str:
 
 def dotted(value: Any) -> str:
     """Return value, the name of a module, or the qualified name of something in it: outer.<locals>.<lambda>."""
-    if not all(_NAME.fullmatch(part) and part.strip("<>").isidentifier() for part in text(value).split(".")):
+    if not all(re.fullmatch(_NAME, part) and part.strip("<>").isidentifier() for part in text(value).split(".")):
         raise Unreadable(f"{value!r} is not the name of anything in a module")
     return str(value)
 

@@ -8,6 +8,7 @@ import sys
 import xml.dom.minidom
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from launch_overhead import device, goals, plot, tables
@@ -18,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 FLOOR = 2.0
 
 
-def make_row(**changes: object) -> Row:
+def make_row(**changes: Any) -> Row:
     row = Row(
         who="gridjit",
         what="scalars",
@@ -96,7 +97,10 @@ def test_a_picture_is_well_formed_and_names_its_lines(tmp_path, monkeypatch):
     rows = [make_row(count=count, who=who) for who in ("floor", "gridjit", "a < b") for count in (0, 26)]
     file = plot.draw(rows, ["gridjit"], "a title", tmp_path / "picture.png")
     assert file.suffix == ".svg"
-    texts = [node.firstChild.data for node in xml.dom.minidom.parse(str(file)).getElementsByTagName("text")]
+    texts = [
+        node.firstChild.data  # type: ignore[union-attr]
+        for node in xml.dom.minidom.parse(str(file)).getElementsByTagName("text")
+    ]
     assert {"a title", "C loop, scalars", "gridjit, scalars", "a < b, scalars"} <= set(texts)
 
 

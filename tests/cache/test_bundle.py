@@ -8,6 +8,7 @@ import struct
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -177,7 +178,7 @@ def test_a_payload_under_another_entrys_name_is_refused_and_no_pickle_is_read(ke
 class Bomb:
     """An object that must not be unpickled."""
 
-    def __reduce__(self) -> object:
+    def __reduce__(self) -> tuple[Any, ...]:
         return (pytest.fail, ("a pickle was read",))
 
 

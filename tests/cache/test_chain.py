@@ -41,7 +41,7 @@ def test_a_hit_in_a_base_is_copied_into_the_overlay_with_its_suffix(key_of):
     base.put(key_of(1), b"baked", suffix=".lcs")
     assert ChainStore(overlay, base).get(key_of(1)) == b"baked"
     assert overlay.get(key_of(1)) == b"baked"
-    assert overlay.find(key_of(1)).suffix == ".lcs"
+    assert overlay.find(key_of(1)).suffix == ".lcs"  # type: ignore[union-attr]
 
 
 def test_a_put_goes_to_the_overlay_and_hides_the_base(key_of):
@@ -140,7 +140,8 @@ def test_a_shape_is_not_copied_while_another_holds_the_jobs_lock(tmp_path, layer
 
 def test_the_histories_of_all_layers_are_read_as_one_and_added_to_in_the_overlay():
     overlay, base = MemoryStore(), MemoryStore()
-    for moment, (store, number) in enumerate([(base, 1), (base, 2), (overlay, 1), (ChainStore(overlay, base), 3)]):
+    added: list[tuple[Store, int]] = [(base, 1), (base, 2), (overlay, 1), (ChainStore(overlay, base), 3)]
+    for moment, (store, number) in enumerate(added):
         add_job(store, "a.kernel", Job.of(digest([("n", number)]), [("number", str(number))], float(moment)))
     numbers = [job.field("number") for job in read_history(ChainStore(overlay, base), "a.kernel").jobs]
     assert numbers == ["2", "1", "3"]

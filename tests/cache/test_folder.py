@@ -10,7 +10,7 @@ import pytest
 
 from gridjit.cache.disk import DiskStore
 from gridjit.cache.errors import CacheWarning
-from gridjit.cache.folder import absolute, folder_at, make_folder, open_inner, read_below
+from gridjit.cache.folder import folder_at, make_folder, open_inner, read_below, rooted
 from gridjit.cache.lock import Locks
 
 
@@ -123,4 +123,4 @@ def test_no_descriptor_is_left_open(tmp_path, key_of):
 
 def test_an_absolute_path_is_itself_and_a_relative_one_begins_where_the_process_is(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert (absolute("/a/../b"), absolute("a/b")) == ("/a/../b", f"{tmp_path}/a/b")
+    assert (rooted("/a/../b"), rooted("a/b")) == ("/a/../b", f"{tmp_path}/a/b")

@@ -200,4 +200,4 @@ def test_a_compile_is_added_under_a_lock_that_the_thread_already_holds(key_of):
     with locks.single_flight(key_of("job")) as got:
         assert got
         assert add_compile(store, key_of("job"), BLOCK, code(1), locks, timeout=0) == Manifest()
-    assert json.loads(store.get(key_of("job")))["recent"] == [code(1)]
+    assert json.loads(store.get(key_of("job")))["recent"] == [code(1)]  # type: ignore[arg-type]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -50,6 +53,34 @@ def test_targets_choose_what_is_exported(filled: Any, capsys: pytest.CaptureFixt
     assert main(["cache", "export", "gpu.gridjit", "--target", "sm_90", "--kernel", "nothing"]) == 1
     assert "holds no entry" in capsys.readouterr().err
     assert not Path("gpu.gridjit").exists()
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link", "link to nothing", "socket"])
+def test_an_export_takes_the_place_of_nothing_but_a_regular_file(
+    filled: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path, kind: str
+) -> None:
+    place, target = tmp_path / "out", tmp_path / "target"
+    if kind == "pipe":
+        os.mkfifo(place)
+    elif kind == "socket":
+        with contextlib.closing(socket.socket(socket.AF_UNIX)) as bound:
+            bound.bind(str(place))
+    else:
+        place.symlink_to(target)
+        if kind == "link":
+            target.write_text("mine")
+    before = place.lstat()
+    assert main(["cache", "export", str(place)]) == 1
+    assert "is not a regular file" in capsys.readouterr().err
+    assert (place.lstat().st_ino, place.lstat().st_mode) == (before.st_ino, before.st_mode)
+    assert not target.exists() or target.read_text() == "mine"
+    assert {path.name for path in tmp_path.iterdir() if path.name.startswith((".", "out"))} == {"out"}
+
+
+def test_an_export_over_an_older_one_takes_its_place(filled: Any, tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("older")
+    assert main(["cache", "export", str(tmp_path / "out")]) == 0
+    assert (tmp_path / "out").read_bytes().startswith(b"gridjit bundle")
 
 
 def test_a_signed_export_is_refused_elsewhere(

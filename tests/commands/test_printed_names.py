@@ -29,7 +29,7 @@ EVIL = "evil\x1b[2J\x1b]0;title\x07\x7f\x9b31m\u202e\u2028\ud800\rname\nsecond l
 SHOWN = r"evil\x1b[2J\x1b]0;title\x07\x7f\x9b31m\u202e\u2028\ud800\rname\nsecond line"
 
 
-def work(x):  # type: ignore[no-untyped-def]
+def work(x):
     x[0] = gridjit.static.blockDim.x
 
 

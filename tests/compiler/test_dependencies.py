@@ -78,7 +78,7 @@ def extension(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Modul
 
 
 def depend(*functions: object) -> Discovered:
-    return discovered(functions, registrations())  # type: ignore[arg-type]
+    return discovered(functions, registrations(), frozenset(sys.modules))  # type: ignore[arg-type]
 
 
 def test_a_dependency_is_on_all_that_is_registered_for_a_function(extension: ModuleType) -> None:
@@ -159,10 +159,10 @@ def test_what_reaches_hidden_things_keeps_the_artifact_private(extension: Module
 def test_what_was_registered_during_the_compile_keeps_the_artifact_private(extension: ModuleType) -> None:
     before = registrations()
     used = extension.register(extension.scale)
-    (reason,) = discovered([used], before).private
+    (reason,) = discovered([used], before, frozenset(sys.modules)).private
     assert reason == "extension.register.<locals>.implement was registered while the kernel was compiled"
     newer = extension.register(extension.scale)
-    assert discovered([used], [one for one in registrations() if one.sources[0] is not newer]).private
+    assert discovered([used], [one for one in registrations() if one.sources[0] is not newer], ()).private
 
 
 def test_an_implementation_of_a_librarys_function_is_in_the_key_and_no_dependency(extension: ModuleType) -> None:

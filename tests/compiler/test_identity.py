@@ -140,7 +140,7 @@ SHOWN: dict[str, Callable[[], Any]] = {
     "lock": threading.Lock,
     "slots": lambda: Slotted(3),
     "container with attributes": lambda: Named(x=1),
-    "named tuple": lambda: collections.namedtuple("Pair", "a b")(1, 2),
+    "named tuple": lambda: collections.namedtuple("Pair", "a b")(1, 2),  # type: ignore[arg-type, call-arg]
     "itself": lambda: _loop(),
 }
 

@@ -87,6 +87,28 @@ def test_a_macro_that_is_a_name_is_told_from_others() -> None:
     assert dict(includes(text).macros) == {"A": '"a.h"', "B": "<b.h>", "C": "", "D": "", "E": ""}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CAT(__TI,ME__)",
+        "CAT(__TIME,STAMP__)",
+        "#define now(x) x##_TIME__",
+        "#define now __D##ATE__",
+        "__TI\\\nM, E__",
+        "#define now(x) __##x##__\nnow(TIME)",
+        "CAT3(__, TIME, __)",
+    ],
+)
+def test_a_name_that_may_be_pasted_to_the_clocks_is_told(text: str) -> None:
+    ((line, what),) = includes(f"\n{text}".encode()).unseen
+    assert line >= 2 and "may be pasted" in what
+
+
+def test_pasting_other_names_is_none_of_the_clocks_business() -> None:
+    text = "#define CAT(a, b) a##b\nint CAT(x, y), _1, __a, TIME, DATE, my__TIME; // CAT_(a, b) _x\nauto f = CAT(E, D);"
+    assert includes(text.encode()).unseen == ()
+
+
 @pytest.mark.parametrize("text", ["__DATE__", "__TIME__", "__TIMESTAMP__", '\n#embed "a"', "__has_embed"])
 def test_what_no_key_can_have_is_told_with_its_line(text: str) -> None:
     (told,) = includes(f"\n#if 1\n{text}".encode()).unseen

@@ -59,9 +59,9 @@ def source(tmp_path):
     return path
 
 
-def make(*paths, **options):
+def make(*paths, **given):
     """Return the code of CALLER linked with the files at paths."""
-    options = Options(link=tuple(map(str, paths)), **options)
+    options = Options(link=tuple(map(str, paths)), **given)
     lowered = Lowered(
         modules=(CALLER,), entry="kernel", exceptions={}, linked=linked_files(options), kernel="app.kernel"
     )

@@ -14,7 +14,7 @@ from gridjit import ConfigError
 from gridjit.compiler.errors import ConfigWarning
 
 
-def kernel(x):  # type: ignore[no-untyped-def]
+def kernel(x):
     x[0] = 1
 
 
@@ -53,8 +53,9 @@ def test_options_are_kept_as_numba_names_them() -> None:
 
 @pytest.mark.parametrize("other", ["opt", "lineinfo"])
 def test_options_that_contradict_debug_are_warned_of_where_they_are_given(other: str) -> None:
+    options: dict[str, Any] = {other: True}
     with pytest.warns(ConfigWarning, match=f"debug=True, {other}=True") as caught:
-        gridjit.jit(debug=True, **{other: True})
+        gridjit.jit(debug=True, **options)
     assert caught[0].filename == __file__
 
 

@@ -11,6 +11,7 @@ import sys
 import threading
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -301,8 +302,8 @@ def test_resources_agree_with_cuobjdump(lower, tmp_path, function, arch):
     code = generate(lower(function), on(arch), Options())
     path = tmp_path / "kernel.cubin"
     path.write_bytes(code.image)
-    told = subprocess.run([CUOBJDUMP, "--dump-resource-usage", str(path)], capture_output=True, text=True, check=True)
-    told = {name: int(number) for name, number in re.findall(r"(REG|STACK|SHARED):(\d+)", told.stdout)}
+    done = subprocess.run([CUOBJDUMP, "--dump-resource-usage", str(path)], capture_output=True, text=True, check=True)  # type: ignore[list-item]
+    told = {name: int(number) for name, number in re.findall(r"(REG|STACK|SHARED):(\d+)", done.stdout)}
     reserved = 1024 if told["SHARED"] and arch != "sm_80" else 0  # the system's own share, which cuobjdump counts
     assert told["REG"] == code.resources["registers"]
     assert told["STACK"] == code.resources["local_bytes"]
@@ -321,12 +322,12 @@ def test_the_same_input_makes_the_same_bytes(lower):
 def test_threads_compile_at_once(lower):
     work = [(lower(function), on(arch)) for function in (saxpy, maths, shared_sum) for arch in ("sm_80", "sm_90")]
     alone = [generate(lowered, target, Options()) for lowered, target in work]
-    together = [None] * len(work)
+    together: list[Any] = [None] * len(work)
     start = threading.Barrier(len(work))
 
     def compile_one(index):
         start.wait()
-        together[index] = generate(*work[index], Options())
+        together[index] = generate(*work[index], Options())  # type: ignore[call-arg]
 
     threads = [threading.Thread(target=compile_one, args=(index,)) for index in range(len(work))]
     for thread in threads:

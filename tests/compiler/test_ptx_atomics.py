@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 import re
+from typing import Any
 
 import llvmlite.binding as llvm
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from gridjit.compiler.targets.ptx_atomics import define_atomics
 
 NAN = math.nan
-TYPES = {"float": ctypes.c_float, "double": ctypes.c_double, "i64": ctypes.c_uint64}
+TYPES: dict[str, Any] = {"float": ctypes.c_float, "double": ctypes.c_double, "i64": ctypes.c_uint64}
 
 
 def run(name, memory, value):

@@ -22,7 +22,7 @@ from gridjit.compiler.signature_source import signature_fingerprint  # noqa: E40
 INT = ScalarType(dtype="int64")
 
 
-class Tagged(types.Type):  # type: ignore[misc]  # numba is untyped
+class Tagged(types.Type):
     """A type that numba knows by its name alone."""
 
     def __init__(self, tag: Any) -> None:
@@ -30,7 +30,7 @@ class Tagged(types.Type):  # type: ignore[misc]  # numba is untyped
         super().__init__(name="Tagged")
 
 
-class Around(types.Type):  # type: ignore[misc]
+class Around(types.Type):
     """A type whose key is another type."""
 
     def __init__(self, inner: Any) -> None:

@@ -10,7 +10,7 @@ from gridjit.compiler.source_code import Reference, plan_of
 
 
 def code_of(text: str) -> CodeType:
-    return compile(text, "anywhere.py", "exec", dont_inherit=True).co_consts[0]  # type: ignore[no-any-return]
+    return compile(text, "anywhere.py", "exec", dont_inherit=True).co_consts[0]
 
 
 def test_equal_code_has_equal_plans_and_one_code_object_one_plan() -> None:

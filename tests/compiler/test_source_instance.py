@@ -17,6 +17,7 @@ from gridjit.compiler import source_instance
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.source_instance import instance_text
 from gridjit.compiler.source_opaque import OpaqueValue
+from gridjit.compiler.source_value import Visit
 
 LIBRARY = """
 import tempfile
@@ -76,8 +77,7 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         getattr(registry, name)[:] = entries
 
 
-def visit(found: object) -> str:
-    return getattr(found, "__qualname__", "")
+visit = Visit()
 
 
 def text(value: object) -> str:

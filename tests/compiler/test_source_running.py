@@ -75,6 +75,17 @@ KEPT = {
     "what an added-to list gives back": ("held = [3]", "held.append.__self__[0]", "__self__"),
     "namespace": ("def read(m): return m.__dict__", "read(running_helpers)", "running_helpers.__dict__"),
     "class handed on": ("def read(c): return c.now()", "read(datetime)", "datetime.datetime.now"),
+    "set of texts": ("S = {'a', 'b'}", "[one for one in S]", "the order of the set S"),
+    "set of an object": ("class C:\n    held = {'a', 'b'}", "list(C.held)", "the order of the set held"),
+    "set in a local name": ("S = {int, float}", "(lambda s: next(iter(s)))(S)", "the order of the set S"),
+    "set that is written there": ("", "[one for one in {'a', 'b'}]", "the order of the set"),
+    "class in a local name": ("", "(lambda d: d.now())(dates.datetime)", "datetime.datetime.now"),
+    "history of a kernel": (
+        "import gridjit\n@gridjit.jit\ndef k(o): pass\ndef read(k): return k.stats",
+        "read(k)",
+        "stats of a kernel",
+    ),
+    "file that NumPy opens": ("", "numpy.lib.format.open_memmap('a.npy')", "open_memmap"),
     "getattr": ("get = getattr", "get(running_helpers, x)", "getattr under another name"),
     "attrgetter": ("from operator import attrgetter as get", "get(x)(x)", "attrgetter under another name"),
 }
@@ -100,6 +111,9 @@ UNFOLLOWED = {
     "setattr": ("setattr(x, 'a' + x, 1)", "setattr with a computed name"),
     "hasattr": ("hasattr(x, x)", "hasattr with a computed name"),
     "import_module": ("importlib.import_module(x)", "import_module with a computed name"),
+    "import_module of a package": ("importlib.import_module('.config', x)", "import_module with a computed name"),
+    "import_module with more": ("importlib.import_module('.config', *x)", "import_module with a computed name"),
+    "relative __import__": ("__import__('config', globals(), None, ['A'], 1)", "__import__ with a computed name"),
     "__import__": ("__import__(x + '.config')", "__import__ with a computed name"),
     "os.environ": ("os.environ['TILE']", "os.environ"),
     "environ": ("environ.get('TILE')", "os.environ"),
@@ -185,6 +199,7 @@ WAYS_TO_A_MODULE = {
     "from": "from running_helpers import TILE\n    return TILE",
     "local": "from running_helpers import Late, TILE as t\n    return t + Late.SIZE",
     "import_module": "return importlib.import_module('running_helpers').TILE",
+    "import_module imported": "from importlib import import_module\n    return import_module('running_helpers').TILE",
     "__import__": "return __import__('running_helpers').TILE",
     "container": "return HELD['one'].TILE",
     "argument": "return take(running_helpers)",
@@ -331,6 +346,53 @@ CHANGES = {
         ", 'b']",
         "]",
     ),
+    "what a library's class was given": (
+        "import fractions\nfractions.Fraction.TILE = 3\ndef run(x): return fractions.Fraction.TILE",
+        "TILE = 3",
+        "TILE = 4",
+    ),
+    "what a library's class was given, of a local name": (
+        "import fractions\nfractions.Fraction.TILE = 3\ndef run(x):\n    c = fractions.Fraction\n    return c.TILE",
+        "TILE = 3",
+        "TILE = 4",
+    ),
+    "what a library's function was given": (
+        "import textwrap\ntextwrap.dedent.TILE = 3\ndef read(f): return f.TILE\n"
+        "def run(x): return read(textwrap.dedent)",
+        "TILE = 3",
+        "TILE = 4",
+    ),
+    "an attribute hung on a kernel": (
+        "import gridjit\n@gridjit.jit\ndef k(o): pass\nk.tile = 3\ndef run(x): return k.tile",
+        "tile = 3",
+        "tile = 4",
+    ),
+    "an attribute hung on a device function in a list": (
+        "import gridjit\n@gridjit.jit(device=True)\ndef f(o): pass\nf.tile = 3\nheld = [f]\n"
+        "def run(x): return held[0].tile",
+        "tile = 3",
+        "tile = 4",
+    ),
+    "all that a function was given": (
+        "def f(): pass\nf.TILE = 3\ndef run(x): return list(f.__dict__.values())",
+        "TILE = 3",
+        "TILE = 4",
+    ),
+    "all that a kernel was given": (
+        "import gridjit\n@gridjit.jit\ndef k(o): pass\nk.tile = 3\ndef run(x): return k.__dict__",
+        "tile = 3",
+        "tile = 4",
+    ),
+    "a class that was registered with an abstract one": (
+        "import abc\nclass W(abc.ABC): pass\nW.register(int)\ndef run(x): return issubclass(int, W)",
+        "register(int)",
+        "register(str)",
+    ),
+    "a class that was registered with a subclass": (
+        "import abc\nclass W(abc.ABC): pass\nclass N(W): pass\nN.register(int)\ndef run(x): return issubclass(int, W)",
+        "N.register(int)",
+        "N",
+    ),
     "bound method": ("class C:\n    @classmethod\n    def f(cls): return 3\nf = C.f\ndef run(x): return f()", "3", "4"),
 }
 
@@ -343,6 +405,31 @@ def test_what_code_takes_of_functions_classes_and_members_counts(
     assert one == again
     assert one != changed
     assert one.opaque == ()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "S = {'a', 'b'}\ndef run(x): return x in S",
+        "S = {'a', 'b'}\ndef run(x): return sorted(S), len(S), S.issubset(x)",
+        "S = {1, 2.5}\ndef run(x): return [one for one in S]",
+        "class C:\n    held = {'a', 'b'}\n    def has(x): return x not in C.held\ndef run(x): return C.has(x)",
+        "def run(x): return x in {'a', 'b'}",
+    ],
+)
+def test_what_is_only_asked_of_a_set_is_the_same_in_any_order(
+    look: Callable[[str], SourceFingerprint], body: str
+) -> None:
+    assert look(body).opaque == ()
+    assert look(body) == look(body)
+
+
+def test_another_builtin_in_place_of_one_counts(
+    look: Callable[[str], SourceFingerprint], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = look("def run(x): return min(3, 5)")
+    monkeypatch.setattr("builtins.min", max)
+    assert look("def run(x): return min(3, 5)") != before
 
 
 def test_results_that_were_kept_before_any_compile_cannot_be_told(look: Callable[[str], SourceFingerprint]) -> None:

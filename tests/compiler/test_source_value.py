@@ -17,7 +17,7 @@ import pytest
 
 from gridjit.compiler.source import fingerprint
 from gridjit.compiler.source_opaque import OpaqueValue
-from gridjit.compiler.source_value import value_text
+from gridjit.compiler.source_value import Visit, value_text
 
 Point = namedtuple("Point", "x y")
 Pixel = namedtuple("Pixel", "x y")
@@ -34,7 +34,7 @@ class Access(enum.Flag):
 
 
 def text(value: object) -> str:
-    return value_text(value, lambda found: found.__qualname__)
+    return value_text(value, Visit())
 
 
 def nan(payload: int) -> float:

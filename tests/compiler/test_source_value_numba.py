@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from gridjit.compiler.source_opaque import OpaqueValue
-from gridjit.compiler.source_value import value_text
+from gridjit.compiler.source_value import Visit, value_text
 
 numba = pytest.importorskip("numba")
 cuda = pytest.importorskip("numba.cuda")
 
 
 def text(value: object) -> str:
-    return value_text(value, lambda found: found.__qualname__)
+    return value_text(value, Visit())
 
 
 def square(x: Any) -> Any:
@@ -98,7 +98,7 @@ def test_the_signatures_that_a_device_function_was_called_with_do_not_count() ->
     assert after == before
 
 
-class Tile(numba.types.Type):  # type: ignore[misc]  # numba is untyped
+class Tile(numba.types.Type):  # type: ignore[name-defined]
     """A type whose name does not tell its size."""
 
     def __init__(self, size: object) -> None:

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import pytest
 
+from gridjit.compiler import toolchain_environment
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.toolchain import (
     ARTIFACT_SCHEMA,
     component_versions,
+    debug_versions,
     environment,
     installed_versions,
     own_sources,
@@ -180,6 +184,61 @@ def test_settings_are_the_same_before_and_after_numba_is_imported(variables: dic
 def test_an_assignment_to_numbas_configuration_is_seen() -> None:
     code = ENVIRONMENT.format("import numba\nnumba.config.CUDA_ENABLE_NRT = True")
     assert run(code) == [["NUMBA_CUDA_ENABLE_NRT", "False, numba.config says True"]]
+
+
+def test_a_variable_of_numbas_that_nobody_listed_counts_as_it_stands() -> None:
+    given = {"NUMBA_OF_TOMORROW": "5", "LLVMLITE_ENABLE_IR_LAYER_TYPED_POINTERS": "0"}
+    fields = (("NUMBA_OF_TOMORROW", "'5'"), ("LLVMLITE_ENABLE_IR_LAYER_TYPED_POINTERS", "'0'"))
+    assert environment(given) == fields
+
+
+def test_what_is_known_to_change_no_code_does_not_count() -> None:
+    assert environment({"NUMBA_NUM_THREADS": "3", "NUMBA_DUMP_LLVM": "1", "NUMBA_CACHE_DIR": "/somewhere"}) == ()
+
+
+def test_every_setting_that_numba_cuda_reads_counts_or_is_known_to_change_no_code() -> None:
+    read = {name for path in _sources_of_numba_cuda() for name in re.findall(r"\bconfig\.([A-Z][A-Z0-9_]+)", path)}
+    known = {setting.attribute or setting.variable.removeprefix("NUMBA_") for setting in toolchain_environment.SETTINGS}
+    known |= {*toolchain_environment._MADE, *toolchain_environment._DUMPS, *toolchain_environment._DUMPS.values()}
+    known |= toolchain_environment._OF_NO_CODE
+    # Python's version and the machine's are in the toolchain; the others name a tool to run, or a file to write.
+    assert read - known == {"PYVERSION", "IS_WIN32", "MACHINE_BITS", "GDB_BINARY", "HTML"}
+
+
+def _sources_of_numba_cuda() -> Iterator[str]:
+    root = Path(str(files("numba_cuda"))) / "numba" / "cuda"
+    for path in root.rglob("*.py"):
+        if not {"tests", "simulator"} & set(path.relative_to(root).parts):
+            yield path.read_text()
+
+
+ASSIGNED = """
+import json
+import numba.core.config as config
+BEFORE
+from gridjit.compiler.frontend.bootstrap import numba_cuda
+numba_cuda()
+from gridjit.compiler.toolchain import environment
+first = environment()
+config.CUDA_DEBUG_POLY = not config.CUDA_DEBUG_POLY
+print(json.dumps([first, environment()]))
+"""
+
+
+def test_what_numba_cuda_sets_itself_counts_where_it_was_assigned() -> None:
+    first, second = run(ASSIGNED.replace("BEFORE", ""))
+    assert (first, [label for label, _ in second]) == ([], ["numba.config.CUDA_DEBUG_POLY"])
+
+
+def test_what_was_assigned_ahead_of_numba_cuda_counts_the_same() -> None:
+    ahead = "import json\nimport numba.core.config as config\nconfig.CUDA_DEBUG_POLY = 7\n"
+    ask = "from gridjit.compiler.toolchain import environment\n"
+    code = f"{ahead}{ask}first = environment()\nimport numba.cuda\nprint(json.dumps([first, environment()]))"
+    assert run(code) == [[["numba.config.CUDA_DEBUG_POLY", "7"]]] * 2
+
+
+def test_debug_information_depends_on_the_version_of_cudas_runtime() -> None:
+    assert [label for label, _ in debug_versions()] == ["cuda-runtime"]
 
 
 def test_the_environment_is_read_anew_each_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,7 +80,7 @@ def test_an_importable_hook_is_an_effect_any_other_keeps_the_artifact_private() 
     assert view.effects.hooks == (Hook(module=__name__, qualname="hook"),)
     assert view.reasons_to_keep_private == ()
     view.pre_launch_callbacks.append(lambda kernel, config: view)
-    assert "cannot be imported by name" in view.reasons_to_keep_private[0]
+    assert "cannot be imported by name" in view.reasons_to_keep_private[0]  # type: ignore[misc]
 
 
 def test_a_hook_with_plain_arguments_is_an_effect_with_them_and_others_stay_private() -> None:
@@ -219,10 +219,10 @@ def test_a_number_of_a_class_of_its_own_counts_as_itself(number: object) -> None
 class Odd(np.ndarray):
     """An array that says something else of itself."""
 
-    ndim = 3  # type: ignore[assignment]
+    ndim = 3
 
 
-MARKED = np.dtype("f8", metadata={"tile": 3})  # type: ignore[call-overload]
+MARKED = np.dtype("f8", metadata={"tile": 3})
 ODD = {
     "dtype with metadata": (np.zeros(3, MARKED), "dtype"),
     "field with metadata": (np.zeros(3, [("a", MARKED)]), "dtype"),

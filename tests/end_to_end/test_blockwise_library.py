@@ -237,14 +237,8 @@ IRRELEVANT = {
 }
 
 
-def _known_to_count(what: str) -> object:
-    """A defect that is not cured: a counter of a library's that starts elsewhere is a compile too many."""
-    defect = pytest.mark.xfail(strict=True, reason="such kernels are compiled again; never the wrong code")
-    return pytest.param(IRRELEVANT[what], marks=defect if what == "what every compile changes" else ())
-
-
 @pytest.mark.usefixtures("target")
-@pytest.mark.parametrize("change", [*map(_known_to_count, IRRELEVANT)], ids=IRRELEVANT)
+@pytest.mark.parametrize("change", IRRELEVANT.values(), ids=IRRELEVANT)
 def test_objects_of_a_library_that_decide_nothing_do_not_count(library: Installed, tmp_path: Path, change: str) -> None:
     program = tmp_path / "changes.py"
     program.write_text(

@@ -22,7 +22,7 @@ def hook(kernel: Any, config: Any) -> None:
     hooked.append((kernel, config))
 
 
-def increment(x):  # type: ignore[no-untyped-def]
+def increment(x):
     if cuda.grid(1) == 0:
         x[0] += 1
 
@@ -72,7 +72,7 @@ def test_a_configured_kernel_with_callbacks_keeps_no_kernel_and_no_stream_once_i
     configured = kernel[1, 32, stream]
     configured.pre_launch_callbacks.append(lambda k, c: None)
     configured(np.zeros(1))
-    gone = [weakref.ref(kernel), weakref.ref(stream)]
+    gone: list[Callable[[], object]] = [weakref.ref(kernel), weakref.ref(stream)]
     del kernel, stream, configured
     gc.collect()
     assert [found() for found in gone] == [None, None]
@@ -93,7 +93,7 @@ def registering_rewrite(foreign_rewrites: None) -> None:
     from numba.cuda.launchconfig import current_launch_config
 
     @register_rewrite("after-inference")
-    class RegistersHook(Rewrite):  # type: ignore[misc]
+    class RegistersHook(Rewrite):
         def match(self, func_ir: Any, block: Any, typemap: Any, calltypes: Any) -> bool:
             callbacks = current_launch_config().pre_launch_callbacks
             if hook not in callbacks:
@@ -124,7 +124,7 @@ def test_a_hook_that_cannot_be_imported_keeps_the_artifact_in_memory_and_explain
     calls: list[int] = []
 
     @register_rewrite("after-inference")
-    class RegistersLambda(Rewrite):  # type: ignore[misc]
+    class RegistersLambda(Rewrite):
         def match(self, func_ir: Any, block: Any, typemap: Any, calltypes: Any) -> bool:
             if not current_launch_config().pre_launch_callbacks:
                 current_launch_config().pre_launch_callbacks.append(lambda k, c: calls.append(1))
@@ -139,7 +139,7 @@ def test_a_hook_that_cannot_be_imported_keeps_the_artifact_in_memory_and_explain
     assert calls == [1, 1]
 
 
-def uses_cuda_names(x):  # type: ignore[no-untyped-def]
+def uses_cuda_names(x):
     x[cuda.threadIdx.x] = cuda.blockDim.x
 
 
@@ -154,7 +154,7 @@ def test_a_hooks_arguments_come_back_from_disk(foreign_rewrites: None, restart: 
     from numba.cuda.launchconfig import current_launch_config
 
     @register_rewrite("after-inference")
-    class RegistersHookWithSize(Rewrite):  # type: ignore[misc]
+    class RegistersHookWithSize(Rewrite):
         def match(self, func_ir: Any, block: Any, typemap: Any, calltypes: Any) -> bool:
             callbacks = current_launch_config().pre_launch_callbacks
             if not callbacks:
@@ -195,7 +195,7 @@ class Passes:
         return ty, self.number
 
 
-def writes(out, n):  # type: ignore[no-untyped-def]
+def writes(out, n):
     if cuda.grid(1) == 0:
         out[0] = n
 
@@ -338,7 +338,7 @@ def registers(act: Callable[[Any], object]) -> None:
     from numba.cuda.launchconfig import ensure_current_launch_config
 
     @register_rewrite("after-inference")
-    class Acts(Rewrite):  # type: ignore[misc]
+    class Acts(Rewrite):
         def __init__(self, state: Any) -> None:
             super().__init__(state)
             act(ensure_current_launch_config())

@@ -13,40 +13,40 @@ from gridjit import cuda
 pytestmark = pytest.mark.usefixtures("target")
 
 
-def shifts(x, by):  # type: ignore[no-untyped-def]
+def shifts(x, by):
     i = cuda.grid(1)
     x[i + by] = i
 
 
-def shifts_in_shared(x, by):  # type: ignore[no-untyped-def]
+def shifts_in_shared(x, by):
     tile = cuda.shared.array(32, np.int64)
     tile[cuda.threadIdx.x + by] = 1
     x[cuda.grid(1)] = tile[cuda.threadIdx.x + by]
 
 
-def shifts_in_dynamic_shared(x, by):  # type: ignore[no-untyped-def]
+def shifts_in_dynamic_shared(x, by):
     tile = cuda.shared.array(0, np.int64)
     tile[cuda.threadIdx.x + by] = 1
     x[cuda.grid(1)] = tile[cuda.threadIdx.x + by]
 
 
-def shifts_in_local(x, by):  # type: ignore[no-untyped-def]
+def shifts_in_local(x, by):
     own = cuda.local.array(32, np.int64)
     own[cuda.threadIdx.x + by] = 1
     x[cuda.grid(1)] = own[cuda.threadIdx.x + by]
 
 
 @gridjit.jit(device=True)
-def put(x, i, value):  # type: ignore[no-untyped-def]
+def put(x, i, value):
     x[i] = value
 
 
-def shifts_in_a_function(x, by):  # type: ignore[no-untyped-def]
+def shifts_in_a_function(x, by):
     i = cuda.grid(1)
     put(x, i + by, i)
 
 
-def refuses(x, by):  # type: ignore[no-untyped-def]
+def refuses(x, by):
     i = cuda.grid(1)
     if i == by:
         raise ValueError("not this one")
@@ -94,6 +94,6 @@ def test_a_division_by_zero_names_block_and_thread() -> None:
         debugged(divides)[2, 32](np.arange(64), 37)
 
 
-def divides(x, zero):  # type: ignore[no-untyped-def]
+def divides(x, zero):
     i = cuda.grid(1)
     x[i] = 100 // (x[i] - zero)

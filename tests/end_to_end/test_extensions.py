@@ -110,14 +110,23 @@ REWRITE = """
 """
 
 
-def run(folder: Path, *modules: str, new: bool = False, **texts: str) -> dict[str, Any]:
-    """Run the program with modules imported, after writing files of the given texts. new: by a new interpreter."""
+def run(folder: Path, *modules: str, **texts: str) -> dict[str, Any]:
+    """Run the program with modules imported, after writing files of the given texts."""
+    return report_of(run_python, folder, modules, texts)
+
+
+def run_anew(folder: Path, *modules: str, **texts: str) -> dict[str, Any]:
+    """Do so in an interpreter that is started for it."""
+    return report_of(run_new_python, folder, modules, texts)
+
+
+def report_of(run_it: Callable[..., Any], folder: Path, modules: tuple[str, ...], texts: dict[str, str]) -> Any:
+    """Return what the program printed."""
     for name, text in {"program": PROGRAM, "api": API, **texts}.items():
         (folder / f"{name}.py").write_text(textwrap.dedent(text))
-    done = (run_new_python if new else run_python)("-B", folder / "program.py", *modules)
+    done = run_it("-B", folder / "program.py", *modules)
     assert done.returncode == 0, done.stderr
-    report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return report
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 @pytest.mark.usefixtures("target")
@@ -125,7 +134,7 @@ def test_two_extensions_for_one_function_never_get_each_others_code(tmp_path: Pa
     texts = {"one": OVERLOAD.replace("VALUE", "1"), "two": OVERLOAD.replace("VALUE", "2")}
     for compiles in (1, 0):
         for module, value in (("one", 1), ("two", 2)):
-            report = run(tmp_path, module, new=module == "one", **texts)
+            report = (run_anew if module == "one" else run)(tmp_path, module, **texts)
             assert (report["value"], report["compiles"]) == (value, compiles)
     both = run(tmp_path, "one", "two", **texts)
     assert both["compiles"] == 1
@@ -155,13 +164,13 @@ def test_a_rewrite_that_counts_what_it_saw_keeps_the_artifact_in_memory(foreign_
 
     @register_rewrite("after-inference")
     @register_rewrite("before-inference")
-    class Counts(Rewrite):  # type: ignore[misc]
+    class Counts(Rewrite):
         def match(self, func_ir: Any, block: Any, typemap: Any, calltypes: Any) -> bool:
             seen.append(f"block {len(seen)}")
             return False
 
     @gridjit.jit(target="host")
-    def kernel(out):  # type: ignore[no-untyped-def]
+    def kernel(out):
         out[0] = 1
 
     out = np.zeros(1)
@@ -186,7 +195,7 @@ def test_code_that_a_declared_function_brings_along_is_linked_and_counts(
             "add", "int32(int32)", link=cuda.CUSource(body) if place == "memory" else os.fspath(file)
         )
 
-        def kernel(out):  # type: ignore[no-untyped-def]
+        def kernel(out):
             out[0] = add(out[0])
 
         return gridjit.jit(kernel)

@@ -23,16 +23,16 @@ from gridjit.compiler.frontend.bootstrap import numba_cuda
 pytestmark = pytest.mark.usefixtures("target")
 
 
-def increment(x):  # type: ignore[no-untyped-def]
+def increment(x):
     if cuda.grid(1) == 0:
         x[0] += 1
 
 
-def writes_shared_size(x):  # type: ignore[no-untyped-def]
+def writes_shared_size(x):
     x[0] = gridjit.static.sharedmem
 
 
-def takes_object(x, thing):  # type: ignore[no-untyped-def]
+def takes_object(x, thing):
     x[0] = 7
 
 
@@ -46,7 +46,7 @@ def rewrite(foreign_rewrites: None) -> Callable[[Callable[[Any], object]], None]
         from numba.cuda.launchconfig import ensure_current_launch_config
 
         @register_rewrite(when)
-        class Acts(Rewrite):  # type: ignore[misc]
+        class Acts(Rewrite):
             def __init__(self, state: Any) -> None:
                 super().__init__(state)
                 act(ensure_current_launch_config())
@@ -118,7 +118,7 @@ def test_a_compile_sees_its_kernel_and_not_how_it_is_launched(rewrite: Any) -> N
         assert shown == kernel and kernel == shown and hash(shown) == hash(kernel) and isinstance(shown, gridjit.Kernel)
         assert shown.func_code is increment.__code__ and shown.py_func is increment and repr(shown) == repr(kernel)
         assert shown[3, 7].griddim == (3, 1, 1)
-        shown.seen_by_library = True
+        shown.seen_by_library = True  # type: ignore[attr-defined]
         for refused in (vars, lambda shown: shown._ready, lambda shown: shown._indexings, lambda shown: shown._hot):
             with pytest.raises((AttributeError, TypeError)):
                 refused(shown)
@@ -140,7 +140,7 @@ def test_code_that_looked_at_what_else_of_its_kernel_is_compiled_is_not_stored(r
     assert "the compilation read specializations of its kernel" in kernel.explain()
 
 
-def documented(x):  # type: ignore[no-untyped-def]
+def documented(x):
     """Say something."""
     x[0] += 1
 
@@ -172,7 +172,7 @@ def question() -> None:
     """Answered by whether there is a launch."""
 
 
-def answers(x):  # type: ignore[no-untyped-def]
+def answers(x):
     x[0] = question()
 
 
@@ -197,7 +197,7 @@ def test_code_compiled_ahead_of_a_launch_that_asked_for_one_does_not_stand_in_fo
     def answer() -> Any:
         return (lambda: 1) if ask() is None else (lambda: 2)
 
-    def kernel(x):  # type: ignore[no-untyped-def]
+    def kernel(x):
         x[0] = question()
 
     made = gridjit.jit(kernel)
@@ -216,7 +216,7 @@ def test_a_kernel_of_which_nobody_asks_is_compiled_ahead_of_all_its_launches(for
     from numba.cuda.core.rewrites import Rewrite, register_rewrite
 
     @register_rewrite("after-inference")
-    class AsksNothing(Rewrite):  # type: ignore[misc]
+    class AsksNothing(Rewrite):
         def match(self, func_ir: Any, block: Any, typemap: Any, calltypes: Any) -> bool:
             return False
 
@@ -270,6 +270,77 @@ def test_a_hook_that_reads_the_configuration_it_was_made_for_runs_for_launches_o
     for block in (32, 64, 32):
         kernel[1, block](np.zeros(1))
     assert blocks == [(32, 32), (64, 64), (32, 32)]
+
+
+HELD: list[Any] = []
+# What a hook may hold the configuration in, and how it gets it out.
+HOLDERS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "an object's attribute": (lambda given: types.SimpleNamespace(config=given), lambda held: held.config),
+    "a dictionary": (lambda given: {"config": given}, lambda held: held["config"]),
+    "objects in lists": (
+        lambda given: [[[[types.SimpleNamespace(nodes=(given,))]]]],
+        lambda held: held[0][0][0][0].nodes[0],
+    ),
+    "a method of it": (lambda given: [given.is_kernel_launch_config_sensitive], lambda held: held[0].__self__),
+    "a global": (lambda given: HELD.append(given), lambda _: HELD[-1]),
+}
+
+
+@pytest.mark.parametrize("way", HOLDERS)
+def test_a_hook_that_has_the_configuration_somewhere_sees_what_each_launch_has(rewrite: Any, way: str) -> None:
+    put, take = HOLDERS[way]
+    seen: list[tuple[Any, ...]] = []
+
+    def act(given: Any) -> None:
+        held = put(given)
+
+        def hook(kernel: Any, config: Any) -> None:
+            found = take(held)
+            dims = (found.griddim, found.blockdim, found.sharedmem)
+            assert (config.griddim, config.blockdim, config.sharedmem) == dims
+            assert copy.copy(found) == found.config == LaunchConfig.of(*dims[:2], sharedmem=dims[2])
+            seen.append((found.griddim[0], found.blockdim[0], found.sharedmem))
+
+        if not given.pre_launch_callbacks:
+            given.pre_launch_callbacks.append(hook)
+
+    rewrite(act)
+    kernel = gridjit.jit(increment)
+    launches = [(1, 32, 0), (2, 64, 16), (1, 32, 0)]
+    for grid, block, shared in launches:
+        kernel[grid, block, 0, shared](np.zeros(1))
+    assert seen == launches and kernel.stats.compiles == 1
+    HELD.clear()
+
+
+@pytest.mark.parametrize("part", ["all", "one"])
+def test_a_hook_that_has_the_arguments_somewhere_sees_those_of_each_launch(rewrite: Any, part: str) -> None:
+    seen: list[Any] = []
+
+    def act(given: Any) -> None:
+        held = {"args": given.args} if part == "all" else {"arg": given.args[0]}
+
+        def hook(kernel: Any, config: Any) -> None:
+            array = held["args"][0] if part == "all" else held["arg"]
+            seen.append((array.shape, array[0], len(array)))
+
+        if not given.pre_launch_callbacks:
+            given.pre_launch_callbacks.append(hook)
+
+    rewrite(act)
+    kernel = gridjit.jit(increment)
+    for size in (3, 5, 3):
+        kernel[1, 1](np.full(size, float(size)))
+    assert seen == [((size,), float(size), size) for size in (3, 5, 3)] and kernel.stats.compiles == 1
+
+
+def test_what_a_kept_configuration_says_between_launches_is_what_the_compile_was_for(rewrite: Any) -> None:
+    kept: list[Any] = []
+    rewrite(kept.append)
+    kernel = gridjit.jit(increment)
+    for block in (32, 64):
+        kernel[1, block](np.zeros(1))
+    assert {found.blockdim[0] for found in kept} == {32}
 
 
 # -- shared memory ---------------------------------------------------------------------------------------------------
@@ -377,7 +448,7 @@ def test_a_lambda_comes_back_from_disk(rewrite: Any, module: Callable[[str], Any
         assert found["library"].calls == [(50, -np.inf)]
 
 
-def raises_out_of_range(x):  # type: ignore[no-untyped-def]
+def raises_out_of_range(x):
     if x[0] > 1:
         raise ValueError(1e999)
     x[0] += 1
@@ -441,14 +512,14 @@ def thing_type() -> tuple[type, Any]:
     from numba.cuda.datamodel import models
     from numba.cuda.extending import register_model, typeof_impl
 
-    class ThingType(types.Type):  # type: ignore[misc]
+    class ThingType(types.Type):
         def __init__(self) -> None:
             super().__init__(name="Thing")
 
     kind = ThingType()
 
     @register_model(ThingType)
-    class ThingModel(models.StructModel):  # type: ignore[misc]
+    class ThingModel(models.StructModel):
         def __init__(self, manager: Any, fe_type: Any) -> None:
             super().__init__(manager, fe_type, [("low", types.float64), ("high", types.float64)])
 

@@ -537,7 +537,7 @@ def test_an_extension_edited_between_processes_is_a_miss_if_the_code_changes(
 
 # -- options -----------------------------------------------------------------------------------------------------------
 
-OPTIONS: dict[str, object] = {
+OPTIONS: dict[str, Any] = {
     "debug": True,
     "opt": False,
     "fastmath": True,
@@ -566,7 +566,7 @@ def test_an_option_is_a_miss_and_its_default_a_hit(
     monkeypatch.chdir(tmp_path)
     changed = gridjit.jit(**{option: OPTIONS[option]})(function)
     assert f"option.{option} " in refusal(lambda: run(changed), monkeypatch, app.restart)
-    default = next(field.default for field in fields(Options) if field.name == option)
+    default: Any = next(field.default for field in fields(Options) if field.name == option)
     monkeypatch.setenv(FORBIDDEN, "1")
     app.restart()
     assert run(gridjit.jit(**{option: default})(function)) == RESULT
@@ -756,7 +756,7 @@ def test_another_processor_is_a_miss(
     from gridjit.runtime.devices.host import device
 
     kernel = app.load()
-    other = change(device.host_target())
+    other = change(device.host_target())  # type: ignore[attr-defined]
     monkeypatch.setattr(device, "host_target", lambda: other)
     assert told in refusal(lambda: run(kernel), monkeypatch, app.restart)
 
@@ -764,7 +764,7 @@ def test_another_processor_is_a_miss(
 # -- arguments ---------------------------------------------------------------------------------------------------------
 
 
-def measures(x, out):  # type: ignore[no-untyped-def]
+def measures(x, out):
     out[0] = 100 * x.ndim + x.size
 
 

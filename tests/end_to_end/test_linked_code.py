@@ -40,7 +40,7 @@ def tear_down(size: int, module: Any) -> None:
     """A teardown callback with an argument before the module."""
 
 
-def increment(x):  # type: ignore[no-untyped-def]
+def increment(x):
     x[0] += 1
 
 
@@ -93,7 +93,7 @@ def test_callbacks_of_a_declared_function_come_along(restart: Callable[[], None]
         "twice", "int32(int32)", link=[cuda.CUSource(TWICE, setup_callback=set_up, teardown_callback=set_up_otherwise)]
     )
 
-    def calls_it(x):  # type: ignore[no-untyped-def]
+    def calls_it(x):
         x[0] = twice(x[0])
 
     for origin in ("compiled", "disk"):
@@ -107,7 +107,7 @@ def test_a_file_that_two_functions_bring_along_is_set_up_once() -> None:
     library = cuda.CUSource(TWICE + TWICE.replace("twice", "again"), setup_callback=set_up)
     twice, again = (cuda.declare_device(name, "int32(int32)", link=[library]) for name in ("twice", "again"))
 
-    def calls_both(x):  # type: ignore[no-untyped-def]
+    def calls_both(x):
         x[0] = twice(x[0]) + again(x[0])
 
     assert specialized(gridjit.jit(calls_both)).module.setup == (set_up,)
@@ -125,7 +125,7 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     return config
 
 
-def allocates(x):  # type: ignore[no-untyped-def]
+def allocates(x):
     copied = x.copy()
     made = np.empty(10, np.int32)
     made[5] = copied.sum()
@@ -152,7 +152,7 @@ def test_code_that_says_it_needs_the_runtime_gets_it(runtime: Any) -> None:
     source += TWICE.replace("{", "{ NRT_Allocate(8);")
     twice = cuda.declare_device("twice", "int32(int32)", link=[cuda.CUSource(source, nrt=True)])
 
-    def calls_it(x):  # type: ignore[no-untyped-def]
+    def calls_it(x):
         x[0] = twice(x[0])
 
     assert b"NRT_Allocate\0" in specialized(gridjit.jit(calls_it)).artifact.image
@@ -179,7 +179,7 @@ def test_statistics_that_were_asked_for_are_kept_from_the_first_launch(
 # -- what is linked, as numba-cuda shows it ----------------------------------------------------------------------------
 
 
-def synchronizes(x):  # type: ignore[no-untyped-def]
+def synchronizes(x):
     x[0] = 1
     cuda.cg.this_grid().sync()
 
@@ -213,7 +213,7 @@ def headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
     header_versions.cache_clear()
 
 
-def declares(x):  # type: ignore[no-untyped-def]
+def declares(x):
     x[0] = twice_in_memory(x[0])
 
 

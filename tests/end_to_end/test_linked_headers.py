@@ -27,7 +27,7 @@ value = cuda.declare_device("value", "int32()")
 FUNCTION = 'extern "C" __device__ int value(int *out) { *out = PART; return 0; }\n'
 
 
-def stores(x):  # type: ignore[no-untyped-def]
+def stores(x):
     x[0] = value()
 
 
@@ -306,7 +306,7 @@ def test_a_header_of_a_declared_functions_file_counts(library: Library, form: st
     source = library.write("source.cu", FORMS[form] + "\n" + FUNCTION)
     declared = cuda.declare_device("value", "int32()", link=[str(source)])
 
-    def calls_it(x):  # type: ignore[no-untyped-def]
+    def calls_it(x):
         x[0] = declared()
 
     def compiles() -> int:
@@ -330,7 +330,7 @@ def test_a_header_of_a_declared_functions_code_in_memory_counts(library: Library
     text = f"#if __has_include(<part.h>)\n#include <part.h>\n#else\n#define PART 0\n#endif\n{FUNCTION}"
     declared = cuda.declare_device("value", "int32()", link=[cuda.CUSource(text)])
 
-    def calls_it(x):  # type: ignore[no-untyped-def]
+    def calls_it(x):
         x[0] = declared()
 
     def compiles() -> int:

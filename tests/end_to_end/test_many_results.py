@@ -23,7 +23,7 @@ from gridjit.runtime.specialize import Cold, Launch, keep, look_up
 SIGNATURE = Signature(arguments=(ScalarType(dtype="int64"),))
 
 
-def does_nothing(x):  # type: ignore[no-untyped-def]
+def does_nothing(x):
     pass
 
 

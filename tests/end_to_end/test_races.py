@@ -30,7 +30,7 @@ BLOCKS = (32, 64)
 SOON_S = 120.0
 
 
-def writes_block(out):  # type: ignore[no-untyped-def]
+def writes_block(out):
     out[cuda.threadIdx.x] = gridjit.static.blockDim.x
 
 
@@ -51,7 +51,7 @@ def miss_together(patch: pytest.MonkeyPatch, store: type) -> None:
 
 def compile_together(patch: pytest.MonkeyPatch) -> None:
     """Let two threads begin to compile only when both are about to."""
-    both_compile, note = threading.Barrier(2, timeout=SOON_S), kernel_module.note_compile
+    both_compile, note = threading.Barrier(2, timeout=SOON_S), kernel_module.note_compile  # type: ignore[attr-defined]
 
     def noted(*args: Any) -> None:
         both_compile.wait()

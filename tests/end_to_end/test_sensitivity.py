@@ -18,27 +18,27 @@ BLOCK = 424242
 
 
 @gridjit.jit(device=True)
-def block_size():  # type: ignore[no-untyped-def]
+def block_size():
     return BLOCK
 
 
-def asks_itself(out):  # type: ignore[no-untyped-def]
+def asks_itself(out):
     out[cuda.threadIdx.x] = BLOCK
 
 
-def asks_a_function(out):  # type: ignore[no-untyped-def]
+def asks_a_function(out):
     out[cuda.threadIdx.x] = block_size()
 
 
-def asks_a_function_too(out):  # type: ignore[no-untyped-def]
+def asks_a_function_too(out):
     out[cuda.threadIdx.x] = 2 * block_size()
 
 
-def asks_nothing(out):  # type: ignore[no-untyped-def]
+def asks_nothing(out):
     out[cuda.threadIdx.x] = 7
 
 
-def writes_block(out):  # type: ignore[no-untyped-def]
+def writes_block(out):
     out[cuda.threadIdx.x] = gridjit.static.blockDim.x
 
 
@@ -61,7 +61,7 @@ def library(foreign_rewrites: None) -> Iterator[list[str]]:
     read_always: list[str] = []
 
     @register_rewrite("before-inference")
-    class WritesBlock(Rewrite):  # type: ignore[misc]
+    class WritesBlock(Rewrite):
         def match(self, func_ir: Any, block: Any, typemap: Any, calltypes: Any) -> bool:
             config = ensure_current_launch_config()
             for name in read_always:
@@ -129,7 +129,7 @@ def test_one_signature_that_depends_on_the_block_leaves_the_others_alone(foreign
     from numba.cuda.launchconfig import ensure_current_launch_config
 
     @register_rewrite("after-inference")
-    class MarksFloats(Rewrite):  # type: ignore[misc]
+    class MarksFloats(Rewrite):
         def match(self, func_ir: Any, block: Any, typemap: Any, calltypes: Any) -> bool:
             if any(str(found).startswith("array(float32") for found in typemap.values()):
                 ensure_current_launch_config().dispatcher.mark_launch_config_sensitive("blockdim")
@@ -190,7 +190,7 @@ def test_forall_chooses_a_block_for_a_kernel_that_depends_on_it() -> None:
     assert f"blockdim.x = {block}" in [str(found.footprint) for found in kernel.specializations]
 
 
-def writes_block_everywhere(out):  # type: ignore[no-untyped-def]
+def writes_block_everywhere(out):
     i = cuda.grid(1)
     if i < out.size:
         out[i] = gridjit.static.blockDim.x

@@ -14,20 +14,20 @@ import gridjit
 from gridjit import cuda
 
 pytestmark = pytest.mark.usefixtures("target")
-MAKERS = {
+MAKERS: dict[str, Callable[..., Any]] = {
     "mapped": cuda.mapped_array,
     "managed": cuda.managed_array,
     "managed, attached to the host": partial(cuda.managed_array, attach_global=False),
 }
 
 
-def increments(x):  # type: ignore[no-untyped-def]
+def increments(x):
     i = cuda.grid(1)
     if i < x.size:
         x[i] += 1
 
 
-@pytest.fixture(params=MAKERS.values(), ids=MAKERS)
+@pytest.fixture(params=list(MAKERS.values()), ids=list(MAKERS))
 def make(request: pytest.FixtureRequest) -> Callable[..., Any]:
     """What makes an array that is used in place."""
     maker: Callable[..., Any] = request.param

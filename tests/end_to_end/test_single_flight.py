@@ -69,8 +69,8 @@ Process = subprocess.Popen[str] | PipedProgram
 
 def start_new(*command: object) -> subprocess.Popen[str]:
     """Start an interpreter."""
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen([sys.executable, *map(str, command)], text=True, **pipes)
+    pipe = subprocess.PIPE
+    return subprocess.Popen([sys.executable, *map(str, command)], stdin=pipe, stdout=pipe, stderr=pipe, text=True)
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def locks(cache: Path) -> list[str]:
     return sorted(path.name for path in (cache / LOCK_FOLDER).iterdir())
 
 
-def adds_one(x):  # type: ignore[no-untyped-def]
+def adds_one(x):
     x[0] += 1
 
 

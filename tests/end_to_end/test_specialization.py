@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("target")
 
 def make_block_sum() -> gridjit.Kernel:
     @gridjit.jit
-    def block_sum(x, out):  # type: ignore[no-untyped-def]
+    def block_sum(x, out):
         tile = cuda.shared.array(gridjit.static.blockDim.x, np.float32)
         thread = cuda.threadIdx.x
         i = cuda.grid(1)
@@ -37,7 +37,7 @@ def make_block_sum() -> gridjit.Kernel:
 
 def make_increment() -> gridjit.Kernel:
     @gridjit.jit
-    def increment(x):  # type: ignore[no-untyped-def]
+    def increment(x):
         i = cuda.grid(1)
         if i < x.size:
             x[i] += 1
@@ -88,7 +88,7 @@ def test_a_foreign_rewrite_that_reads_the_block_and_marks_makes_one_compile_per_
     from numba.cuda.launchconfig import ensure_current_launch_config
 
     @register_rewrite("after-inference")
-    class NeedsTheBlock(Rewrite):  # type: ignore[misc]
+    class NeedsTheBlock(Rewrite):
         def match(self, func_ir: Any, block: Any, typemap: Any, calltypes: Any) -> bool:
             config = ensure_current_launch_config()
             assert len(config.blockdim) == 3
@@ -183,7 +183,7 @@ def test_recompile_takes_up_a_changed_global(monkeypatch: pytest.MonkeyPatch) ->
 SETTING = 3
 
 
-def writes_global(out):  # type: ignore[no-untyped-def]
+def writes_global(out):
     out[0] = SETTING
 
 
@@ -198,7 +198,7 @@ def test_sensitive_kernels_can_be_recompiled_and_launched_by_forall() -> None:
     assert kernel.stats.compiles == 2  # nothing had changed, so recompiling found the first in the cache
 
 
-def writes_block(out):  # type: ignore[no-untyped-def]
+def writes_block(out):
     i = cuda.grid(1)
     if i < out.size:
         out[i] = gridjit.static.blockDim.x
@@ -219,13 +219,13 @@ def test_shared_memory_written_while_compiling_acts_on_that_very_launch(foreign_
     from numba.cuda.launchconfig import current_launch_config
 
     @register_rewrite("after-inference")
-    class NeedsSharedMemory(Rewrite):  # type: ignore[misc]
+    class NeedsSharedMemory(Rewrite):
         def match(self, func_ir: Any, block: Any, typemap: Any, calltypes: Any) -> bool:
             current_launch_config().sharedmem = 4 * 64
             return False
 
     @gridjit.jit
-    def reverse(x):  # type: ignore[no-untyped-def]
+    def reverse(x):
         tile = cuda.shared.array(0, np.float32)
         tile[cuda.threadIdx.x] = x[cuda.threadIdx.x]
         cuda.syncthreads()

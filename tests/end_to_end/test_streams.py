@@ -13,7 +13,7 @@ from gridjit import cuda
 pytestmark = pytest.mark.usefixtures("target")
 
 
-def writes_block(out):  # type: ignore[no-untyped-def]
+def writes_block(out):
     i = cuda.grid(1)
     if i < out.size:
         out[i] = gridjit.static.blockDim.x
@@ -33,7 +33,7 @@ class SomeStream:
 def test_a_kernel_is_launched_in_a_stream_however_it_is_given(kind: str) -> None:
     kernel, out = gridjit.jit(writes_block), cuda.to_device(np.zeros(100, np.int64))
     with gridjit.create_stream() as stream:
-        given = {"own": stream, "int": int(stream), "protocol": SomeStream(int(stream))}[kind]
+        given: Any = {"own": stream, "int": int(stream), "protocol": SomeStream(int(stream))}[kind]
         for block in (32, 64, 32):
             kernel[4, block, given](out)
             stream.synchronize()

@@ -21,11 +21,11 @@ from gridjit.cache.entry import open_entry, seal
 from gridjit.cache.errors import CacheWarning
 
 
-def add(x, y):  # type: ignore[no-untyped-def]
+def add(x, y):
     x[0] = x[0] + y
 
 
-def multiply(x, y):  # type: ignore[no-untyped-def]
+def multiply(x, y):
     x[0] = x[0] * y
 
 

@@ -124,7 +124,10 @@ assert current_view() is None
 assert target_extension.current_target() == "cpu", target_extension.current_target()
 assert numba.cuda.compiler.get_current_device.__module__.startswith("numba")
 from gridjit.compiler.frontend import isolation, replacing
-assert replacing.changes_now() == 0 and isolation._depth == 0
+from gridjit.compiler.foreign_locks import compiling_locks
+from gridjit.forking import held
+assert replacing.changes_now() == 0 and isolation._left.target is None
+assert not any(map(held, compiling_locks()))
 print(came)
 """
 

@@ -34,7 +34,7 @@ def growth(step: Callable[[int], object], count: int) -> float:
 
 
 @gridjit.jit
-def adds_one(x):  # type: ignore[no-untyped-def]
+def adds_one(x):
     x[cuda.grid(1)] += 1
 
 

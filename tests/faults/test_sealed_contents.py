@@ -23,11 +23,14 @@ from gridjit.cache.history import History, Job
 from gridjit.cache.manifest import Manifest, Shape
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.dependencies import Dependency
+from gridjit.compiler.elf import is_code, read_sections
 from gridjit.compiler.errors import ConfigError, LaunchError
-from gridjit.compiler.footprint import Effects, Fact, Footprint, Hook
+from gridjit.compiler.footprint import Effects, Fact, Footprint
+from gridjit.compiler.hook import Hook
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import ScalarType, Signature
 from gridjit.compiler.targets.base import ExceptionEntry, Target
+from gridjit.compiler.targets.host.libllvm import load_object
 from gridjit.runtime.devices.host.device import HostDevice
 from gridjit.runtime.record import Need
 
@@ -167,7 +170,7 @@ def test_altered_bytes_are_read_or_missed(data: Any) -> None:
     at, length = data.draw(st.integers(0, len(whole))), data.draw(st.integers(0, 8))
     changed = whole[:at] + data.draw(st.binary(max_size=8)) + whole[at + length :]
     for reader in (Artifact, Manifest, History):
-        reader.from_bytes(changed)  # type: ignore[attr-defined]
+        reader.from_bytes(changed)
 
 
 @pytest.mark.parametrize(
@@ -234,7 +237,7 @@ def test_an_artifact_with_a_part_that_cannot_be_is_none(changes: dict[str, Any])
 # -- launches ----------------------------------------------------------------------------------------------------------
 
 
-def add(x, y):  # type: ignore[no-untyped-def]
+def add(x, y):
     x[0] = x[0] + y
 
 
@@ -348,3 +351,83 @@ def test_code_from_the_cache_that_the_device_refuses_is_compiled_anew(
     restart()
     with pytest.raises(LaunchError, match="does not load"):
         launch()
+
+
+def an_object() -> tuple[bytes, str]:
+    """An object file as the host target makes it, and its entry."""
+
+    @gridjit.jit(target="host", cache=False)
+    def power(x, n):
+        for j in range(n):
+            x[j] = x[j] ** 1.5 / (j + 1)
+
+    power[1, 1](np.ones(4), 3)
+    made = power.specializations[0].artifact
+    return made.image, made.entry
+
+
+def with_header(image: bytes, number: int, **changes: int) -> bytes:
+    """An object file whose section of that number says something else of itself."""
+    (start,) = struct.unpack_from("<40xQ", image)
+    names = ("name", "type", "flags", "addr", "offset", "size", "link", "info", "addralign", "entsize")
+    header = dict(zip(names, section_of(image, number), strict=True)) | changes
+    changed = bytearray(image)
+    struct.pack_into("<IIQQQQIIQQ", changed, start + 64 * number, *header.values())
+    return bytes(changed)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"name": 2**31},
+        {"addralign": 3},
+        {"addralign": 2**40},
+        {"link": 99},
+        {"offset": 8},
+        {"size": 2**40},
+        {"flags": 0},
+    ],
+    ids=str,
+)
+def test_an_object_file_whose_code_is_not_where_it_says_is_none(changes: dict[str, int]) -> None:
+    image, entry = an_object()
+    assert is_code(image, entry, linked=False)
+    code = next(number for number, section in enumerate(read_sections(image)) if section.flags & 4)
+    assert not is_code(with_header(image, code, **changes), entry, linked=False)
+
+
+def section_of(image: bytes, number: int) -> tuple[int, ...]:
+    """The header of a section."""
+    (start,) = struct.unpack_from("<40xQ", image)
+    return struct.unpack_from("<IIQQQQIIQQ", image, start + 64 * number)
+
+
+def test_symbols_and_relocations_of_things_that_are_not_there_are_no_code() -> None:
+    image, entry = an_object()
+    headers = read_sections(image)
+    symbols, relocations = (next(h for h in headers if h.type == kind and h.size) for kind in (2, 4))
+    for place, code, wrong in (
+        (symbols.offset + 24, "<I", 2**31),
+        (symbols.offset + 24 + 6, "<H", 999),
+        (relocations.offset, "<Q", 2**40),
+        (relocations.offset + 8, "<I", 200),
+        (relocations.offset + 12, "<I", 2**30),
+        (relocations.offset + 16, "<q", 2**50),
+    ):
+        changed = bytearray(image)
+        struct.pack_into(code, changed, place, wrong)
+        assert not is_code(bytes(changed), entry, linked=False), place
+
+
+def test_an_object_file_for_another_kind_of_processor_is_refused_before_llvm_has_it() -> None:
+    image, entry = an_object()
+    for at, value in ((16, 3), (18, 8)):  # what kind of file, and for which machine
+        changed = bytearray(image)
+        struct.pack_into("<H", changed, at, value)
+        with pytest.raises(LaunchError, match="not for this computer's kind of processor"):
+            load_object(bytes(changed), entry)
+
+
+def test_an_artifact_that_says_what_its_target_cannot_do_is_none() -> None:
+    assert Artifact.from_bytes(described(description())) is not None
+    assert Artifact.from_bytes(described({**description(), "cooperative": True})) is None

@@ -122,7 +122,7 @@ def test_mapped_and_managed_arrays_are_captured(replay: Replay, stream: Stream) 
         x = make(100, dtype=np.int64)
         x[:] = 0
         kernel[1, 128](x)
-        replay(stream, lambda x=x: kernel[1, 128, stream](x), 4)
+        replay(stream, lambda x=x: kernel[1, 128, stream](x), 4)  # type: ignore[misc]
         assert set(x.tolist()) == {5}
 
 

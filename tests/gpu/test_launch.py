@@ -12,8 +12,8 @@ import pytest
 from gridjit import cuda
 from gridjit.compiler.errors import ConfigError, LaunchError
 from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.runtime.current import create_stream
 from gridjit.runtime.memory.create import device_array, to_device
-from gridjit.runtime.streams import create_stream
 
 pytestmark = pytest.mark.gpu
 VECTOR = "void(float32[::1], float32[::1], float32)"

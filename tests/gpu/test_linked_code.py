@@ -35,7 +35,7 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     return config
 
 
-def allocates(x, out):  # type: ignore[no-untyped-def]
+def allocates(x, out):
     copied = x.copy()
     doubled = np.empty(x.size, x.dtype)
     for i in range(x.size):
@@ -199,7 +199,7 @@ def test_what_is_loaded_when_the_interpreter_exits_is_torn_down(run_program: Cal
 # -- the function of the code ------------------------------------------------------------------------------------------
 
 
-def increment(x):  # type: ignore[no-untyped-def]
+def increment(x):
     x[0] += 1
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from gridjit.compiler.errors import DeviceError
+from gridjit.runtime.current import create_stream
 from gridjit.runtime.memory.create import (
     as_device_array,
     device_array,
@@ -17,7 +18,6 @@ from gridjit.runtime.memory.create import (
     pinned_array,
     to_device,
 )
-from gridjit.runtime.streams import create_stream
 
 pytestmark = pytest.mark.gpu
 CUBE = np.arange(20 * 30 * 40, dtype=np.int32).reshape(20, 30, 40)

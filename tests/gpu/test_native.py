@@ -14,9 +14,9 @@ import pytest
 
 import gridjit
 from gridjit import cuda
+from gridjit.runtime.current import create_stream
 from gridjit.runtime.memory.create import to_device
 from gridjit.runtime.session import session
-from gridjit.runtime.streams import create_stream
 
 pytestmark = pytest.mark.gpu
 

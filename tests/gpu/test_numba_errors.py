@@ -13,7 +13,7 @@ from gridjit.runtime.devices.cuda.errors import KernelError
 pytestmark = pytest.mark.gpu
 
 
-def fill(x):  # type: ignore[no-untyped-def]
+def fill(x):
     x[0] = 1.5
 
 

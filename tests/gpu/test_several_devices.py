@@ -11,10 +11,10 @@ import pytest
 
 import gridjit
 from gridjit import cuda
+from gridjit.runtime.current import create_event, create_stream
 from gridjit.runtime.devices.cuda import presence
 from gridjit.runtime.devices.cuda.device import CudaDevice, current_device, devices
 from gridjit.runtime.memory.create import device_array, to_device
-from gridjit.runtime.streams import create_event, create_stream
 
 pytestmark = pytest.mark.gpu
 COUNT = 2
@@ -189,7 +189,7 @@ def test_a_thread_has_a_device_of_its_own() -> None:
                 assert current_device().ordinal == number % COUNT
         results[number] = array.copy_to_host()
 
-    run_all([lambda number=number: work(number) for number in range(2 * COUNT)])
+    run_all([lambda number=number: work(number) for number in range(2 * COUNT)])  # type: ignore[misc]
     for number in range(2 * COUNT):
         assert (results[number] == 300 * (number + 1)).all()
 

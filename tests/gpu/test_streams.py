@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from gridjit.compiler.errors import DeviceError
-from gridjit.runtime.memory.create import to_device
-from gridjit.runtime.streams import (
+from gridjit.runtime.current import (
     create_event,
     create_stream,
     default_stream,
     external_stream,
     per_thread_default_stream,
-    stream_handle,
 )
+from gridjit.runtime.memory.create import to_device
+from gridjit.runtime.streams import stream_handle
 
 pytestmark = pytest.mark.gpu
 
@@ -80,7 +80,7 @@ def test_callbacks_come_in_the_streams_order(device):
         there = to_device(np.arange(1 << 20), stream, space=device.space)
         stream.add_callback(lambda *given: seen.append(given[1:]), "first")
         there.copy_to_device(np.arange(1 << 20))
-        stream.add_callback(lambda *given: (seen.append(given[1:]), done.set()), "second")
+        stream.add_callback(lambda *given: (seen.append(given[1:]), done.set()), "second")  # type: ignore[arg-type]
         assert done.wait(60)
     assert seen == [(0, "first"), (0, "second")]
 
@@ -90,7 +90,7 @@ import numpy as np
 from gridjit import DeviceError
 from gridjit.runtime.devices.cuda.device import current_device
 from gridjit.runtime.memory.create import to_device
-from gridjit.runtime.streams import create_event, create_stream
+from gridjit.runtime.current import create_event, create_stream
 device = current_device()
 stream, event = create_stream(timeline=device.timeline), create_event(timeline=device.timeline)
 array = to_device(np.arange(5), stream, space=device.space)
@@ -119,7 +119,7 @@ import atexit
 import numpy as np
 from gridjit.runtime.devices.cuda.device import current_device
 from gridjit.runtime.memory.create import pinned_array, to_device
-from gridjit.runtime.streams import create_event, create_stream
+from gridjit.runtime.current import create_event, create_stream
 device = current_device()
 stream, event = create_stream(timeline=device.timeline), create_event(timeline=device.timeline)
 array, pinned = to_device(np.arange(5), stream, space=device.space), pinned_array(5, space=device.space)

@@ -58,7 +58,7 @@ def case(expected: Callable[[Any], Any], **given: Any) -> Callable[[Callable[...
 def block_wide(function: Callable[..., Any]) -> Any:
     """Return a kernel that calls one function of the block, which is a variable of its closure."""
 
-    def kernel(x, out):  # type: ignore[no-untyped-def]
+    def kernel(x, out):
         i = cuda.grid(1)
         out[i] = function(x[i])
 
@@ -84,67 +84,67 @@ for dtype in ("int64", "float64", "int32"):
         block.shift: shifted,
         block.sort: np.sort,
     }.items():
-        CASES[f"{function.__name__} {dtype}"] = Case(kernel=block_wide(function), expected=result, dtype=dtype)
+        CASES[f"{function.__name__} {dtype}"] = Case(kernel=block_wide(function), expected=result, dtype=dtype)  # type: ignore[arg-type]
 
 
 @case(np.prod)
-def by_a_chain_of_attributes(x, out):  # type: ignore[no-untyped-def]
+def by_a_chain_of_attributes(x, out):
     i = cuda.grid(1)
     out[i] = blockwise.block.product(x[i])
 
 
 @case(np.sum)
-def by_a_name_of_its_own(x, out):  # type: ignore[no-untyped-def]
+def by_a_name_of_its_own(x, out):
     i = cuda.grid(1)
     out[i] = block_sum(x[i])
 
 
 @case(lambda x: x[0])
-def by_broadcast(x, out):  # type: ignore[no-untyped-def]
+def by_broadcast(x, out):
     i = cuda.grid(1)
     out[i] = block.broadcast(x[i])
 
 
 @case(lambda x: x - x.min() + x.max())
-def twice_in_a_kernel(x, out):  # type: ignore[no-untyped-def]
+def twice_in_a_kernel(x, out):
     i = cuda.grid(1)
     low = block.minimum(x[i])
     out[i] = x[i] - low + block.maximum(x[i])
 
 
 @cuda.jit(device=True)
-def sum_of_squares(x):  # type: ignore[no-untyped-def]
+def sum_of_squares(x):
     return block.sum(x * x)
 
 
 @case(lambda x: (x * x).sum())
-def in_a_device_function(x, out):  # type: ignore[no-untyped-def]
+def in_a_device_function(x, out):
     i = cuda.grid(1)
     out[i] = sum_of_squares(x[i])
 
 
 @case(lambda x: x.max() - x.min())
-def a_type_made_while_compiling(x, out):  # type: ignore[no-untyped-def]
+def a_type_made_while_compiling(x, out):
     i = cuda.grid(1)
     found = block.extremes(x[i])
     out[i] = found.high - found.low
 
 
 @case(lambda x: x.max() - x.min(), dtype="float64")
-def another_type_made_while_compiling(x, out):  # type: ignore[no-untyped-def]
+def another_type_made_while_compiling(x, out):
     i = cuda.grid(1)
     found = block.extremes(x[i])
     out[i] = found.high - found.low
 
 
 @case(lambda x: x + x.size)
-def size_as_a_constant(x, out):  # type: ignore[no-untyped-def]
+def size_as_a_constant(x, out):
     i = cuda.grid(1)
     out[i] = x[i] + block.size()
 
 
 @case(lambda x: x[::-1])
-def size_as_a_shape(x, out):  # type: ignore[no-untyped-def]
+def size_as_a_shape(x, out):
     tile = cuda.shared.array(block.size(), np.int64)
     i = cuda.grid(1)
     tile[cuda.threadIdx.x] = x[i]
@@ -153,64 +153,64 @@ def size_as_a_shape(x, out):  # type: ignore[no-untyped-def]
 
 
 @case(lambda x: x + GRID)
-def blocks_as_a_constant(x, out):  # type: ignore[no-untyped-def]
+def blocks_as_a_constant(x, out):
     i = cuda.grid(1)
     out[i] = x[i] + block.blocks()
 
 
 @case(np.sum)
-def in_memory_it_did_not_ask_for(x, out):  # type: ignore[no-untyped-def]
+def in_memory_it_did_not_ask_for(x, out):
     i = cuda.grid(1)
     out[i] = block.scratch_sum(x[i])
 
 
 @case(np.sum, hooks=1)
-def with_a_hook_over_numbers(x, out):  # type: ignore[no-untyped-def]
+def with_a_hook_over_numbers(x, out):
     i = cuda.grid(1)
     out[i] = block.watched_sum(x[i])
 
 
 @case(lambda x: 2 * x.sum(), hooks=2)
-def with_two_hooks(x, out):  # type: ignore[no-untyped-def]
+def with_two_hooks(x, out):
     i = cuda.grid(1)
     out[i] = block.watched_sum(x[i])
     out[i] += block.watched_sum(x[i])
 
 
 @case(np.sum, hooks=1, stored=False)
-def with_a_method_of_a_node(x, out):  # type: ignore[no-untyped-def]
+def with_a_method_of_a_node(x, out):
     i = cuda.grid(1)
     out[i] = block.owned_sum(x[i])
 
 
 @case(np.sum, hooks=1, stored=False)
-def with_a_hook_over_a_node(x, out):  # type: ignore[no-untyped-def]
+def with_a_hook_over_a_node(x, out):
     i = cuda.grid(1)
     out[i] = block.entangled_sum(x[i])
 
 
 @case(lambda x: np.cumsum(np.sort(x)))
-def one_after_the_other(x, out):  # type: ignore[no-untyped-def]
+def one_after_the_other(x, out):
     i = cuda.grid(1)
     out[i] = block.inclusive_sum(block.sort(x[i]))
 
 
 @case(np.sum, block=(8, 2, 2))
-def in_three_dimensions(x, out):  # type: ignore[no-untyped-def]
+def in_three_dimensions(x, out):
     me = cuda.threadIdx.x + 8 * (cuda.threadIdx.y + 2 * cuda.threadIdx.z)
     i = me + BLOCK * cuda.blockIdx.x
     out[i] = block.sum(x[i])
 
 
 @case(lambda x: np.array([x[: i + 1].sum() if i % 2 else x[i] for i in range(x.size)]))
-def in_a_branch_of_values(x, out):  # type: ignore[no-untyped-def]
+def in_a_branch_of_values(x, out):
     i = cuda.grid(1)
     total = block.inclusive_sum(x[i])
     out[i] = total if i % 2 else x[i]
 
 
 @case(lambda x: 3 * x.sum())
-def in_a_loop(x, out):  # type: ignore[no-untyped-def]
+def in_a_loop(x, out):
     i = cuda.grid(1)
     total = 0
     for _ in range(3):
@@ -219,91 +219,91 @@ def in_a_loop(x, out):  # type: ignore[no-untyped-def]
 
 
 @case(lambda x: np.clip(x, 3, 9))
-def clamped(x, out):  # type: ignore[no-untyped-def]
+def clamped(x, out):
     i = cuda.grid(1)
     out[i] = thread.clamp(x[i], 3, 9)
 
 
 @case(lambda x: (x + 4) // 2)
-def blended(x, out):  # type: ignore[no-untyped-def]
+def blended(x, out):
     i = cuda.grid(1)
     out[i] = thread.blend(x[i], np.int64(4))
 
 
 @case(lambda x: (x + 4) / 2, dtype="float64")
-def blended_floats(x, out):  # type: ignore[no-untyped-def]
+def blended_floats(x, out):
     i = cuda.grid(1)
     out[i] = thread.blend(x[i], 4.0)
 
 
 @case(lambda x: x - 5)
-def difference(x, out):  # type: ignore[no-untyped-def]
+def difference(x, out):
     i = cuda.grid(1)
     out[i] = thread.difference(x[i], np.int64(5))
 
 
 @case(lambda x: x * 2.0, dtype="float64")
-def scaled(x, out):  # type: ignore[no-untyped-def]
+def scaled(x, out):
     i = cuda.grid(1)
     out[i] = thread.scaled(x[i])
 
 
 @case(lambda x: x + 3)
-def offset(x, out):  # type: ignore[no-untyped-def]
+def offset(x, out):
     i = cuda.grid(1)
     out[i] = thread.offset(x[i])
 
 
 @case(lambda x: x * 10)
-def weighted(x, out):  # type: ignore[no-untyped-def]
+def weighted(x, out):
     i = cuda.grid(1)
     out[i] = x[i] * thread.weight(1)
 
 
 @case(lambda x: x + np.arange(x.size))
-def positioned(x, out):  # type: ignore[no-untyped-def]
+def positioned(x, out):
     i = cuda.grid(1)
     out[i] = x[i] + thread.position(cuda.threadIdx.x, BLOCK)
 
 
 @case(lambda x: np.maximum(x - 4, 0))
-def guarded(x, out):  # type: ignore[no-untyped-def]
+def guarded(x, out):
     i = cuda.grid(1)
     out[i] = thread.guarded(x[i] - 4)
 
 
 @case(lambda x: x + x)
-def by_an_intrinsic(x, out):  # type: ignore[no-untyped-def]
+def by_an_intrinsic(x, out):
     i = cuda.grid(1)
     out[i] = thread.twice(x[i])
 
 
 @case(lambda x: (x * 100) & 255)
-def inlined(x, out):  # type: ignore[no-untyped-def]
+def inlined(x, out):
     i = cuda.grid(1)
     out[i] = thread.low_bits(x[i] * 100)
 
 
 @case(lambda x: x + 7)
-def imported_late(x, out):  # type: ignore[no-untyped-def]
+def imported_late(x, out):
     i = cuda.grid(1)
     out[i] = thread.lazily(x[i])
 
 
 @case(lambda x: x + 11)
-def remembered(x, out):  # type: ignore[no-untyped-def]
+def remembered(x, out):
     i = cuda.grid(1)
     out[i] = thread.remembered(x[i])
 
 
 @case(lambda x: x + 40, more=(40,))
-def a_number_of_the_launch(x, out, number):  # type: ignore[no-untyped-def]
+def a_number_of_the_launch(x, out, number):
     i = cuda.grid(1)
     out[i] = thread.item_of_launch(x[i])
 
 
 @case(lambda x: thread_and_block(x))
-def of_thread_and_block(x, out):  # type: ignore[no-untyped-def]
+def of_thread_and_block(x, out):
     i = cuda.grid(1)
     out[i] = block.sum(thread.twice(x[i])) + thread.offset(x[i])
 
@@ -314,31 +314,31 @@ def thread_and_block(x: Any) -> Any:
 
 
 @case(lambda x: x + (x < 5), more=(records.Span(1.0, 4.0),))
-def packed_by_the_library(x, out, span):  # type: ignore[no-untyped-def]
+def packed_by_the_library(x, out, span):
     i = cuda.grid(1)
     out[i] = x[i] + (1 if span.end == 5.0 and x[i] < span.end else 0)
 
 
 @case(lambda x: x + 6.0 + 9.0 + 3.0, dtype="float64", more=(records.Metre(3.0),))
-def a_quantity(x, out, length):  # type: ignore[no-untyped-def]
+def a_quantity(x, out, length):
     i = cuda.grid(1)
     out[i] = x[i] + length.doubled() + length.squared + length.metre
 
 
 @case(lambda x: x + 3.5, dtype="float64", more=(records.Second(1.5), records.Second(2.0)))
-def a_sum_of_quantities(x, out, first, second):  # type: ignore[no-untyped-def]
+def a_sum_of_quantities(x, out, first, second):
     i = cuda.grid(1)
     out[i] = x[i] + (first + second)
 
 
 @case(lambda x: x + 4, more=(records.Tag("four"),))
-def a_type_by_name(x, out, tag):  # type: ignore[no-untyped-def]
+def a_type_by_name(x, out, tag):
     i = cuda.grid(1)
     out[i] = x[i] + tag.letters
 
 
 @case(lambda x: x + 3, more=(7, records.WANTED), stored=False)
-def an_argument_by_identity(x, out, number, wanted):  # type: ignore[no-untyped-def]
+def an_argument_by_identity(x, out, number, wanted):
     i = cuda.grid(1)
     out[i] = x[i] + records.index_of_wanted(wanted)
 

@@ -47,7 +47,10 @@ def sdist(built: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def run_installed(
-    wheel: Path, base_distributions: set[str], tmp_path_factory: pytest.TempPathFactory
+    wheel: Path,
+    base_distributions: set[str],
+    link_distributions: Callable[[Path, set[str]], None],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Callable[..., str]:
     """A function that runs Python where only the wheel and its base dependencies are, and returns what it printed.
 
@@ -56,9 +59,7 @@ def run_installed(
     venv = tmp_path_factory.mktemp("clean") / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
     (site,) = venv.glob("lib/python*/site-packages")
-    for name in sorted(base_distributions):
-        if name != "gridjit":
-            _link_distribution(name, site)
+    link_distributions(site, base_distributions - {"gridjit"})
     python = str(venv / "bin" / "python")
     install = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-index"]
     subprocess.run([*install, str(wheel)], check=True)
@@ -90,6 +91,17 @@ def base_distributions() -> set[str]:
                 normal = requirement.name.lower().replace("_", "-")
                 waiting += [(normal, wanted) for wanted in ("", *requirement.extras)]
     return {name for name, _ in found}
+
+
+@pytest.fixture(scope="session")
+def link_distributions() -> Callable[[Path, set[str]], None]:
+    """A function that makes distributions of this environment importable from another one's site-packages."""
+
+    def link(site: Path, names: set[str]) -> None:
+        for name in sorted(names):
+            _link_distribution(name, site)
+
+    return link
 
 
 def _link_distribution(name: str, site: Path) -> None:

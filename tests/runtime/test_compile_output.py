@@ -13,7 +13,7 @@ import gridjit
 from gridjit.compiler.toolchain_environment import dumps
 
 
-def fill(x):  # type: ignore[no-untyped-def]
+def fill(x):
     x[0] = 1
 
 

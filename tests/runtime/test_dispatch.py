@@ -40,21 +40,21 @@ def run(function: Any, *args: Any) -> Any:
 
 
 def test_a_tuple_arrives_in_the_kernel() -> None:
-    def kernel(out, t):  # type: ignore[no-untyped-def]
+    def kernel(out, t):
         out[0] = t[0] * 10 + t[1][0] + t[2][1]
 
     assert run(kernel, (2, np.array([3.0]), (0.25, 0.5))) == 23.5
 
 
 def test_a_named_tuple_arrives_in_the_kernel() -> None:
-    def kernel(out, p):  # type: ignore[no-untyped-def]
+    def kernel(out, p):
         out[0] = p.x - p.y
 
     assert run(kernel, Point(np.int8(5), 1.5)) == 3.5
 
 
 def test_enum_members_arrive_in_the_kernel() -> None:
-    def kernel(out, color, level):  # type: ignore[no-untyped-def]
+    def kernel(out, color, level):
         if color == Color.GREEN:
             out[0] = level + 1
 
@@ -62,7 +62,7 @@ def test_enum_members_arrive_in_the_kernel() -> None:
 
 
 def test_spans_of_time_arrive_in_the_kernel() -> None:
-    def kernel(out, span, spans):  # type: ignore[no-untyped-def]
+    def kernel(out, span, spans):
         if span == spans[1]:
             out[0] = 1
 
@@ -70,7 +70,7 @@ def test_spans_of_time_arrive_in_the_kernel() -> None:
 
 
 def test_a_record_arrives_in_the_kernel_and_is_changed_in_place() -> None:
-    def kernel(out, record, records):  # type: ignore[no-untyped-def]
+    def kernel(out, record, records):
         out[0] = record.a + records[1].b + records[1].c[1]
         record.b = 77
 
@@ -95,7 +95,7 @@ def test_a_record_arrives_in_the_kernel_and_is_changed_in_place() -> None:
     ids=["C", "F", "strided", "backwards", "broadcast", "misaligned", "empty"],
 )
 def test_arrays_of_any_layout_are_read_right(values: np.ndarray) -> None:
-    def kernel(out, x):  # type: ignore[no-untyped-def]
+    def kernel(out, x):
         for i in range(x.shape[0]):
             for j in range(x.shape[1]):
                 out[0] += x[i, j] * (i * 10 + j)
@@ -105,12 +105,12 @@ def test_arrays_of_any_layout_are_read_right(values: np.ndarray) -> None:
 
 
 def test_a_zero_dimensional_array_is_read_and_written() -> None:
-    def kernel(out, x):  # type: ignore[no-untyped-def]
+    def kernel(out, x):
         out[0] = x[()]
         x[()] = 9
 
     x = np.array(4.0)
-    assert (run(kernel, x), x) == (4, 9)
+    assert (run(kernel, x), x) == (4, 9)  # type: ignore[comparison-overlap]
 
 
 @pytest.mark.parametrize(
@@ -321,7 +321,7 @@ def test_what_only_equals_dimensions_is_still_an_error(other: Any) -> None:
 
 def test_indexings_that_differ_are_told_apart() -> None:
     kernel = Indexed()
-    given = [(1, 32), (32, 1), (1, (32, 1, 2)), ((1, 32), 1), (1, 32, 16), (1, 32, 0, 16), (1, 32, STREAM)]
+    given: list[Any] = [(1, 32), (32, 1), (1, (32, 1, 2)), ((1, 32), 1), (1, 32, 16), (1, 32, 0, 16), (1, 32, STREAM)]
     for _ in range(3):
         for one in given:
             kernel[one]()

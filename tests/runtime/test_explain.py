@@ -77,8 +77,8 @@ def test_another_version_of_a_library_is_named(restart: Callable[[], None], monk
 
     launch(make_kernel())
     restart()
-    newer = tuple((n, "99.1" if n == "numba-cuda" else v) for n, v in job.toolchain("host"))
-    before = dict(job.toolchain("host"))["numba-cuda"]
+    newer = tuple((n, "99.1" if n == "numba-cuda" else v) for n, v in job.toolchain("host"))  # type: ignore[attr-defined]
+    before = dict(job.toolchain("host"))["numba-cuda"]  # type: ignore[attr-defined]
     monkeypatch.setattr(job, "toolchain", lambda kind: newer)
     assert launch(make_kernel()) == f"numba-cuda {before} -> 99.1"
 
@@ -100,7 +100,7 @@ def sensitive() -> Any:
     """Return a kernel that depends on its block size."""
 
     @gridjit.jit(target="host")
-    def sized(x):  # type: ignore[no-untyped-def]
+    def sized(x):
         x[0] = gridjit.static.blockDim.x
 
     return sized

@@ -36,7 +36,7 @@ def test_a_switch_that_is_neither_on_nor_off_is_an_error() -> None:
 
 
 def test_compiling_for_what_is_no_launch_says_what_is() -> None:
-    def kernel(x):  # type: ignore[no-untyped-def]
+    def kernel(x):
         x[0] = 1
 
     with pytest.raises(ConfigError, match=r"compile\(config=5\): give \(griddim, blockdim"):

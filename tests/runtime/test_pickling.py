@@ -12,29 +12,29 @@ import numpy as np
 import pytest
 
 import gridjit
-from gridjit.runtime.streams import create_stream
+from gridjit.runtime.current import create_stream
 from tests.programs import run_python
 
 FACTOR = 3
 
 
 @gridjit.jit(target="host")
-def found(x):  # type: ignore[no-untyped-def]
+def found(x):
     x[0] = 1
 
 
 @gridjit.jit(device=True)
-def by_factor(value):  # type: ignore[no-untyped-def]
+def by_factor(value):
     return value * FACTOR
 
 
 def made_here(step: int, **options: Any) -> Any:
     @gridjit.jit(device=True)
-    def stepped(value):  # type: ignore[no-untyped-def]
+    def stepped(value):
         return by_factor(value) + step
 
     @gridjit.jit(target="host", **options)
-    def kernel(x):  # type: ignore[no-untyped-def]
+    def kernel(x):
         x[0] = stepped(x[0])
 
     return kernel

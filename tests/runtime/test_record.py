@@ -124,7 +124,7 @@ def sized() -> Any:
     """Return a kernel that depends on its block size."""
 
     @gridjit.jit(target="host")
-    def sized(x):  # type: ignore[no-untyped-def]
+    def sized(x):
         x[0] = gridjit.static.blockDim.x
 
     return sized
@@ -154,7 +154,7 @@ def test_what_another_process_would_not_understand_is_not_recorded(record: Path)
     from numba.cuda import types
 
     @gridjit.jit(target="host")
-    def kernel(x, kind):  # type: ignore[no-untyped-def]
+    def kernel(x, kind):
         x[0] = 2
 
     out = np.ones(1)

@@ -23,7 +23,7 @@ def origin() -> str:
     """Launch a kernel, made anew, and return where its code came from."""
 
     @gridjit.jit(target="host")
-    def triple(x):  # type: ignore[no-untyped-def]
+    def triple(x):
         x[0] *= 3
 
     out = np.ones(1, np.float32)

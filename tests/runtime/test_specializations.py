@@ -20,7 +20,7 @@ def sized(limit: int) -> Any:
     """Return a kernel that is another one for every block size."""
 
     @gridjit.jit(max_specializations=limit, target="host")
-    def sized(x):  # type: ignore[no-untyped-def]
+    def sized(x):
         x[0] = gridjit.static.blockDim.x
 
     return sized
@@ -101,7 +101,7 @@ def test_the_warning_comes_once_and_names_the_fact_that_varies_with_the_cure() -
 
 def test_the_warning_names_argument_types_when_those_vary() -> None:
     @gridjit.jit(max_specializations=2, target="host")
-    def double(x):  # type: ignore[no-untyped-def]
+    def double(x):
         x[0] += x[0]
 
     with pytest.warns(gridjit.SpecializationWarning, match="What varies is argument types"):
@@ -109,6 +109,18 @@ def test_the_warning_names_argument_types_when_those_vary() -> None:
             array = np.ones(1, dtype)
             double[1, 1](array)
             assert array[0] == 2
+
+
+def test_where_warnings_are_errors_the_warning_is_logged_and_the_launch_goes_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    kernel = sized(2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for block in range(1, 7):
+            launch(kernel, block)
+    (record,) = [record for record in caplog.records if record.name == "gridjit"]
+    assert "SpecializationWarning: sized has more than 2 specializations" in record.getMessage()
 
 
 def test_a_kernel_that_keeps_within_its_bound_says_nothing() -> None:
@@ -138,7 +150,7 @@ def test_a_kernel_that_is_evicted_while_a_gpu_runs_it_ends_as_if_it_were_not() -
         pytest.skip(reason)
 
     @gridjit.jit(max_specializations=1, target="cuda")
-    def slow(x, n):  # type: ignore[no-untyped-def]
+    def slow(x, n):
         if cuda.threadIdx.x == 0:
             for _ in range(n):
                 x[1] += 1.0

@@ -34,6 +34,18 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         _ = cuda.threadIndex
 
 
+def test_to_numba_cuda_the_module_is_its_own_also_where_gridjit_compiled_nothing() -> None:
+    lines = [
+        "from gridjit.compiler.frontend.bootstrap import numba_cuda",
+        "numba_cuda()",
+        "from gridjit import cuda",
+        "from numba.cuda.descriptor import cuda_target",
+        "print(cuda_target.typing_context.resolve_value_type(cuda))",
+    ]
+    said = subprocess.check_output([sys.executable, "-c", "\n".join(lines)], text=True)
+    assert said.startswith("Module(<module 'numba.cuda'")
+
+
 def test_importing_the_vocabulary_imports_no_compiler() -> None:
     loaded = "{'numba', 'numba_cuda', 'llvmlite'} & {*sys.modules}"
     code = f"import sys; from gridjit import cuda; cuda.to_device; print({loaded})"
@@ -42,7 +54,7 @@ def test_importing_the_vocabulary_imports_no_compiler() -> None:
 
 def test_a_program_with_device_arrays_streams_and_events_runs_on_the_host() -> None:
     @cuda.jit
-    def double(x):  # type: ignore[no-untyped-def]
+    def double(x):
         i = cuda.grid(1)
         if i < x.size:
             x[i] *= 2

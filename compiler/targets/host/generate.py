@@ -22,8 +22,11 @@ from gridjit.compiler.targets.host.recursion import recursive, refuse_recursion
 from gridjit.compiler.targets.host.regions import Regions, cut
 from gridjit.compiler.targets.host.retarget import Retargeted, retarget
 from gridjit.compiler.targets.host.survey import refuse_unsupported
+from gridjit.compiler.targets.host.uniform_chains import may_never_end, never_ends
 
 _BODY = "gridjit.body"
+# A region's function: the kernel's own code, which may have loops beside the driver's.
+_REGION = re.compile(r"^define [^\n]*@gridjit\.region\.[^\n]*\n.*?^}", re.MULTILINE | re.DOTALL)
 
 
 def generate(lowered: Lowered, target: Target, options: Options) -> Code:
@@ -54,9 +57,19 @@ def _optimized(lowered: Lowered, target: Target, options: Options) -> tuple[llvm
     regions = _regions(guarded.body, module, target)
     plan = _plan(lowered, body, regions, shared, guarded=bool(guarded.text))
     text = _assemble(body, [guarded.text, *regions.texts], plan, regions)
-    final = llvm.parse(text)
-    llvm.optimize(final, target, 3 if options.opt else 1)
-    return final, plan
+    return _final(text, target, 3 if options.opt else 1), plan
+
+
+def _final(text: str, target: Target, level: int) -> llvm.Module:
+    """Return the optimized module of a text; its loops are not vectorized if LLVM would never be done with them."""
+    if level > 1 and may_never_end("\n".join(_REGION.findall(text))):
+        plain = llvm.parse(text)
+        llvm.optimize(plain, target, level, vectorize=False)
+        if never_ends(str(plain)):
+            return plain
+    module = llvm.parse(text)
+    llvm.optimize(module, target, level)
+    return module
 
 
 def _kernel(lowered: Lowered) -> str:

@@ -15,6 +15,7 @@ import weakref
 from ctypes import POINTER, byref, c_bool, c_char_p, c_size_t, c_uint8, c_uint64, c_void_p
 from pathlib import Path
 
+from gridjit.compiler.elf import runs_here
 from gridjit.compiler.errors import DeviceError, LaunchError
 from gridjit.forking import lock, section
 
@@ -104,6 +105,8 @@ def load_library(name: str) -> bool:
 
 def load_object(image: bytes, entry: str) -> LoadedCode:
     """Return an object file's code, executable, with the address of entry; raises LaunchError if it does not link."""
+    if not runs_here(image):
+        raise LaunchError(f"the object code of {entry} is not for this computer's kind of processor")
     elements = (_Element * 2)(_Element(_OBJECT, image, len(image)), _Element(_THIS_PROCESS, b"", 0))
     exports = (_Symbol * 1)(_Symbol(entry.encode(), 0))
     error = _Text()

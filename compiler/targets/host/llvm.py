@@ -92,9 +92,9 @@ def clean(module: Module, target: Target) -> None:
     _run(passes, module, _builder(target, 1))
 
 
-def optimize(module: Module, target: Target, level: int) -> None:
+def optimize(module: Module, target: Target, level: int, *, vectorize: bool = True) -> None:
     """Run LLVM's own pipeline for level (0 to 3) on module."""
-    builder = _builder(target, level)
+    builder = _builder(target, level, vectorize=vectorize)
     _run(builder.getModulePassManager(), module, builder)
 
 
@@ -155,16 +155,20 @@ def _run(passes: Any, module: Module, builder: Any) -> None:
             passes.close()
 
 
-_builders: dict[tuple[Target, int], Any] = {}
+_builders: dict[tuple[Target, int, bool], Any] = {}
 
 
-def _builder(target: Target, level: int) -> Any:
+def _builder(target: Target, level: int, *, vectorize: bool = True) -> Any:
     """Return the pass builder for a level; it is kept, as LLVM leaves something behind for each."""
-    found = _builders.get((target, level))
-    return found or _builders.setdefault((target, level), binding.create_pass_builder(_machine(target), _tuning(level)))
+    key = target, level, vectorize
+    if (found := _builders.get(key)) is None:
+        made = binding.create_pass_builder(_machine(target), _tuning(level, vectorize))
+        found = _builders.setdefault(key, made)
+    return found
 
 
-def _tuning(level: int) -> Any:
+def _tuning(level: int, vectorize: bool) -> Any:
     options = binding.create_pipeline_tuning_options(speed_level=level)
-    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = level > 1
+    options.loop_unrolling = level > 1
+    options.loop_vectorization = options.slp_vectorization = level > 1 and vectorize
     return options

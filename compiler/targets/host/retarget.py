@@ -30,6 +30,11 @@ _ADDRESS_SPACE = re.compile(r" addrspace\((\d+)\)")
 _ARITHMETIC = re.compile(r"(= f(?:add|sub|mul)) (?=float|double|half|<)")
 _FAST_ARITHMETIC = re.compile(r"(= f(?:add|sub|mul|div|rem|neg)) (?=float|double|half|<)")
 _DECLARE = re.compile(r'^declare [^\n]*?@"?([^"(\s]+)"?\([^\n]*$', re.MULTILINE)
+# What opens every local array. LLVM takes such a store apart item by item, which takes it minutes for many.
+_ZEROS = re.compile(r'^ *store (?P<type>\[.*\]) zeroinitializer, (?P=type)\* (?P<at>%"[^"]+"|%[-\w.$]+)', re.MULTILINE)
+_SIZE = r"ptrtoint (ptr getelementptr (\g<type>, ptr null, i64 1) to i64)"
+_SET = rf"  call void @llvm.memset.p0.i64(ptr \g<at>, i8 0, i64 {_SIZE}, i1 false)"
+_DECLARE_SET = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
 
 # NVVM contracts multiply-adds by default; the host's results differ less if it does too.
 _CONTRACT = r"\1 contract "
@@ -68,8 +73,13 @@ def retarget(text: str, *, kernel: str, fastmath: bool) -> Retargeted:
     # A function that no earlier module mentions would otherwise be lost when modules are linked one by one.
     text = _flatten(text, kernel).replace("define linkonce_odr ", "define weak_odr ")
     text = (_FAST_ARITHMETIC if fastmath else _ARITHMETIC).sub(_FAST if fastmath else _CONTRACT, text)
+    text, zeros = _ZEROS.subn(_SET, text)
     text = _DECLARE.sub(_redeclare, text)
-    extra = [*asm, *(f'declare ptr @"{intrinsics.SHARED_ARRAY}{array.name}"() memory(none)' for array in shared)]
+    extra = [
+        *asm,
+        *[_DECLARE_SET][:zeros],
+        *(f'declare ptr @"{intrinsics.SHARED_ARRAY}{array.name}"() memory(none)' for array in shared),
+    ]
     extra = [_DECLARE.sub(_redeclare, line) for line in extra]
     have = set(_DECLARE.findall(text))
     text += "\n" + "\n".join(line for line in extra if not (found := _DECLARE.match(line)) or found[1] not in have)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import TYPE_CHECKING
 
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.errors import DeviceError
@@ -16,16 +17,20 @@ from gridjit.runtime.devices.cuda.load import CudaKernel, load
 from gridjit.runtime.devices.cuda.memory import CudaSpace
 from gridjit.runtime.devices.cuda.streams import CudaTimeline
 
+if TYPE_CHECKING:
+    from gridjit.runtime.devices.base import Device
+
 
 class CudaDevice:
-    """A GPU. ordinal: its number among the devices that the process sees."""
+    """A GPU. ordinal: its number among the devices that the process sees. siblings: those, if they are made already."""
 
-    def __init__(self, driver: Driver, ordinal: int) -> None:
+    def __init__(self, driver: Driver, ordinal: int, siblings: Devices | None = None) -> None:
         if not 0 <= ordinal < (count := driver.device_count()):
             raise DeviceError(f"there is no device {ordinal}; there are {count}, from 0")
         self.driver = driver
         self.ordinal = ordinal
         self.handle = driver.device(ordinal)
+        self._siblings = siblings
         self._context = 0
         # Reentrant: the garbage collector may free memory here, which asks for the context.
         self._retaining = lock()
@@ -50,6 +55,14 @@ class CudaDevice:
         """What code must be made for to run here."""
         major, minor = self.compute_capability
         return Target(kind="ptx", arch=f"sm_{major}{minor}")
+
+    def another(self, ordinal: int) -> CudaDevice:
+        """Return the device of a number, this one for its own; each GPU has one, whose context all share."""
+        if ordinal == self.ordinal:
+            return self
+        if self._siblings is None:
+            self._siblings = Devices(self.driver, self)
+        return self._siblings[ordinal]
 
     def attribute(self, name: str) -> int:
         """Return an attribute by the driver's name for it, less CU_DEVICE_ATTRIBUTE_ ("MULTIPROCESSOR_COUNT")."""
@@ -119,23 +132,28 @@ class CudaDevice:
         """The device's memory."""
         return CudaSpace(self)
 
+    @property
+    def staging(self) -> CudaSpace:
+        """The device's memory: it cannot use what the host's allocators gave."""
+        return self.space
+
     def __repr__(self) -> str:
         return f"<CUDA device {self.ordinal}: {self.name}, {self.target}>"
 
 
 class Devices:
-    """The process's devices, each made once."""
+    """The process's devices, each made once. made: one that there is already."""
 
-    def __init__(self, driver: Driver) -> None:
+    def __init__(self, driver: Driver, *made: CudaDevice) -> None:
         self.driver = driver
-        self._made: dict[int, CudaDevice] = {}
+        self._made = {device.ordinal: device for device in made}
         self._making = lock()
 
     def __getitem__(self, ordinal: int) -> CudaDevice:
         """Return a device by its number; raises DeviceError if there is none."""
         with section(), self._making:
             if ordinal not in self._made:
-                self._made[ordinal] = CudaDevice(self.driver, ordinal)
+                self._made[ordinal] = CudaDevice(self.driver, ordinal, self)
             return self._made[ordinal]
 
     def __len__(self) -> int:
@@ -166,3 +184,7 @@ def select_device(ordinal: int) -> CudaDevice:
 def current_device() -> CudaDevice:
     """Return the calling thread's device; raises DeviceError if there is none."""
     return devices().current()
+
+
+if TYPE_CHECKING:
+    _device: type[Device] = CudaDevice

@@ -22,6 +22,7 @@ from gridjit.runtime.streams import PER_THREAD, stream_handle
 from gridjit.values import dataclass, field
 
 if TYPE_CHECKING:
+    from gridjit.runtime.devices.base import LoadedKernel
     from gridjit.runtime.devices.cuda.device import CudaDevice
 
 # Shared memory that a block may have without asking, and blocks a cluster may have without asking.
@@ -49,9 +50,10 @@ class CudaKernel:
     __weakref__: Any = field(init=False, repr=False)
 
     @property
-    def address(self) -> int:
-        """The driver's cuLaunchKernel, for machine code that launches this kernel by its handle."""
-        return self.device.launch_address
+    def address(self) -> int | None:
+        """The driver's cuLaunchKernel; None if only launch() can: it waits for debug kernels, and sets up modules."""
+        plain = not self.checked and self.module is None and not self.artifact.cooperative
+        return self.device.launch_address if plain else None
 
     @property
     def context(self) -> int:
@@ -67,6 +69,8 @@ class CudaKernel:
         That is the CUfunction, which the driver launches faster than the CUkernel, the more so the more parameters
         there are; but it is good in its own context only.
         """
+        if not context:
+            return Entry(handle=self.handle)
         if (found := self._entries.get(context)) is None:
             driver = self.device.driver
             function = int(driver.call("cuKernelGetFunction", self.handle))
@@ -169,13 +173,10 @@ class CudaKernel:
 
     def here(self) -> CudaDevice:
         """Return the device that a launch goes to from this thread."""
-        from gridjit.runtime.devices.cuda.device import CudaDevice
-
         driver = self.device.driver
         if not driver.current_context():
             self.device.make_current()
-        ordinal = driver.current_device()
-        return self.device if ordinal == self.device.ordinal else CudaDevice(driver, ordinal)
+        return self.device.another(driver.current_device())
 
     def attributes(self) -> KernelAttributes:
         """Return what the kernel uses on the current device."""
@@ -202,6 +203,20 @@ class CudaKernel:
         self.here()
         return self.device.driver.active_blocks(self.handle, threads, sharedmem)
 
+    def resident_blocks(self, threads: int, sharedmem: int = 0) -> int | None:
+        """Return how many blocks of so many threads the current device holds at once."""
+        return self.active_blocks(threads, sharedmem) * self.here().attribute("MULTIPROCESSOR_COUNT")
+
+    def prefer_cache(self, preference: str) -> None:
+        """Have launches on the current device split a multiprocessor's memory: NONE, SHARED, L1 or EQUAL."""
+        here = self.here()
+        here.driver.set_kernel_cache(preference, self.handle, here.handle)
+
+    def prefer_shared(self, percent: int) -> None:
+        """Have launches on the current device get so much of that memory as shared memory, in percent."""
+        here = self.here()
+        here.driver.set_kernel_attribute("PREFERRED_SHARED_MEMORY_CARVEOUT", percent, self.handle, here.handle)
+
     def _explained(self, error: DriverError, config: LaunchConfig, sharedmem: int) -> DriverError:
         """Return error with the kernel and the configuration named, and what they need where that is the trouble."""
         if error.name in ASYNCHRONOUS:
@@ -218,7 +233,7 @@ class CudaKernel:
             )
         if error.name == "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE":
             threads = config.blockdim[0] * config.blockdim[1] * config.blockdim[2]
-            resident = self.active_blocks(threads, sharedmem) * self.here().attribute("MULTIPROCESSOR_COUNT")
+            resident = self.resident_blocks(threads, sharedmem)
             words.append(f"; at most {resident} blocks of {threads} threads are resident")
         return error.saying("".join(words))
 
@@ -280,3 +295,7 @@ def _enter(device: CudaDevice) -> None:
 def _unload(device: CudaDevice, library: int) -> None:
     with contextlib.suppress(DriverError):  # the context is lost, and the library with it
         device.driver.unload_library(library)
+
+
+if TYPE_CHECKING:
+    _kernel: type[LoadedKernel] = CudaKernel

@@ -22,6 +22,7 @@ from gridjit.runtime.streams import Stream, stream_handle
 if TYPE_CHECKING:
     from gridjit.runtime.devices.cuda.device import CudaDevice
     from gridjit.runtime.devices.cuda.streams import CudaTimeline
+    from gridjit.runtime.memory.space import Space
 
 # Freed memory that a device's pool keeps for the next allocation.
 KEEP_BYTES = 64 << 20
@@ -159,7 +160,7 @@ class CudaSpace:
         self.read(source, values, stream)
         self.write(destination, values, stream)
 
-    def copy_from(self, destination: Array, stream: Any, space: Any, source: Array, source_stream: Any) -> bool:
+    def copy_from(self, destination: Array, stream: Any, space: Space, source: Array, source_stream: Any) -> bool:
         """Copy a ghost of another space into one here; return whether that could be done without the host."""
         if not isinstance(space, CudaSpace):
             return False
@@ -205,3 +206,7 @@ class CudaSpace:
                 getattr(self.driver, free)(address)
         except DriverError:
             pass  # the context is lost, and the memory with it
+
+
+if TYPE_CHECKING:
+    _space: type[Space] = CudaSpace

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gridjit.runtime.devices.cuda.last import attributed
 from gridjit.runtime.memory.transfer import Array, address_of, straightening
-from gridjit.runtime.streams import create_event, stream_handle
+from gridjit.runtime.streams import new_event, stream_handle
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.cuda.device import CudaDevice
@@ -38,6 +38,6 @@ def copy_between(
 
 def _wait(device: CudaDevice, stream: int, other: CudaDevice, others_stream: int) -> None:
     """Have what comes next in a device's stream wait for what another device's has been given."""
-    with create_event(timing=False, timeline=other.timeline) as event:
+    with new_event(other.timeline, timing=False) as event:
         event.record(others_stream)
         device.timeline.wait(stream, event.handle)

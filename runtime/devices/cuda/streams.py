@@ -14,6 +14,7 @@ from gridjit.runtime.devices.cuda.last import attributed
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.cuda.device import CudaDevice
+    from gridjit.runtime.streams import Timeline
 
 # Functions that the driver is to call, by the number it was given for them.
 _pending: dict[int, Callable[[], None]] = {}
@@ -128,3 +129,7 @@ class CudaTimeline:
 def _quietly(call: Callable[[int], None], handle: int) -> None:
     with contextlib.suppress(DriverError):
         call(handle)
+
+
+if TYPE_CHECKING:
+    _timeline: type[Timeline] = CudaTimeline

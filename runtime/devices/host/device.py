@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.errors import LaunchError
+from gridjit.compiler.errors import DeviceError, LaunchError
 from gridjit.compiler.launch_config import MAX_BLOCK_THREADS, LaunchConfig
 from gridjit.compiler.targets.base import Target
 from gridjit.compiler.targets.host.target import host_target
@@ -14,8 +14,13 @@ from gridjit.runtime.devices.base import NO_CALLBACKS, KernelAttributes, ModuleC
 from gridjit.runtime.devices.exceptions import kernel_exception
 from gridjit.runtime.devices.host.launch import launch
 from gridjit.runtime.devices.host.load import HostFunction, load
-from gridjit.runtime.streams import stream_handle
+from gridjit.runtime.streams import HOST, Timeline, stream_handle
 from gridjit.values import dataclass
+
+if TYPE_CHECKING:
+    from gridjit.runtime.devices.base import Device, LoadedKernel
+    from gridjit.runtime.memory.space import Space
+    from gridjit.runtime.native.table import Entry
 
 # Threads of a block where the user leaves it open.
 _BLOCK = 256
@@ -26,8 +31,28 @@ class HostKernel:
     """An artifact's object code in this process."""
 
     artifact: Artifact
+    device: HostDevice
     function: HostFunction
     threads: int
+
+    @property
+    def handle(self) -> int | None:
+        """None: no driver knows the kernel."""
+        return None
+
+    @property
+    def address(self) -> int | None:
+        """None: a grid is dealt out to threads, which launch() does."""
+        return None
+
+    @property
+    def context(self) -> int:
+        """0: there are no contexts."""
+        return 0
+
+    def entry(self, context: int) -> Entry:
+        """Raise DeviceError."""
+        raise DeviceError(f"{self.artifact.kernel}: the host has no function that launches kernels by a handle")
 
     def launch(self, config: LaunchConfig, stream: Any, sharedmem: int, parameters: bytes) -> None:
         """Run the grid and return when all blocks have run; raises what the kernel raised, or LaunchError."""
@@ -49,13 +74,33 @@ class HostKernel:
             max_threads=MAX_BLOCK_THREADS,
         )
 
+    def here(self) -> HostDevice:
+        """Return the one host device."""
+        return self.device
+
     def potential_block(self, sharedmem: int = 0, limit: int = 0) -> int:
         """Return a block large enough for vector loops and small enough to share a grid among cores."""
         return min(_BLOCK, limit or _BLOCK)
 
+    def resident_blocks(self, threads: int, sharedmem: int = 0) -> int | None:
+        """Return None: the host has no cooperative launches that there could be a limit of."""
+        return None
+
+    def prefer_cache(self, preference: str) -> None:
+        """Raise DeviceError: all of a processor's cache is every block's."""
+        raise DeviceError(f"{self.artifact.kernel}: the host has no memory to split into cache and shared memory")
+
+    def prefer_shared(self, percent: int) -> None:
+        """Raise DeviceError: all of a processor's cache is every block's."""
+        self.prefer_cache("SHARED")
+
 
 class HostDevice:
     """The processor. threads: how many run blocks at once."""
+
+    ordinal: int | None = None
+    staging: Space | None = None
+    timeline: Timeline = HOST
 
     def __init__(self, *, threads: int) -> None:
         self._threads = threads
@@ -65,6 +110,20 @@ class HostDevice:
         """This processor and its features."""
         return host_target()
 
+    @property
+    def space(self) -> Space:
+        """This process's memory."""
+        from gridjit.runtime.memory.space import HOST_SPACE  # kernels that use arrays where they are do without
+
+        return HOST_SPACE
+
     def load(self, artifact: Artifact, callbacks: ModuleCallbacks = NO_CALLBACKS) -> HostKernel:
         """Return artifact's code, executable; nothing is linked with it that could have callbacks."""
-        return HostKernel(artifact=artifact, function=load(artifact.image, artifact.entry), threads=self._threads)
+        return HostKernel(
+            artifact=artifact, device=self, function=load(artifact.image, artifact.entry), threads=self._threads
+        )
+
+
+if TYPE_CHECKING:
+    _device: type[Device] = HostDevice
+    _kernel: type[LoadedKernel] = HostKernel

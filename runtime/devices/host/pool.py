@@ -5,11 +5,19 @@ They are daemons, made when first needed and made again in a forked child.
 
 from __future__ import annotations
 
-import queue
 import threading
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from gridjit.forking import in_child, lock, section
+
+if TYPE_CHECKING:
+    from queue import SimpleQueue
+else:
+    try:
+        from _queue import SimpleQueue  # what the standard library's queue has it from, with little else
+    except ImportError:
+        from queue import SimpleQueue
 
 Work = Callable[[], None]
 
@@ -19,7 +27,7 @@ class Pool:
 
     def __init__(self) -> None:
         self._lock = lock()
-        self._queue: queue.SimpleQueue[Work] = queue.SimpleQueue()
+        self._queue: SimpleQueue[Work] = SimpleQueue()
         self._size = 0
 
     def help(self, work: Work, count: int) -> None:
@@ -40,7 +48,7 @@ class Pool:
         return True
 
 
-def _serve(work_queue: queue.SimpleQueue[Work]) -> None:
+def _serve(work_queue: SimpleQueue[Work]) -> None:
     while True:
         work_queue.get()()
 

@@ -1,4 +1,4 @@
-"""The ways to read an argument, as LLVM IR: one function for each Read.
+"""The ways to read an argument, as LLVM IR: one function for each of READS.
 
     i1 read_xxx(ptr env, ptr operation, ptr object, ptr out)
 
@@ -8,14 +8,14 @@ The type of the object has been compared already.
 
 from __future__ import annotations
 
-from gridjit.runtime.native.operation import Read
 from gridjit.runtime.native.readers import copies, dlpack, integers, slots, strided
 from gridjit.runtime.native.readers.shapes import SHAPES
 from gridjit.runtime.native.readers.words import reader
+from gridjit.runtime.native.records import READS
 
 _BODIES = {**copies.READERS, **integers.READERS, **slots.READERS, **strided.READERS, **dlpack.READERS}
 
 
 def readers() -> str:
     """Return all of them, and what they call."""
-    return "".join(reader(read, _BODIES[read]) for read in Read) + SHAPES
+    return "".join(reader(read, _BODIES[read]) for read in READS) + SHAPES

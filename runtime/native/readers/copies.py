@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gridjit.runtime.native.operation import Read
 from gridjit.runtime.native.readers.words import load
 
 _COPY = f"""
@@ -80,8 +79,8 @@ _ITSELF = f"""
 """
 
 READERS = {
-    Read.COPY: _COPY,
-    Read.DOUBLES_TO_FLOATS: _DOUBLES_TO_FLOATS,
-    Read.IGNORED: "  ret i1 true",
-    Read.ITSELF: _ITSELF,
+    "copy": _COPY,
+    "doubles_to_floats": _DOUBLES_TO_FLOATS,
+    "ignored": "  ret i1 true",
+    "itself": _ITSELF,
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gridjit.runtime.native.operation import Read
 from gridjit.runtime.native.readers.words import YES, environment, load
 
 # A DLTensor: data 0, device {i32, i32} 8, ndim 16, dtype 20, shape 24, strides 32 (elements, or null), byte offset 40.
@@ -95,5 +94,5 @@ f.or.any:
 """
 
 READERS = {
-    Read.DLPACK: _DLPACK,
+    "dlpack": _DLPACK,
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gridjit.runtime.native.operation import Read
 from gridjit.runtime.native.readers.words import YES, environment, load
 
 
@@ -100,9 +99,9 @@ _BOOL = f"""
 """
 
 READERS = {
-    Read.INT: _INT,
-    Read.UNSIGNED: _UNSIGNED,
-    Read.INT_TO_DOUBLE: _INT_TO_DOUBLE,
-    Read.INT_TO_FLOAT: _INT_TO_FLOAT,
-    Read.BOOL: _BOOL,
+    "int": _INT,
+    "unsigned": _UNSIGNED,
+    "int_to_double": _INT_TO_DOUBLE,
+    "int_to_float": _INT_TO_FLOAT,
+    "bool": _BOOL,
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gridjit.runtime.native.operation import Read
 from gridjit.runtime.native.readers.words import YES, environment, load
 
 _SLOT = f"""
@@ -42,5 +41,5 @@ loop:
 """
 
 READERS = {
-    Read.SLOT: _SLOT,
+    "slot": _SLOT,
 }

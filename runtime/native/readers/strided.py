@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gridjit.runtime.native.operation import Read
 from gridjit.runtime.native.readers.words import load
 
 # Offsets at: 0 data, 1 a word of flags (the word & mask must be limit), 2 dtype object (it must be tag), 3 ndim (or, if
@@ -86,5 +85,5 @@ no:
 """
 
 READERS = {
-    Read.STRIDED: _STRIDED,
+    "strided": _STRIDED,
 }

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from gridjit.runtime.native.operation import Read
-
 YES = "yes:\n  ret i1 true\nno:\n  ret i1 false"
 
 
-def reader(read: Read, body: str) -> str:
+def reader(read: str, body: str) -> str:
     """Return the function that reads an argument in one way."""
-    head = f"define internal i1 @read_{read.name.lower()}(ptr %env, ptr %op, ptr %object, ptr %out) #2"
+    head = f"define internal i1 @read_{read}(ptr %env, ptr %op, ptr %object, ptr %out) #2"
     text = body.strip("\n")
     return f"\n{head} {{\nentry:\n{text}\n}}\n"
 

@@ -45,6 +45,8 @@ def run_export(given: argparse.Namespace) -> int:
         count = write_bundle(given.file, store, infos, session().secret)
     except OSError as error:
         raise GridjitError(f"{given.file} cannot be written: {error.strerror}") from None
+    except CacheError as error:
+        raise GridjitError(str(error)) from None
     if given.json:
         tables.print_json({"entries": count, "bytes": given.file.stat().st_size})
     else:

@@ -71,7 +71,7 @@ def asked(given: argparse.Namespace) -> Iterator[Work]:
     configs: list[LaunchConfig | None] = [parse_config(text) for text in given.config] or [None]
     targets = parse_targets(given.target)
     for name, kernel in itertools.chain.from_iterable(find_kernels(name).items() for name in given.kernels):
-        signatures = given.signature or [*getattr(kernel, "declared", ()), *kernel.signatures]
+        signatures = given.signature or [*kernel.declared, *kernel.signatures]
         if not signatures and name in given.kernels:
             raise ConfigError(f"{name} declares no signature: give one with --signature")
         for signature, config, target in itertools.product(dict.fromkeys(signatures), configs, targets):

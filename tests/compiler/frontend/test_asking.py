@@ -27,7 +27,7 @@ def rewrite(foreign_rewrites: None, monkeypatch: pytest.MonkeyPatch) -> Callable
 
     def register(ask: Ask) -> None:
         @register_rewrite("before-inference")
-        class Asking(Rewrite):  # type: ignore[misc]  # numba is untyped
+        class Asking(Rewrite):
             def match(self, func_ir: Any, *_: Any) -> bool:
                 ask(func_ir)
                 return False
@@ -35,7 +35,7 @@ def rewrite(foreign_rewrites: None, monkeypatch: pytest.MonkeyPatch) -> Callable
     return register
 
 
-def increment(x):  # type: ignore[no-untyped-def]
+def increment(x):
     """Say something."""
     x[0] += 1
 

@@ -42,35 +42,35 @@ def read_by(view: ConfigView) -> dict[str, object]:
 
 
 @gridjit.jit(device=True)
-def half_block(value):  # type: ignore[no-untyped-def]
+def half_block(value):
     return value * (gridjit.static.blockDim.x // 2)
 
 
 @gridjit.jit(device=True)
-def square(value):  # type: ignore[no-untyped-def]
+def square(value):
     return value * value
 
 
-def static_tile(x):  # type: ignore[no-untyped-def]
+def static_tile(x):
     tile = cuda.shared.array((gridjit.static.blockDim.y, gridjit.static.blockDim.x), np.float32)
     tile[cuda.threadIdx.y, cuda.threadIdx.x] = x[cuda.grid(1)]
 
 
-def calls_half_block(x):  # type: ignore[no-untyped-def]
+def calls_half_block(x):
     x[cuda.grid(1)] = half_block(x[0])
 
 
-def calls_square(x):  # type: ignore[no-untyped-def]
+def calls_square(x):
     x[cuda.grid(1)] = square(x[0])
 
 
-def reads_grid_and_shared(x):  # type: ignore[no-untyped-def]
+def reads_grid_and_shared(x):
     dims = gridjit.static.gridDim
     for i in range(dims.z):
         x[i] = gridjit.static.sharedmem
 
 
-def reads_nothing(x):  # type: ignore[no-untyped-def]
+def reads_nothing(x):
     x[cuda.grid(1)] = cuda.blockDim.x
 
 
@@ -126,20 +126,20 @@ FACTOR = 1
 
 
 @gridjit.jit(device=True)
-def scaled(value):  # type: ignore[no-untyped-def]
+def scaled(value):
     return value * FACTOR
 
 
-def calls_scaled(x):  # type: ignore[no-untyped-def]
+def calls_scaled(x):
     x[cuda.grid(1)] = scaled(x[0])
 
 
 def test_a_device_functions_declared_signature_converts_and_is_the_result_type() -> None:
     @gridjit.jit("int32(int32)", device=True)
-    def whole(value):  # type: ignore[no-untyped-def]
+    def whole(value):
         return value
 
-    def kernel(x):  # type: ignore[no-untyped-def]
+    def kernel(x):
         x[0] = whole(x[0])
 
     result, _ = lowered(kernel, FLOATS)
@@ -153,15 +153,15 @@ def test_a_static_name_without_a_launch_says_how_to_give_one() -> None:
 
 
 def test_an_unknown_axis_is_named() -> None:
-    def wrong(x):  # type: ignore[no-untyped-def]
-        x[0] = gridjit.static.blockDim.w
+    def wrong(x):
+        x[0] = gridjit.static.blockDim.w  # type: ignore[attr-defined]
 
     with pytest.raises(CompileError, match="has x, y and z, not 'w'"):
         lowered(wrong, FLOATS, config=LaunchConfig.of(1, 1))
 
 
 def test_a_typing_error_names_kernel_types_and_line() -> None:
-    def adds_text(x, n):  # type: ignore[no-untyped-def]
+    def adds_text(x, n):
         x[0] = n + "text"
 
     with pytest.raises(CompileError) as caught:
@@ -174,7 +174,7 @@ def test_a_typing_error_names_kernel_types_and_line() -> None:
 def test_a_name_that_numba_has_no_type_for_is_named() -> None:
     opaque = object()
 
-    def uses_opaque(x):  # type: ignore[no-untyped-def]
+    def uses_opaque(x):
         x[0] = opaque
 
     with pytest.raises(CompileError, match="'opaque'"):
@@ -182,7 +182,7 @@ def test_a_name_that_numba_has_no_type_for_is_named() -> None:
 
 
 def test_what_a_candidate_refused_is_told_and_the_candidates_are_not() -> None:
-    def odd(x):  # type: ignore[no-untyped-def]
+    def odd(x):
         tile = cuda.local.array(10, dtype="int33")
         x[0] = tile[0]
 
@@ -192,7 +192,7 @@ def test_what_a_candidate_refused_is_told_and_the_candidates_are_not() -> None:
 
 
 def test_a_typing_error_is_caught_as_numbas_own() -> None:
-    def adds_text(x, n):  # type: ignore[no-untyped-def]
+    def adds_text(x, n):
         x[0] = n + "text"
 
     errors = importlib.import_module("numba.core.errors")
@@ -205,12 +205,12 @@ def test_a_typing_error_is_caught_as_numbas_own() -> None:
 
 def test_exception_codes_differ_between_a_kernel_and_its_device_functions() -> None:
     @gridjit.jit(device=True)
-    def checked(value):  # type: ignore[no-untyped-def]
+    def checked(value):
         if value < 0:
             raise ValueError("negative")
         return math.sqrt(value)
 
-    def kernel(x):  # type: ignore[no-untyped-def]
+    def kernel(x):
         if x[0] > 9:
             raise IndexError("too large")
         x[0] = checked(x[0])
@@ -238,7 +238,7 @@ def test_a_foreign_rewrite_sees_the_view_through_functions_it_imported_early(for
     seen: list[Any] = []
 
     @register_rewrite("after-inference")
-    class ReadsBlock(Rewrite):  # type: ignore[misc]
+    class ReadsBlock(Rewrite):
         def match(self, func_ir: Any, block: Any, typemap: Any, calltypes: Any) -> bool:
             seen.append(ensure_current_launch_config().blockdim)
             return False
@@ -256,7 +256,7 @@ def test_a_foreign_read_in_a_device_function_is_repeated_for_each_launch(foreign
     from numba.cuda.launchconfig import ensure_current_launch_config
 
     @register_rewrite("before-inference")
-    class ReadsBlockInSquare(Rewrite):  # type: ignore[misc]
+    class ReadsBlockInSquare(Rewrite):
         def match(self, func_ir: Any, block: Any, typemap: Any, calltypes: Any) -> bool:
             if func_ir.func_id.func_name == "square":
                 assert ensure_current_launch_config().blockdim
@@ -275,7 +275,7 @@ def test_a_mark_in_the_metadata_means_what_is_read_and_stays_visible(
     from numba.cuda.core.rewrites import Rewrite, register_rewrite
 
     @register_rewrite("after-inference")
-    class Marks(Rewrite):  # type: ignore[misc]
+    class Marks(Rewrite):
         def __init__(self, state: Any) -> None:
             super().__init__(state)
             state.metadata["launch_config_sensitive"] = True
@@ -295,7 +295,7 @@ def test_other_threads_see_no_configuration_while_one_compiles(foreign_rewrites:
     elsewhere: list[Any] = []
 
     @register_rewrite("after-inference")
-    class LooksFromAnotherThread(Rewrite):  # type: ignore[misc]
+    class LooksFromAnotherThread(Rewrite):
         def match(self, func_ir: Any, block: Any, typemap: Any, calltypes: Any) -> bool:
             other = threading.Thread(
                 target=lambda: elsewhere.extend((current_launch_config(), gridjit.launchconfig.current_launch_config()))
@@ -317,10 +317,10 @@ def test_overloads_of_extensions_are_discovered() -> None:
         return value
 
     @overload(extended, target="cuda")
-    def extended_overload(value):  # type: ignore[no-untyped-def]
+    def extended_overload(value):
         return lambda value: value + 1
 
-    def kernel(x):  # type: ignore[no-untyped-def]
+    def kernel(x):
         x[0] = extended(x[0])
 
     view = ConfigView(None)

@@ -38,7 +38,7 @@ def test_an_overload_by_exec_compiles(namespace: dict[str, Any]) -> None:
     def stub(x: float) -> float:
         raise NotImplementedError
 
-    def kernel(out):  # type: ignore[no-untyped-def]
+    def kernel(out):
         out[0] = stub(out[0])
 
     overload(stub, target="cuda")(made("def implement(x):\n    return lambda x: x + 41\n", "implement", namespace))
@@ -56,7 +56,7 @@ def same(context, x):
 """
     same = made(source, "same", {"intrinsic": intrinsic, **namespace})
 
-    def kernel(out):  # type: ignore[no-untyped-def]
+    def kernel(out):
         out[0] = same(out[0]) + 1
 
     assert result(kernel) == 2
@@ -85,7 +85,7 @@ def test_an_error_that_has_no_words_is_a_compile_error_of_its_class() -> None:
 
     proxy = Proxy()
 
-    def kernel(out):  # type: ignore[no-untyped-def]
+    def kernel(out):
         out[0] = proxy
 
     with pytest.raises(CompileError, match=r"does not compile, at .*\nWordless"):

@@ -31,13 +31,13 @@ from tests.runtime.args.foreign_types import (
 from tests.runtime.standin import StandInKernel
 
 
-class KeyedType(types.Type):  # type: ignore[misc]
+class KeyedType(types.Type):
     """A type whose key says nothing to another process."""
 
     key = (Tag(), 1)
 
 
-def width(out, interval):  # type: ignore[no-untyped-def]
+def width(out, interval):
     out[0] = interval.width
 
 
@@ -62,7 +62,7 @@ def test_a_number_type_of_numba_is_numpys(value: Any, text: str) -> None:
 
 
 def test_an_array_may_be_made_of_a_type_that_is_an_argument() -> None:
-    def kernel(out, kind):  # type: ignore[no-untyped-def]
+    def kernel(out, kind):
         memory = gridjit.cuda.local.array(1, kind)
         memory[0] = 2.75
         out[0] = memory[0]
@@ -115,7 +115,7 @@ def test_a_declared_type_of_an_extension_takes_its_values_however_they_are_passe
     declared = types.void(types.float64[::1], INTERVAL)
     kernel = gridjit.jit(declared, target="host", extensions=[PassesIntervals()])(width)
     out = np.zeros(1)
-    for interval in (Interval(2.0, 5.5), Interval(2, 5), Interval(np.float32(1.5), True), Interval(2.0, 5.5)):
+    for interval in (Interval(2.0, 5.5), Interval(2, 5), Interval(np.float32(1.5), True), Interval(2.0, 5.5)):  # type: ignore[arg-type]
         kernel[1, 1](out, interval)
         assert out[0] == interval.high - interval.low
     assert kernel.stats.compiles + kernel.stats.disk_hits == 1
@@ -159,7 +159,7 @@ def test_an_extensions_type_is_known_by_its_class_and_its_key_also_as_an_item() 
 
 
 def test_types_of_one_name_are_told_apart_and_the_one_that_is_not_found_by_it_stays_in_this_process() -> None:
-    class Other(types.Opaque):  # type: ignore[misc]
+    class Other(types.Opaque):
         pass
 
     Other.__module__, Other.__qualname__ = TagType.__module__, TagType.__qualname__

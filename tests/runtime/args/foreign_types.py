@@ -29,11 +29,11 @@ class Interval:
         self.low, self.high = low, high
 
 
-class TagType(types.Opaque):  # type: ignore[misc]
+class TagType(types.Opaque):
     """The type of Tag."""
 
 
-class IntervalType(types.Type):  # type: ignore[misc]
+class IntervalType(types.Type):
     """The type of Interval."""
 
 
@@ -44,7 +44,7 @@ register_model(TagType)(core_models.OpaqueModel)
 
 
 @register_model(IntervalType)
-class IntervalModel(core_models.StructModel):  # type: ignore[misc]
+class IntervalModel(core_models.StructModel):
     """Two floats."""
 
     def __init__(self, manager: Any, kind: Any) -> None:
@@ -52,7 +52,7 @@ class IntervalModel(core_models.StructModel):  # type: ignore[misc]
 
 
 @registry.register_attr
-class IntervalAttributes(AttributeTemplate):  # type: ignore[misc]
+class IntervalAttributes(AttributeTemplate):
     """What kernels see of an Interval."""
 
     key = IntervalType

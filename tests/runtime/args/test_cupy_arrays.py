@@ -13,7 +13,8 @@ from gridjit.cache.memory import MemoryStore
 from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.runtime.args.base import Place
-from gridjit.runtime.args.cupy_arrays import CupyArray, Fields, find_fields
+from gridjit.runtime.args.cupy_arrays import CupyArray, find_fields
+from gridjit.runtime.native.foreign_arrays import CupyFields
 from gridjit.runtime.native.function import NativeFunction, native_function
 from gridjit.runtime.native.layout import layout
 from gridjit.runtime.native.table import Entry, LaunchTable
@@ -71,7 +72,7 @@ SIZES = (bytes.__basicsize__ + 7 * 8 + 16 + 16 - 1, bytes.__basicsize__ + 24 - 1
 
 
 def samples(**options: Any) -> list[Array]:
-    ghosts = [
+    ghosts: list[np.ndarray[Any, Any]] = [
         np.ones((3, 5), np.float32),
         np.ones((3, 5), np.int8).T,
         np.ones((4, 6), np.float64)[:, ::2],
@@ -83,13 +84,13 @@ def samples(**options: Any) -> list[Array]:
 
 
 @pytest.fixture(scope="module")
-def fields() -> Fields:
+def fields() -> CupyFields:
     found = find_fields(samples(), SIZES)
     assert found is not None
     return found
 
 
-def told_of(fields: Fields, array: Array, recorder: Recorder, surprised: list[Any]) -> NativeFunction:
+def told_of(fields: CupyFields, array: Array, recorder: Recorder, surprised: list[Any]) -> NativeFunction:
     handler = CupyArray(fields, 0)
     operation = handler.operation(array, CUDA, handler.type_of(array, CUDA))
     assert operation is not None
@@ -110,7 +111,7 @@ def told_of(fields: Fields, array: Array, recorder: Recorder, surprised: list[An
     return function
 
 
-def test_fields_are_found_where_they_are(fields: Fields) -> None:
+def test_fields_are_found_where_they_are(fields: CupyFields) -> None:
     start = bytes.__basicsize__ - 1
     at = (fields.shape, fields.strides, fields.contiguous, fields.dtype, fields.memory)
     assert [place - start for place in at] == [8, 32, 56, 72, 80]
@@ -125,7 +126,7 @@ def test_fields_that_are_not_there_are_not_found() -> None:
 
 
 @pytest.mark.parametrize("index", range(6))
-def test_machine_code_and_python_read_the_same(fields: Fields, index: int) -> None:
+def test_machine_code_and_python_read_the_same(fields: CupyFields, index: int) -> None:
     recorder, surprised = Recorder(), []
     array = Array.over(samples()[index].ghost)
     told_of(fields, array, recorder, surprised).call(array)
@@ -146,7 +147,7 @@ def test_machine_code_and_python_read_the_same(fields: Fields, index: int) -> No
         lambda: Array.over(np.ones((3, 4), np.float32), address=0x5A02),
     ],
 )
-def test_an_array_of_another_kind_goes_to_python(fields: Fields, other: Any) -> None:
+def test_an_array_of_another_kind_goes_to_python(fields: CupyFields, other: Any) -> None:
     recorder, surprised = Recorder(), []
     function = told_of(fields, Array.over(np.ones((3, 4), np.float32)), recorder, surprised)
     array = other()
@@ -155,12 +156,12 @@ def test_an_array_of_another_kind_goes_to_python(fields: Fields, other: Any) -> 
     assert not recorder.launches
 
 
-def test_an_array_on_another_device_is_an_error(fields: Fields) -> None:
+def test_an_array_on_another_device_is_an_error(fields: CupyFields) -> None:
     with pytest.raises(ArgumentError, match="CuPy array on CUDA device 4"):
         CupyArray(fields, 0).type_of(Array.over(np.ones(3), device=4), CUDA)
 
 
-def test_an_array_in_a_stream_that_nothing_tells_of_is_left_to_python(fields: Fields, monkeypatch: Any) -> None:
+def test_an_array_in_a_stream_that_nothing_tells_of_is_left_to_python(fields: CupyFields, monkeypatch: Any) -> None:
     monkeypatch.setattr(Array, "__cuda_array_interface__", {"stream": 1})
     array = Array.over(np.ones(3))
     handler = CupyArray(fields, 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 from typing import Any, NoReturn
 from unittest import mock
 
@@ -47,7 +49,7 @@ class Proxy:
     def __getattr__(self, name: str) -> Any:
         return getattr(object.__getattribute__(self, "_value"), name)
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:
         return type(object.__getattribute__(self, "_value"))
 
@@ -84,7 +86,6 @@ VALUES = {
     "number": made((int,), __ge__=refuse, __le__=refuse, __lt__=refuse, __gt__=refuse)(3),
     "items": made((tuple,), __iter__=refuse)((1, 2)),
     "names": made((tuple,), _fields=5)((1, 2)),
-    "flags": np.ones(3).view(made((np.ndarray,), flags=property(refuse))),
 }
 
 
@@ -95,6 +96,51 @@ def test_what_cannot_be_looked_at_is_an_error_that_names_the_argument(name: str)
         with pytest.raises(ArgumentError, match=r"^argument 'a1' of standin: "):
             configured(1, VALUES[name])
     configured(1, 2)
+
+
+@gridjit.jit(target="host")
+def fill(x):
+    x[1, 2] = 5
+
+
+LIES = {
+    "ndim": 3,
+    "shape": (9, 9),
+    "strides": (1,),
+    "size": 77,
+    "itemsize": 3,
+    "nbytes": -1,
+    "flags": None,
+    "dtype": "float32",
+    "data": None,
+    "ctypes": None,
+    "__array_interface__": {"data": (0, False)},
+}
+
+
+@pytest.mark.parametrize("lies", [True, False], ids=["lies", "raises"])
+@pytest.mark.parametrize("name", LIES)
+def test_an_array_is_what_numpy_knows_of_it_whatever_its_class_says(name: str, lies: bool) -> None:
+    content = np.zeros((2, 3))
+    hostile = content.view(made((np.ndarray,), **{name: LIES[name] if lies else property(refuse)}))
+    for given in (hostile, gridjit.InOut(hostile)):
+        content[:] = 0
+        fill[1, 1](given)
+        assert content.tolist() == [[0, 0, 0], [0, 0, 5]]
+
+
+def test_an_object_that_says_another_thing_each_time_is_an_error_that_names_it() -> None:
+    content = np.zeros((2, 3))
+    answers = itertools.cycle([content.__array_interface__, content[0].__array_interface__])
+    fickle = made(__cuda_array_interface__=property(lambda self: {**next(answers), "version": 3}))()
+    configured = StandInKernel(arity=2).configured()
+    for _ in range(4):
+        with contextlib.suppress(ArgumentError):
+            configured(1, fickle)
+    with pytest.raises(ArgumentError, match="argument 'a1' of standin"):
+        for _ in range(4):
+            next(answers)
+            configured(1, fickle)
 
 
 def test_the_error_says_what_the_argument_raised_and_has_it_as_its_cause() -> None:

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from gridjit.compiler.errors import ArgumentError
 from gridjit.runtime.args.base import Place
 from gridjit.runtime.args.direction import In, InOut, Out
-from gridjit.runtime.args.dlpack import ghost_of
+from gridjit.runtime.args.dlpack import array_in
 from gridjit.runtime.memory.create import to_device
 from gridjit.runtime.memory.dlpack_structures import Tensor
 from gridjit.runtime.memory.space import HOST_SPACE
@@ -388,10 +388,10 @@ def test_a_tensor_of_bfloat16_needs_a_dtype_for_it(installed: bool, monkeypatch:
     shape = (ctypes.c_int64 * 1)(3)
     tensor = Tensor(data=0x1000, ndim=1, code=4, bits=16, lanes=1, shape=shape, strides=None)
     if installed:
-        assert ghost_of(tensor).dtype.name == "bfloat16"
+        assert array_in(tensor).dtype.name == "bfloat16"
     else:
         with pytest.raises(ArgumentError, match="bfloat16 need the package ml_dtypes"):
-            ghost_of(tensor)
+            array_in(tensor)
 
 
 def test_a_launch_loads_the_kinds_of_its_own_arguments_only() -> None:

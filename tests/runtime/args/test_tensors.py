@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gridjit.compiler.errors import ArgumentError
-from gridjit.runtime.args.tensors import flag_guard
+from gridjit.runtime.args.tensors import lazy_flags
 from gridjit.runtime.native.layout import layout
 from tests.runtime.standin import Launched, StandInKernel
 
@@ -56,7 +56,7 @@ def test_a_tensor_is_passed_as_the_array_over_its_memory(make: Any) -> None:
     assert len({launch.parameters for launch in launches}) == 1
     if tensor.numel():
         assert launches[0].parameters == expected.recorder.last.parameters
-    if layout() is not None and flag_guard("torch"):
+    if layout() is not None and lazy_flags("torch"):
         assert [launch.way for launch in launches] == ["python", "native", "native"]
 
 

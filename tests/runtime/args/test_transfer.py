@@ -14,40 +14,11 @@ from gridjit.compiler.errors import ArgumentError
 from gridjit.runtime.args.base import Place, handler_of
 from gridjit.runtime.args.direction import In, InOut, Out
 from gridjit.runtime.args.warning import PerformanceWarning
-from gridjit.runtime.memory.space import HOST_SPACE
 from tests.runtime.standin import StandInKernel
 
 
-class FarSpace:
-    """A device's memory, elsewhere: what is copied is noted, and every allocation starts as 0xff."""
-
-    device = 0
-    timeline = HOST_SPACE.timeline
-
-    def __init__(self) -> None:
-        self.copies: list[str] = []
-
-    def allocate(self, size: int, stream: Any) -> Any:
-        memory = HOST_SPACE.allocate(size, stream)
-        memory.owner[:] = 0xFF
-        return memory
-
-    def write(self, ghost: np.ndarray, values: np.ndarray, stream: Any) -> None:
-        self.copies.append(f"in {values.size} on {stream}")
-        HOST_SPACE.write(ghost, values, stream)
-
-    def read(self, ghost: np.ndarray, values: np.ndarray, stream: Any) -> None:
-        self.copies.append(f"out {values.size} on {stream}")
-        HOST_SPACE.read(ghost, values, stream)
-
-
-class FarDevice:
-    def __init__(self) -> None:
-        self.space = FarSpace()
-
-
 def far_kernel(arity: int) -> StandInKernel:
-    return StandInKernel(arity=arity, device=FarDevice())
+    return StandInKernel(arity=arity, apart=True)
 
 
 def on_device(kernel: StandInKernel) -> np.ndarray:
@@ -65,7 +36,7 @@ def on_device(kernel: StandInKernel) -> np.ndarray:
 def test_an_array_goes_the_way_that_is_said_on_the_launchs_own_stream(wrap: Any, copies: list[str]) -> None:
     kernel = far_kernel(1)
     kernel.configured(stream=16)(wrap(np.ones(3)))
-    assert kernel.device.space.copies == copies
+    assert kernel.copies == copies
     assert kernel.recorder.ways == ["python"]
 
 
@@ -76,7 +47,7 @@ def test_a_plain_array_is_copied_both_ways_with_one_warning_a_kernel() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         kernel.configured()(np.ones(3))
-    assert kernel.device.space.copies == ["in 3 on 0", "out 3 on 0"] * 2
+    assert kernel.copies == ["in 3 on 0", "out 3 on 0"] * 2
 
 
 @pytest.mark.parametrize("index", [slice(None), slice(None, None, 2), slice(None, None, -1)])
@@ -170,7 +141,7 @@ def test_a_read_only_array_is_not_copied_back() -> None:
     values = np.ones(3)
     values.flags.writeable = False
     kernel.configured()(InOut(values))
-    assert kernel.device.space.copies == ["in 3 on 0"]
+    assert kernel.copies == ["in 3 on 0"]
 
 
 @pytest.mark.parametrize("switch", ["NUMBA_CUDA_WARN_ON_IMPLICIT_COPY=0", "NUMBA_DISABLE_PERFORMANCE_WARNINGS=1"])

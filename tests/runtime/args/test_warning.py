@@ -14,7 +14,7 @@ from gridjit.runtime.args.warning import PerformanceWarning
 ASKED = "NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS"
 
 
-def fill(x):  # type: ignore[no-untyped-def]
+def fill(x):
     x[0] = 1
 
 

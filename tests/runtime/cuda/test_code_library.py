@@ -15,7 +15,7 @@ from gridjit.runtime.code_library import CodeLibrary, FunctionAttributes
 def function(device, artifact):
     """Return the function of a kernel that is loaded on the stand-in."""
     loaded = device.load(artifact())
-    return CodeLibrary(SimpleNamespace(entry_name="entry", _loaded=lambda: loaded)).get_cufunc()
+    return CodeLibrary(SimpleNamespace(entry_name="entry", _loaded=lambda: loaded)).get_cufunc()  # type: ignore[arg-type]
 
 
 def test_a_function_has_the_kernels_handle_and_what_it_uses(api, function):

@@ -9,9 +9,9 @@ import pytest
 
 from gridjit.compiler.errors import LaunchError
 from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.runtime.current import create_stream
 from gridjit.runtime.devices.cuda.errors import LostDeviceError
 from gridjit.runtime.memory.create import to_device
-from gridjit.runtime.streams import create_stream
 
 CONFIG = LaunchConfig.of(8, 128)
 PLACES = {b"tidx": 3, b"tidy": 0, b"tidz": 0, b"ctaidx": 7, b"ctaidy": 1, b"ctaidz": 0}
@@ -32,7 +32,7 @@ def test_an_exception_of_an_earlier_launch_is_forgotten(api, debug_kernel):
 
 
 def test_an_exception_is_raised_with_block_and_thread(api, debug_kernel, monkeypatch):
-    class Failing(type(api)):
+    class Failing(type(api)):  # type: ignore[misc]
         def launch(self, *arguments):
             self.globals[b"entry__errcode__"].value = 5
             return ()

@@ -13,6 +13,7 @@ from gridjit.compiler.errors import DeviceError, LaunchError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.runtime.args.base import Place, handler_of
 from gridjit.runtime.args.transfer import Transfer
+from gridjit.runtime.current import create_stream
 from gridjit.runtime.memory.create import (
     as_device_array,
     device_array,
@@ -22,7 +23,6 @@ from gridjit.runtime.memory.create import (
     pinned_array,
     to_device,
 )
-from gridjit.runtime.streams import create_stream
 
 CUBE = np.arange(2 * 3 * 4, dtype=np.int32).reshape(2, 3, 4)
 SLICES = [np.s_[:], np.s_[::2], np.s_[::-1], np.s_[1:]]
@@ -185,8 +185,8 @@ def test_items_are_set_and_read_in_the_stream_that_is_given(api, device):
 @pytest.mark.parametrize(("stream", "said"), [(0, None), (1234, 1234)])
 def test_a_mapped_array_and_its_views_say_the_stream_that_they_are_for(api, device, stream, said):
     made = mapped_array((2, 3), np.int32, stream=stream, space=device.space)
-    assert made.__cuda_array_interface__["stream"] == said
-    assert made[1:].__cuda_array_interface__["stream"] == said
+    assert made.__cuda_array_interface__["stream"] == said  # type: ignore[attr-defined]
+    assert made[1:].__cuda_array_interface__["stream"] == said  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(("attach_global", "flags"), [(True, 1), (False, 2)])
@@ -230,7 +230,7 @@ def test_a_kernel_gets_an_array_used_in_place_by_its_address_and_a_copy_of_what_
 def test_a_kernel_knows_that_an_array_used_in_place_is_not_aligned(device, make):
     made = make(9, np.uint8, space=device.space)[1:].view(np.int64)
     place = Place(kind="ptx", ordinal=0)
-    aligned = [handler_of(array).type_of(array, place).aligned for array in (made, made.copy(), np.array(made))]
+    aligned = [handler_of(array).type_of(array, place).aligned for array in (made, made.copy(), np.array(made))]  # type: ignore[union-attr]
     assert aligned == [False, True, True]
 
 
@@ -256,7 +256,7 @@ def test_a_device_without_managed_memory_says_what_there_is_instead(api, device)
 def test_arrays_are_page_locked_for_a_while(api, device):
     first, second = np.zeros(4, np.int32), np.zeros((4, 4))[:, ::-1]
     with pytest.raises(ZeroDivisionError), pinned(first, second, np.empty(0), space=device.space):
-        assert api.called("cuMemHostRegister") == [(first.ctypes.data, 16, 1), (second.base.ctypes.data, 128, 1)]
+        assert api.called("cuMemHostRegister") == [(first.ctypes.data, 16, 1), (second.base.ctypes.data, 128, 1)]  # type: ignore[union-attr]
         assert not api.called("cuMemHostUnregister")
         raise ZeroDivisionError
     assert len(api.called("cuMemHostUnregister")) == 2

@@ -7,10 +7,10 @@ import pytest
 
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.runtime.current import create_stream
 from gridjit.runtime.devices.cuda.device import Devices
 from gridjit.runtime.devices.cuda.driver import Driver
 from gridjit.runtime.memory.create import device_array, to_device
-from gridjit.runtime.streams import create_stream
 
 CONFIG = LaunchConfig.of(1, 32)
 CUBE = np.arange(60, dtype=np.int32).reshape(3, 4, 5)
@@ -53,6 +53,19 @@ def test_a_copy_between_devices_waits_for_the_source_and_the_source_for_it(api, 
         ("cuEventRecord", mine.handle),
         ("cuStreamWaitEvent", theirs.handle),
     ]
+
+
+def test_a_kernel_launched_on_another_device_is_on_that_device_and_on_no_second_one_for_it(api, devices, artifact):
+    kernel = devices[0].load(artifact())
+    devices[1].make_current()
+    assert kernel.here() is devices[1]
+    devices[0].make_current()
+    assert kernel.here() is devices[0]
+
+
+def test_a_device_made_by_itself_finds_the_others_and_they_find_it(device):
+    assert device.another(1) is device.another(1)
+    assert device.another(1).another(0) is device
 
 
 @pytest.mark.parametrize("key", [np.s_[::2], np.s_[:, 1:3], np.s_[::-1, ::-1, ::-1], np.s_[:0]])

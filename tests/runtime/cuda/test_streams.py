@@ -8,18 +8,16 @@ import gc
 import pytest
 
 from gridjit.compiler.errors import ArgumentError, DeviceError
-from gridjit.runtime.devices.cuda.device import CudaDevice
-from gridjit.runtime.devices.cuda.streams import _pending
-from gridjit.runtime.streams import (
-    HOST,
-    HostTimeline,
+from gridjit.runtime.current import (
     create_event,
     create_stream,
     default_stream,
     external_stream,
     per_thread_default_stream,
-    stream_handle,
 )
+from gridjit.runtime.devices.cuda.device import CudaDevice
+from gridjit.runtime.devices.cuda.streams import _pending
+from gridjit.runtime.streams import HOST, HostTimeline, stream_handle
 
 
 class Speaks:
@@ -167,7 +165,7 @@ def test_a_callback_is_called_once_by_the_driver(api, device):
     stream, seen = create_stream(timeline=device.timeline), []
     stream.add_callback(lambda *given: seen.append(given), "text")
     [(function, number)] = api.called_back
-    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(ctypes.c_void_p.from_address(function.getPtr()).value)
+    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(ctypes.c_void_p.from_address(function.getPtr()).value)  # type: ignore[arg-type]
     call(number)
     call(number)
     assert seen == [(stream, 0, "text")]

@@ -16,7 +16,7 @@ def kernel() -> Any:
     """A kernel that was launched once."""
 
     @gridjit.jit(target="host")
-    def fill(out, value):  # type: ignore[no-untyped-def]
+    def fill(out, value):
         out[0] = value
 
     fill[1, 1](np.zeros(1), 2.0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gridjit.runtime.memory.create import extent
 from gridjit.runtime.memory.transfer import MAX_PITCH, Rows, overlaps_itself, plan, straightening
 
 BLOCK = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
@@ -67,10 +66,3 @@ def test_inward_is_outward_turned_round():
 )
 def test_items_that_share_memory_are_noticed(shape, strides, overlaps):
     assert overlaps_itself(np.lib.stride_tricks.as_strided(BLOCK, shape, strides)) == overlaps
-
-
-def test_the_extent_covers_every_item():
-    assert extent((2, 3), (12, 4), 4) == (0, 24)
-    assert extent((2, 3), (-12, 4), 4) == (-12, 12)
-    assert extent((2, 0), (12, 4), 4) == (0, 0)
-    assert extent((), (), 8) == (0, 8)

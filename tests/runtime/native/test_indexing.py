@@ -181,7 +181,7 @@ def test_callbacks_are_never_shared() -> None:
 
 def test_callbacks_given_while_another_thread_calls_are_called_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel, called = StandInKernel(arity=0), []
-    arm, late = module.arm, kernel.configured()
+    arm, late = module.arm, kernel.configured()  # type: ignore[attr-defined]
     kernel.configured()()
 
     def arm_late(launched: ConfiguredKernel, *where: int) -> None:

@@ -13,8 +13,9 @@ import pytest
 from gridjit.compiler.errors import ArgumentError, DeviceError
 from gridjit.compiler.footprint import Effects
 from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.runtime.current import create_stream
 from gridjit.runtime.native.layout import layout
-from gridjit.runtime.streams import HOST, create_stream
+from gridjit.runtime.streams import HOST
 from tests.runtime.standin import Launched, StandInKernel
 
 pytestmark = pytest.mark.skipif(layout() is None, reason="this interpreter launches from Python")
@@ -93,7 +94,7 @@ def test_keywords_are_an_error(warm: bool) -> None:
         configured(1)
         configured(1)
     with pytest.raises(ArgumentError, match="standin takes its arguments by position"):
-        configured(a0=1)
+        configured(a0=1)  # type: ignore[arg-type]
 
 
 def test_a_launch_that_the_driver_refuses_is_tried_by_python_which_says_why() -> None:
@@ -231,16 +232,12 @@ def test_the_launch_function_outlives_what_it_was_taken_from() -> None:
 
 
 def test_a_kernel_that_is_gone_takes_its_tables_along() -> None:
-    class Owner:
-        pass
-
-    owner = Owner()
-    kernel = StandInKernel(arity=1, device=owner)
-    gone = weakref.ref(owner)
+    kernel = StandInKernel(arity=1)
+    gone = weakref.ref(kernel.device)
     configured = kernel.configured()
     configured(1)
     configured(1)
-    del owner, kernel, configured
+    del kernel, configured
     gc.collect()
     assert gone() is None
 

@@ -1,0 +1,72 @@
+"""Uniform chains: whether LLVM's vectorizer would follow so many ways through a loop's values that it never ends.
+
+Of a value that is the same in all turns of a loop it asks which lanes its users need, and those users' users, through
+each way anew. In `m = x if x > m else m`, unrolled 32 times, there are 2**32 ways. Loops of that kind are found in what
+LLVM makes of a kernel without vectorizing; the answer errs on the side of too many ways, which costs speed alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+_BLOCK = re.compile(r'^("[^"]+"|[-\w.$]+):', re.MULTILINE)
+_NAME = re.compile(r'%(?:"[^"]+"|[-\w.$]+)')
+_TARGET = re.compile(r'label %("[^"]+"|[-\w.$]+)')
+# Far more than any program that it can deal with has, and gone through in a hundredth of a second.
+_MOST = 2**17
+
+
+def may_never_end(text: str) -> bool:
+    """Return whether a kernel's own code has loops, which may be unrolled, or as many ways already."""
+    functions = list(_functions(text))
+    loops = any(next(_back_edges(blocks), None) is not None for blocks in functions)
+    return loops or any(_ways([line for _, lines in blocks for line in lines]) > _MOST for blocks in functions)
+
+
+def never_ends(text: str) -> bool:
+    """Return whether a loop of a module that LLVM has optimized has more ways than can be followed."""
+    return any(_ways(loop) > _MOST for blocks in _functions(text) for loop in _innermost(blocks))
+
+
+def _functions(text: str) -> Iterator[list[tuple[str, list[str]]]]:
+    """Yield each function as its blocks' names and instructions, in their order."""
+    for function in re.findall(r"^define [^\n]*\n(.*?)^}", text, re.MULTILINE | re.DOTALL):
+        first, *rest = _BLOCK.split(function)
+        named = zip(["", *rest[::2]], [first, *rest[1::2]], strict=True)
+        yield [(name, [line for line in body.splitlines() if line.startswith("  ")]) for name, body in named]
+
+
+def _back_edges(blocks: list[tuple[str, list[str]]]) -> Iterator[tuple[int, int]]:
+    places = {name: number for number, (name, _) in enumerate(blocks)}
+    for number, (_, lines) in enumerate(blocks):
+        for target in _TARGET.findall(lines[-1] if lines else ""):
+            if places[target] <= number:
+                yield places[target], number
+
+
+def _innermost(blocks: list[tuple[str, list[str]]]) -> Iterator[list[str]]:
+    """Yield the instructions of each loop that has none inside."""
+    loops = list(_back_edges(blocks))
+    for head, latch in loops:
+        if not any((head, latch) != other and head <= other[0] and other[1] <= latch for other in loops):
+            yield [line for _, lines in blocks[head : latch + 1] for line in lines]
+
+
+def _ways(lines: list[str]) -> int:
+    """Return through how many users, and users of users, the uniform value with most of them is used."""
+    varying: set[str] = set()
+    uniform: list[tuple[str, list[str]]] = []
+    for line in lines:
+        name, _, rest = line.strip().partition(" = ")
+        used = _NAME.findall(rest)
+        if " = phi " in line or not varying.isdisjoint(used):
+            varying.add(name)
+        elif rest:
+            uniform.append((name, used))
+    ways: dict[str, int] = {}
+    for name, used in reversed(uniform):
+        own = ways.setdefault(name, 1)
+        for one in used:
+            ways[one] = ways.get(one, 1) + own
+    return max((ways[name] for name, _ in uniform), default=0)

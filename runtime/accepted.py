@@ -1,0 +1,139 @@
+"""accepted: what jit and kernels accept, as types for type checkers; a running program needs none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    ParamSpec,
+    Protocol,
+    SupportsIndex,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    overload,
+)
+
+from gridjit.compiler.launch_config import DimLike
+from gridjit.compiler.signature import Signature
+
+if TYPE_CHECKING:
+    from gridjit.runtime.device_function import DeviceFunction
+    from gridjit.runtime.kernel import Kernel
+    from gridjit.runtime.streams import Stream
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+class NumbaSignature(Protocol):
+    """A signature made with numba's types: `void(float32[::1], int64)`."""
+
+    @property
+    def return_type(self) -> Any:
+        """The type of what is returned."""
+
+    @property
+    def args(self) -> Any:
+        """The types of the arguments."""
+
+
+class NumbaType(Protocol):
+    """A type of numba's, as gridjit.cuda has it."""
+
+    @overload
+    def __call__(self, /, *arguments: NumbaType) -> NumbaSignature: ...
+    @overload
+    def __call__(self, value: Any, /) -> Any: ...
+    def __call__(self, /, *arguments: Any) -> Any:
+        """Return the signature of what takes arguments of those types; in a kernel, the value as this type."""
+
+    def __getitem__(self, axes: Any, /) -> NumbaType:
+        """Return the type of an array: [:] for one axis, [::1] if its items are without gaps."""
+
+
+# A text, a tuple of numba's types, a signature of numba's, or one of ours.
+SignatureLike: TypeAlias = "str | tuple[Any, ...] | NumbaSignature | Signature"
+AnySignature = TypeVar("AnySignature", bound=SignatureLike)
+
+
+class _StreamProtocol(Protocol):
+    def __cuda_stream__(self) -> tuple[int, int]: ...
+
+
+class _TorchStream(Protocol):
+    @property
+    def cuda_stream(self) -> Any: ...
+
+
+class _CupyStream(Protocol):
+    @property
+    def ptr(self) -> Any: ...
+
+
+class _NumbaStream(Protocol):
+    @property
+    def handle(self) -> Any: ...
+
+
+# 0 or None (the default stream), a handle, or the stream of any library.
+StreamLike: TypeAlias = "Stream | int | _StreamProtocol | _TorchStream | _CupyStream | _NumbaStream | None"
+# A launch to compile for: (griddim, blockdim), then sharedmem if needed.
+LaunchShape: TypeAlias = "tuple[DimLike, DimLike] | tuple[DimLike, DimLike, SupportsIndex]"
+# What is between the brackets of kernel[...].
+LaunchLike: TypeAlias = (
+    "tuple[DimLike, DimLike] | tuple[DimLike, DimLike, StreamLike] | tuple[DimLike, DimLike, StreamLike, SupportsIndex]"
+)
+
+
+class FunctionOptions(TypedDict, total=False):
+    """jit's options that device functions take too."""
+
+    target: Literal["host", "cuda"] | None
+    cache: bool
+    max_specializations: int
+    hold_gil: bool
+    extensions: Sequence[Any]
+    debug: bool | None
+    opt: bool | int | None
+    fastmath: bool | None
+    lineinfo: bool | None
+    inline: Literal["never", "always"] | bool | None
+    forceinline: bool | None
+
+
+LaunchField: TypeAlias = Literal["blockdim", "griddim", "sharedmem"]
+
+
+class KernelOptions(FunctionOptions, total=False):
+    """jit's options for kernels."""
+
+    max_registers: int | None
+    launch_bounds: int | Sequence[int] | None
+    lto: bool | None
+    link: Any  # a path, an object of numba-cuda's that holds code, or several
+    shared_memory_carveout: int | str | None
+    specialize: LaunchField | Sequence[LaunchField] | None
+
+
+class KernelDecorator(Protocol):
+    """What jit with options or signatures returns."""
+
+    def __call__(self, function: Callable[..., Any], /) -> Kernel:
+        """Return the kernel of a function."""
+
+
+class FunctionDecorator(Protocol):
+    """What jit(device=True) returns."""
+
+    def __call__(self, function: Callable[Parameters, Result], /) -> DeviceFunction[Parameters, Result]:
+        """Return the device function of a function, which has its parameters."""
+
+
+class EitherDecorator(Protocol):
+    """What jit(device=...) returns where it is only known when it runs."""
+
+    def __call__(self, function: Callable[Parameters, Result], /) -> Kernel | DeviceFunction[Parameters, Result]:
+        """Return the kernel or device function of a function."""

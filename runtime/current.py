@@ -1,0 +1,50 @@
+"""The current device: the memory, streams and events of the one that kernels of the calling thread run on."""
+
+from __future__ import annotations
+
+from gridjit.runtime.memory.space import Space
+from gridjit.runtime.session import session
+from gridjit.runtime.streams import PER_THREAD, Event, Stream, Timeline, new_event, new_stream
+
+
+def current_space() -> Space:
+    """Return the memory of the current device."""
+    return session().device(None).space
+
+
+def current_timeline() -> Timeline:
+    """Return the streams and events of the current device."""
+    return session().device(None).timeline
+
+
+def create_stream(*, priority: int = 0, nonblocking: bool = False, timeline: Timeline | None = None) -> Stream:
+    """Return a new stream on the current device.
+
+    priority: lower runs first (the driver clamps it). nonblocking: independent of the default stream.
+    """
+    return new_stream(timeline or current_timeline(), priority=priority, nonblocking=nonblocking)
+
+
+def create_event(*, timing: bool = True, timeline: Timeline | None = None) -> Event:
+    """Return a new event on the current device. timing: whether elapsed_time() is needed of it."""
+    return new_event(timeline or current_timeline(), timing=timing)
+
+
+def default_stream(timeline: Timeline | None = None) -> Stream:
+    """Return the default stream, which all blocking streams are ordered with."""
+    return Stream(timeline or current_timeline(), 0, None)
+
+
+def per_thread_default_stream(timeline: Timeline | None = None) -> Stream:
+    """Return the calling thread's own default stream."""
+    return Stream(timeline or current_timeline(), PER_THREAD, None)
+
+
+def external_stream(handle: int, timeline: Timeline | None = None) -> Stream:
+    """Return a stream that someone else owns, by its handle; it is never destroyed here."""
+    return Stream(timeline or current_timeline(), handle, None)
+
+
+def synchronize() -> None:
+    """Wait for all work on the current device; raises what a kernel did wrong."""
+    current_timeline().synchronize_all()

@@ -1,0 +1,119 @@
+"""ForeignArray: an array in memory that someone else owns, and how __cuda_array_interface__ describes one.
+
+Protocol: numba.readthedocs.io, "CUDA Array Interface", versions 2 and 3.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.item_types import identity, item_type
+from gridjit.compiler.signature import ArrayType
+from gridjit.runtime.memory.layout import StridedLayout
+from gridjit.runtime.streams import LEGACY
+from gridjit.values import dataclass
+
+Interface = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignArray:
+    """An array: where its first item is, what its items are, and how they lie.
+
+    strides: in bytes, None if it is C-contiguous. writable: whether kernels may write it. stream: the handle of the
+    stream whose work has to be waited for, None if there is nothing to wait for.
+    """
+
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None
+    dtype: np.dtype[Any]
+    writable: bool = True
+    stream: int | None = None
+
+    @property
+    def layout(self) -> StridedLayout:
+        """How its items lie."""
+        dtype = self.dtype
+        return _facts(self.shape, self.strides, dtype.itemsize, dtype.alignment)[0]
+
+    @property
+    def kind(self) -> Hashable:
+        """What decides its type."""
+        _, letter, aligned = self._facts
+        return (*identity(self.dtype), len(self.shape), letter, aligned, self.writable)
+
+    @property
+    def type(self) -> ArrayType:
+        """What a kernel is compiled for."""
+        _, letter, aligned = self._facts
+        dtype, ndim = item_type(self.dtype), len(self.shape)
+        return ArrayType(dtype=dtype, ndim=ndim, layout=letter, readonly=not self.writable, aligned=aligned)
+
+    @property
+    def parameters(self) -> Sequence[int]:
+        """What a launch passes, as numba lays out an array."""
+        dtype = self.dtype
+        return _facts(self.shape, self.strides, dtype.itemsize, dtype.alignment)[0].parameters(self.address)
+
+    @property
+    def _facts(self) -> tuple[StridedLayout, str, bool]:
+        """The layout, its letter, and whether the items are aligned."""
+        step = self.dtype.alignment
+        layout, letter, aligned = _facts(self.shape, self.strides, self.dtype.itemsize, step)
+        return layout, letter, aligned and (self.address % step == 0 or 0 in self.shape)
+
+
+# A program passes the same few layouts again and again.
+@functools.lru_cache(maxsize=1024)
+def _facts(
+    shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int, step: int
+) -> tuple[StridedLayout, str, bool]:
+    """Return a layout, its letter, and whether its items are aligned if the first one is."""
+    if strides is None:
+        layout = StridedLayout.dense(shape, itemsize)
+    else:
+        layout = StridedLayout(shape=shape, strides=strides, itemsize=itemsize)
+    return layout, layout.letter, layout.has_steps_of(step)
+
+
+def read_interface(interface: Interface) -> ForeignArray:
+    """Return what __cuda_array_interface__ describes; raises ArgumentError for what kernels cannot use.
+
+    The stream counts in any version, as waiting is never wrong; 0, which the protocol forbids as it may mean two, is
+    the legacy default stream. An array without items may be nowhere.
+    """
+    if interface.get("mask") is not None:
+        raise ArgumentError("a masked array cannot be passed to a kernel; pass its data and its mask")
+    if (version := interface.get("version", 0)) < 2:
+        raise ArgumentError(f"version {version} of __cuda_array_interface__ is not known; 2 and 3 are")
+    address, readonly = interface["data"]
+    typestr, strides, stream = interface["typestr"], interface.get("strides"), interface.get("stream")
+    return ForeignArray(
+        address=int(address or 0),
+        shape=tuple(map(int, interface["shape"])),
+        strides=None if strides is None else tuple(map(int, strides)),
+        dtype=_dtype(typestr) if typestr[1] != "V" else _record_dtype(typestr, interface.get("descr")),
+        writable=not readonly,
+        stream=None if stream is None else int(stream) or LEGACY,
+    )
+
+
+@functools.lru_cache(maxsize=256)
+def _dtype(typestr: str) -> np.dtype[Any]:
+    return np.dtype(typestr)
+
+
+def _record_dtype(typestr: str, descr: Sequence[Any] | None) -> np.dtype[Any]:
+    """Return the type of records, whose padding is not a field; without fields, of bytes that mean nothing."""
+    fields = [tuple(field) for field in descr or ()]
+    if fields and all(name and isinstance(item, str) for name, item, *_ in fields):
+        return np.dtype(fields)
+    # This knows padding, also that of records within; it is slow.
+    described = np.lib.format.descr_to_dtype(fields)
+    return described if described.names else _dtype(typestr)

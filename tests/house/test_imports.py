@@ -1,0 +1,130 @@
+"""Imports run one way, in no circle, and other libraries come in through named walls: lazily and by strings, too."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.house.imports import circles, inside, modules, outside
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).parents[2]
+FOLDERS: dict[str, str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-dir"]
+KNOWN = modules({name: ROOT / folder for name, folder in FOLDERS.items()})
+EDGES = inside(KNOWN)
+# What all layers may use: it uses nothing but itself. Everything else that is in no folder is the package's own.
+FLOOR = {
+    f"gridjit.{name}" for name in ("digests", "forking", "interrupts", "messages", "printable", "reading", "values")
+}
+LAYERS = {"gridjit.cache": 1, "gridjit.compiler": 1, "gridjit.runtime": 2}
+# Other libraries, and the modules or folders that may import them. NumPy is everybody's.
+NUMBA = ("gridjit.compiler.frontend", "gridjit.testing")
+WALLS = {
+    "numba": NUMBA,
+    "llvmlite": (
+        "gridjit.compiler.frontend.foreign_types",
+        "gridjit.compiler.targets.host.libllvm",
+        "gridjit.compiler.targets.host.llvm",
+        "gridjit.runtime.native.object_code",
+    ),
+    "cuda": (
+        "gridjit.compiler.frontend.bootstrap",
+        "gridjit.compiler.sass",
+        "gridjit.compiler.targets.ptx_toolkit",
+        "gridjit.runtime.devices.cuda.callbacks",
+        "gridjit.runtime.devices.cuda.driver",
+    ),
+    "diskcache": ("gridjit.cache.index",),
+    "cupy": ("gridjit.runtime.args.cupy_arrays",),
+    "cupy_backends": ("gridjit.runtime.args.cupy_arrays",),
+    "ml_dtypes": ("gridjit.compiler.item_types",),
+    "pytest": ("gridjit.testing",),
+    "rich": ("gridjit.commands",),
+    "torch": ("gridjit.runtime.args.tensors",),
+    "yaml": ("gridjit.compiler.toolchain_environment",),
+}
+
+
+def layer(name: str) -> tuple[int, str]:
+    """Return how high a module is, and which of the layers of that height it is in."""
+    if name in FLOOR:
+        return 0, "floor"
+    return next(((n, prefix) for prefix, n in LAYERS.items() if is_in(name, prefix)), (3, "package"))
+
+
+def is_in(name: str, where: str) -> bool:
+    return name == where or name.startswith(f"{where}.")
+
+
+def test_no_import_is_in_a_circle() -> None:
+    assert circles(EDGES) == []
+
+
+def test_no_import_climbs_or_goes_to_the_neighbour() -> None:
+    wrong = [
+        f"{name} imports {other}"
+        for name, others in EDGES.items()
+        for other in others
+        if layer(other) != layer(name) and layer(other)[0] >= layer(name)[0]
+    ]
+    assert sorted(wrong) == []
+
+
+def test_other_libraries_are_imported_behind_their_walls_only() -> None:
+    wrong = [
+        f"{name} imports {library}"
+        for name, libraries in outside(KNOWN).items()
+        for library in libraries - {"numpy"}
+        if not any(is_in(name, wall) for wall in WALLS.get(library, ()))
+    ]
+    assert sorted(wrong) == []
+
+
+def test_every_wall_is_one() -> None:
+    importers = {(library, name) for name, libraries in outside(KNOWN).items() for library in libraries}
+    unused = [
+        (library, wall)
+        for library, walls in WALLS.items()
+        for wall in walls
+        if not any(other == library and is_in(name, wall) for other, name in importers)
+    ]
+    assert unused == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import house.b",
+        "from house import b",
+        "from . import b",
+        "from .b import thing",
+        "def later():\n    from house.b import thing",
+        "import importlib\ndef later():\n    importlib.import_module('house.b')",
+        "import importlib\ndef later(name):\n    importlib.import_module(f'house.{name}')",
+        "import importlib\nHOMES = {'thing': 'house.b'}\ndef later(name):\n    importlib.import_module(HOMES[name])",
+        "__import__('house.b')",
+    ],
+)
+def test_an_import_counts_however_it_is_written(tmp_path: Path, text: str) -> None:
+    (tmp_path / "__init__.py").write_text("")
+    (tmp_path / "a.py").write_text(text)
+    (tmp_path / "b.py").write_text("def later():\n    from house import a")
+    assert ["house.a", "house.b"] in circles(inside(modules({"house": tmp_path})))
+
+
+def test_what_only_type_checkers_read_is_no_import(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from house import b")
+    (tmp_path / "b.py").write_text("from house import a")
+    assert inside(modules({"house": tmp_path})) == {"house.a": set(), "house.b": {"house.a"}}
+
+
+@pytest.mark.parametrize("text", ["import llvmlite.binding", "importlib.import_module('llvmlite')", "f'{1}'"])
+def test_another_library_counts_however_it_is_imported(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.py").write_text(text)
+    assert outside(modules({"house": tmp_path}))["house.a"] == ({"llvmlite"} if "llvmlite" in text else set())

@@ -1,0 +1,53 @@
+"""Objects of ours are asked for what they declare; runtime does not look whether they have it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from gridjit.runtime.args.base import ArgumentHandler
+from gridjit.runtime.configured import ConfiguredKernel
+from gridjit.runtime.devices.base import Device, LoadedKernel
+from gridjit.runtime.dispatch import Launcher, Ready
+from gridjit.runtime.kernel import Kernel
+from gridjit.runtime.memory.space import Space
+from gridjit.runtime.session import Session
+from gridjit.runtime.settings import Settings
+from gridjit.runtime.streams import Timeline
+
+ROOT = Path(__file__).parents[2]
+OURS = (Device, LoadedKernel, Space, Timeline, ArgumentHandler, Launcher, Ready, Kernel, ConfiguredKernel, Session)
+# What a kernel has of its own, beside what its classes say.
+IN_KERNELS = {"_warned_of_copies", "hold_gil", "declared", "py_func", "marks", "generation", "parameter_names"}
+
+
+def declared() -> set[str]:
+    """Return the names that our own objects have, but for Python's."""
+    names = {name for cls in (*OURS, Settings) for base in cls.__mro__[:-1] for name in vars(base)} | IN_KERNELS
+    return {name for name in names if not name.startswith("__")} - {"name"}  # which other libraries' objects have too
+
+
+def probes(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield the line and the name of each hasattr, and each getattr with an answer for what is not there."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) > 1:
+            wanted = {"hasattr": 2, "getattr": 3}.get(node.func.id)
+            if len(node.args) == wanted and isinstance(node.args[1], ast.Constant):
+                yield node.lineno, str(node.args[1].value)
+
+
+def test_nobody_looks_for_what_our_own_objects_declare() -> None:
+    names = declared()
+    found = [
+        f"{file.relative_to(ROOT)}:{line} looks for {name}"
+        for file in sorted((ROOT / "runtime").rglob("*.py"))
+        for line, name in probes(ast.parse(file.read_text()))
+        if name in names
+    ]
+    assert found == []
+
+
+def test_a_probe_is_found_however_it_is_asked() -> None:
+    text = "hasattr(x, 'space'); getattr(x, 'device', None); getattr(x, 'device'); getattr(x, name, None)"
+    assert [name for _, name in probes(ast.parse(text))] == ["space", "device"]

@@ -1,0 +1,47 @@
+"""gridjit.cuda: what is gridjit's own has its types; what is numba's can be anything."""
+
+from typing import Any
+
+import numpy as np
+from typing_extensions import assert_type
+
+import gridjit
+from gridjit import cuda
+
+array = cuda.to_device(np.zeros((4, 4)))
+assert_type(array, gridjit.DeviceArray)
+assert_type(cuda.device_array((4, 4), np.float32, order="F"), gridjit.DeviceArray)
+assert_type(cuda.device_array_like(array), gridjit.DeviceArray)
+assert_type(cuda.as_cuda_array(array), gridjit.DeviceArray)
+assert_type(array.T.reshape(16), gridjit.DeviceArray)
+assert_type(array.shape, tuple[int, ...])
+assert_type(array.copy_to_host().ndim, int)
+assert_type(cuda.pinned_array(16).nbytes, int)
+assert_type(cuda.is_available(), bool)
+assert_type(cuda.is_cuda_array(array), bool)
+with cuda.stream() as stream, stream.auto_synchronize(), cuda.pinned(np.zeros(4)):
+    assert_type(stream, gridjit.Stream)
+    before, after = cuda.event().record(stream), cuda.event(timing=True)
+    after.record(stream)
+    assert_type(before, gridjit.Event)
+    assert_type(cuda.event_elapsed_time(before, after), float)
+    assert_type(before.elapsed_time(after), float)
+assert_type(cuda.default_stream(), gridjit.Stream)
+assert_type(cuda.external_stream(7), gridjit.Stream)
+assert_type(cuda.get_current_device().compute_capability, tuple[int, int])
+assert_type(cuda.select_device(0).name, str)
+assert_type(len(cuda.list_devices()), int)
+cuda.synchronize()
+assert_type(cuda.launchconfig.current_launch_config() is None, bool)
+assert_type(cuda.threadIdx, Any)
+assert_type(cuda.float32(1), Any)
+both: gridjit.In | gridjit.Out = cuda.In(np.zeros(4))
+
+cuda.to_device()  # wrong: nothing to copy
+cuda.device_array("4")  # wrong: not a shape
+cuda.event(timing="no")  # wrong: True or False
+cuda.select_device("0")  # wrong: a number
+cuda.synchronize(stream)  # wrong: takes nothing
+cuda.default_stream().synchronise()  # wrong: no such method
+array.copy_to_hots()  # wrong: no such method
+array.shape = (16,)  # wrong: reshape gives another view
