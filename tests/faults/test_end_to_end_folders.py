@@ -143,10 +143,7 @@ def test_where_the_current_folder_is_gone_launches_are_right_and_cached(
 ) -> None:
     monkeypatch.setattr(f"{__name__}.LAUNCH", GONE + LAUNCH)
     for compiles in (1, 0):
-        assert run(NUMBA_CUDA_NVRTC_EXTRA_SEARCH_PATHS=search) == (
-            [compiles, compiles, 0, 0],
-            [],
-        )
+        assert run(NUMBA_CUDA_NVRTC_EXTRA_SEARCH_PATHS=search) == ([compiles, compiles, 0, 0], [])
 
 
 @pytest.mark.parametrize(
