@@ -32,7 +32,7 @@ from gridjit.compiler.code_names import CodeNames, names_in, names_of
 from gridjit.compiler.installed import Distribution, owner_of
 from gridjit.compiler.library_code import METHODS, NOT_LOADED, name_text
 from gridjit.compiler.source import fingerprint_values
-from gridjit.compiler.source_dynamic import dynamic_plan
+from gridjit.compiler.source_dynamic import works_names_out
 from gridjit.compiler.source_library import is_library, name_of_module
 from gridjit.compiler.source_opaque import OpaqueValue, of_kind
 from gridjit.compiler.source_scalar import scalar_text
@@ -283,7 +283,7 @@ class _Walk:
             for named in {id(v): v for v in map(namespace.get, names) if of_kind(v, ModuleType)}.values():
                 self._absent(named, code.texts)
                 self._module(named, self._spelled(namespace, names))
-                if dynamic_plan(function.__code__).computed:
+                if works_names_out(function.__code__, namespace):
                     self._module(named, _public_settings(named))
 
     def _absent(self, module: ModuleType, names: Iterable[str]) -> None:
