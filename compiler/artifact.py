@@ -11,11 +11,11 @@ import struct
 from typing import Any
 
 from gridjit import reading
-from gridjit.compiler.dependencies import Dependency
 from gridjit.compiler.elf import is_code
 from gridjit.compiler.footprint import Effects, Fact, FactValue, Footprint, is_field
-from gridjit.compiler.hook import Hook, hook_as_json, hook_from_json
-from gridjit.compiler.targets.base import ExceptionEntry, Target
+from gridjit.compiler.hooks.hook import Hook, hook_as_json, hook_from_json
+from gridjit.compiler.recorded.dependencies import Dependency
+from gridjit.compiler.target import ExceptionEntry, Target
 from gridjit.values import dataclass, field
 
 _MAGIC = b"gridjit1"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from gridjit.compiler.kindred import Kindred
+from gridjit.compiler.shared_errors import Kindred
 
 
 class GridjitError(Kindred, Exception):

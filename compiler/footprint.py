@@ -9,12 +9,12 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from gridjit.compiler.hook import Hook
+from gridjit.compiler.hooks.hook import Hook
 from gridjit.compiler.launch_config import Dim3, LaunchConfig, dim_text
 from gridjit.values import dataclass
 
 if TYPE_CHECKING:
-    from gridjit.compiler.identity import Identity
+    from gridjit.compiler.view.identity import Identity
 
 FactValue: TypeAlias = "bool | int | str | tuple[int, ...] | Identity | None"
 
@@ -168,14 +168,14 @@ def is_very_object(name: str) -> bool:
 def _argument_value(name: str, args: Sequence[Any]) -> FactValue:
     """Return what a launch's argument has for a fact such as "argument 3", "argument 3 shape"; None never matches."""
     # Few compiles read an argument, so a warm start does without this.
-    from gridjit.compiler.plain_number import is_number, number_text
+    from gridjit.compiler.view.plain_number import is_number, number_text
 
     index, _, part = name[len(ARGUMENT) :].partition(" ")
     if int(index) >= len(args):
         return None
     argument = args[int(index)]
     if is_very_object(name):
-        from gridjit.compiler.identity import Identity
+        from gridjit.compiler.view.identity import Identity
 
         return Identity.of(argument)
     if part:

@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from gridjit.compiler.errors import ConfigError, ConfigWarning
-from gridjit.compiler.toolchain_environment import setting_now
+from gridjit.compiler.key.numba_settings import setting_now
 from gridjit.messages import warn
 from gridjit.values import dataclass
 

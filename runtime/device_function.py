@@ -9,7 +9,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.options import Options
 from gridjit.forking import cached_property
-from gridjit.runtime.pickling import Reduced, reduced
+from gridjit.runtime.numba_names.pickling import Reduced, reduced
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")

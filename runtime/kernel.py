@@ -9,48 +9,48 @@ from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
-import gridjit.compiler.foreign_locks  # noqa: F401  # they are freed in a forked child from here on
+import gridjit.compiler.frontend.locks  # noqa: F401  # they are freed in a forked child from here on
 from gridjit.cache.memory import MemoryStore
 from gridjit.cache.store import Store
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.errors import CompileDisabledError, ConfigError, LaunchNeededError
 from gridjit.compiler.footprint import MARKABLE, is_very_object
 from gridjit.compiler.job import CompileJob, make_job
+from gridjit.compiler.key.numba_settings import dumps
 from gridjit.compiler.launch_config import DimLike, LaunchConfig
 from gridjit.compiler.options import Options
 from gridjit.compiler.signature import Signature
-from gridjit.compiler.targets.base import Target
-from gridjit.compiler.toolchain_environment import dumps
+from gridjit.compiler.target import Target
 from gridjit.forking import cached_property, lock, section
 from gridjit.messages import warn_or_log
-from gridjit.runtime.args.warning import warn_of_few_blocks
-from gridjit.runtime.capture import note_compile
-from gridjit.runtime.configured import ConfiguredKernel
 from gridjit.runtime.device_function import DeviceFunction
 from gridjit.runtime.devices.base import Device, LoadedKernel
-from gridjit.runtime.dispatch import Launcher, ReadyTables, signature_of
-from gridjit.runtime.extensions import Extensions
-from gridjit.runtime.forall import ForAll
-from gridjit.runtime.indexing import Indexable
-from gridjit.runtime.inspection import Inspection
-from gridjit.runtime.pickling import Reduced, reduced
+from gridjit.runtime.launch.argument_extensions import Extensions
+from gridjit.runtime.launch.configured import ConfiguredKernel
+from gridjit.runtime.launch.dispatch import Launcher, ReadyTables, signature_of
+from gridjit.runtime.launch.forall import ForAll
+from gridjit.runtime.launch.indexing import Indexable
+from gridjit.runtime.numba_names.inspection import Inspection
+from gridjit.runtime.numba_names.pickling import Reduced, reduced
 from gridjit.runtime.session import Session, session
-from gridjit.runtime.specializations import (
+from gridjit.runtime.specialize.capture import note_compile
+from gridjit.runtime.specialize.cold import Cold, Launch, specialize
+from gridjit.runtime.specialize.statistics import Statistics
+from gridjit.runtime.specialize.table import (
     DEFAULT_LIMIT,
     Letting,
     Specialization,
     Specializations,
     SpecializationWarning,
 )
-from gridjit.runtime.specialize import Cold, Launch, specialize
-from gridjit.runtime.statistics import Statistics
 from gridjit.runtime.streams import Timeline
+from gridjit.runtime.warnings import warn_of_few_blocks
 
 if TYPE_CHECKING:
-    from gridjit.compiler.view import ConfigView
+    from gridjit.compiler.view.config import ConfigView
     from gridjit.runtime.accepted import LaunchShape, SignatureLike, StreamLike
-    from gridjit.runtime.launched_kernel import LaunchedKernel
-    from gridjit.runtime.record import Need
+    from gridjit.runtime.launch.launched_kernel import LaunchedKernel
+    from gridjit.runtime.specialize.needs import Need
 
 
 class AlreadySpecializedError(ConfigError, RuntimeError):
@@ -154,7 +154,7 @@ class Kernel(Inspection, Indexable):
 
     def _launched_as(self, found: Specialization) -> LaunchedKernel:
         """Return what hooks are called with before a launch of found."""
-        from gridjit.runtime.launched_kernel import LaunchedKernel  # few kernels have hooks
+        from gridjit.runtime.launch.launched_kernel import LaunchedKernel  # few kernels have hooks
 
         return LaunchedKernel(self, found)
 
@@ -163,7 +163,7 @@ class Kernel(Inspection, Indexable):
 
         It is compiled already, unless its code depends on the launch.
         """
-        from gridjit.compiler.frontend.numba_types import parse_signature
+        from gridjit.compiler.frontend.types import parse_signature
 
         if self.specialized:
             raise AlreadySpecializedError(f"{self.name}: Dispatcher already specialized, for {self.declared[0]}")
@@ -229,7 +229,7 @@ class Kernel(Inspection, Indexable):
         target: "host", an architecture like "sm_90", or None for this machine's own.
         Raises ConfigError or CompileError.
         """
-        from gridjit.compiler.frontend.numba_types import parse_signature
+        from gridjit.compiler.frontend.types import parse_signature
 
         here = session()
         wanted = _launch_config(self.name, config)
@@ -240,7 +240,7 @@ class Kernel(Inspection, Indexable):
 
         Code that depends on its launch is compiled when there is one.
         """
-        from gridjit.compiler.frontend.numba_types import parse_signature
+        from gridjit.compiler.frontend.types import parse_signature
 
         wanted = parse_signature(signature)
         with contextlib.suppress(LaunchNeededError):
@@ -309,7 +309,7 @@ class Kernel(Inspection, Indexable):
         return specialize(job, Launch(config=config, args=args, dispatcher=self), cold)
 
     def _why(self, store: Store, job: CompileJob, key: str, *launch: Any) -> str:
-        from gridjit.runtime import explain
+        from gridjit.runtime.specialize import explain
 
         return explain.reason(self._known, store, job, key, *launch)
 
@@ -321,7 +321,7 @@ class Kernel(Inspection, Indexable):
                 f"{job.kernel}{job.signature} for {job.target} is not in the cache ({why}), "
                 "and GRIDJIT_ASSERT_NO_COMPILE forbids compiling it"
             )
-        from gridjit.compiler.view import while_current
+        from gridjit.compiler.view.config import while_current
 
         try:
             artifact = while_current(view, lambda: self._compile_for_args(job, view))
@@ -332,7 +332,7 @@ class Kernel(Inspection, Indexable):
 
     def _compile_for_args(self, job: CompileJob, view: ConfigView) -> Artifact:
         """Compile. Under numba-cuda's name, as programs put a function in its place to look into a compile."""
-        from gridjit.compiler.driver import compile_job
+        from gridjit.compiler.compile import compile_job
 
         return compile_job(job, view)
 
@@ -350,7 +350,7 @@ class Kernel(Inspection, Indexable):
         return found
 
     def _need(self, found: Specialization) -> Need:
-        from gridjit.runtime.record import Need
+        from gridjit.runtime.specialize.needs import Need
 
         return Need(
             kernel=f"{self.py_func.__module__}:{self.name}",
@@ -371,7 +371,7 @@ class Kernel(Inspection, Indexable):
             # What is remembered of indexings keeps the code that was launched through it.
             self.forget_indexings()
         if letting.evicted and not self._crowded:
-            from gridjit.runtime import explain
+            from gridjit.runtime.specialize import explain
 
             self._crowded = True
             crowded = SpecializationWarning(explain.crowding(self.name, self._known))
@@ -385,7 +385,7 @@ class Kernel(Inspection, Indexable):
         Called while the kernel is compiled, it means what the compile reads. Called at any other time it means all,
         and what is compiled already is looked up anew.
         """
-        from gridjit.compiler.view import current_view
+        from gridjit.compiler.view.config import current_view
 
         view = current_view()
         if view is not None and view.dispatcher == self:

@@ -13,7 +13,7 @@ from gridjit.cache.lock import Locks
 from gridjit.cache.memory import MemoryStore
 from gridjit.cache.store import Store
 from gridjit.compiler.errors import ConfigError, DeviceError
-from gridjit.compiler.targets.base import Target
+from gridjit.compiler.target import Target
 from gridjit.forking import cached_property, lock, section
 from gridjit.messages import say
 from gridjit.printable import printable
@@ -22,7 +22,7 @@ from gridjit.runtime.settings import Settings, settings
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.base import Device
-    from gridjit.runtime.record import Recorder
+    from gridjit.runtime.specialize.needs import Recorder
 
 
 class Session:
@@ -103,7 +103,7 @@ class Session:
         """What writes down the specializations that this process needs, if that is asked for."""
         if self.settings.record is None:
             return None
-        from gridjit.runtime.record import Recorder
+        from gridjit.runtime.specialize.needs import Recorder
 
         return Recorder(self.settings.record)
 

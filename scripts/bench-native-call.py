@@ -24,14 +24,14 @@ import numpy as np
 from gridjit.cache.memory import MemoryStore
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import Signature
-from gridjit.runtime.args import every as _every  # noqa: F401  (registers every kind)
-from gridjit.runtime.args.base import Place, handler_of
-from gridjit.runtime.configured import ConfiguredKernel
-from gridjit.runtime.dispatch import Launcher
-from gridjit.runtime.indexing import Indexable, index_natively
+from gridjit.runtime.args import all_kinds as _every  # noqa: F401  (registers every kind)
+from gridjit.runtime.args.handler import Place, handler_of
+from gridjit.runtime.launch.configured import ConfiguredKernel
+from gridjit.runtime.launch.dispatch import Launcher
+from gridjit.runtime.launch.indexing import Indexable, index_natively
+from gridjit.runtime.native.code import code_of, compile_text, place
 from gridjit.runtime.native.function import NativeFunction, builtin, native_function
-from gridjit.runtime.native.layout import layout
-from gridjit.runtime.native.object_code import code_of, compile_text, place
+from gridjit.runtime.native.probes import layout
 from gridjit.runtime.native.table import Entry, LaunchTable
 
 COUNTS = (0, 1, 4, 26)

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-from gridjit.compiler.entry_points import note_loaded
 from gridjit.compiler.errors import CompileError
-from gridjit.compiler.recording import while_current
+from gridjit.compiler.key.entry_points import note_loaded
+from gridjit.compiler.view.recording import while_current
 from gridjit.forking import held, lock, section
 from gridjit.interrupts import uninterrupted
 
@@ -94,8 +94,8 @@ def load_installed_extensions() -> None:
 
 
 def _load() -> None:
-    from gridjit.compiler.extensions import all_registrations, forget_in_keys
-    from gridjit.compiler.loaded_settings import note_loaded_settings
+    from gridjit.compiler.key.extensions import all_registrations, forget_in_keys
+    from gridjit.compiler.recorded.loaded_settings import note_loaded_settings
 
     numba_cuda()
     from numba.cuda.core import entrypoints

@@ -10,7 +10,7 @@ import re
 
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.footprint import as_dim3
-from gridjit.compiler.view import ConfigView
+from gridjit.compiler.view.config import ConfigView
 
 _REGISTERS = {"blockdim": "ntid", "griddim": "nctaid"}
 _REGISTER_READ = r'call i32 @"?llvm\.nvvm\.read\.ptx\.sreg\.{register}\.{axis}"?\(\)'

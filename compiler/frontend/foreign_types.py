@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from gridjit.compiler.errors import ConfigError
-from gridjit.compiler.frontend.registrations import registrations
-from gridjit.compiler.installed import owner_of
+from gridjit.compiler.key.argument_classes import held_by_functions
+from gridjit.compiler.key.installed import owner_of
+from gridjit.compiler.key.registrations import registrations
+from gridjit.compiler.key.source.scalars import scalar_text
+from gridjit.compiler.key.source.values import type_name
 from gridjit.compiler.signature import ForeignType
-from gridjit.compiler.signature_source import held_by_functions
-from gridjit.compiler.source_scalar import scalar_text
-from gridjit.compiler.source_value import type_name
 
 _OWN = ("numba.core.", "numba.np.", "numba.cuda.types", "numba.cuda.core.", "numba.cuda.np.")
 _INTEGERS = {1: "?", 8: "b", 16: "h", 32: "i", 64: "q"}

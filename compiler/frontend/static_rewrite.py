@@ -8,7 +8,7 @@ from typing import Any
 
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.static import StaticDim3, StaticInt
+from gridjit.compiler.view.static import StaticDim3, StaticInt
 
 
 @functools.cache

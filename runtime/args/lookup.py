@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from gridjit.runtime.args import arrays, scalars
-from gridjit.runtime.args.base import ArgumentHandler, class_name, registered, search_with
+from gridjit.runtime.args import numbers as scalars
+from gridjit.runtime.args.arrays import numpy_arrays as arrays
+from gridjit.runtime.args.handler import ArgumentHandler, class_name, registered, search_with
 
 __all__ = ["arrays", "find", "scalars"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gridjit.compiler.errors import ArgumentError
-from gridjit.runtime.args.base import Place
+from gridjit.runtime.args.handler import Place
 
 
 def check_device(what: str, device: int | None, place: Place) -> None:

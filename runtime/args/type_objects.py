@@ -10,8 +10,8 @@ import numpy as np
 from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.item_types import identity, item_type
 from gridjit.compiler.signature import BFLOAT16, SCALAR_CODES, ArgType, ClassType
-from gridjit.runtime.args.base import ACCEPTED, Parameters, Place, register
-from gridjit.runtime.args.transfer import Transfer
+from gridjit.runtime.args.handler import ACCEPTED, Parameters, Place, register
+from gridjit.runtime.args.staging import Transfer
 from gridjit.runtime.native.operation import Itself, Operation
 
 _NULL = (0,)

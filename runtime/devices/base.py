@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.compiler.targets.base import Target
+from gridjit.compiler.target import Target
 from gridjit.values import dataclass
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ import numpy as np
 from gridjit.compiler.errors import ArgumentError, CopyNeededError, DeviceError, ShapeError
 from gridjit.compiler.item_types import identity, item_type
 from gridjit.compiler.signature import ArrayType, Signature, array_codes, array_struct, layout_letter
+from gridjit.runtime.memory.copies import Array, address_of, overlaps_itself
 from gridjit.runtime.memory.layout import StridedLayout
 from gridjit.runtime.memory.space import Memory, Space
-from gridjit.runtime.memory.transfer import Array, address_of, overlaps_itself
 from gridjit.runtime.streams import LEGACY, stream_handle
 
 # (dtype, ndim, layout, writable, aligned, device, what else tells the dtype from others): equal kinds are one object,
@@ -330,7 +330,7 @@ class DeviceArray:
     @property
     def _numba_type_(self) -> Any:
         """What it is to kernels that refer to it, and to numba-cuda."""
-        from gridjit.compiler.frontend.numba_types import numba_arguments
+        from gridjit.compiler.frontend.types import numba_arguments
 
         dtype, ndim, layout, writable, aligned, *_ = self._kind
         own = ArrayType(dtype=item_type(dtype), ndim=ndim, layout=layout, readonly=not writable, aligned=aligned)

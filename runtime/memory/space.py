@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from gridjit.runtime.memory.transfer import Array, address_of
+from gridjit.runtime.memory.copies import Array, address_of
 from gridjit.runtime.streams import HOST, Timeline
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from gridjit.runtime.memory.copies import address_of
 from gridjit.runtime.memory.space import Memory
-from gridjit.runtime.memory.transfer import address_of
 from gridjit.runtime.streams import stream_handle
 
 

@@ -11,9 +11,9 @@ from typing import Any
 from gridjit.cache.store import Store
 from gridjit.forking import lock, section
 from gridjit.runtime.native import records
-from gridjit.runtime.native.launched import Launched, last_launches
-from gridjit.runtime.native.layout import layout
-from gridjit.runtime.native.placed import environment_address, for_ever, launch_address
+from gridjit.runtime.native.last_launches import Launched, last_launches
+from gridjit.runtime.native.placement import environment_address, for_ever, launch_address
+from gridjit.runtime.native.probes import layout
 from gridjit.runtime.native.table import LaunchTable
 
 # Tables in a chain: an inline cache for a few kinds of arguments; more are launched by Python.

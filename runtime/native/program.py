@@ -14,7 +14,7 @@ import ctypes
 import re
 
 from gridjit.runtime.native import records
-from gridjit.runtime.native.layout import Layout
+from gridjit.runtime.native.probes import Layout
 from gridjit.runtime.native.readers import readers
 
 _MAIN = """

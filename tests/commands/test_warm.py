@@ -141,7 +141,7 @@ def _line(kernels: Any) -> str:
     """Return the recorded line of sized for blocks of 32."""
     from gridjit.compiler.launch_config import LaunchConfig
     from gridjit.compiler.signature import ArrayType, Signature
-    from gridjit.runtime.record import Need
+    from gridjit.runtime.specialize.needs import Need
 
     return Need(
         kernel="opstats:sized",

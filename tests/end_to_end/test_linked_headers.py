@@ -14,8 +14,8 @@ import pytest
 import gridjit
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.targets import ptx_nvrtc
-from gridjit.compiler.targets.ptx_elf import read_sections
+from gridjit.compiler.targets.ptx import nvrtc as ptx_nvrtc
+from gridjit.compiler.targets.ptx.elf import read_sections
 from gridjit.runtime.kernel import Kernel
 from tests.toolkit import needs_toolkit
 
@@ -106,7 +106,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.filterwarnings("ignore::gridjit.compiler.targets.ptx_nvrtc.LinkedCodeWarning")
+@pytest.mark.filterwarnings("ignore::gridjit.compiler.targets.ptx.nvrtc.LinkedCodeWarning")
 def test_a_header_counts_however_it_is_included(library: Library, form: str) -> None:
     library.part(1)
     library.write("other.h", "#define PART 7\n")

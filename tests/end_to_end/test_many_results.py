@@ -18,7 +18,7 @@ from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import ScalarType, Signature
 from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.session import session
-from gridjit.runtime.specialize import Cold, Launch, keep, look_up
+from gridjit.runtime.specialize.cold import Cold, Launch, keep, look_up
 
 SIGNATURE = Signature(arguments=(ScalarType(dtype="int64"),))
 

@@ -22,17 +22,17 @@ from gridjit.cache.disk import DiskStore
 from gridjit.cache.history import History, Job
 from gridjit.cache.manifest import Manifest, Shape
 from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.dependencies import Dependency
 from gridjit.compiler.elf import is_code, read_sections
 from gridjit.compiler.errors import ConfigError, LaunchError
 from gridjit.compiler.footprint import Effects, Fact, Footprint
-from gridjit.compiler.hook import Hook
+from gridjit.compiler.hooks.hook import Hook
 from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.compiler.recorded.dependencies import Dependency
 from gridjit.compiler.signature import ScalarType, Signature
-from gridjit.compiler.targets.base import ExceptionEntry, Target
+from gridjit.compiler.target import ExceptionEntry, Target
 from gridjit.compiler.targets.host.libllvm import load_object
 from gridjit.runtime.devices.host.device import HostDevice
-from gridjit.runtime.record import Need
+from gridjit.runtime.specialize.needs import Need
 
 MAGIC = b"gridjit1"
 # An ELF file of a header, the header of one section, and that section: names.

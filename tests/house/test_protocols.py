@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from gridjit.runtime.args.base import ArgumentHandler
-from gridjit.runtime.configured import ConfiguredKernel
+from gridjit.runtime.args.handler import ArgumentHandler
 from gridjit.runtime.devices.base import Device, LoadedKernel
-from gridjit.runtime.dispatch import Launcher, Ready
 from gridjit.runtime.kernel import Kernel
+from gridjit.runtime.launch.configured import ConfiguredKernel
+from gridjit.runtime.launch.dispatch import Launcher, Ready
 from gridjit.runtime.memory.space import Space
 from gridjit.runtime.session import Session
 from gridjit.runtime.settings import Settings

@@ -15,7 +15,7 @@ import numpy as np
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.errors import DeviceError
 from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.compiler.targets.base import Target
+from gridjit.compiler.target import Target
 from gridjit.runtime.devices.base import NO_CALLBACKS, Device, KernelAttributes, LoadedKernel, ModuleCallbacks
 from gridjit.runtime.memory.space import HOST_SPACE, Memory, Space
 from gridjit.runtime.native.table import Entry

@@ -11,12 +11,12 @@ from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.footprint import Effects, Footprint
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import Signature
-from gridjit.compiler.targets.base import Target
-from gridjit.runtime.configured import ConfiguredKernel
+from gridjit.compiler.target import Target
 from gridjit.runtime.devices.base import LoadedKernel
-from gridjit.runtime.dispatch import Launcher, ReadyTables
-from gridjit.runtime.launched_kernel import LaunchedKernel
-from gridjit.runtime.specializations import Hook, Specialization
+from gridjit.runtime.launch.configured import ConfiguredKernel
+from gridjit.runtime.launch.dispatch import Launcher, ReadyTables
+from gridjit.runtime.launch.launched_kernel import LaunchedKernel
+from gridjit.runtime.specialize.table import Hook, Specialization
 from tests.runtime.recording_device import Contexts as Contexts
 from tests.runtime.recording_device import Launched as Launched
 from tests.runtime.recording_device import Recorder as Recorder

@@ -14,11 +14,11 @@ from gridjit import cuda
 from gridjit.compiler.errors import ConfigError, DeviceError
 from gridjit.compiler.signature import ArgType, ScalarType
 from gridjit.compiler.targets.host.target import host_target
-from gridjit.runtime.args.base import ArgumentHandler, Parameters, Place, register
+from gridjit.runtime.args.handler import ArgumentHandler, Parameters, Place, register
 from gridjit.runtime.devices.base import Device, LoadedKernel
 from gridjit.runtime.memory.space import Space
-from gridjit.runtime.native.layout import layout
 from gridjit.runtime.native.operation import Operation
+from gridjit.runtime.native.probes import layout
 from gridjit.runtime.session import Session
 from gridjit.runtime.streams import Timeline
 from tests.runtime.recording_device import (
@@ -29,7 +29,7 @@ from tests.runtime.recording_device import (
     RecordingTimeline,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore::gridjit.runtime.args.warning.PerformanceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::gridjit.runtime.warnings.PerformanceWarning")
 ORDINAL = 3
 
 

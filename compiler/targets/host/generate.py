@@ -7,19 +7,20 @@ from collections.abc import Sequence
 
 from gridjit.compiler.errors import UnsupportedError
 from gridjit.compiler.options import Options
-from gridjit.compiler.targets.base import Code, Lowered, Target
-from gridjit.compiler.targets.host import intrinsics, llvm, maths
-from gridjit.compiler.targets.host.barriers import count_barriers
-from gridjit.compiler.targets.host.body import Body, Parameter, opcode, read_body
-from gridjit.compiler.targets.host.coordinates import place
-from gridjit.compiler.targets.host.driver import driver_text
-from gridjit.compiler.targets.host.frame import supported_parameter
-from gridjit.compiler.targets.host.guard import guard
-from gridjit.compiler.targets.host.layout import SharedLayout, lay_out_shared, local_arrays, value_types
-from gridjit.compiler.targets.host.metadata import access_group
-from gridjit.compiler.targets.host.plan import Plan
+from gridjit.compiler.target import Code, Lowered, Target
+from gridjit.compiler.targets.host import llvm
+from gridjit.compiler.targets.host.library import intrinsics, maths
+from gridjit.compiler.targets.host.loops.entry import driver_text
+from gridjit.compiler.targets.host.loops.frame import supported_parameter
+from gridjit.compiler.targets.host.loops.metadata import access_group
+from gridjit.compiler.targets.host.loops.plan import Plan
 from gridjit.compiler.targets.host.recursion import recursive, refuse_recursion
-from gridjit.compiler.targets.host.regions import Regions, cut
+from gridjit.compiler.targets.host.regions.barriers import count_barriers
+from gridjit.compiler.targets.host.regions.body import Body, Parameter, opcode, read_body
+from gridjit.compiler.targets.host.regions.coordinates import place
+from gridjit.compiler.targets.host.regions.cut import Regions, cut
+from gridjit.compiler.targets.host.regions.guard import guard
+from gridjit.compiler.targets.host.regions.shared import SharedLayout, lay_out_shared, local_arrays, value_types
 from gridjit.compiler.targets.host.retarget import Retargeted, retarget
 from gridjit.compiler.targets.host.survey import refuse_unsupported
 from gridjit.compiler.targets.host.uniform_chains import may_never_end, never_ends

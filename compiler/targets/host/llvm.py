@@ -10,7 +10,7 @@ from llvmlite.binding.ffi import ObjectRef
 from llvmlite.binding.newpassmanagers import NewPassManager
 
 from gridjit.compiler.errors import CompileError
-from gridjit.compiler.targets.base import Target
+from gridjit.compiler.target import Target
 from gridjit.compiler.targets.host.target import llvm_features
 
 # An llvmlite module; the library has no types of its own.

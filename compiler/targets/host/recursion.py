@@ -6,8 +6,8 @@ import re
 
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.targets.host import llvm
-from gridjit.compiler.targets.host.body import Body
-from gridjit.compiler.targets.host.intrinsics import BARRIER
+from gridjit.compiler.targets.host.library.intrinsics import BARRIER
+from gridjit.compiler.targets.host.regions.body import Body
 
 _DEFINE = re.compile(r'^define [^\n]*@"?([^"(\s]+)"?\([^\n]*\{\n(.*?)^\}', re.MULTILINE | re.DOTALL)
 _OURS = re.compile(r'call [^@\n]*@"?(gridjit\.[^"(\s]+)')

@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass
 
 from gridjit.compiler.errors import UnsupportedError
-from gridjit.compiler.targets.host import intrinsics
-from gridjit.compiler.targets.host.inline_asm import replace_asm
+from gridjit.compiler.targets.host.library import intrinsics
+from gridjit.compiler.targets.host.library.inline_asm import replace_asm
 
 _DROPPED = re.compile(
     r"^(?:target (?:triple|datalayout)|source_filename|!nvvm|!llvm\.dbg|!llvm\.module\.flags"

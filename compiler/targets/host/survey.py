@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterable
 
 from gridjit.compiler.errors import UnsupportedError
-from gridjit.compiler.targets.base import Lowered
-from gridjit.compiler.targets.host.inline_asm import asm_function
-from gridjit.compiler.targets.host.intrinsics import is_intrinsic
-from gridjit.compiler.targets.host.maths import is_maths
+from gridjit.compiler.target import Lowered
+from gridjit.compiler.targets.host.library.inline_asm import asm_function
+from gridjit.compiler.targets.host.library.intrinsics import is_intrinsic
+from gridjit.compiler.targets.host.library.maths import is_maths
 
 _DEFINE = re.compile(r'^define [^\n]*?@"?([^"(\s]+)"?\(', re.MULTILINE)
 _DECLARE = re.compile(r'^declare [^\n]*?@"?([^"(\s]+)"?\(', re.MULTILINE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 
-from gridjit.compiler.targets.base import Target
+from gridjit.compiler.target import Target
 from gridjit.compiler.targets.host.libllvm import cpu_features, cpu_name
 
 # A pseudo-feature beside LLVM's own: which of glibc's vector functions the code may call, so that code

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.errors import DeviceError
-from gridjit.compiler.targets.base import Target
+from gridjit.compiler.target import Target
 from gridjit.forking import cached_property, lock, section
 from gridjit.runtime.devices.base import NO_CALLBACKS, ModuleCallbacks
 from gridjit.runtime.devices.cuda.current import Current

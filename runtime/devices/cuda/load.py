@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.errors import ConfigError, DeviceError, LaunchError
 from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.compiler.targets.base import Target
+from gridjit.compiler.target import Target
 from gridjit.forking import Lock, lock, section
 from gridjit.runtime.devices.base import NO_CALLBACKS, KernelAttributes, ModuleCallbacks
 from gridjit.runtime.devices.cuda import faults
 from gridjit.runtime.devices.cuda.callbacks import Module, module_of
 from gridjit.runtime.devices.cuda.errors import ASYNCHRONOUS, LOST_CONTEXT, DriverError
-from gridjit.runtime.devices.cuda.last import in_words
-from gridjit.runtime.native.launched import last_launches
+from gridjit.runtime.devices.cuda.last_launched import in_words
+from gridjit.runtime.native.last_launches import last_launches
 from gridjit.runtime.native.table import Entry
 from gridjit.runtime.streams import PER_THREAD, stream_handle
 from gridjit.values import dataclass, field

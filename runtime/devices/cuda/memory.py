@@ -13,10 +13,10 @@ from gridjit.compiler.errors import DeviceError, LaunchError
 from gridjit.forking import cached_property
 from gridjit.runtime.devices.cuda.driver import Driver
 from gridjit.runtime.devices.cuda.errors import DriverError
-from gridjit.runtime.devices.cuda.last import attributed
+from gridjit.runtime.devices.cuda.last_launched import attributed
 from gridjit.runtime.devices.cuda.peer import copy_between
+from gridjit.runtime.memory.copies import Array, Rows, address_of, plan, straightening, without_repeats
 from gridjit.runtime.memory.space import Memory
-from gridjit.runtime.memory.transfer import Array, Rows, address_of, plan, straightening, without_repeats
 from gridjit.runtime.streams import Stream, stream_handle
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gridjit.runtime.devices.cuda.last import attributed
-from gridjit.runtime.memory.transfer import Array, address_of, straightening
+from gridjit.runtime.devices.cuda.last_launched import attributed
+from gridjit.runtime.memory.copies import Array, address_of, straightening
 from gridjit.runtime.streams import new_event, stream_handle
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from gridjit.commands import tables
 from gridjit.commands.inventory import Item, find_item, open_cache
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.errors import GridjitError
-from gridjit.runtime.explain import recent_artifacts
+from gridjit.runtime.specialize.explain import recent_artifacts
 
 
 def register(subparsers: Any) -> None:

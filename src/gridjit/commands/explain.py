@@ -19,12 +19,12 @@ from gridjit.compiler.footprint import CIRCUMSTANCES, Fact
 from gridjit.compiler.job import CompileJob
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import Signature
-from gridjit.compiler.targets.base import Target
-from gridjit.runtime import explain
+from gridjit.compiler.target import Target
 from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.session import session
-from gridjit.runtime.specializations import Specializations
-from gridjit.runtime.specialize import Launch, stored_artifact
+from gridjit.runtime.specialize import explain
+from gridjit.runtime.specialize.cold import Launch, stored_artifact
+from gridjit.runtime.specialize.table import Specializations
 
 CURRENT = "up to date"
 # What tells one job of a kernel from another, and is no change of the kernel.
@@ -86,7 +86,7 @@ def predict(
     kernel: Kernel, store: Store, signature: str, config: LaunchConfig | None, target: str | None
 ) -> dict[str, Any]:
     """Return what a launch would find: the artifact's key, or None and the reason for which it would be compiled."""
-    from gridjit.compiler.frontend.numba_types import parse_signature
+    from gridjit.compiler.frontend.types import parse_signature
 
     job = kernel.job_for(parse_signature(signature), kernel.target_for(target))
     key = Key.of(job.fields).digest

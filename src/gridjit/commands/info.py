@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from gridjit.commands import tables
-from gridjit.compiler.toolchain import toolchain
+from gridjit.compiler.key.toolchain import toolchain
 from gridjit.runtime.session import session
 
 

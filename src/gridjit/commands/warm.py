@@ -23,8 +23,8 @@ from gridjit.commands.warm_work import Built, Work, begin, build
 from gridjit.compiler.errors import ConfigError, GridjitError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.printable import printable
-from gridjit.runtime.record import Need
 from gridjit.runtime.session import session
+from gridjit.runtime.specialize.needs import Need
 
 
 def register(subparsers: Any) -> None:

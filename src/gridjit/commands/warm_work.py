@@ -14,7 +14,7 @@ from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import Signature
 from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.session import session
-from gridjit.runtime.specialize import Launch, stored_artifact
+from gridjit.runtime.specialize.cold import Launch, stored_artifact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ def _never_stored(kernel: Kernel, work: Work) -> str | None:
 
 
 def _is_stored(kernel: Kernel, work: Work) -> bool:
-    from gridjit.compiler.frontend.numba_types import parse_signature
+    from gridjit.compiler.frontend.types import parse_signature
 
     job = kernel.job_for(parse_signature(work.signature), kernel.target_for(work.target))
     return stored_artifact(job, Key.of(job.fields).digest, Launch(config=work.config), session().store()) is not None

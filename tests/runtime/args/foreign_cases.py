@@ -13,10 +13,10 @@ import pytest
 
 import gridjit
 from gridjit.compiler.errors import ArgumentError
-from gridjit.compiler.frontend.numba_types import parse_signature
+from gridjit.compiler.frontend.types import parse_signature
 from gridjit.compiler.signature import ForeignType
-from gridjit.runtime.dispatch import signature_of
-from gridjit.runtime.native.layout import layout
+from gridjit.runtime.launch.dispatch import signature_of
+from gridjit.runtime.native.probes import layout
 from tests.runtime.args.foreign_types import (
     INTERVAL,
     TAG,

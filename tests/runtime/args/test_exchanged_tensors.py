@@ -12,12 +12,12 @@ import pytest
 from gridjit.cache.memory import MemoryStore
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import ArrayType
-from gridjit.runtime.args.base import Place
-from gridjit.runtime.args.tensors import ExchangedTensor
-from gridjit.runtime.args.transfer import Transfer
+from gridjit.runtime.args.arrays.tensors import ExchangedTensor
+from gridjit.runtime.args.handler import Place
+from gridjit.runtime.args.staging import Transfer
 from gridjit.runtime.memory.dlpack_structures import Tensor
 from gridjit.runtime.native.function import NativeFunction, native_function
-from gridjit.runtime.native.layout import layout
+from gridjit.runtime.native.probes import layout
 from gridjit.runtime.native.table import Entry, LaunchTable
 from tests.runtime.standin import Recorder
 

@@ -19,13 +19,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridjit.compiler.errors import ArgumentError
-from gridjit.runtime.args.base import Place
+from gridjit.runtime.args.arrays.dlpack import array_in
 from gridjit.runtime.args.direction import In, InOut, Out
-from gridjit.runtime.args.dlpack import array_in
+from gridjit.runtime.args.handler import Place
 from gridjit.runtime.memory.create import to_device
 from gridjit.runtime.memory.dlpack_structures import Tensor
 from gridjit.runtime.memory.space import HOST_SPACE
-from gridjit.runtime.native.layout import layout
+from gridjit.runtime.native.probes import layout
 from tests.runtime.standin import Launched, StandInKernel
 
 
@@ -276,8 +276,8 @@ CUDA = Place(kind="ptx", ordinal=0)
 
 
 def on_device(**changes: Any) -> tuple[str, tuple[Any, ...]]:
-    from gridjit.runtime.args.base import handler_of
-    from gridjit.runtime.args.transfer import IN_PLACE
+    from gridjit.runtime.args.handler import handler_of
+    from gridjit.runtime.args.staging import IN_PLACE
 
     value = OnDevice(**changes)
     handler = handler_of(value)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from gridjit.compiler.errors import ArgumentError
-from gridjit.runtime.args.tensors import lazy_flags
-from gridjit.runtime.native.layout import layout
+from gridjit.runtime.args.arrays.tensors import lazy_flags
+from gridjit.runtime.native.probes import layout
 from tests.runtime.standin import Launched, StandInKernel
 
 torch: Any = pytest.importorskip("torch", reason="torch is not installed")

@@ -9,7 +9,7 @@ import pytest
 
 from gridjit.compiler.errors import ConfigError, DeviceError, LaunchError
 from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.compiler.targets.base import Target
+from gridjit.compiler.target import Target
 
 CONFIG = LaunchConfig.of((4, 2), 128)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gridjit.runtime.native.layout import layout
+from gridjit.runtime.native.probes import layout
 from gridjit.runtime.session import Session
 from tests.runtime.standin import Contexts, Launched, StandInKernel
 

@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridjit.compiler.errors import ConfigError, GridjitError
-from gridjit.runtime import configured as module
-from gridjit.runtime.configured import ConfiguredKernel
-from gridjit.runtime.indexing import Indexable
-from gridjit.runtime.native.layout import layout
-from gridjit.runtime.native.placed import for_ever
+from gridjit.runtime.launch import configured as module
+from gridjit.runtime.launch.configured import ConfiguredKernel
+from gridjit.runtime.launch.indexing import Indexable
+from gridjit.runtime.native.placement import for_ever
+from gridjit.runtime.native.probes import layout
 from tests.runtime.standin import StandInKernel
 
 pytestmark = pytest.mark.skipif(layout() is None, reason="this interpreter launches from Python")

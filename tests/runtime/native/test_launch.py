@@ -14,7 +14,7 @@ from gridjit.compiler.errors import ArgumentError, DeviceError
 from gridjit.compiler.footprint import Effects
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.runtime.current import create_stream
-from gridjit.runtime.native.layout import layout
+from gridjit.runtime.native.probes import layout
 from gridjit.runtime.streams import HOST
 from tests.runtime.standin import Launched, StandInKernel
 

@@ -1,0 +1,1 @@
+"""What users of numba-cuda know: its names for kernels' types, code and pickles."""
