@@ -181,7 +181,7 @@ def _python_text() -> str:
     return f"{version}, bytecode {importlib.util.MAGIC_NUMBER.hex()}"
 
 
-def own_sources(folder: str = os.path.dirname(__file__)) -> str:
+def own_sources(folder: str = os.path.dirname(os.path.dirname(__file__))) -> str:
     """Return a digest of the compiler's own files as they are, and of the record that they were installed with.
 
     Installed or not, they may have been edited by hand; an installation of the same version may be another.
