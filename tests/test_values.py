@@ -120,21 +120,62 @@ def test_a_default_that_all_values_would_share_is_refused(decorator: Any) -> Non
 
 
 def test_what_is_more_than_fields_is_refused_rather_than_taken_for_them() -> None:
-    with pytest.raises(TypeError, match=r"Longer inherits fields; use dataclasses"):
+    with pytest.raises(TypeError, match=r"Longer has \['name'\] again; use dataclasses"):
 
         @values.dataclass(frozen=True, slots=True, kw_only=True)
         class Longer(Named):
-            """A value with another's fields."""
+            """A value with one of another's fields in a place of its own."""
 
-            note: str
+            name: str = ""
 
-    with pytest.raises(TypeError, match=r"Counted has more than fields; use dataclasses"):
+    with pytest.raises(TypeError, match=r"Made has more than fields; use dataclasses"):
 
         @values.dataclass(frozen=True, slots=True, kw_only=True)
-        class Counted:
-            """A value with a variable of its class."""
+        class Made:
+            """A value that is made of something it does not keep."""
 
-            made: ClassVar[int] = 0
+            made: dataclasses.InitVar[int] = 0
+
+
+def _family(decorator: Any, **options: Any) -> tuple[Any, Any]:
+    """Return a class with another's fields and its own, and one that adds nothing to it."""
+
+    @decorator(**options)
+    class Base:
+        """A value with a variable of its class."""
+
+        name: str
+        size: int = 3
+        kind: ClassVar[str] = "base"
+
+    @decorator(**options)
+    class Longer(Base):
+        """A value with another's fields, and its own."""
+
+        note: str = ""
+        kind = "longer"
+
+    class Same(Longer):
+        """The same fields under another class."""
+
+        __slots__ = ()
+
+    return Longer, Same
+
+
+@pytest.mark.parametrize("decorator", [values.dataclass, dataclasses.dataclass])
+def test_a_value_has_the_fields_of_those_it_is_based_on_and_no_variables_of_its_class(decorator: Any) -> None:
+    longer, same = _family(decorator, frozen=True, slots=True, kw_only=True)
+    made = longer(name="a", note="b")
+    assert (made.name, made.size, made.note, made.kind) == ("a", 3, "b", "longer")
+    assert [f.name for f in dataclasses.fields(longer)] == ["name", "size", "note"]
+    assert not hasattr(made, "__dict__")
+    assert made == dataclasses.replace(longer(name="a", size=4, note="b"), size=3) != same(name="a", note="b")
+    assert hash(made) == hash(copy.copy(made))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        made.name = "c"
+    with pytest.raises(TypeError):
+        longer(note="b")
 
 
 def test_a_value_is_changed_by_what_other_dataclasses_are_changed_by() -> None:

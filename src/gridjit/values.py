@@ -33,12 +33,13 @@ __all__ = ["dataclass", "field"]
 def _value_class(plain: type, eq: bool) -> type:
     """Return plain with slots and a frozen dataclass's methods; those that it defines itself stay its own."""
     body = {name: item for name, item in vars(plain).items() if name not in _OF_THE_PLAIN_CLASS}
-    fields = [_field(plain, name, kind, body.pop(name, dataclasses.MISSING)) for name, kind in _annotated(plain)]
+    own = [_field(plain, name, kind, body.pop(name, dataclasses.MISSING)) for name, kind in _annotated(plain)]
+    fields = _with_inherited(plain, own)
     methods = {"__repr__": _repr([f.name for f in fields if f.repr]), **_FROZEN}
     if eq:
         methods |= _comparison([f.name for f in fields if f.compare])
-    known = {"__dataclass_fields__": {f.name: f for f in fields}, "__dataclass_params__": _PARAMETERS}
-    slots = {"__slots__": tuple(f.name for f in fields), "__match_args__": (), "__qualname__": plain.__qualname__}
+    known = {_FIELDS: {f.name: f for f in fields}, "__dataclass_params__": _PARAMETERS}
+    slots = {"__slots__": tuple(f.name for f in own), "__match_args__": (), "__qualname__": plain.__qualname__}
     # All at once: each attribute that is set on a class has Python look its methods up anew.
     made: Any = type(plain)(plain.__name__, plain.__bases__, methods | known | body | slots)
     if "__init__" not in body:
@@ -48,12 +49,19 @@ def _value_class(plain: type, eq: bool) -> type:
 
 def _annotated(plain: type) -> list[tuple[str, Any]]:
     """Return the fields' names and types; raises TypeError for what only the standard library's decorator knows."""
-    found = list(plain.__annotations__.items())
-    if any(hasattr(base, "__dataclass_fields__") for base in plain.__bases__):
-        raise TypeError(f"gridjit.values.dataclass: {plain.__qualname__} inherits fields; use dataclasses")
+    given = plain.__annotations__.items()
+    found = [(name, kind) for name, kind in given if not str(kind).startswith(("ClassVar", "typing.ClassVar"))]
     if any(word in str(kind) for _, kind in found for word in ("ClassVar", "InitVar", "KW_ONLY")):
         raise TypeError(f"gridjit.values.dataclass: {plain.__qualname__} has more than fields; use dataclasses")
     return found
+
+
+def _with_inherited(plain: type, own: list[Any]) -> list[Any]:
+    """Return a class's fields, those of its bases first; raises TypeError if it has one of theirs again."""
+    inherited = {name: f for base in reversed(plain.__mro__) for name, f in vars(base).get(_FIELDS, {}).items()}
+    if again := inherited.keys() & {f.name for f in own}:
+        raise TypeError(f"gridjit.values.dataclass: {plain.__qualname__} has {sorted(again)} again; use dataclasses")
+    return [*inherited.values(), *own]
 
 
 def _field(plain: type, name: str, kind: Any, given: Any) -> Any:
@@ -121,6 +129,7 @@ class _Sample:
     sample: None
 
 
+_FIELDS = "__dataclass_fields__"
 _SAMPLE: Any = dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=True)(_Sample)
 _PARAMETERS, _KIND = _SAMPLE.__dataclass_params__, _SAMPLE.__dataclass_fields__["sample"]._field_type
 _PARAMETERS.frozen = True
