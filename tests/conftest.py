@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gridjit.runtime.session import end_session
+from tests.programs import end_servers
 from tests.registered import taken_away_after
 
 
@@ -21,6 +22,13 @@ def cache_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     fresh_session()
     yield folder
     fresh_session()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def programs_end() -> Iterator[None]:
+    """End what forked the programs that tests ran, where any did."""
+    yield
+    end_servers()
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -29,7 +29,7 @@ from types import (
 )
 
 from gridjit.compiler.key.installed import Distribution, owner_of
-from gridjit.compiler.key.source.dynamic import dynamic_plan
+from gridjit.compiler.key.source.dynamic import works_names_out
 from gridjit.compiler.key.source.fingerprint import fingerprint_values
 from gridjit.compiler.key.source.libraries import is_library, name_of_module
 from gridjit.compiler.key.source.opaque import OpaqueValue, of_kind
@@ -283,7 +283,7 @@ class _Walk:
             for named in {id(v): v for v in map(namespace.get, names) if of_kind(v, ModuleType)}.values():
                 self._absent(named, code.texts)
                 self._module(named, self._spelled(namespace, names))
-                if dynamic_plan(function.__code__).computed:
+                if works_names_out(function.__code__, namespace):
                     self._module(named, _public_settings(named))
 
     def _absent(self, module: ModuleType, names: Iterable[str]) -> None:

@@ -85,7 +85,7 @@ class Reads:
                 for step, one in taken:
                     self._take((*path, "function", step), (0, ""), one)
             if not places:
-                reason = "was compiled, and neither the kernel nor a table of installed code leads to it"
+                reason = "was compiled, and neither the kernel nor a table of an extension leads to it"
                 self.private[f"{described(function)} {reason}"] = None
 
     def take_global(self, function: FunctionType, name: str, value: object) -> None:

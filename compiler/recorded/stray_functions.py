@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from types import FunctionType, ModuleType
 from typing import Any
 
-from gridjit.compiler.key.installed import owner_of
+from gridjit.compiler.key.extensions import all_registrations
+from gridjit.compiler.key.installed import installed_modules, owner_of
 from gridjit.compiler.key.source.code import with_nested
 from gridjit.compiler.key.source.libraries import is_library, name_of_module
 from gridjit.compiler.key.source.scalars import scalar_text
@@ -57,17 +58,21 @@ class StrayFunctions:
 
 
 def places_of(function: FunctionType) -> list[tuple[ValuePath, object]]:
-    """Return the paths to a function, or to what stands for it, in modules of installed code, with what is there."""
+    """Return the paths to a function, or to what stands for it, in modules of extensions, with what is there."""
     search = _Search(function)
-    for module in tuple(sys.modules.values()):
-        if isinstance(module, ModuleType) and _is_installed(module):
-            search.attributes((f"module {name_of_module(module)}",), vars(module), _DEEPEST)
+    for module in _of_extensions():
+        search.attributes((f"module {name_of_module(module)}",), vars(module), _DEEPEST)
     return search.places
 
 
-def _is_installed(module: ModuleType) -> bool:
-    name = name_of_module(module)
-    return not is_library(name) and sys.modules.get(name) is module and owner_of(module) is not None
+def _of_extensions() -> Iterator[ModuleType]:
+    """Yield the modules of distributions that registered something, and installed ones that those have by a name."""
+    owners = {one.owner for one in all_registrations()}
+    installed = [one for one in installed_modules() if sys.modules.get(name_of_module(one)) is one]
+    own = [module for module in installed if owner_of(module) in owners]
+    used = {id(value) for module in own for value in vars(module).values() if isinstance(value, ModuleType)}
+    yield from own
+    yield from (module for module in installed if id(module) in used and module not in own)
 
 
 class _Search:

@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from gridjit.cache.disk import DiskStore
 from gridjit.cache.key import digest
+from tests.programs import run_python
+
+FROM_NOWHERE = """
+import os, runpy, tempfile
+os.chdir(tempfile.mkdtemp())
+os.rmdir(os.getcwd())
+runpy.run_module("gridjit", run_name="__main__", alter_sys=True)
+"""
 
 
 def gridjit(*arguments: str, folder: str, here: str | None = None, **environment: str) -> str:
     """Run the command with a cache folder, in a folder that is removed before if none is given; return what it says."""
-    gone = "d=$(mktemp -d); cd $d; rmdir $d; " if here is None else ""
-    command = ["sh", "-c", gone + 'exec "$@"', "sh", sys.executable, "-m", "gridjit", *arguments]
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        timeout=120,
-        cwd=here,
-        env={**os.environ, "GRIDJIT_CACHE_DIR": folder, **environment},
-    )
-    assert b"Traceback" not in done.stderr
+    command = ("-c", FROM_NOWHERE) if here is None else ("-m", "gridjit")
+    done = run_python(*command, *arguments, cwd=here, env={**os.environ, "GRIDJIT_CACHE_DIR": folder, **environment})
+    assert "Traceback" not in done.stderr
     assert done.returncode in ((0,) if not done.stderr else (1, 2))
-    return (done.stdout + done.stderr).decode()
+    return done.stdout + done.stderr
 
 
 ACTIONS = [("info",), ("cache", "ls"), ("cache", "du"), ("cache", "verify"), ("cache", "gc")]

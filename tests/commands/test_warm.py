@@ -17,11 +17,11 @@ FLOATS = "void(float32[::1])"
 
 @pytest.fixture
 def warm(kernels: Any, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, Any]]:
-    """Return what runs `gridjit warm ... --json` and gives its status and what it says."""
+    """Return what runs `gridjit warm ... --json` and gives its status and what it says. jobs: processes at once."""
 
-    def run(*words: str) -> tuple[int, Any]:
+    def run(*words: str, jobs: int = 1) -> tuple[int, Any]:
         capsys.readouterr()
-        status = main(["warm", *words, "--json", "--jobs", "2"])
+        status = main(["warm", *words, "--json", "--jobs", str(jobs)])
         return status, json.loads(capsys.readouterr().out)
 
     return run
@@ -32,7 +32,7 @@ def test_signatures_and_launches_are_compiled_in_every_combination_and_then_foun
 ) -> None:
     words = ["opstats:sized", "--signature", FLOATS, "--signature", "void(int64[::1])"]
     words += ["--config", "grid=1,block=32", "--config", "grid=1,block=64", "--target", "host"]
-    status, told = warm(*words)
+    status, told = warm(*words, jobs=2)
     assert (status, told["compiled"], told["cached"], told["failed"]) == (0, 4, 0, [])
     assert warm(*words)[1]["cached"] == 4
     monkeypatch.setenv("GRIDJIT_ASSERT_NO_COMPILE", "1")

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gridjit.runtime.devices.cuda import presence
+from tests.programs import run_python
 
 # Processes that tests start in other folders import the same sources as this one.
 if given := os.environ.get("PYTHONPATH"):
@@ -42,26 +41,14 @@ def target(device_kind: str, cache_dir: Path, monkeypatch: pytest.MonkeyPatch, r
     return device_kind
 
 
-@pytest.fixture(scope="session")
-def program_server() -> Iterator[subprocess.Popen[str]]:
-    """A process that forks others which run programs, so that they need not import numba anew."""
-    server = Path(__file__).with_name("program_server.py")
-    with subprocess.Popen([sys.executable, server], stdin=-1, stdout=-1, text=True) as process:
-        yield process
-        process.communicate(timeout=60)
-
-
 @pytest.fixture
-def run_program(program_server: subprocess.Popen[str], cache_dir: Path) -> Callable[[Path], dict[str, Any]]:
+def run_program(cache_dir: Path) -> Callable[[Path], dict[str, Any]]:
     """Return what runs main.py of a folder on the host, in a process of its own, and gives the JSON that it prints."""
 
     def run(folder: Path) -> dict[str, Any]:
-        environment = {"GRIDJIT_CACHE_DIR": str(cache_dir), "GRIDJIT_TARGET": "host"}
-        assert program_server.stdin is not None and program_server.stdout is not None
-        print(json.dumps({"folder": str(folder), "environment": environment}), file=program_server.stdin, flush=True)
-        answer = json.loads(program_server.stdout.readline())
-        assert answer["status"] == 0, answer["errors"]
-        printed: dict[str, Any] = json.loads(answer["output"].splitlines()[-1])
+        done = run_python("main.py", cwd=folder, env={**os.environ, "GRIDJIT_TARGET": "host"})
+        assert done.returncode == 0, done.stderr
+        printed: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
         return printed
 
     return run

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +14,7 @@ import pytest
 
 import gridjit
 from gridjit import cuda
+from tests.programs import run_new_python, run_python
 from tests.toolkit import missing_library
 
 PROGRAM = """
@@ -113,17 +112,21 @@ REWRITE = """
 
 def run(folder: Path, *modules: str, **texts: str) -> dict[str, Any]:
     """Run the program with modules imported, after writing files of the given texts."""
+    return report_of(run_python, folder, modules, texts)
+
+
+def run_anew(folder: Path, *modules: str, **texts: str) -> dict[str, Any]:
+    """Do so in an interpreter that is started for it."""
+    return report_of(run_new_python, folder, modules, texts)
+
+
+def report_of(run_it: Callable[..., Any], folder: Path, modules: tuple[str, ...], texts: dict[str, str]) -> Any:
+    """Return what the program printed."""
     for name, text in {"program": PROGRAM, "api": API, **texts}.items():
         (folder / f"{name}.py").write_text(textwrap.dedent(text))
-    done = subprocess.run(
-        [sys.executable, "-B", str(folder / "program.py"), *modules],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    done = run_it("-B", folder / "program.py", *modules)
     assert done.returncode == 0, done.stderr
-    report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return report
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 @pytest.mark.usefixtures("target")
@@ -131,7 +134,7 @@ def test_two_extensions_for_one_function_never_get_each_others_code(tmp_path: Pa
     texts = {"one": OVERLOAD.replace("VALUE", "1"), "two": OVERLOAD.replace("VALUE", "2")}
     for compiles in (1, 0):
         for module, value in (("one", 1), ("two", 2)):
-            report = run(tmp_path, module, **texts)
+            report = (run_anew if module == "one" else run)(tmp_path, module, **texts)
             assert (report["value"], report["compiles"]) == (value, compiles)
     both = run(tmp_path, "one", "two", **texts)
     assert both["compiles"] == 1

@@ -165,4 +165,4 @@ def test_a_function_that_no_table_leads_to_keeps_the_kernel_in_its_process(
     first = run_program(tmp_path)
     assert first["out"] == 3
     (reason,) = first["private"]
-    assert reason == "__main__.scale was compiled, and neither the kernel nor a table of installed code leads to it"
+    assert reason == "__main__.scale was compiled, and neither the kernel nor a table of an extension leads to it"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.programs import run_python
 
 # Launches a kernel that depends on its block with each of the blocks given, and prints how many compiles that took.
 LAUNCH = """
@@ -35,8 +35,7 @@ def compiles(tmp_path: Path, folder: str, *blocks: int, base: str = "") -> int:
     script.write_text(LAUNCH)
     bases = os.pathsep.join(str(tmp_path / name) for name in base.split(":") if name)
     environment = {**os.environ, "GRIDJIT_CACHE_DIR": str(tmp_path / folder), "GRIDJIT_CACHE_BASE": bases}
-    command = [sys.executable, "-W", "error", str(script), *map(str, blocks)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
+    done = run_python("-W", "error", script, *blocks, env=environment)
     assert (done.returncode, done.stderr) == (0, "")
     return int(json.loads(done.stdout))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.targets.ptx import nvrtc as ptx_nvrtc
 from gridjit.compiler.targets.ptx.elf import read_sections
 from gridjit.runtime.kernel import Kernel
+from tests.programs import run_new_python, run_python
 from tests.toolkit import needs_toolkit
 
 cuda: Any = numba_cuda()
@@ -135,7 +135,7 @@ def test_a_header_counts_in_another_process(library: Library, form: str, tmp_pat
     )
 
     def compiles() -> int:
-        done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
+        done = (run_new_python if form == "in quotes" else run_python)(script)
         assert done.returncode == 0, done.stderr
         return int(done.stdout)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.programs import run_new_python, run_python
 
 pytestmark = pytest.mark.usefixtures("target")
 PROGRAM = """
@@ -51,17 +51,11 @@ PROGRAM = """
 SUFFIX = {"host": ".o", "cuda": ".cubin"}
 
 
-def run(folder: Path, program: str = PROGRAM, **environment: str) -> dict[str, Any]:
-    """Run the program as a file in folder and return what it printed."""
+def run(folder: Path, program: str = PROGRAM, *, new: bool = False, **environment: str) -> dict[str, Any]:
+    """Run the program as a file in folder and return what it printed. new: by an interpreter started for it."""
     path = folder / "program.py"
     path.write_text(textwrap.dedent(program))
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(path)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**os.environ, **environment},
-    )
+    done = (run_new_python if new else run_python)("-W", "error", path, env={**os.environ, **environment})
     assert done.returncode == 0, done.stderr
     assert "CacheWarning" not in done.stderr
     report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -70,7 +64,7 @@ def run(folder: Path, program: str = PROGRAM, **environment: str) -> dict[str, A
 
 
 def test_a_second_process_compiles_nothing_and_imports_no_compiler(tmp_path: Path) -> None:
-    first, second = run(tmp_path), run(tmp_path)
+    first, second = run(tmp_path, new=True), run(tmp_path, new=True)
     assert (first["compiles"], first["disk_hits"], first["disk_misses"]) == (2, 0, 2)
     assert (second["compiles"], second["disk_hits"], second["disk_misses"]) == (0, 2, 0)
     assert second["modules"] == []

@@ -21,6 +21,7 @@ import pytest
 import gridjit
 from gridjit.cache.disk import DiskStore
 from gridjit.cache.lock import LOCK_FOLDER
+from tests.programs import PipedProgram
 
 pytestmark = pytest.mark.usefixtures("target")
 
@@ -63,26 +64,26 @@ run_pipeline, lower._run_pipeline = lower._run_pipeline, stopping
     + MEETS
 )
 
-Process = subprocess.Popen[str]
+Process = subprocess.Popen[str] | PipedProgram
+
+
+def start_new(*command: object) -> subprocess.Popen[str]:
+    """Start an interpreter."""
+    pipe = subprocess.PIPE
+    return subprocess.Popen([sys.executable, *map(str, command)], stdin=pipe, stdout=pipe, stderr=pipe, text=True)
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Callable[[str], Process]]:
-    """What starts a program and waits until it is ready to launch; processes still there at the end are killed."""
+def start(tmp_path: Path) -> Iterator[Callable[..., Process]]:
+    """What starts a program; processes still there at the end are killed. new: in an interpreter started for it."""
     with contextlib.ExitStack() as started:
 
-        def start(program: str) -> Process:
+        def start(program: str, *, new: bool = False) -> Process:
             # One file and so one module for all.
             path = tmp_path / "program.py"
             if not path.exists() or path.read_text() != program:  # another may be reading it just now
                 path.write_text(program)
-            process = subprocess.Popen(
-                [sys.executable, "-W", "error", str(path)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
+            process = (start_new if new else PipedProgram)("-W", "error", path)
             started.enter_context(process)
             started.callback(process.kill)
             return process
@@ -144,7 +145,7 @@ def test_threads_with_kernels_of_their_own_compile_a_cold_job_once() -> None:
     assert [x[0] for x in xs] == [1] * 8
 
 
-def test_processes_compile_a_cold_job_once_and_leave_no_lock(start: Callable[[str], Process], cache_dir: Path) -> None:
+def test_processes_compile_a_cold_job_once_and_leave_no_lock(start: Callable[..., Process], cache_dir: Path) -> None:
     processes = [start(MEETS) for _ in range(8)]
     for process in processes:
         expect(process, "ready")
@@ -156,7 +157,7 @@ def test_processes_compile_a_cold_job_once_and_leave_no_lock(start: Callable[[st
 
 
 def test_who_comes_while_another_compiles_waits_for_it_and_compiles_nothing(
-    start: Callable[[str], Process], cache_dir: Path
+    start: Callable[..., Process], cache_dir: Path
 ) -> None:
     first, second = start(STOPS), start(STOPS)
     expect(first, "ready")
@@ -170,7 +171,7 @@ def test_who_comes_while_another_compiles_waits_for_it_and_compiles_nothing(
 
 
 def test_the_lock_of_a_process_killed_while_it_compiles_is_free_at_once(
-    start: Callable[[str], Process], cache_dir: Path
+    start: Callable[..., Process], cache_dir: Path
 ) -> None:
     killed, waiting, late = start(STOPS), start(STOPS), start(STOPS)
     for process in (killed, waiting, late):
@@ -190,23 +191,23 @@ def test_the_lock_of_a_process_killed_while_it_compiles_is_free_at_once(
 
 
 def test_a_lock_that_nobody_waited_for_when_its_holder_was_killed_is_taken_over(
-    start: Callable[[str], Process], cache_dir: Path
+    start: Callable[..., Process], cache_dir: Path
 ) -> None:
-    killed = start(STOPS)
+    killed = start(STOPS, new=True)
     expect(killed, "ready")
     tell(killed)
     expect(killed, "compiling")
     killed.send_signal(signal.SIGKILL)
     killed.wait()
     assert len(locks(cache_dir)) == 1
-    later = start(MEETS)
+    later = start(MEETS, new=True)
     expect(later, "ready")
     tell(later)
     assert compiles(later) == 1
 
 
 def test_where_locks_cannot_be_had_all_compile_and_all_are_right(
-    start: Callable[[str], Process], cache_dir: Path
+    start: Callable[..., Process], cache_dir: Path
 ) -> None:
     cache_dir.mkdir(mode=0o700)
     (cache_dir / LOCK_FOLDER).write_text("a file where the folder should be")

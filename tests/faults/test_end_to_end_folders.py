@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +15,7 @@ import pytest
 
 import gridjit
 from gridjit.cache.errors import CacheWarning
+from tests.programs import run_new_python, run_python
 
 # Launches two kernels twice, as a user for whom permission bits bind, and prints compiles and warnings. What a compiler
 # imports is imported first, because nobody may not be able to read root's interpreter.
@@ -68,13 +67,9 @@ def run(*arguments: str, **environment: str | None) -> tuple[list[int], list[str
     """Run LAUNCH in another process; a variable given as None is not set there."""
     kept = {name: value for name, value in os.environ.items() if name not in environment}
     given = {name: value for name, value in environment.items() if value is not None}
-    done = subprocess.run(
-        [sys.executable, "-c", LAUNCH, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**kept, **given},
-    )
+    # What numba has variables for, it reads when it is imported.
+    run_it = run_new_python if any(name.startswith("NUMBA") for name in given) else run_python
+    done = run_it("-c", LAUNCH, *arguments, env={**kept, **given})
     assert (done.returncode, done.stderr) == (0, "")
     compiles, told = json.loads(done.stdout)
     return compiles, told
@@ -306,13 +301,7 @@ def test_where_warnings_are_errors_launches_are_right_and_the_warning_is_logged(
     places["file"].write_text("")
     places["shared"].mkdir()
     places["shared"].chmod(0o777)
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", STRICT],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**os.environ, variable: value.format(**places)},
-    )
+    done = run_python("-W", "error", "-c", STRICT, env={**os.environ, variable: value.format(**places)})
     assert (done.returncode, done.stdout) == (0, "[[1, 1], []]\n")
     assert done.stderr.startswith("CacheWarning: ")
     assert done.stderr.count("\n") == 1

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.programs import run_new_python, run_python
 
 # Where the other thread is when the process forks: what is called there, and in which of two ways the fork meets it.
 STAGES = {
@@ -112,6 +113,9 @@ print(status)
 STUCK = ("compiling", "generating code", "keeping a specialization", "in the index", "printing", "making the session")
 CASES = [*((stage, "finishing") for stage in STAGES), *((stage, "stuck") for stage in STUCK)]
 
+# Where only a process comes that has not imported numba yet.
+STARTING = ("importing numba", "making numba's contexts", "reading a registry")
+
 # Three threads compile, load and look up without end, while the process forks at moments that chance has.
 STRESS = """
 import os, random, signal, sys, threading, time, warnings
@@ -167,16 +171,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(script: Path, cache: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(script: Path, cache: Path, *arguments: str, new: bool = False) -> subprocess.CompletedProcess[str]:
     settings = {"GRIDJIT_CACHE_DIR": str(cache), "GRIDJIT_LOG": "compiles", "GRIDJIT_TARGET": "host"}
-    return subprocess.run(
-        [sys.executable, str(script), *arguments],
-        env={**os.environ, **settings},
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-    )
+    return (run_new_python if new else run_python)(script, *arguments, env={**os.environ, **settings}, timeout=900)
 
 
 @pytest.mark.parametrize(("stage", "how"), CASES)
@@ -184,7 +181,7 @@ def test_a_child_forked_while_a_thread_is_at_work_launches(
     tmp_path: Path, prepared: Path, stage: str, how: str
 ) -> None:
     shutil.copytree(prepared / "cache", tmp_path / "cache", symlinks=True)
-    done = run(prepared / "script.py", tmp_path / "cache", STAGES[stage], how, "fork")
+    done = run(prepared / "script.py", tmp_path / "cache", STAGES[stage], how, "fork", new=stage in STARTING)
     assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.programs import run_new_python, run_python
 
 SCRIPT = """
 import ctypes, faulthandler, os, random, signal, sys, threading, time, warnings
@@ -136,14 +136,8 @@ def run(tmp_path: Path, *arguments: object) -> str:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     settings = {"GRIDJIT_CACHE_DIR": str(tmp_path / "cache"), "GRIDJIT_TARGET": "host"}
-    done = subprocess.run(
-        [sys.executable, str(script), *map(str, arguments)],
-        env={**os.environ, **settings},
-        capture_output=True,
-        text=True,
-        timeout=3000,
-        check=False,
-    )
+    run_it = run_new_python if arguments[0] == "first" else run_python
+    done = run_it(script, *arguments, env={**os.environ, **settings}, timeout=3000)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

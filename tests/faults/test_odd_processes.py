@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.programs import run_python
 
 ODD = {
     "a module without a name": "del settings.__name__",
@@ -45,14 +45,7 @@ print(x.tolist())
 def run(tmp_path: Path, script: str, *arguments: str, **settings: str) -> str:
     (tmp_path / "script.py").write_text(script)
     environment = {"GRIDJIT_TARGET": "host", "GRIDJIT_CACHE_DIR": str(tmp_path / "cache")}
-    done = subprocess.run(
-        [sys.executable, str(tmp_path / "script.py"), *arguments],
-        env={**os.environ, **environment, **settings},
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
+    done = run_python(tmp_path / "script.py", *arguments, env={**os.environ, **environment, **settings})
     assert done.returncode == 0, done.stderr
     return done.stdout
 

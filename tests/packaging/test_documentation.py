@@ -9,12 +9,12 @@ from __future__ import annotations
 import doctest
 import os
 import re
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from tests.programs import run_new_python, run_python
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
@@ -54,10 +54,13 @@ def program_of(blocks: list[Example]) -> str:
 
 
 def run_example(script: Path) -> str:
-    """Return what the program prints on the host target, its cache beside it; warnings are errors."""
+    """Return what the program prints on the host target, its cache beside it; warnings are errors.
+
+    The README's is run by an interpreter of its own, as a reader runs it.
+    """
     environment = os.environ | {"GRIDJIT_TARGET": "host", "GRIDJIT_CACHE_DIR": str(script.parent / "cache")}
-    command = [sys.executable, "-W", "error", str(script)]
-    done = subprocess.run(command, env=environment, cwd=script.parent, capture_output=True, text=True)
+    run = run_new_python if script.stem == "readme" else run_python
+    done = run("-W", "error", script, env=environment, cwd=script.parent)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "CacheWarning" not in done.stderr
     return done.stdout

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.programs import run_new_python, run_python
 
 TESTS = """
 import numpy as np
@@ -46,11 +47,9 @@ class TestNames(CUDATestCase):
 def test_tests_of_numba_cuda_run_on_the_host(tmp_path: Path, options: tuple[str, ...]) -> None:
     pytest.importorskip("filecheck")
     (tmp_path / "test_names.py").write_text(TESTS)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "gridjit.testing.numba_suite", *options, "test_names.py"]
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("GRIDJIT_", "PYTEST_"))}
-    done = subprocess.run(
-        command, cwd=tmp_path, env=environ | {"GRIDJIT_TARGET": "host"}, capture_output=True, text=True, check=False
-    )
+    words = ("-m", "pytest", "-q", "-p", "gridjit.testing.numba_suite", *options, "test_names.py")
+    done = (run_python if options else run_new_python)(*words, cwd=tmp_path, env=environ | {"GRIDJIT_TARGET": "host"})
     assert done.returncode == 0, done.stdout
     assert "3 passed" in done.stdout
 
@@ -104,22 +103,22 @@ def package(tmp_path: Path) -> Path:
     return folder
 
 
-def run(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """Run pytest on the host, in a process of its own."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
+def run(folder: Path, *options: str, new: bool = False) -> subprocess.CompletedProcess[str]:
+    """Run pytest on the host, in a process of its own. new: by an interpreter that is started for it."""
+    run_it = run_new_python if new else run_python
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("GRIDJIT_", "PYTEST_"))}
     environ |= {"GRIDJIT_TARGET": "host", "PYTHONPATH": str(folder)}
-    return subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
+    return run_it("-m", "pytest", "-q", "-p", "no:cacheprovider", *options, cwd=folder, env=environ)
 
 
 PLUGIN = ("-p", "gridjit.testing.numba_suite")
 
 
-@pytest.mark.parametrize("where", ["kernels_of_mine", "-n 2 --pyargs kernels_of_mine", "-n 2 ."])
+@pytest.mark.parametrize("where", ["kernels_of_mine", "-n 1 --pyargs kernels_of_mine", "-n 1 ."])
 def test_kernels_that_a_conftest_of_the_package_makes_are_gridjits_and_the_run_says_so(
     package: Path, where: str
 ) -> None:
-    done = run(package.parent, *PLUGIN, *where.split())
+    done = run(package.parent, *PLUGIN, *where.split(), new=where == "kernels_of_mine")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "4 passed" in done.stdout
     assert "kernels that went through gridjit: 1 (made and never compiled: 1)\n" in done.stdout

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dis
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import CodeType
 
 from gridjit.compiler.key.source.code import CodeTable, meaningful, with_nested
@@ -26,6 +26,7 @@ _CALLS = frozenset({"PRECALL"} if "PRECALL" in dis.opmap else {"CALL", "CALL_FUN
 _ENDS = _CALLS | {"CALL_KW", "CALL_FUNCTION_KW"}
 _IMPORTS = ("import_module", "__import__")
 _ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
+_GLOBALS = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
 # What code may take of the kernel that is compiled: everything else a program hung on it.
 _OF_KERNELS = frozenset({"mark_launch_config_sensitive", "__name__", "__qualname__", "__module__"})
 
@@ -157,17 +158,35 @@ def _with_lines(instructions: list[dis.Instruction]) -> Iterator[tuple[int, dis.
         yield line, instruction
 
 
+def works_names_out(code: CodeType, namespace: Mapping[str, object]) -> bool:
+    """Return whether code takes names that neither stand in it nor are texts of its namespace: getattr(x, NAME)."""
+    for nested in with_nested(code):
+        instructions = _with_keywords(nested)
+        for position, one in enumerate(instructions):
+            if one.opname in _LOADS and one.argval in TAKES_NAMES and not _is_written(instructions, position):
+                given = _argument(instructions, position, TAKES_NAMES[one.argval])
+                if given is None or given.opname not in _GLOBALS or type(namespace.get(given.argval)) is not str:
+                    return True
+    return False
+
+
 def _is_literal(instructions: list[dis.Instruction], callee: int, number: int) -> bool:
     """Return whether the call of what is loaded at callee has a text, written there, as its argument of that number."""
+    given = _argument(instructions, callee, number)
+    return given is not None and _is_text(given)
+
+
+def _argument(instructions: list[dis.Instruction], callee: int, number: int) -> dis.Instruction | None:
+    """Return what alone loads the argument of that number for the call of what is loaded at callee, or None."""
     depth, begun = 0, None
     for position in range(callee + 1, len(instructions)):
         one = instructions[position]
         if one.opname in _CALLS and depth == one.arg:
             if begun is None or depth < number or (begun != position - 1 and depth == number):
-                return False
-            return instructions[begun].opname == "LOAD_CONST" and type(instructions[begun].argval) is str
+                return None
+            return instructions[begun]
         if one.opcode in dis.hasjrel or one.opcode in dis.hasjabs:
-            return False
+            return None
         effect = dis.stack_effect(one.opcode, one.arg if one.opcode >= dis.HAVE_ARGUMENT else None, jump=False)
         # The argument is what was loaded last on top of those before it, if nothing was done with it since.
         if depth == number - 1 and effect == 1:
@@ -176,5 +195,5 @@ def _is_literal(instructions: list[dis.Instruction], callee: int, number: int) -
             begun = None
         depth += effect
         if depth < 0:
-            return False
-    return False
+            return None
+    return None

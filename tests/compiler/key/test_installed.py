@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from tests.programs import python_path, run_new_python, run_python
+
 # Habits of cooperative libraries: a rewrite over every kernel, counters, memo tables, locks, nodes, late imports.
 LIBRARY = {
     "tilelib/__init__.py": """
@@ -193,14 +195,15 @@ def site(installation: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run(site: Path, cache_dir: Path) -> Run:
-    """Run kernels in a process of their own; returns result, compiles and reasons to stay private by kernel."""
+    """Run kernels in a process of their own; returns result, compiles and reasons to stay private by kernel.
 
-    def run(kernels: str = "tiled", before: str = "", path: Path | None = None) -> Any:
-        environ = {**os.environ, "PYTHONPATH": str(path or site), "PYTHONDONTWRITEBYTECODE": "1"}
+    new: by an interpreter that is started for it.
+    """
+
+    def run(kernels: str = "tiled", before: str = "", path: Path | None = None, *, new: bool = False) -> Any:
+        environ = {**os.environ, "PYTHONPATH": python_path(path or site), "PYTHONDONTWRITEBYTECODE": "1"}
         program = PROGRAM.format(before=textwrap.dedent(before), kernels=f"{kernels},")
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", program], env=environ, capture_output=True, text=True, timeout=120
-        )
+        done = (run_new_python if new else run_python)("-W", "error", "-c", program, env=environ)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
@@ -211,8 +214,8 @@ ALL = "plain, tiled, late, lazy"
 
 
 def test_kernels_of_a_library_and_all_others_are_stored_and_found_by_the_next_process(run: Run) -> None:
-    assert run(ALL) == {"plain": [1, 1, []], "tiled": [3, 1, []], "late": [4, 1, []], "lazy": [3, 1, []]}
-    assert run(ALL) == {"plain": [1, 0, []], "tiled": [3, 0, []], "late": [4, 0, []], "lazy": [3, 0, []]}
+    assert run(ALL, new=True) == {"plain": [1, 1, []], "tiled": [3, 1, []], "late": [4, 1, []], "lazy": [3, 1, []]}
+    assert run(ALL, new=True) == {"plain": [1, 0, []], "tiled": [3, 0, []], "late": [4, 0, []], "lazy": [3, 0, []]}
 
 
 def compiles(found: Any) -> dict[str, int]:

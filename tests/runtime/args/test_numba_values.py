@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import subprocess
-import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
+
+from tests.programs import run_python
 
 CASES = Path(__file__).with_name("foreign_cases.py")
 NAMES = [
@@ -22,8 +22,8 @@ NAMES = [
 def failures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     """Run the cases; return what failed of each, by name."""
     report = tmp_path_factory.mktemp("foreign") / "report.xml"
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", f"--junitxml={report}"]
-    done = subprocess.run([*command, str(CASES)], capture_output=True, text=True, check=False)
+    command = ("-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", f"--junitxml={report}")
+    done = run_python(*command, CASES)
     assert report.exists(), done.stdout + done.stderr
     found: dict[str, list[str]] = {}
     for case in ElementTree.parse(report).iter("testcase"):

@@ -13,6 +13,7 @@ import pytest
 
 import gridjit
 from gridjit.runtime.current import create_stream
+from tests.programs import run_python
 
 FACTOR = 3
 
@@ -83,7 +84,7 @@ def test_another_process_that_knows_nothing_of_it_launches_it(tmp_path: Path) ->
     local: dict[str, Any] = {"__name__": "nowhere", "gridjit": gridjit}
     exec(compile("@gridjit.jit(target='host')\ndef kernel(x):\n    x[0] += 41", source, "exec"), local)
     (tmp_path / "k").write_bytes(pickle.dumps(local["kernel"][1, 1]))
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path)
+    done = run_python("-c", program, cwd=tmp_path)
     assert done.stdout == "42.0 False\n", done.stderr
 
 

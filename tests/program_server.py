@@ -1,0 +1,213 @@
+"""Runs Python programs in processes of their own that need not import numba anew: each is forked from this one.
+
+A message brings five descriptors: of a request in JSON, three for the program, and one that is told "pid" and how it
+ended, a line each. As a new interpreter would, a program finds an environment, options, sys.path, standard streams and
+__main__ of its own, and what it registered at exit is run. What no fork can give it is a start without numba: what a
+program has imported, settings that only an interpreter's start or numba's import reads, and streams that were closed
+before, are for real processes to show.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import importlib
+import json
+import os
+import runpy
+import signal
+import socket
+import sys
+import threading
+import time
+import traceback
+import types
+import warnings
+from typing import Any, NoReturn
+
+from gridjit.compiler.key import installed
+
+# What a first compile imports.
+PREPARED = (
+    "gridjit.commands",
+    "gridjit.cuda",
+    "gridjit.cache.history",
+    "gridjit.cache.index",
+    "gridjit.cache.lock",
+    "gridjit.compiler.compile",
+    "gridjit.compiler.frontend.lower",
+    "gridjit.compiler.frontend.types",
+    "gridjit.compiler.hooks.description",
+    "gridjit.compiler.targets.host.generate",
+    "gridjit.launchconfig",
+    "gridjit.runtime.devices.host.device",
+    "gridjit.runtime.devices.host.launch",
+    "gridjit.runtime.devices.host.load",
+    "gridjit.runtime.specialize.explain",
+    "gridjit.runtime.specialize.kernel_view",
+    "numba.cuda.extending",
+)
+
+# What the interpreter itself calls of these at its start and end has no public name.
+PRIVATE: dict[types.ModuleType, Any] = {module: module for module in (threading, warnings)}
+DEFAULT_FILTERS = list(warnings.filters)
+
+
+def prepare() -> None:
+    """Import what a compile needs, and have numba-cuda read its registries: nothing is compiled, launched or stored."""
+    from gridjit.compiler.frontend.bootstrap import numba_cuda
+
+    numba_cuda()
+    for name in PREPARED:
+        importlib.import_module(name)
+    from gridjit.compiler.frontend.isolated import contexts
+    from gridjit.compiler.key import registrations
+
+    contexts.make_contexts()
+    registrations.registrations()
+
+
+def serve(control: socket.socket) -> None:
+    """Start a program for each message, until there are no more; say how each ended."""
+    started: dict[int, int] = {}
+
+    def reap(*_: object) -> None:
+        for pid in list(started):
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if ended:
+                tell(started.pop(pid), os.waitstatus_to_exitcode(status))
+
+    signal.signal(signal.SIGCHLD, reap)
+    while True:
+        message, given, _, _ = socket.recv_fds(control, 1, 5)
+        if not message:
+            break
+        request, *streams, told = given
+        with open(request) as file:
+            wanted = json.load(file)
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+        pid = os.fork()
+        if not pid:
+            control.close()
+            for other in (*started.values(), told):
+                os.close(other)
+            become(wanted, streams)
+        os.write(told, f"{pid}\n".encode())
+        started[pid] = told
+        for stream in streams:
+            os.close(stream)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for pid in started:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def tell(told: int, status: int) -> None:
+    """Say how a program ended to who may still be there to hear it."""
+    with contextlib.suppress(BrokenPipeError):
+        os.write(told, f"{status}\n".encode())
+    os.close(told)
+
+
+def become(wanted: dict[str, Any], streams: list[int]) -> NoReturn:
+    """Be the program, to its end."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
+    status = 1
+    try:
+        set_up(wanted, streams)
+        status = ended(wanted["arguments"])
+        PRIVATE[threading]._shutdown()
+        atexit._run_exitfuncs()
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(status if flushed(sys.stderr) & flushed(sys.stdout) else status or 120)
+
+
+def flushed(stream: Any) -> bool:
+    """Return whether a stream took all that was written to it; if not, Python ends with status 120."""
+    try:
+        stream.flush()
+    except Exception:
+        return stream is None or stream.closed
+    return True
+
+
+def set_up(wanted: dict[str, Any], streams: list[int]) -> None:
+    """Make the process look like one that was started for the program."""
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+    for opened in streams:
+        os.close(opened)
+    os.environ.clear()
+    os.environ.update(wanted["environment"])
+    os.chdir(wanted["folder"])
+    encoding, _, errors = os.environ.get("PYTHONIOENCODING", "utf-8").partition(":")
+    sys.stdin = standard(0, "r", encoding, errors or "strict")
+    sys.stdout = standard(1, "w", encoding, errors or "strict")
+    sys.stderr = standard(2, "w", encoding, "backslashreplace", buffering=1)
+    sys.dont_write_bytecode = True  # an edit within a second is not seen otherwise
+    sys.warnoptions[:] = wanted["warnings"]
+    warnings.resetwarnings()
+    PRIVATE[warnings].filters[:] = DEFAULT_FILTERS
+    PRIVATE[warnings]._processoptions(wanted["warnings"])
+    importlib.invalidate_caches()
+    # What was installed after a process began, it may have imported before: this one begins now.
+    installed._IMPORTED_NS = time.time_ns()
+
+
+def standard(number: int, mode: str, encoding: str, errors: str, buffering: int = -1) -> Any:
+    """Return a standard stream."""
+    return open(number, mode, encoding=encoding, errors=errors, closefd=False, buffering=buffering)
+
+
+def ended(arguments: list[str]) -> int:
+    """Run `-c code`, `-m module` or a script, each with its arguments; return the status it ended with."""
+    try:
+        run(*arguments)
+    except SystemExit as end:
+        if isinstance(end.code, (int, type(None))):
+            return (end.code or 0) & 0xFF
+        print(end.code, file=sys.stderr)
+        return 1
+    except BaseException as error:
+        trace = error.__traceback__
+        while trace is not None and trace.tb_frame.f_code.co_filename in (__file__, runpy.__file__):
+            trace = trace.tb_next
+        sys.excepthook(type(error), error.with_traceback(trace), trace)
+        return 1
+    return 0
+
+
+def run(first: str, *others: str) -> None:
+    """Run the program as __main__."""
+    given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[:0] = [path for path in given if path and path not in sys.path]
+    if first == "-m":
+        sys.argv[:] = list(others)
+        sys.path.insert(0, os.getcwd())
+        runpy.run_module(others[0], run_name="__main__", alter_sys=True)
+        return
+    main = types.ModuleType("__main__")
+    main.__dict__.update(__builtins__=__builtins__, __annotations__={})
+    sys.modules["__main__"] = main
+    if first == "-c":
+        sys.argv[:] = ["-c", *others[1:]]
+        sys.path.insert(0, "")
+        text, name = others[0].encode(), "<string>"
+    else:
+        sys.argv[:] = [first, *others]
+        sys.path.insert(0, os.path.dirname(os.path.realpath(first)))
+        main.__file__ = name = first
+        with open(first, "rb") as file:
+            text = file.read()
+    exec(compile(text, name, "exec", dont_inherit=True), main.__dict__)
+
+
+if __name__ == "__main__":
+    del sys.path[0]
+    prepare()
+    serve(socket.socket(fileno=int(sys.argv[1])))
+    os._exit(0)  # taking numba apart would take a second

@@ -1,0 +1,181 @@
+"""Python programs in processes of their own, as subprocess has them, without numba's import in each.
+
+Two servers fork them in turn, so that one program and the next have other hashes of texts and other addresses, as two
+processes do that were started. tests/program_server.py says what only a process that is really started can show.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+# Read once, before a program could be asked for: by the interpreter, the loader or numba.
+_AT_START = ("NUMBA", "LD_", "LLVM", "PYTHONHASHSEED", "PYTHONUTF8", "PYTHONWARNINGS", "PYTHONMALLOC", "CUDA")
+
+
+class _Server:
+    """A process that programs are forked from."""
+
+    def __init__(self) -> None:
+        self._lock, self._environment = threading.Lock(), dict(os.environ)
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            command = [sys.executable, str(Path(__file__).with_name("program_server.py")), str(theirs.fileno())]
+            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
+
+    def end(self) -> None:
+        """End it, and what it has running."""
+        self._control.close()
+        self._process.wait(timeout=60)
+
+    def start(self, request: dict[str, Any], streams: list[int]) -> IO[str]:
+        """Start a program; return what tells of it."""
+        ours, theirs = self._environment, request["environment"]
+        for name in sorted(ours.keys() | theirs.keys()):
+            if name.startswith(_AT_START) and ours.get(name) != theirs.get(name):
+                raise ValueError(f"{name} is read at the start of a process: start a real one")
+        told, telling = os.pipe()
+        with tempfile.TemporaryFile("w+") as file:
+            json.dump(request, file)
+            file.flush()
+            file.seek(0)
+            with self._lock:
+                socket.send_fds(self._control, [b"."], [file.fileno(), *streams, telling])
+        os.close(telling)
+        return open(told)
+
+
+_servers: list[_Server] = []
+
+
+def end_servers() -> None:
+    """End the servers, if any were started."""
+    while _servers:
+        _servers.pop().end()
+
+
+def _next_server() -> _Server:
+    if len(_servers) < 2:
+        _servers.append(_Server())
+    else:
+        _servers.append(_servers.pop(0))
+    return _servers[-1]
+
+
+class Program:
+    """A running program: what subprocess.Popen has of one, in text."""
+
+    def __init__(
+        self,
+        *command: object,
+        streams: tuple[int, int, int],
+        env: Mapping[str, str] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+    ) -> None:
+        arguments, options = [str(part) for part in command], []
+        while arguments[0] in ("-W", "-B"):
+            options += [arguments.pop(1)] if arguments[0] == "-W" else []
+            del arguments[0]
+        self.args, self.returncode = ["python", *map(str, command)], None
+        environment = dict(os.environ if env is None else env)
+        request = {"arguments": arguments, "warnings": options, "environment": environment}
+        self._told = _next_server().start(request | {"folder": os.fspath(cwd or os.getcwd())}, list(streams))
+        self.pid = int(self._told.readline())
+
+    returncode: int | None
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return how it ended; it is killed if it does not in time."""
+        late = threading.Event()
+        timer = threading.Timer(timeout or 280.0, lambda: (late.set(), self.kill()))
+        timer.start()
+        if self.returncode is None:
+            with self._told:
+                self.returncode = int(self._told.readline())
+        timer.cancel()
+        if late.is_set():
+            raise subprocess.TimeoutExpired(self.args, timeout or 280.0)
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal, if it has not ended."""
+        if self.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """Kill it, if it has not ended."""
+        self.send_signal(signal.SIGKILL)
+
+
+class PipedProgram(Program):
+    """A running program that is talked to."""
+
+    def __init__(self, *command: object, **how: Any) -> None:
+        (stdin, ours), (told, stdout), (errors, stderr) = os.pipe(), os.pipe(), os.pipe()
+        self.stdin, self.stdout, self.stderr = open(ours, "w"), open(told), open(errors)  # noqa: SIM115
+        super().__init__(*command, streams=(stdin, stdout, stderr), **how)
+        for theirs in (stdin, stdout, stderr):
+            os.close(theirs)
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        """Return the rest of what it says, little on standard error, once it has ended."""
+        with contextlib.suppress(BrokenPipeError):
+            self.stdin.close()
+        self.wait(timeout)
+        return self.stdout.read(), self.stderr.read()
+
+    def __enter__(self) -> PipedProgram:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.communicate()
+        self.stdout.close()
+        self.stderr.close()
+
+
+def run_python(
+    *command: object,
+    env: Mapping[str, str] | None = None,
+    cwd: str | os.PathLike[str] | None = None,
+    timeout: float | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Return how `python *command` ended and what it said: subprocess.run's answer, for a forked process.
+
+    command: `-W` and `-B` options, then `-c code`, `-m module` or a script, and its arguments.
+    """
+    with open(os.devnull) as nothing, tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        streams = (nothing.fileno(), output.fileno(), errors.fileno())
+        program = Program(*command, streams=streams, env=env, cwd=cwd)
+        status = program.wait(timeout)
+        said = []
+        for file in (output, errors):
+            file.seek(0)
+            said.append(file.read().decode(errors="surrogateescape"))
+    return subprocess.CompletedProcess(program.args, status, *said)
+
+
+def python_path(*folders: object) -> str:
+    """Return a PYTHONPATH on which folders come before those of this process."""
+    return os.pathsep.join([*map(str, folders), *filter(None, [os.environ.get("PYTHONPATH")])])
+
+
+def run_new_python(
+    *command: object,
+    env: Mapping[str, str] | None = None,
+    cwd: str | os.PathLike[str] | None = None,
+    timeout: float | None = 280.0,
+) -> subprocess.CompletedProcess[str]:
+    """Return the same of an interpreter that is started for it: slow, and the truth about starts and imports."""
+    arguments = [sys.executable, *map(str, command)]
+    return subprocess.run(arguments, env=env, cwd=cwd, timeout=timeout, capture_output=True, text=True, check=False)
