@@ -118,9 +118,6 @@ class Transfer:
         return self._held[start, end], start
 
 
-IN_PLACE = Transfer(None, 0)
-
-
 def own(array: Array) -> Array:
     """Return an array as NumPy has it: what a subclass says of itself, in attributes of its own, need not be so."""
     return array if type(array) is np.ndarray else np.ndarray.view(array, np.ndarray)

@@ -15,7 +15,7 @@ import gridjit
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.targets.ptx import nvrtc as ptx_nvrtc
-from gridjit.compiler.targets.ptx.elf import read_sections
+from gridjit.compiler.targets.ptx.cubin import read_cubin
 from gridjit.runtime.kernel import Kernel
 from tests.toolkit import needs_toolkit
 
@@ -60,7 +60,7 @@ class Library:
     def code(self) -> bytes:
         """Return the machine code that a new process has of value; names in the rest are numbered by numba."""
         (found,) = self.kernel().specializations
-        return read_sections(found.artifact.image)[".text.value"].data
+        return read_cubin(found.artifact.image)[".text.value"].data
 
 
 @pytest.fixture

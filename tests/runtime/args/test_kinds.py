@@ -277,11 +277,11 @@ CUDA = Place(kind="ptx", ordinal=0)
 
 def on_device(**changes: Any) -> tuple[str, tuple[Any, ...]]:
     from gridjit.runtime.args.handler import handler_of
-    from gridjit.runtime.args.staging import IN_PLACE
+    from gridjit.runtime.args.staging import Transfer
 
     value = OnDevice(**changes)
     handler = handler_of(value)
-    return str(handler.type_of(value, CUDA)), tuple(handler.parameters(value, IN_PLACE))
+    return str(handler.type_of(value, CUDA)), tuple(handler.parameters(value, Transfer(None, 0)))
 
 
 @pytest.mark.parametrize(
