@@ -29,8 +29,8 @@ from gridjit.runtime.args.handler import Place, handler_of
 from gridjit.runtime.launch.configured import ConfiguredKernel
 from gridjit.runtime.launch.dispatch import Launcher
 from gridjit.runtime.launch.indexing import Indexable, index_natively
-from gridjit.runtime.native.code import code_of, compile_text, place
 from gridjit.runtime.native.function import NativeFunction, builtin, native_function
+from gridjit.runtime.native.object_code import code_of, compile_text, place
 from gridjit.runtime.native.probes import layout
 from gridjit.runtime.native.table import Entry, LaunchTable
 

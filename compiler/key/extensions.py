@@ -7,12 +7,12 @@ as for a kernel's own source; a value of it that gridjit cannot see into keeps e
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from types import FunctionType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.key.registrations import Registration, registrations
-from gridjit.compiler.key.rewrites import foreign_rewrites
 from gridjit.compiler.key.source.code import digest_fields, plan_of
 from gridjit.compiler.key.source.fingerprint import SourceFingerprint, fingerprint_values, function_of
 from gridjit.digests import utf8
@@ -230,3 +230,20 @@ def _label(registration: Registration) -> str:
 def _text(registration: Registration) -> str:
     codes = (plan_of(s.__code__).digest for s in registration.sources if isinstance(s, FunctionType))
     return " ".join((f"for {registration.about}", *codes))
+
+
+def foreign_rewrites() -> tuple[tuple[str, type[Any]], ...]:
+    """Return (kind, class) of each rewrite that is neither numba-cuda's nor gridjit's, without importing anything.
+
+    In the order of kinds, then of registration, which is the order they are applied in. A process that has not
+    imported numba-cuda cannot have registered any.
+    """
+    registry = getattr(sys.modules.get("numba.cuda.core.rewrites.registry"), "rewrite_registry", None)
+    if registry is None:
+        return ()
+    return tuple(
+        (kind, rewrite)
+        for kind in sorted(registry.rewrites)
+        for rewrite in registry.rewrites[kind]
+        if not str(rewrite.__module__).startswith(("numba.", "numba_cuda.", "gridjit."))
+    )

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.forking import WeakList
 from gridjit.runtime.native.placement import environment
-from gridjit.runtime.native.weak_list import Living
 from gridjit.values import dataclass
 
 
@@ -40,7 +40,7 @@ class LastLaunches:
 
     def __init__(self) -> None:
         self._noted: dict[tuple[int | None, int], Launched] = {}
-        self._tables: Living[Tables] = Living()
+        self._tables: WeakList[Tables] = WeakList()
 
     def watch(self, tables: Tables) -> None:
         """Look through these too, as long as they live."""

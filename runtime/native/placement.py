@@ -9,7 +9,7 @@ from typing import TypeVar
 from gridjit.cache.store import Store
 from gridjit.forking import lock, section
 from gridjit.runtime.native import records
-from gridjit.runtime.native.code import code_of, object_code, place
+from gridjit.runtime.native.object_code import code_of, object_code, place
 from gridjit.runtime.native.probes import layout
 
 Value = TypeVar("Value")
@@ -69,7 +69,7 @@ def _fill_environment() -> None:
 
 def _launch_text() -> str:
     # Only a process that finds no code in its cache needs the text that it is made from.
-    from gridjit.runtime.native.program import program
+    from gridjit.runtime.native.launch_program import program
 
     found = layout()
     assert found is not None
@@ -77,7 +77,7 @@ def _launch_text() -> str:
 
 
 def _index_text(hot: int, callbacks: int, weak: int) -> str:
-    from gridjit.runtime.native.indexing.program import Slots, program_index
+    from gridjit.runtime.native.indexing.index_program import Slots, program_index
 
     found = layout()
     assert found is not None

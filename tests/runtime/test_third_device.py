@@ -13,7 +13,7 @@ import gridjit
 from gridjit import cuda
 from gridjit.compiler.errors import ConfigError, DeviceError
 from gridjit.compiler.signature import ArgType, ScalarType
-from gridjit.compiler.targets.host.target import host_target
+from gridjit.compiler.targets.host.processor import host_target
 from gridjit.runtime.args.handler import ArgumentHandler, Parameters, Place, register
 from gridjit.runtime.devices.base import Device, LoadedKernel
 from gridjit.runtime.memory.space import Space

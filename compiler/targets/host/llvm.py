@@ -11,7 +11,7 @@ from llvmlite.binding.newpassmanagers import NewPassManager
 
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.target import Target
-from gridjit.compiler.targets.host.target import llvm_features
+from gridjit.compiler.targets.host.processor import llvm_features
 
 # An llvmlite module; the library has no types of its own.
 Module = Any

@@ -17,8 +17,7 @@ import numpy as np
 
 from gridjit.compiler.signature import ArgType, ArrayType
 from gridjit.runtime.args.arrays.interfaces import refuse_on_host
-from gridjit.runtime.args.handler import ArgumentHandler, Parameters, Place, register_finder
-from gridjit.runtime.args.place_check import check_device
+from gridjit.runtime.args.handler import ArgumentHandler, Parameters, Place, check_device, register_finder
 from gridjit.runtime.args.staging import Transfer
 from gridjit.runtime.memory.dlpack_structures import pointer_in
 from gridjit.runtime.memory.foreign_array import ForeignArray

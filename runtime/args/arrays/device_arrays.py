@@ -7,8 +7,7 @@ from collections.abc import Hashable
 
 from gridjit.compiler.item_types import item_type
 from gridjit.compiler.signature import ArgType, ArrayType, array_codes
-from gridjit.runtime.args.handler import Parameters, Place, register
-from gridjit.runtime.args.place_check import check_device
+from gridjit.runtime.args.handler import Parameters, Place, check_device, register
 from gridjit.runtime.args.staging import Transfer
 from gridjit.runtime.memory.device_array import DeviceArray
 from gridjit.runtime.native.operation import Operation, Slot

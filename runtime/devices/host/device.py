@@ -8,7 +8,7 @@ from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.errors import DeviceError, LaunchError
 from gridjit.compiler.launch_config import MAX_BLOCK_THREADS, LaunchConfig
 from gridjit.compiler.target import Target
-from gridjit.compiler.targets.host.target import host_target
+from gridjit.compiler.targets.host.processor import host_target
 from gridjit.forking import cached_property
 from gridjit.runtime.devices.base import NO_CALLBACKS, KernelAttributes, ModuleCallbacks
 from gridjit.runtime.devices.exceptions import kernel_exception

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridjit.compiler.errors import ArgumentError
-from gridjit.runtime.args.arrays.dlpack import array_in
+from gridjit.runtime.args.arrays.dlpack_objects import array_in
 from gridjit.runtime.args.direction import In, InOut, Out
 from gridjit.runtime.args.handler import Place
 from gridjit.runtime.memory.create import to_device

@@ -11,8 +11,8 @@ Indexes are the same if they are tuples of as many items, and those are the same
 
 from __future__ import annotations
 
+from gridjit.runtime.native.launch_program import ATTRIBUTES, field_offsets, filled
 from gridjit.runtime.native.probes import Layout
-from gridjit.runtime.native.program import ATTRIBUTES, field_offsets, filled
 from gridjit.values import dataclass
 
 
