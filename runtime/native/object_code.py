@@ -86,7 +86,7 @@ def code_of(image: bytes) -> bytes | None:
     return None if needs_linking or not code else code
 
 
-def place(code: bytes) -> int | None:
+def put_in_memory(code: bytes) -> int | None:
     """Return the address of code, executable and for ever; None where the system does not allow that."""
     if not sys.platform.startswith("linux") or platform.machine() != "x86_64":
         return None

@@ -26,7 +26,7 @@ _NUMBA_DEBUG = "-numba-debug"
 class NvvmError(CompileError):
     """NVVM refused a program; the message is its log."""
 
-    kin = ("numba.cuda.cudadrv.error:NvvmError",)
+    also = ("numba.cuda.cudadrv.error:NvvmError",)
 
 
 def prepare(module: str) -> str:

@@ -58,7 +58,7 @@ class ExchangedTensor:
         if unsure or tensor.ndim > _MAX_NDIM or not isinstance(declared, ArrayType):
             return None
         layout = array_in(tensor).layout
-        return foreign_arrays.ExchangedTensor(
+        return foreign_arrays.TensorByExchange(
             python_type=type(value),
             size=struct.calcsize("@" + declared.codes),
             export=self.address,

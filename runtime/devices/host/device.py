@@ -20,7 +20,7 @@ from gridjit.values import dataclass
 if TYPE_CHECKING:
     from gridjit.runtime.devices.base import Device, LoadedKernel
     from gridjit.runtime.memory.space import Space
-    from gridjit.runtime.native.table import Entry
+    from gridjit.runtime.native.table import KernelHandle
 
 # Threads of a block where the user leaves it open.
 _BLOCK = 256
@@ -50,7 +50,7 @@ class HostKernel:
         """0: there are no contexts."""
         return 0
 
-    def entry(self, context: int) -> Entry:
+    def entry(self, context: int) -> KernelHandle:
         """Raise DeviceError."""
         raise DeviceError(f"{self.artifact.kernel}: the host has no function that launches kernels by a handle")
 

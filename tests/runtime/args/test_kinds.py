@@ -25,7 +25,7 @@ from gridjit.runtime.args.handler import Place
 from gridjit.runtime.memory.create import to_device
 from gridjit.runtime.memory.dlpack_structures import Tensor
 from gridjit.runtime.memory.space import HOST_SPACE
-from gridjit.runtime.native.probes import layout
+from gridjit.runtime.native.probes import object_layout
 from tests.runtime.standin import Launched, StandInKernel
 
 
@@ -170,7 +170,7 @@ def test_a_kind_has_its_type_and_its_parameters_both_ways(row: Row) -> None:
     assert str(kernel.signatures[0].arguments[0]) == row.type
     expected = row.parameters(row.value) if callable(row.parameters) else row.parameters
     assert first.parameters == second.parameters == expected
-    if layout() is not None:
+    if object_layout() is not None:
         assert second.way == ("native" if row.native else "python")
 
 
