@@ -32,7 +32,7 @@ _MERGED = (SENSITIVE_SUFFIX, PLAIN_SUFFIX)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class BundleEntry:
     """One entry of a bundle; payload is None if its seal is not right."""
 
     key: str
@@ -69,7 +69,7 @@ def write_bundle(path: str | os.PathLike[str], store: Store, infos: Iterable[Ent
     return count
 
 
-def read_bundle(path: str | os.PathLike[str], secret: bytes | None) -> Iterator[Entry]:
+def read_bundle(path: str | os.PathLike[str], secret: bytes | None) -> Iterator[BundleEntry]:
     """Yield the entries of a file; raises CacheError if it is no bundle, or is cut short or altered."""
     with _opened(path) as file:
         # Of the open file, so that nobody can put another in its place between the check and the reading.
@@ -81,7 +81,7 @@ def read_bundle(path: str | os.PathLike[str], secret: bytes | None) -> Iterator[
             parsed = parse_file_name(name)
             if parsed is None:
                 raise CacheError(f"bundle {path}: {name!r} names no entry")
-            yield Entry(key=parsed[0], suffix=parsed[1], payload=open_entry(parsed[0], data, secret=secret))
+            yield BundleEntry(key=parsed[0], suffix=parsed[1], payload=open_entry(parsed[0], data, secret=secret))
 
 
 def import_bundle(path: str | os.PathLike[str], store: Store, locks: Locks, secret: bytes | None) -> Imported:
@@ -162,7 +162,7 @@ def _check(path: str | os.PathLike[str], file: BinaryIO) -> None:
         raise CacheError(f"bundle {path} is cut short or altered: copy it again")
 
 
-def _add(store: Store, locks: Locks, entry: Entry, payload: bytes) -> str:
+def _add(store: Store, locks: Locks, entry: BundleEntry, payload: bytes) -> str:
     """Add one entry and return what became of it."""
     if entry.suffix not in _MERGED:
         if store.get(entry.key) is not None:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from gridjit.compiler.shared_errors import Kindred
+from gridjit.compiler.shared_errors import SharedError
 
 
-class GridjitError(Kindred, Exception):
+class GridjitError(SharedError, Exception):
     """Base class of every error that gridjit raises on its own account."""
 
 
@@ -33,13 +33,13 @@ class UnsupportedError(CompileError):
 class LinkError(CompileError):
     """What a kernel is linked with cannot be read, compiled or linked; the message names the file."""
 
-    kin: ClassVar[tuple[str, ...]] = ("numba.cuda.cudadrv.driver:LinkerError",)
+    also: ClassVar[tuple[str, ...]] = ("numba.cuda.cudadrv.driver:LinkerError",)
 
 
 class LinkedSourceError(LinkError):
     """CUDA C++ that a kernel is linked with does not compile; the message is NVRTC's."""
 
-    kin = ("numba.cuda.cudadrv.driver:LinkerError", "cuda.core._utils.cuda_utils:NVRTCError")
+    also = ("numba.cuda.cudadrv.driver:LinkerError", "cuda.core._utils.cuda_utils:NVRTCError")
 
 
 class LaunchNeededError(CompileError):
@@ -70,7 +70,7 @@ class DeviceError(GridjitError):
     """The device or the driver is missing, or refused a call."""
 
 
-class ConfigWarning(Kindred, UserWarning):
+class ConfigWarning(SharedError, UserWarning):
     """Options contradict each other; the message says which one counts."""
 
-    kin = ("numba.cuda.core.errors:NumbaInvalidConfigWarning",)
+    also = ("numba.cuda.core.errors:NumbaInvalidConfigWarning",)

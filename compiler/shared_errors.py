@@ -1,6 +1,6 @@
-"""Kindred: errors and warnings of ours that are another library's too, so that programs written for it catch them.
+"""SharedError: errors and warnings of ours that are another library's too, so that programs written for it catch them.
 
-A class names the others' in `kin`. Those that are imported when it is raised become its bases; nothing is imported for
+A class names the others' in `also`. Those that are imported when it is raised become its bases; nothing is imported for
 it: who catches a class has imported it.
 """
 
@@ -9,21 +9,21 @@ from __future__ import annotations
 import sys
 from typing import Any, ClassVar, TypeVar, cast
 
-Ours = TypeVar("Ours", bound="Kindred")
+Ours = TypeVar("Ours", bound="SharedError")
 
 
-class Kindred:
-    """The first base of an exception class. kin: what it also is, each as "module:Class".
+class SharedError:
+    """The first base of an exception class. also: what it also is, each as "module:Class".
 
     An instance's class is then made for it, of its own name. It pickles as the class that was called.
     """
 
-    kin: ClassVar[tuple[str, ...]] = ()
+    also: ClassVar[tuple[str, ...]] = ()
     args: tuple[Any, ...]
 
     def __new__(cls: type[Ours], *args: Any, **_keywords: Any) -> Ours:
         # Keywords are for a subclass's __init__, as with any exception.
-        wanted = cls if "plain" in vars(cls) else akin(cls, tuple(filter(None, map(_imported, cls.kin))))
+        wanted = cls if "plain" in vars(cls) else combined(cls, tuple(filter(None, map(_imported, cls.also))))
         return super().__new__(wanted, *args)
 
     def __init__(self, *args: Any) -> None:
@@ -45,14 +45,14 @@ def for_cause(ours: type[Ours], message: str, cause: BaseException) -> Ours:
     if isinstance(cause, StopIteration | StopAsyncIteration):
         return ours(message)  # a loop would take it for its end
     try:
-        made = akin(ours, (type(cause),))(message)
+        made = combined(ours, (type(cause),))(message)
     except TypeError:  # the two cannot be one: their instances are laid out differently
         return ours(message)
     vars(made).update(vars(cause), **{_TAKEN: frozenset(vars(cause))})
     return made
 
 
-def akin(ours: type[Ours], others: tuple[type, ...]) -> type[Ours]:
+def combined(ours: type[Ours], others: tuple[type, ...]) -> type[Ours]:
     """Return ours as a class that is also each of others."""
     bases = (ours, *(other for other in others if not issubclass(ours, other)))
     if len(bases) == 1:

@@ -8,17 +8,17 @@ from typing import ClassVar
 
 from gridjit.compiler.key.numba_settings import is_asked_for, is_on
 from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.compiler.shared_errors import Kindred
+from gridjit.compiler.shared_errors import SharedError
 from gridjit.messages import warn
 
 # Fewer blocks than this leave most of a big GPU idle.
 FEW_BLOCKS = 128
 
 
-class PerformanceWarning(Kindred, UserWarning):
+class PerformanceWarning(SharedError, UserWarning):
     """A launch does more than it would have to, or uses less of the device than it could."""
 
-    kin: ClassVar[tuple[str, ...]] = ("numba.cuda.core.errors:NumbaPerformanceWarning",)
+    also: ClassVar[tuple[str, ...]] = ("numba.cuda.core.errors:NumbaPerformanceWarning",)
 
 
 def warn_of_copies(kernel: str, what: str) -> None:

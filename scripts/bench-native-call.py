@@ -29,10 +29,10 @@ from gridjit.runtime.args.handler import Place, handler_of
 from gridjit.runtime.launch.configured import ConfiguredKernel
 from gridjit.runtime.launch.dispatch import Launcher
 from gridjit.runtime.launch.indexing import Indexable, index_natively
-from gridjit.runtime.native.code import code_of, compile_text, place
 from gridjit.runtime.native.function import NativeFunction, builtin, native_function
-from gridjit.runtime.native.probes import layout
-from gridjit.runtime.native.table import Entry, LaunchTable
+from gridjit.runtime.native.object_code import code_of, compile_text, put_in_memory
+from gridjit.runtime.native.probes import object_layout
+from gridjit.runtime.native.table import KernelHandle, LaunchTable
 
 COUNTS = (0, 1, 4, 26)
 
@@ -192,7 +192,7 @@ def _timed(name: str, measure: Callable[[int], float]) -> Measurement:
 
 
 def _nothing_time(make: Callable[[int], Any], count: int, loops: int, repeat: int) -> float:
-    found = layout()
+    found = object_layout()
     idle = _placed(_IDLE.replace("KEEP", _KEEP if found is not None and found.counts_none else ""))
     return _time(builtin(idle, None), tuple(make(index) for index in range(count)), loops, repeat)
 
@@ -219,7 +219,7 @@ def told_of(launch: int, values: tuple[Any, ...], hold: bool) -> NativeFunction:
     operations = tuple(handler_of(v).operation(v, host, t) for v, t in zip(values, types, strict=True))
     table = LaunchTable(
         launch=launch,
-        entry=Entry(handle=1),
+        entry=KernelHandle(handle=1),
         config=LaunchConfig.of(1, 1),
         sharedmem=0,
         stream=0,
@@ -252,7 +252,7 @@ def _floor_time(launch: int, words: int, loops: int, repeat: int) -> float:
 
 def _placed(text: str) -> int:
     code = code_of(compile_text(text))
-    address = None if code is None else place(code)
+    address = None if code is None else put_in_memory(code)
     if address is None:
         raise SystemExit("machine code cannot be placed in memory here; there is nothing to measure")
     return address

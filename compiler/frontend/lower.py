@@ -11,7 +11,7 @@ from gridjit.compiler.errors import CompileError, GridjitError, LaunchNeededErro
 from gridjit.compiler.frontend.bootstrap import load_installed_extensions, numba_cuda
 from gridjit.compiler.frontend.fold import folded, launch_bounds
 from gridjit.compiler.frontend.isolated.asking import tell_who_asks
-from gridjit.compiler.frontend.isolated.compile import Isolation, isolated
+from gridjit.compiler.frontend.isolated.isolation import Isolation, isolated
 from gridjit.compiler.frontend.isolated.launch_visibility import needs_launch, said_by, while_visible
 from gridjit.compiler.frontend.linkable import discovered_files, numba_files
 from gridjit.compiler.frontend.pipeline import kernel_pipeline

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gridjit.compiler.frontend.isolated.compile import Isolation, isolated
+from gridjit.compiler.frontend.isolated.isolation import Isolation, isolated
 from gridjit.compiler.frontend.isolated.launch_visibility import while_visible
 from gridjit.compiler.frontend.lower import _run_pipeline, capability, lower
 from gridjit.compiler.job import CompileJob

@@ -173,9 +173,4 @@ def enum_type(python: type[enum.Enum], dtype: ArgType) -> EnumType:
         raise ConfigError(
             f"members of {python.__qualname__} have values of type {dtype}; use numbers or tuples of them"
         )
-    return EnumType(
-        enum=ClassName.of(python),
-        dtype=dtype,
-        members=tuple((name, repr(member.value)) for name, member in python.__members__.items()),
-        integral=issubclass(python, enum.IntEnum),
-    )
+    return EnumType.of(python, dtype)

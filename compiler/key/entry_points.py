@@ -12,8 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-from gridjit.compiler.key.distribution_names import described_by, normalized
-from gridjit.compiler.key.site_folders import descriptions
+from gridjit.compiler.key.site_folders import described_by, descriptions, normalized
 from gridjit.compiler.key.source.code import digest_fields
 from gridjit.compiler.key.source.files import import_path, read_regular
 

@@ -7,12 +7,12 @@ as for a kernel's own source; a value of it that gridjit cannot see into keeps e
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from types import FunctionType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.key.registrations import Registration, registrations
-from gridjit.compiler.key.rewrites import foreign_rewrites
 from gridjit.compiler.key.source.code import digest_fields, plan_of
 from gridjit.compiler.key.source.fingerprint import SourceFingerprint, fingerprint_values, function_of
 from gridjit.digests import utf8
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Extensions:
+class RegisteredExtensions:
     """What is registered, as fields of a key; private: why no artifact made under them may be stored.
 
     reached: functions, classes and modules of installed distributions that the user's registered code may run.
@@ -34,11 +34,11 @@ class Extensions:
     reached: tuple[object, ...] = ()
 
 
-def extensions() -> Extensions:
+def extensions() -> RegisteredExtensions:
     """Return what is registered now with numba-cuda; nothing in a process that has not imported it."""
     found = [one for one in (*_rewrites(), *registrations()) if not one.stub]
     if not found:
-        return Extensions()
+        return RegisteredExtensions()
     installed, given = _installed(tuple(one for one in found if one.owner is not None))
     users = [one for one in found if one.owner is None]
     general = [one for one in users if not one.kind.startswith("rewrite")]
@@ -53,7 +53,7 @@ def extensions() -> Extensions:
         code = _fingerprint(general, given)
         fields.append(("extension code", code.digest))
         sources.append(("", code))
-    return Extensions(
+    return RegisteredExtensions(
         fields=numbered(fields),
         private=tuple(dict.fromkeys((*installed.private, *(why for _, source in sources for why in source.opaque)))),
         reached=tuple(value for _, source in sources for value in source.reached),
@@ -107,7 +107,7 @@ def all_registrations() -> tuple[Registration, ...]:
 
 _made_by_compiles: set[object] = set()
 # What the last look found of installed code, and for what: most looks find the same.
-_last: list[tuple[object, Extensions, list[tuple[str, object]]]] = []
+_last: list[tuple[object, RegisteredExtensions, list[tuple[str, object]]]] = []
 
 
 def _rewrites() -> Iterator[Registration]:
@@ -117,7 +117,7 @@ def _rewrites() -> Iterator[Registration]:
         yield Registration(kind=f"rewrite {kind}", about="", sources=(rewrite,), owner=owner_of(rewrite))
 
 
-def _installed(found: tuple[Registration, ...]) -> tuple[Extensions, list[tuple[str, object]]]:
+def _installed(found: tuple[Registration, ...]) -> tuple[RegisteredExtensions, list[tuple[str, object]]]:
     """Return a field for each distribution that registered something, and the user's own code that it was given.
 
     A field says what tells the installation from others, and what it registered, as a digest.
@@ -136,7 +136,7 @@ def _installed(found: tuple[Registration, ...]) -> tuple[Extensions, list[tuple[
             f"{name} was written to since this process began, and what is loaded may be older" for name in late
         )
         given = [named for one in found for named in _given_to(one)]
-        known = (state, Extensions(fields=numbered(sorted(fields)), private=private), given)
+        known = (state, RegisteredExtensions(fields=numbered(sorted(fields)), private=private), given)
         _last[:] = [known]
     return known[1:]
 
@@ -230,3 +230,20 @@ def _label(registration: Registration) -> str:
 def _text(registration: Registration) -> str:
     codes = (plan_of(s.__code__).digest for s in registration.sources if isinstance(s, FunctionType))
     return " ".join((f"for {registration.about}", *codes))
+
+
+def foreign_rewrites() -> tuple[tuple[str, type[Any]], ...]:
+    """Return (kind, class) of each rewrite that is neither numba-cuda's nor gridjit's, without importing anything.
+
+    In the order of kinds, then of registration, which is the order they are applied in. A process that has not
+    imported numba-cuda cannot have registered any.
+    """
+    registry = getattr(sys.modules.get("numba.cuda.core.rewrites.registry"), "rewrite_registry", None)
+    if registry is None:
+        return ()
+    return tuple(
+        (kind, rewrite)
+        for kind in sorted(registry.rewrites)
+        for rewrite in registry.rewrites[kind]
+        if not str(rewrite.__module__).startswith(("numba.", "numba_cuda.", "gridjit."))
+    )

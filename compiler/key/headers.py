@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from gridjit.compiler.errors import LinkError
-from gridjit.compiler.key.includes import Computed, Includes, Reference, includes
+from gridjit.compiler.key.includes import ComputedInclude, Include, Includes, includes
 from gridjit.compiler.key.numba_settings import extra_include_directories
 from gridjit.compiler.key.source.files import read_regular
 from gridjit.compiler.target import Header, LinkedFile
@@ -20,7 +20,7 @@ Read = Callable[[str], bytes | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class HeaderPlace:
     """Where a header may be: its path; beside: whether in a folder that comes before the toolkit's."""
 
     path: str
@@ -74,9 +74,7 @@ def collect(file: LinkedFile, also: Iterable[str], read: Read) -> tuple[dict[str
     return {path: data for path, data in texts.items() if data is not None and path != file.name}, absent
 
 
-def _followed(
-    file: LinkedFile, named: Iterable[Reference], includer: str, there: Callable[[str], bool]
-) -> Iterator[str]:
+def _followed(file: LinkedFile, named: Iterable[Include], includer: str, there: Callable[[str], bool]) -> Iterator[str]:
     """Yield the header that each of what is named in a file is: the first that is there."""
     for reference in named:
         for place in places(file, reference, includer):
@@ -85,21 +83,21 @@ def _followed(
                 break
 
 
-def _through_macros(scan: Includes, scans: Iterable[Includes]) -> Iterator[Reference]:
+def _through_macros(scan: Includes, scans: Iterable[Includes]) -> Iterator[Include]:
     """Yield what a text names through macros that scans, all that is read with it, define as names."""
     for computed in scan.computed:
         yield from (reference(computed, name) for name in expansions(computed, scans) or ())
 
 
-def expansions(computed: Computed, scans: Iterable[Includes]) -> tuple[str, ...] | None:
+def expansions(computed: ComputedInclude, scans: Iterable[Includes]) -> tuple[str, ...] | None:
     """Return the names, with their quotes, that the macro in computed may stand for; None if that cannot be told."""
     bodies = {body for scan in scans for name, body in scan.macros if name == computed.operand}
     return tuple(sorted(bodies)) if bodies and all(bodies) else None
 
 
-def reference(computed: Computed, name: str) -> Reference:
+def reference(computed: ComputedInclude, name: str) -> Include:
     """Return computed as if its text were name, which is in quotes or brackets."""
-    return Reference(
+    return Include(
         start=computed.start,
         end=computed.end,
         name=name[1:-1],
@@ -109,14 +107,14 @@ def reference(computed: Computed, name: str) -> Reference:
     )
 
 
-def places(file: LinkedFile, named: Reference, includer: str) -> Iterator[Place]:
+def places(file: LinkedFile, named: Include, includer: str) -> Iterator[HeaderPlace]:
     """Yield where what is named in the file includer may be, in the order in which it is looked for.
 
     As NVRTC looks: beside the file that names it in quotes, then in the linked file's folder; extra folders come last,
     after the toolkit's. Code in memory has no folder, wherever the process runs.
     """
     if named.name.startswith("/"):
-        yield Place(path=os.path.normpath(named.name), beside=True)
+        yield HeaderPlace(path=os.path.normpath(named.name), beside=True)
         return
     own = ((os.path.dirname(file.name), True),) if file.name.startswith("/") else ()
     folders = (*own, *((folder, False) for folder in file.folders))
@@ -126,7 +124,7 @@ def places(file: LinkedFile, named: Reference, includer: str) -> Iterator[Place]
     elif named.quoted and includer.startswith("/"):
         folders = ((os.path.dirname(includer), True), *folders)
     for folder, beside in folders:
-        yield Place(path=os.path.normpath(f"{folder.rstrip('/')}/{named.name}"), beside=beside)
+        yield HeaderPlace(path=os.path.normpath(f"{folder.rstrip('/')}/{named.name}"), beside=beside)
 
 
 def unseen(file: LinkedFile) -> tuple[str, ...]:
@@ -140,7 +138,7 @@ def unseen(file: LinkedFile) -> tuple[str, ...]:
     return tuple(reasons)
 
 
-def open_queries(scanned: Mapping[str, Includes]) -> list[tuple[str, Computed]]:
+def open_queries(scanned: Mapping[str, Includes]) -> list[tuple[str, ComputedInclude]]:
     """Return the queries, with their files, that cannot be told before the compile."""
     return [
         (path, computed)
@@ -167,7 +165,7 @@ def look(file: LinkedFile, name: str, includer: str) -> tuple[str, tuple[str, ..
     absent: dict[str, None] = {}
     for path in sorted(includers):
         for quoted in (True, False):
-            for place in places(file, Reference(start=0, end=0, name=name, quoted=quoted), path):
+            for place in places(file, Include(start=0, end=0, name=name, quoted=quoted), path):
                 if place.path in known or read_header(place.path) is not None:
                     found.add(place.path)
                     break

@@ -14,7 +14,7 @@ from gridjit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reference:
+class Include:
     """A file named in the text: what is between start and end names it.
 
     quoted: in quotes, so that it is looked for beside the file that names it. query: `__has_include(...)`, whole.
@@ -30,8 +30,8 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Computed:
-    """An include or query whose file macros name: operand is its text, between start and end as a Reference's."""
+class ComputedInclude:
+    """An include or query whose file macros name: operand is its text, between start and end as an Include's."""
 
     start: int
     end: int
@@ -48,8 +48,8 @@ class Includes:
     unseen: (line, what) of what reads what no key can have: the clock, and files' bytes (#embed).
     """
 
-    references: tuple[Reference, ...] = ()
-    computed: tuple[Computed, ...] = ()
+    references: tuple[Include, ...] = ()
+    computed: tuple[ComputedInclude, ...] = ()
     macros: tuple[tuple[str, str], ...] = ()
     unseen: tuple[tuple[int, str], ...] = ()
 
@@ -100,8 +100,8 @@ def includes(text: bytes) -> Includes:
     """Return what the text names, in its order."""
     found = [*_found(text), *_pasted(text)]
     return Includes(
-        references=tuple(one for one in found if isinstance(one, Reference)),
-        computed=tuple(one for one in found if isinstance(one, Computed)),
+        references=tuple(one for one in found if isinstance(one, Include)),
+        computed=tuple(one for one in found if isinstance(one, ComputedInclude)),
         macros=tuple((one[0], one[1]) for one in found if isinstance(one, tuple) and isinstance(one[0], str)),
         unseen=tuple((one[0], one[1]) for one in found if isinstance(one, tuple) and isinstance(one[0], int)),
     )
@@ -142,7 +142,7 @@ def _word_of(text: bytes, found: re.Match[bytes]) -> bytes:
     return text[start : found.end()]
 
 
-_Found = Reference | Computed | tuple[str, str] | tuple[int, str]
+_Found = Include | ComputedInclude | tuple[str, str] | tuple[int, str]
 
 
 def _found(text: bytes) -> Iterator[_Found]:
@@ -196,11 +196,13 @@ def _include(text: bytes, word: re.Match[bytes], *, following: bool) -> tuple[li
         rest = _rest(text, word.end())
         first = start if following else word.end()
         line = _line(text, start)
-        made = Computed(start=first, end=rest.end(), line=line, operand=_plain(rest["rest"]), following=following)
+        made = ComputedInclude(
+            start=first, end=rest.end(), line=line, operand=_plain(rest["rest"]), following=following
+        )
         return [made], rest.end()
     name, quoted = _file(operand["file"])
     first = start if following else operand.start("file")
-    return [Reference(start=first, end=operand.end(), name=name, quoted=quoted, following=following)], operand.end()
+    return [Include(start=first, end=operand.end(), name=name, quoted=quoted, following=following)], operand.end()
 
 
 def _define(text: bytes, start: int) -> tuple[list[_Found], int]:
@@ -224,11 +226,11 @@ def _named(text: bytes, token: re.Match[bytes]) -> tuple[list[_Found], int]:
     if asked := _pattern(_ASKED_FILE).match(text, token.end()):
         name, quoted = _file(asked["file"])
         end = asked.end()
-        found = Reference(start=token.start(), end=end, name=name, quoted=quoted, query=True, following=following)
+        found = Include(start=token.start(), end=end, name=name, quoted=quoted, query=True, following=following)
         return [found], end
     asked = _pattern(_ASKED).match(text, token.end())
     operand, end = (_plain(asked["rest"]), asked.end()) if asked else ("", token.end())
-    made = Computed(start=token.start(), end=end, line=line, operand=operand, query=True, following=following)
+    made = ComputedInclude(start=token.start(), end=end, line=line, operand=operand, query=True, following=following)
     return [made], token.end()
 
 

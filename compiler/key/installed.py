@@ -16,9 +16,8 @@ from functools import cache
 from types import FunctionType, ModuleType
 from typing import Any
 
-from gridjit.compiler.key.distribution_names import described_by, normalized
 from gridjit.compiler.key.entry_points import is_editable_origin
-from gridjit.compiler.key.site_folders import descriptions
+from gridjit.compiler.key.site_folders import described_by, descriptions, normalized
 from gridjit.compiler.key.source.code import digest_fields
 from gridjit.compiler.key.source.files import absolute, import_path, read_regular
 from gridjit.compiler.key.source.libraries import is_library, name_of_module

@@ -13,9 +13,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from gridjit.compiler.errors import ConfigError
-from gridjit.compiler.key.distribution_names import described_by, normalized
 from gridjit.compiler.key.numba_settings import environment as environment
-from gridjit.compiler.key.site_folders import descriptions
+from gridjit.compiler.key.site_folders import described_by, descriptions, normalized
 from gridjit.compiler.key.source.code import digest_fields
 from gridjit.compiler.key.source.files import file_digest, import_path, read_regular
 from gridjit.digests import utf8

@@ -21,7 +21,7 @@ from gridjit.compiler.key.source.opaque import OpaqueValue
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.key.source.values import Visit, value_text
 from gridjit.compiler.key.source.walk import is_own_builtin, lines_digest
-from gridjit.compiler.recorded.stray_functions import StrayFunctions, described, places_of
+from gridjit.compiler.recorded.stray_functions import StrayFunctions, dotted_name, places_of
 from gridjit.compiler.recorded.value_path import MISSING, ValuePath, default_values, follow, shown
 
 # What the walk of the job's source saw: (id of a namespace or a cell, name) -> the value, and its text in the key.
@@ -86,7 +86,7 @@ class Reads:
                     self._take((*path, "function", step), (0, ""), one)
             if not places:
                 reason = "was compiled, and neither the kernel nor a table of an extension leads to it"
-                self.private[f"{described(function)} {reason}"] = None
+                self.private[f"{dotted_name(function)} {reason}"] = None
 
     def take_global(self, function: FunctionType, name: str, value: object) -> None:
         """Record that the code of function took a global, or a builtin where there is no such global."""

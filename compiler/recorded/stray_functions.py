@@ -113,6 +113,6 @@ def _stands_for(value: object, function: FunctionType) -> bool:
         return False
 
 
-def described(function: Callable[..., object]) -> str:
+def dotted_name(function: Callable[..., object]) -> str:
     """Return a function as people know it, with its module."""
     return f"{function.__module__}.{function.__qualname__}"

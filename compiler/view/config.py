@@ -197,7 +197,7 @@ class ConfigView:
 def _read(view: ConfigView, name: str) -> Any:
     """Return a field of the launch, recorded; raises RuntimeError, and records that, where there is no launch."""
     recording = recording_of(view)
-    if (config := recording.launched) is None:
+    if (config := recording.launch_config) is None:
         view.read(PRESENCE)
         raise RuntimeError("No launch config set for this thread")
     recording.read(name)

@@ -70,7 +70,7 @@ class Recording:
         return None if self._later is None else self._later()
 
     @property
-    def launched(self) -> LaunchConfig | None:
+    def launch_config(self) -> LaunchConfig | None:
         """The configuration to tell of: the later launch's, else the one that the compilation is for."""
         return self.config if (later := self.later) is None else later[0]
 
@@ -92,7 +92,7 @@ class Recording:
 
     def snapshot(self) -> LaunchConfig | None:
         """Return the whole configuration, recorded field by field: what is done with it later cannot be seen."""
-        config = self.launched
+        config = self.launch_config
         if not self.read(PRESENCE) or config is None:
             return None
         for name in MARKABLE:
@@ -102,7 +102,7 @@ class Recording:
     @property
     def sharedmem(self) -> int:
         """The launch's dynamic shared memory with what the compilation required so far, in bytes; unrecorded."""
-        config = self.launched
+        config = self.launch_config
         return max(0 if config is None else config.sharedmem, self.required)
 
     def mark(self, names: Sequence[str]) -> None:

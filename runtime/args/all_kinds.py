@@ -4,19 +4,27 @@ The order of the kinds that are found by what a type offers: the fastest way to 
 """
 
 from gridjit.runtime.args import dates, direction, enums, numba_values, numbers, pointers, records, tuples, type_objects
-from gridjit.runtime.args.arrays import cupy, device_arrays, dlpack, interfaces, numpy_arrays, tensors, unified_arrays
+from gridjit.runtime.args.arrays import (
+    cupy,
+    device_arrays,
+    dlpack_objects,
+    host_arrays,
+    interfaces,
+    tensors,
+    unified_arrays,
+)
 
 __all__ = [
     "cupy",
     "dates",
     "device_arrays",
     "direction",
-    "dlpack",
+    "dlpack_objects",
     "enums",
+    "host_arrays",
     "interfaces",
     "numba_values",
     "numbers",
-    "numpy_arrays",
     "pointers",
     "records",
     "tensors",

@@ -8,10 +8,9 @@ import numpy as np
 
 from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.signature import ArgType
-from gridjit.runtime.args.arrays.numpy_arrays import array_parameters
-from gridjit.runtime.args.directed import Directed
+from gridjit.runtime.args.arrays.host_arrays import array_parameters
 from gridjit.runtime.args.handler import Parameters, Place, handler_of, register
-from gridjit.runtime.args.staging import Transfer, own
+from gridjit.runtime.args.staging import Directed, Transfer, own
 from gridjit.runtime.native.operation import Operation
 
 

@@ -33,6 +33,24 @@ class Place:
         return "the host" if self.is_host else f"CUDA device {self.ordinal if self.ordinal is not None else ''}".strip()
 
 
+def check_device(what: str, device: int | None, place: Place) -> None:
+    """Raise ArgumentError if memory on a CUDA device (its number), or on the host (None), is not usable at place."""
+    if place.is_host:
+        if device is not None:
+            raise ArgumentError(
+                f"{what} on CUDA device {device} cannot be passed to a kernel on the host; copy it to the host first"
+            )
+    elif device is None:
+        raise ArgumentError(
+            f"{what} in host memory cannot be passed to a kernel on {place}; move it to the device first"
+        )
+    elif place.ordinal is not None and device != place.ordinal:
+        raise ArgumentError(
+            f"{what} on CUDA device {device} cannot be passed to a kernel on {place}; move it there, or make its "
+            "device the current one"
+        )
+
+
 class ArgumentHandler(Protocol):
     """How one kind of Python value is passed to kernels."""
 

@@ -6,10 +6,10 @@ import importlib
 from typing import Any
 
 from gridjit.runtime.args import numbers
-from gridjit.runtime.args.arrays import numpy_arrays
+from gridjit.runtime.args.arrays import host_arrays
 from gridjit.runtime.args.handler import ArgumentHandler, class_name, registered, search_with
 
-__all__ = ["find", "numbers", "numpy_arrays"]
+__all__ = ["find", "host_arrays", "numbers"]
 
 # Classes that many programs pass -> the one module that a launch with them has to load; others have every kind loaded.
 _HOMES = {

@@ -22,7 +22,7 @@ from gridjit.runtime.native.operation import (
     TrueOrFalse,
     UnsignedInt,
 )
-from gridjit.runtime.native.probes import layout, offsets_of
+from gridjit.runtime.native.probes import object_layout, offsets_of
 
 _INT_BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 
@@ -62,7 +62,7 @@ class Float:
         return (value,)
 
     def operation(self, value: float, place: Place, declared: ArgType) -> Operation | None:
-        found = layout()
+        found = object_layout()
         if found is None or not isinstance(declared, ScalarType) or type(value) is not float:
             return None
         if declared.dtype == "float64":
@@ -124,7 +124,7 @@ class Complex:
         return (value.real, value.imag)
 
     def operation(self, value: complex, place: Place, declared: ArgType) -> Operation | None:
-        found = layout()
+        found = object_layout()
         if found is None or not isinstance(declared, ScalarType) or type(value) is not complex:
             return None
         if declared.dtype == "complex128":
@@ -168,7 +168,7 @@ _NUMPY_NAMES = frozenset(SCALAR_CODES)
 @functools.cache
 def _value_offset(dtype: np.dtype[Any]) -> int | None:
     """Return where scalars of a NumPy type keep their value, or None if that is not plain to see."""
-    if layout() is None:
+    if object_layout() is None:
         return None
     patterns = (b"\x01" if dtype.kind == "b" else bytes(range(0x21, 0x21 + dtype.itemsize)), b"\0" * dtype.itemsize)
     samples = [(np.frombuffer(pattern, dtype)[0], pattern) for pattern in patterns]

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gridjit.compiler.errors import ArgumentError
-from gridjit.runtime.args.directed import Directed
 from gridjit.runtime.launch.graph_capture import refuse_to_copy
 from gridjit.runtime.streams import LEGACY, Stream, new_event, stream_handle
 from gridjit.runtime.warnings import warn_of_copies
@@ -24,6 +23,20 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 # Of the device's allocations, in bytes; no item needs more.
 _ALIGNMENT = 256
+
+
+class Directed:
+    """An argument with the way it goes. reads: copied to the device before the launch. writes: back after it."""
+
+    __slots__ = ("value",)
+    reads = True
+    writes = True
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"gridjit.{type(self).__name__}({self.value!r})"
 
 
 class Transfer:
@@ -116,9 +129,6 @@ class Transfer:
         if (start, end) not in self._held:
             self._held[start, end] = self.space.allocate(end - start, self.stream)
         return self._held[start, end], start
-
-
-IN_PLACE = Transfer(None, 0)
 
 
 def own(array: Array) -> Array:

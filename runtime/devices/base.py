@@ -15,7 +15,7 @@ from gridjit.values import dataclass
 
 if TYPE_CHECKING:
     from gridjit.runtime.memory.space import Space
-    from gridjit.runtime.native.table import Entry
+    from gridjit.runtime.native.table import KernelHandle
     from gridjit.runtime.streams import Timeline
 
 
@@ -82,7 +82,7 @@ class LoadedKernel(Protocol):
         """The number of the calling thread's context; 0 where contexts do not matter, or the thread has none."""
         ...
 
-    def entry(self, context: int) -> Entry:
+    def entry(self, context: int) -> KernelHandle:
         """Return what the function at `address` launches in the calling thread's context, by its number.
 
         Raises DeviceError where there is no address.

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from gridjit.runtime.args.directed import Directed
+from gridjit.runtime.args.staging import Directed
 
 
 class Extensions(list[Any]):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from gridjit.compiler.errors import ArgumentError, GridjitError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import ArgType, Signature
-from gridjit.forking import lock, section
+from gridjit.forking import WeakList, lock, section
 from gridjit.runtime.args.handler import ArgumentHandler, Place, handler_of, unreadable
 from gridjit.runtime.args.staging import Transfer
 from gridjit.runtime.devices.base import LoadedKernel
@@ -22,7 +22,6 @@ from gridjit.runtime.launch.argument_extensions import prepared
 from gridjit.runtime.launch.graph_capture import refuse_to_load
 from gridjit.runtime.launch.native_table import place_on, table_of
 from gridjit.runtime.native.function import KEYWORDS_GIVEN, MAX_TABLES, NativeFunction, native_function
-from gridjit.runtime.native.weak_list import Living
 from gridjit.runtime.session import session
 from gridjit.runtime.specialize.table import Hook, Specialization
 from gridjit.values import dataclass, field
@@ -130,7 +129,7 @@ class ReadyTable:
 
     STREAMS = 64
 
-    def __init__(self, launchers: Living[Launcher]) -> None:
+    def __init__(self, launchers: WeakList[Launcher]) -> None:
         self.by_kinds: dict[Kinds, Ready] = {}
         self.required = 0
         self._launchers: dict[Hashable, Launcher] = {}
@@ -161,7 +160,7 @@ class ReadyTables:
 
     def __init__(self) -> None:
         self._tables: dict[LaunchConfig, ReadyTable] = {}
-        self._launchers: Living[Launcher] = Living()
+        self._launchers: WeakList[Launcher] = WeakList()
 
     def __contains__(self, config: LaunchConfig) -> bool:
         return config in self._tables

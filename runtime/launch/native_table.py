@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gridjit.runtime.args.handler import Place, handler_of
 from gridjit.runtime.native.operation import Operation
 from gridjit.runtime.native.probes import slot_offset
-from gridjit.runtime.native.table import Guard, LaunchTable
+from gridjit.runtime.native.table import LaunchTable, SlotGuard
 from gridjit.runtime.session import session
 from gridjit.runtime.streams import LEGACY, Stream, stream_handle
 
@@ -80,9 +80,9 @@ def _can_watch(stream: Any) -> bool:
     return not isinstance(stream, Stream) or slot_offset(type(stream), LIVE) is not None
 
 
-def _guard(stream: Any) -> Guard | None:
+def _guard(stream: Any) -> SlotGuard | None:
     """Return what must hold for a stream's handle to be good; None if it always is."""
     if not isinstance(stream, Stream):
         return None
     place = slot_offset(type(stream), LIVE)
-    return None if place is None else Guard(address=id(stream) + place, holds=id(stream._live))
+    return None if place is None else SlotGuard(address=id(stream) + place, holds=id(stream._live))

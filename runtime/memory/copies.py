@@ -29,7 +29,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class AxisOrder:
     """The order of axes, and the directions, in which an array is gone through."""
 
     axes: tuple[int, ...]
@@ -41,11 +41,11 @@ class Turn:
         return view
 
 
-def straightening(ghost: Array) -> Turn:
+def straightening(ghost: Array) -> AxisOrder:
     """Return the turn that makes ghost's strides fall from axis to axis, none of them negative."""
     axes = tuple(sorted(range(ghost.ndim), key=lambda axis: -abs(ghost.strides[axis])))
     slices = (slice(None, None, -1 if ghost.strides[axis] < 0 else 1) for axis in axes)
-    return Turn(axes=axes, slices=(*slices, ...))
+    return AxisOrder(axes=axes, slices=(*slices, ...))
 
 
 def without_repeats(ghost: Array) -> Array:

@@ -323,7 +323,7 @@ class DeviceArray:
         copy: bool | None = None,
     ) -> Any:
         """Return a DLPack capsule over the same memory; work in the array's stream comes before stream's."""
-        from gridjit.runtime.memory.dlpack import export
+        from gridjit.runtime.memory.dlpack_export import export
 
         return export(self, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 

@@ -100,7 +100,7 @@ class UnsignedInt(Int):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Itself(Operation):
+class OneObject(Operation):
     """One object and no other; its parameter is a null pointer."""
 
     value: object
@@ -112,7 +112,7 @@ class Itself(Operation):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Slot(Operation):
+class BytesInSlot(Operation):
     """The content of a bytes object that the object has in a slot, if another slot of it holds a certain object.
 
     parameters, kind: where the slots are. holds: what must be in the second one.

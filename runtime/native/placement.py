@@ -1,4 +1,4 @@
-"""placed: the native functions of this process, each placed in memory once, and the record of what they all use."""
+"""Placement: the native functions of this process, each placed in memory once, and the record of what they all use."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TypeVar
 from gridjit.cache.store import Store
 from gridjit.forking import lock, section
 from gridjit.runtime.native import records
-from gridjit.runtime.native.code import code_of, object_code, place
-from gridjit.runtime.native.probes import layout
+from gridjit.runtime.native.object_code import code_of, object_code, put_in_memory
+from gridjit.runtime.native.probes import object_layout
 
 Value = TypeVar("Value")
 
@@ -30,13 +30,13 @@ _addresses: dict[str, int | None] = {}
 
 def launch_address(store: Store) -> int | None:
     """Return the address of the launch function; None where launches go through Python."""
-    return _placed("launch", (layout(),), _launch_text, store)
+    return _address_of("launch", (object_layout(),), _launch_text, store)
 
 
 def index_address(store: Store, hot: int, callbacks: int, weak: int) -> int | None:
-    """Return the address of the indexing function, given the offsets of Slots; None where Python does that."""
+    """Return the address of the indexing function, given the offsets of its slots; None where Python does that."""
     slots = (hot, callbacks, weak)
-    return _placed("indexing", (layout(), slots), lambda: _index_text(*slots), store)
+    return _address_of("indexing", (object_layout(), slots), lambda: _index_text(*slots), store)
 
 
 def environment_address() -> int:
@@ -44,20 +44,20 @@ def environment_address() -> int:
     return ctypes.addressof(environment)
 
 
-def _placed(name: str, inputs: object, text: Callable[[], str], store: Store) -> int | None:
+def _address_of(name: str, inputs: object, text: Callable[[], str], store: Store) -> int | None:
     if name not in _addresses:
         with section(), _placing:
             if name not in _addresses:
-                _addresses[name] = _place(name, inputs, text, store)
+                _addresses[name] = _address_in_memory(name, inputs, text, store)
     return _addresses[name]
 
 
-def _place(name: str, inputs: object, text: Callable[[], str], store: Store) -> int | None:
-    if layout() is None:
+def _address_in_memory(name: str, inputs: object, text: Callable[[], str], store: Store) -> int | None:
+    if object_layout() is None:
         return None
     _fill_environment()
     code = code_of(object_code(name, inputs, text, store))
-    return None if code is None else place(code)
+    return None if code is None else put_in_memory(code)
 
 
 def _fill_environment() -> None:
@@ -69,16 +69,16 @@ def _fill_environment() -> None:
 
 def _launch_text() -> str:
     # Only a process that finds no code in its cache needs the text that it is made from.
-    from gridjit.runtime.native.program import program
+    from gridjit.runtime.native.launch_program import program
 
-    found = layout()
+    found = object_layout()
     assert found is not None
     return program(found)
 
 
 def _index_text(hot: int, callbacks: int, weak: int) -> str:
-    from gridjit.runtime.native.indexing.program import Slots, program_index
+    from gridjit.runtime.native.indexing.index_program import SlotOffsets, program_index
 
-    found = layout()
+    found = object_layout()
     assert found is not None
-    return program_index(found, Slots(hot=hot, callbacks=callbacks, weak=weak))
+    return program_index(found, SlotOffsets(hot=hot, callbacks=callbacks, weak=weak))

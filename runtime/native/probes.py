@@ -1,4 +1,4 @@
-"""Layout: where CPython keeps what the native function reads, found by looking. None where anything is unexpected."""
+"""Probes: where CPython keeps what the native function reads, found by looking. None where anything is unexpected."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NEWEST = (3, 14)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class ObjectLayout:
     """Offsets in bytes.
 
     references, type: of an object's count of references (32 bits) and its type. counts_none: whether None has one.
@@ -41,12 +41,12 @@ class Layout:
 
 
 @functools.cache
-def layout() -> Layout | None:
+def object_layout() -> ObjectLayout | None:
     """Return this interpreter's layout, or None if it is not one that native launches were made for."""
     if not known_interpreter():
         return None
     try:
-        return Layout(
+        return ObjectLayout(
             references=_only(_references(object())),
             counts_none=sys.version_info < (3, 12),
             type=_only(
@@ -61,7 +61,9 @@ def layout() -> Layout | None:
                 )
             ),
             tuple_items=_only(
-                offsets_of(tuple.__basicsize__ + 8, [(x, _word(id(x[0]))) for x in ((len,), (layout,), ("a", "b"))])
+                offsets_of(
+                    tuple.__basicsize__ + 8, [(x, _word(id(x[0]))) for x in ((len,), (object_layout,), ("a", "b"))]
+                )
             ),
             tuple_size=_only(offsets_of(tuple.__basicsize__, [((None,) * n, _word(n)) for n in (977, 1234)])),
             int_digit=_only(
@@ -121,7 +123,7 @@ def offsets_of(size: int, samples: Sequence[tuple[object, bytes]]) -> list[int]:
 def slot_offset(python_type: type, name: str) -> int | None:
     """Return where instances of python_type keep their slot `name`, or None if it is no plain slot of theirs."""
     owner = next((base for base in python_type.__mro__ if name in vars(base)), None)
-    if owner is None or layout() is None or type(vars(owner)[name]).__name__ != "member_descriptor":
+    if owner is None or object_layout() is None or type(vars(owner)[name]).__name__ != "member_descriptor":
         return None
     sentinels = (object(), object())
     found = offsets_of(owner.__basicsize__, [(_with_slot(owner, name, s), _word(id(s))) for s in sentinels])

@@ -142,9 +142,9 @@ def keep(job: CompileJob, key: str, artifact: Artifact, cold: Cold) -> Artifact:
         return dataclasses.replace(artifact, private=(f"it could not be read back from a file: {error}",))
     cold.store.put(name, data, suffix=artifact.suffix)
     if not add_compile(cold.store, key, shape_of(artifact), name, cold.locks).shapes:
-        from gridjit.cache.history import Job, add_job
+        from gridjit.cache.history import PastJob, add_job
 
-        add_job(cold.store, job.kernel, Job.of(key, job.fields))
+        add_job(cold.store, job.kernel, PastJob.of(key, job.fields))
     return artifact
 
 

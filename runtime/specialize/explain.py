@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from gridjit.cache.history import Job, read_history
+from gridjit.cache.history import PastJob, read_history
 from gridjit.cache.manifest import Manifest, read_manifest
 from gridjit.cache.store import Store
 from gridjit.compiler.artifact import Artifact
@@ -90,7 +90,7 @@ def difference_text(label: str, before: str | None, now: str | None) -> str:
     return f"{label} {_short(before)} -> {_short(now)}"
 
 
-def change_text(before: Job, now: Job) -> str | None:
+def change_text(before: PastJob, now: PastJob) -> str | None:
     """Return the first field of one job that is not the same in another, and how many more there are."""
     changes = before.differences(now.fields)
     if not changes:
@@ -145,7 +145,7 @@ def _known_reason(
 
 
 def _job_reason(store: Store, job: CompileJob, key: str) -> str | None:
-    now = Job.of(key, job.fields)
+    now = PastJob.of(key, job.fields)
     nearest = read_history(store, job.kernel).nearest(now)
     return None if nearest is None else change_text(nearest, now)
 
@@ -172,7 +172,7 @@ def _fact_text(fact: Fact, config: LaunchConfig | None, args: Sequence[Any] | No
     return f"{fact.field} {fact_text(fact.value)} -> {fact_text(current_value(fact.field, config, args))}{place}"
 
 
-def _target(job: Job) -> str:
+def _target(job: PastJob) -> str:
     kind, arch = job.field("target.kind"), job.field("target.arch")
     return f"{arch}" if kind == "ptx" else f"{kind} {arch}"
 

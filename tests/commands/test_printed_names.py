@@ -15,7 +15,7 @@ import pytest
 import gridjit
 from gridjit import commands
 from gridjit.cache.disk import DiskStore
-from gridjit.cache.history import Job, add_job
+from gridjit.cache.history import PastJob, add_job
 from gridjit.cache.manifest import Manifest, Shape
 from gridjit.commands import main
 from gridjit.compiler.artifact import Artifact
@@ -46,7 +46,7 @@ def evil(cache_dir: Path, restart: Callable[[], None]) -> DiskStore:
         elif (known := Manifest.from_bytes(data)).shapes:
             more = known.with_compile(Shape.of([EVIL], [("overload", EVIL)]), known.recent[0])
             store.put(info.key, more.to_bytes(), suffix=more.suffix)
-            add_job(store, EVIL, Job.of(info.key, [(EVIL, EVIL), ("signature", EVIL), ("target.arch", EVIL)]))
+            add_job(store, EVIL, PastJob.of(info.key, [(EVIL, EVIL), ("signature", EVIL), ("target.arch", EVIL)]))
     return store
 
 

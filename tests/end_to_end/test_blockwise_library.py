@@ -348,7 +348,7 @@ REGISTRATIONS = """
     import blockwise, gridjit.cuda, json
     blockwise.register()
     from gridjit.compiler.key.registrations import registrations
-    from gridjit.compiler.key.rewrites import foreign_rewrites
+    from gridjit.compiler.key.extensions import foreign_rewrites
     print(json.dumps({"registrations": len(registrations()), "rewrites": len(foreign_rewrites())}))
 """
 

@@ -14,7 +14,7 @@ from tests.programs import run_new_python, run_python
 # Where the other thread is when the process forks: what is called there, and in which of two ways the fork meets it.
 STAGES = {
     "importing numba": "gridjit.compiler.frontend.bootstrap:_import",
-    "making numba's contexts": "gridjit.compiler.frontend.isolated.compile:make_contexts",
+    "making numba's contexts": "gridjit.compiler.frontend.isolated.isolation:make_contexts",
     "compiling": "gridjit.compiler.frontend.lower:_run_pipeline",
     "reading a registry": "numba.cuda.core.base:BaseContext.install_registry",
     "looking through registrations": "gridjit.compiler.key.registrations:_scans",

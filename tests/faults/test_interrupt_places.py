@@ -19,8 +19,7 @@ import pytest
 import gridjit
 from gridjit import cuda, interrupts
 from gridjit.compiler.frontend import locks as foreign_locks
-from gridjit.compiler.frontend.isolated import compile as isolation
-from gridjit.compiler.frontend.isolated import replacing
+from gridjit.compiler.frontend.isolated import isolation, replacing
 from gridjit.compiler.frontend.locks import compiling_locks
 from gridjit.forking import held
 

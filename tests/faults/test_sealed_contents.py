@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import gridjit
 from gridjit.cache.disk import DiskStore
-from gridjit.cache.history import History, Job
+from gridjit.cache.history import History, PastJob
 from gridjit.cache.manifest import Manifest, Shape
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.elf import is_code, read_sections
@@ -82,7 +82,7 @@ def need() -> Need:
 
 
 MANIFEST = Manifest().with_compile(Shape.of(["blockdim"], [("overload", "m.f")]), "ab" * 32)
-HISTORY = History(kernel="k", jobs=(Job.of("ab" * 32, [("global X", "1")], 1.5),))
+HISTORY = History(kernel="k", jobs=(PastJob.of("ab" * 32, [("global X", "1")], 1.5),))
 DEEP: Any = []
 for _ in range(500):
     DEEP = [DEEP]

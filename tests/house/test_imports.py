@@ -31,7 +31,6 @@ WALLS = {
         "gridjit.compiler.frontend.foreign_types",
         "gridjit.compiler.targets.host.libllvm",
         "gridjit.compiler.targets.host.llvm",
-        "gridjit.runtime.native.code",
     ),
     "cuda": (
         "gridjit.compiler.frontend.bootstrap",

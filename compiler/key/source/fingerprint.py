@@ -43,11 +43,6 @@ class SourceFingerprint:
     functions: tuple[FunctionType, ...] = field(default=(), compare=False, repr=False)
 
     @property
-    def cacheable(self) -> bool:
-        """Whether the parts cover everything, so that equal parts mean equal code."""
-        return not self.opaque
-
-    @property
     def digest(self) -> str:
         """One digest of all parts."""
         return digest_fields(utf8(text) for part in self.parts for text in part)

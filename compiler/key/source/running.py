@@ -15,12 +15,12 @@ from weakref import WeakSet
 
 from gridjit.compiler.key.installed import owner_of
 from gridjit.compiler.key.made_with import held_by, is_a_librarys_object, is_made, settled_text
-from gridjit.compiler.key.source.additions import end_of, history_of, may_hold, put_on
 from gridjit.compiler.key.source.code import CodePlan, Reference, digest_fields, names_in_text, plan_of
 from gridjit.compiler.key.source.dynamic import TAKES_NAMES, Import, dynamic_plan, line_of
 from gridjit.compiler.key.source.libraries import is_library, is_library_module
 from gridjit.compiler.key.source.opaque import OpaqueValue, of_kind
 from gridjit.compiler.key.source.order import has_secret_order, ordered_names
+from gridjit.compiler.key.source.put_on_libraries import end_of, history_of, may_hold, put_on
 from gridjit.compiler.key.source.unfollowed import (
     leads_anywhere,
     refused_methods,

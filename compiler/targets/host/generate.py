@@ -13,7 +13,7 @@ from gridjit.compiler.targets.host.library import intrinsics, maths
 from gridjit.compiler.targets.host.loops.entry import driver_text
 from gridjit.compiler.targets.host.loops.frame import supported_parameter
 from gridjit.compiler.targets.host.loops.metadata import access_group
-from gridjit.compiler.targets.host.loops.plan import Plan
+from gridjit.compiler.targets.host.loops.plan import LoopPlan
 from gridjit.compiler.targets.host.recursion import recursive, refuse_recursion
 from gridjit.compiler.targets.host.regions.barriers import count_barriers
 from gridjit.compiler.targets.host.regions.body import Body, Parameter, opcode, read_body
@@ -42,7 +42,7 @@ def assembly(lowered: Lowered, target: Target, options: Options) -> str:
     return llvm.assembly(_optimized(lowered, target, options)[0], target)
 
 
-def _optimized(lowered: Lowered, target: Target, options: Options) -> tuple[llvm.Module, Plan]:
+def _optimized(lowered: Lowered, target: Target, options: Options) -> tuple[llvm.Module, LoopPlan]:
     """Return the module that the object file is made of, and its plan."""
     refuse_unsupported(lowered)
     modules = [retarget(text, kernel=_kernel(lowered), fastmath=options.fastmath) for text in lowered.modules]
@@ -120,8 +120,8 @@ def _regions(body: Body, module: llvm.Module, target: Target) -> Regions:
     return cut(body, types, arrays)
 
 
-def _plan(lowered: Lowered, body: Body, regions: Regions, shared: SharedLayout, *, guarded: bool) -> Plan:
-    return Plan(
+def _plan(lowered: Lowered, body: Body, regions: Regions, shared: SharedLayout, *, guarded: bool) -> LoopPlan:
+    return LoopPlan(
         entry=_symbol(_kernel(lowered)),
         parameters=body.parameters,
         regions=len(regions.texts),
@@ -147,14 +147,14 @@ def _fails(body: Body) -> bool:
     return any(opcode(line) == "ret" and line != "ret i32 0" for line in ends)
 
 
-def _assemble(body: Body, functions: Sequence[str], plan: Plan, regions: Regions) -> str:
+def _assemble(body: Body, functions: Sequence[str], plan: LoopPlan, regions: Regions) -> str:
     """Return the text of the final module: what the kernel still needs, its regions and their driver."""
     rest = "\n".join(line for line in body.rest.splitlines() if not line.startswith("declare void @gridjit."))
     tagged = [access_group(text) if regions.parallel else text for text in functions]
     return "\n".join([rest, *tagged, driver_text(plan)])
 
 
-def _resources(plan: Plan, image: bytes) -> dict[str, int]:
+def _resources(plan: LoopPlan, image: bytes) -> dict[str, int]:
     return {
         "shared_bytes": plan.shared,
         "slab_bytes_per_thread": plan.slab,

@@ -11,7 +11,7 @@ from gridjit.compiler.options import Options
 from gridjit.compiler.target import LinkedFile
 from gridjit.compiler.targets.ptx.nvrtc import compile_cuda, compile_once, nvrtc_flags
 from gridjit.compiler.targets.ptx.symbols import check_definitions
-from gridjit.compiler.targets.ptx.toolkit import cudadevrt, library
+from gridjit.compiler.targets.ptx.toolkit import cudadevrt, filled, library, log_of
 from gridjit.values import dataclass, field
 
 # Kind -> name of nvJitLink's InputType.
@@ -73,23 +73,13 @@ def link(
         inputs.append(LinkedFile(name="cudadevrt", kind="a", data=cudadevrt()))
     check_definitions(inputs)
     consumed = tuple(made for file, made in zip(files, compiled, strict=True) if file.kind == "cu")
-    return Linked(image=_link(inputs, link_flags(arch, options, lto=lto)), consumed=consumed)
+    return Linked(image=_link(inputs, link_flags(arch, options, lto=lto), "cubin"), consumed=consumed)
 
 
 def linked_ptx(code: Sequence[LinkedFile], files: Sequence[LinkedFile], arch: str, options: Options) -> str:
     """Return the PTX that link-time optimization makes of code and files, for people; both go in as LTO-IR."""
     inputs = [*code, *(_compiled(file, arch, options, lto=True) for file in files)]
-    nvjitlink = library("nvjitlink")
-    with _linker(nvjitlink, (*link_flags(arch, options, lto=True), "-ptx")) as linker:
-        try:
-            for piece in inputs:
-                _add(nvjitlink, linker, piece)
-            nvjitlink.complete(linker)
-        except nvjitlink.nvJitLinkError as error:
-            raise LinkError(f"nvJitLink: {_log(nvjitlink, linker) or error}") from error
-        ptx = bytearray(nvjitlink.get_linked_ptx_size(linker))
-        nvjitlink.get_linked_ptx(linker, ptx)
-    return ptx.rstrip(b"\0").decode()
+    return _link(inputs, (*link_flags(arch, options, lto=True), "-ptx"), "ptx").rstrip(b"\0").decode()
 
 
 def link_flags(arch: str, options: Options, *, lto: bool) -> tuple[str, ...]:
@@ -115,7 +105,8 @@ def _compiled(file: LinkedFile, arch: str, options: Options, *, lto: bool) -> Li
     return (compile_once if file.toolkit else compile_cuda)(file, nvrtc_flags(file, arch, options, lto=lto))
 
 
-def _link(inputs: Sequence[LinkedFile], flags: Sequence[str]) -> bytes:
+def _link(inputs: Sequence[LinkedFile], flags: Sequence[str], wanted: str) -> bytes:
+    """Return what inputs are when linked: their "cubin", or their "ptx" if flags ask for that."""
     nvjitlink = library("nvjitlink")
     with _linker(nvjitlink, flags) as linker:
         try:
@@ -123,10 +114,10 @@ def _link(inputs: Sequence[LinkedFile], flags: Sequence[str]) -> bytes:
                 _add(nvjitlink, linker, piece)
             nvjitlink.complete(linker)
         except nvjitlink.nvJitLinkError as error:
-            raise LinkError(f"nvJitLink: {_log(nvjitlink, linker) or f'{piece.name}: {error}'}") from error
-        cubin = bytearray(nvjitlink.get_linked_cubin_size(linker))
-        nvjitlink.get_linked_cubin(linker, cubin)
-    return bytes(cubin)
+            raise LinkError(
+                f"nvJitLink: {log_of(nvjitlink, 'error_log', linker) or f'{piece.name}: {error}'}"
+            ) from error
+        return filled(nvjitlink, f"linked_{wanted}", linker)
 
 
 def _add(nvjitlink: Any, linker: int, piece: LinkedFile) -> None:
@@ -164,9 +155,3 @@ def _knows(nvjitlink: Any, arch: str) -> bool:
     except nvjitlink.nvJitLinkError:
         return False
     return True
-
-
-def _log(nvjitlink: Any, linker: int) -> str:
-    buffer = bytearray(nvjitlink.get_error_log_size(linker))
-    nvjitlink.get_error_log(linker, buffer)
-    return buffer.rstrip(b"\0").decode(errors="replace").strip()

@@ -16,7 +16,7 @@ from gridjit.compiler.key.source.files import read_regular
 from gridjit.compiler.options import Options
 from gridjit.compiler.target import LinkedFile
 from gridjit.compiler.targets.ptx.program import Program, legible, program
-from gridjit.compiler.targets.ptx.toolkit import include_directories, library
+from gridjit.compiler.targets.ptx.toolkit import include_directories, library, log_text
 from gridjit.messages import warn
 from gridjit.values import dataclass
 
@@ -99,7 +99,7 @@ def _compile(nvrtc: Any, given: Program, flags: Sequence[str]) -> _Outcome:
 def _run(nvrtc: Any, given: Program, flags: Sequence[str]) -> _Outcome:
     with _program(nvrtc, given) as made:
         (status,) = nvrtc.nvrtcCompileProgram(made, len(flags), [os.fsencode(flag) for flag in flags])
-        outcome = _Outcome(status=status.name, log=legible(_log(nvrtc, made)))
+        outcome = _Outcome(status=status.name, log=legible(log_text(_output(nvrtc, made, "ProgramLog"))))
         if not outcome.good:
             return outcome
         if _LTO in flags:
@@ -194,10 +194,3 @@ def _output(nvrtc: Any, program: Any, what: str) -> bytes:
     buffer = bytearray(size)
     getattr(nvrtc, f"nvrtcGet{what}")(program, buffer)
     return bytes(buffer)
-
-
-def _log(nvrtc: Any, program: Any) -> str:
-    _, size = nvrtc.nvrtcGetProgramLogSize(program)
-    buffer = bytearray(size)
-    nvrtc.nvrtcGetProgramLog(program, buffer)
-    return buffer.rstrip(b"\0").decode(errors="replace").strip()

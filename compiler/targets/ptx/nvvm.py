@@ -11,7 +11,7 @@ from typing import Any
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.options import Options
 from gridjit.compiler.targets.ptx.atomics import define_atomics
-from gridjit.compiler.targets.ptx.toolkit import ARCH_NAMES, libdevice, library
+from gridjit.compiler.targets.ptx.toolkit import ARCH_NAMES, filled, libdevice, library, log_of
 
 # Parameter attributes of newer LLVMs that NVVM's reader (LLVM 7) does not know.
 _UNKNOWN_ATTRIBUTES = re.compile(r" immarg\b")
@@ -26,7 +26,7 @@ _NUMBA_DEBUG = "-numba-debug"
 class NvvmError(CompileError):
     """NVVM refused a program; the message is its log."""
 
-    kin = ("numba.cuda.cudadrv.error:NvvmError",)
+    also = ("numba.cuda.cudadrv.error:NvvmError",)
 
 
 def prepare(module: str) -> str:
@@ -120,9 +120,7 @@ def _compile(modules: Sequence[str], flags: Sequence[str]) -> bytes:
         if any(_LIBDEVICE_CALL.search(text) for text in texts):
             nvvm.lazy_add_module_to_program(program, libdevice(), len(libdevice()), "libdevice")
         _call(nvvm, program, nvvm.compile_program, flags)
-        result = bytearray(nvvm.get_compiled_result_size(program))
-        nvvm.get_compiled_result(program, result)
-    return bytes(result)
+        return filled(nvvm, "compiled_result", program)
 
 
 def _verify(nvvm: Any, program: int, flags: Sequence[str]) -> Sequence[str]:
@@ -141,7 +139,7 @@ def _call(nvvm: Any, program: int, step: Any, flags: Sequence[str]) -> None:
     try:
         step(program, len(flags), list(flags))
     except nvvm.nvvmError as error:
-        raise NvvmError(f"NVVM: {_log(nvvm, program) or error}") from error
+        raise NvvmError(f"NVVM: {log_of(nvvm, 'program_log', program) or error}") from error
 
 
 @contextmanager
@@ -151,9 +149,3 @@ def _program(nvvm: Any) -> Iterator[int]:
         yield program
     finally:
         nvvm.destroy_program(program)
-
-
-def _log(nvvm: Any, program: int) -> str:
-    buffer = bytearray(nvvm.get_program_log_size(program))
-    nvvm.get_program_log(program, buffer)
-    return buffer.rstrip(b"\0").decode(errors="replace").strip()

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 
 from gridjit.compiler.key.headers import ambiguous, expansions, open_queries, places, reference, scans_of
-from gridjit.compiler.key.includes import Includes, Reference
+from gridjit.compiler.key.includes import Include, Includes
 from gridjit.compiler.key.linked_files import digest, shown_path
 from gridjit.compiler.target import LinkedFile
 from gridjit.values import dataclass
@@ -105,7 +105,7 @@ def _first_line(shown: str) -> bytes:
     return b'#line 1 "' + os.fsencode(escaped) + b'"\n'
 
 
-def _certain(scan: Includes, scans: Iterable[Includes]) -> list[Reference]:
+def _certain(scan: Includes, scans: Iterable[Includes]) -> list[Include]:
     """Return what a text names with certainty: itself, or through a macro that is always one name."""
     known = list(scans)
     return [
@@ -115,7 +115,7 @@ def _certain(scan: Includes, scans: Iterable[Includes]) -> list[Reference]:
 
 
 def _stands_for(
-    file: LinkedFile, named: Reference, path: str, shown: Mapping[str, str], toolkit: Sequence[str]
+    file: LinkedFile, named: Include, path: str, shown: Mapping[str, str], toolkit: Sequence[str]
 ) -> bytes | None:
     """Return what to write for what is named; None to leave it, as the toolkit's headers decide."""
     found = _found(file, named, path, shown, toolkit)
@@ -128,9 +128,7 @@ def _stands_for(
     return b" 0 " if named.query else b' "' + os.fsencode(MISSING + named.name) + b'"'
 
 
-def _found(
-    file: LinkedFile, named: Reference, path: str, shown: Mapping[str, str], toolkit: Sequence[str]
-) -> str | None:
+def _found(file: LinkedFile, named: Include, path: str, shown: Mapping[str, str], toolkit: Sequence[str]) -> str | None:
     """Return the path of the header that is named, or None if it is the toolkit's or there was none."""
     for place in places(file, named, path):
         if not place.beside and any(_holds(folder, named.name) for folder in toolkit):

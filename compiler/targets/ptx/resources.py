@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator, Sequence
 
 from gridjit.compiler.errors import CompileError
-from gridjit.compiler.targets.ptx.elf import Section, Symbol, read_sections, read_symbols
+from gridjit.compiler.targets.ptx.cubin import CubinSection, CubinSymbol, read_cubin, read_symbols
 
 # A .nv.info record is a format, an attribute and a 16-bit value; in records of the format _SIZED that is a length.
 _SIZED = 4
@@ -27,7 +27,7 @@ def read_resources(cubin: bytes, entry: str) -> dict[str, int]:
     module's constant variables; max_threads of a block, only if the kernel was compiled with launch bounds.
     Raises CompileError if cubin does not hold the kernel.
     """
-    sections = read_sections(cubin)
+    sections = read_cubin(cubin)
     if f".text.{entry}" not in sections:
         raise CompileError(f"the linked cubin holds no kernel {entry!r}; is it marked as one and kept by llvm.used?")
     symbols = read_symbols(sections)
@@ -46,13 +46,13 @@ def read_resources(cubin: bytes, entry: str) -> dict[str, int]:
     return found | _thread_limit(sections, entry)
 
 
-def _reserved(symbols: Sequence[Symbol]) -> int:
+def _reserved(symbols: Sequence[CubinSymbol]) -> int:
     """Return how much of a kernel's shared section is the system's, in bytes."""
     sizes = {symbol.name: symbol.value for symbol in symbols if symbol.name.startswith(_RESERVED)}
     return sizes.get(_RESERVED_SIZE, _RESERVED_DEFAULT) if sizes else 0
 
 
-def _thread_limit(sections: dict[str, Section], entry: str) -> dict[str, int]:
+def _thread_limit(sections: dict[str, CubinSection], entry: str) -> dict[str, int]:
     for attribute, value in _records(sections, f".nv.info.{entry}"):
         if attribute == _MAX_THREADS and len(value) == 12:
             x, y, z = struct.unpack("<III", value)
@@ -60,11 +60,11 @@ def _thread_limit(sections: dict[str, Section], entry: str) -> dict[str, int]:
     return {}
 
 
-def _size(sections: dict[str, Section], name: str) -> int:
+def _size(sections: dict[str, CubinSection], name: str) -> int:
     return sections[name].size if name in sections else 0
 
 
-def _records(sections: dict[str, Section], name: str) -> Iterator[tuple[int, bytes]]:
+def _records(sections: dict[str, CubinSection], name: str) -> Iterator[tuple[int, bytes]]:
     """Yield (attribute, value) of a .nv.info section; an absent section has none."""
     data = sections[name].data if name in sections else b""
     at = 0

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.target import LinkedFile
-from gridjit.compiler.targets.ptx.elf import read_sections, read_symbols
+from gridjit.compiler.targets.ptx.cubin import read_cubin, read_symbols
 
 _FUNCTION = re.compile(rb"^\s*\.visible\s+\.(?:func|entry)\s*(?:\([^)]*\)\s*)?([\w$]+)", re.MULTILINE)
 _VARIABLE = re.compile(rb"^\s*\.visible\s+\.(?:global|const)\b[^;={]*?([\w$]+)(?:\[\d*\])*\s*[;={]", re.MULTILINE)
@@ -34,5 +34,5 @@ def _definitions(piece: LinkedFile) -> frozenset[str]:
         names = [*_FUNCTION.findall(piece.data), *_VARIABLE.findall(piece.data)]
         return frozenset(name.decode() for name in names)
     if piece.kind == "cubin" and piece.data.startswith(b"\x7fELF"):
-        return frozenset(symbol.name for symbol in read_symbols(read_sections(piece.data)) if symbol.defined)
+        return frozenset(symbol.name for symbol in read_symbols(read_cubin(piece.data)) if symbol.defined)
     return frozenset()

@@ -50,6 +50,23 @@ def include_directories() -> tuple[str, ...]:
         return tuple(str(path) for name in ("cudart", "cccl") if (path := find(name)) is not None)
 
 
+def filled(module: Any, what: str, handle: int) -> bytes:
+    """Return what NVVM or nvJitLink tells of a program or a linker through get_<what>, as long as its size says."""
+    buffer = bytearray(getattr(module, f"get_{what}_size")(handle))
+    getattr(module, f"get_{what}")(handle, buffer)
+    return bytes(buffer)
+
+
+def log_of(module: Any, what: str, handle: int) -> str:
+    """Return the log that get_<what> tells, as text."""
+    return log_text(filled(module, what, handle))
+
+
+def log_text(log: bytes) -> str:
+    """Return a log as text, without the zeros that it ends with."""
+    return log.rstrip(b"\0").decode(errors="replace").strip()
+
+
 def _pathfinder() -> Any:
     return importlib.import_module("cuda.pathfinder")
 

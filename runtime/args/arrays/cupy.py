@@ -17,15 +17,14 @@ import numpy as np
 
 from gridjit.compiler.signature import ArgType, ArrayType
 from gridjit.runtime.args.arrays.interfaces import refuse_on_host
-from gridjit.runtime.args.handler import ArgumentHandler, Parameters, Place, register_finder
-from gridjit.runtime.args.place_check import check_device
+from gridjit.runtime.args.handler import ArgumentHandler, Parameters, Place, check_device, register_finder
 from gridjit.runtime.args.staging import Transfer
 from gridjit.runtime.memory.dlpack_structures import pointer_in
 from gridjit.runtime.memory.foreign_array import ForeignArray
 from gridjit.runtime.native import foreign_arrays
 from gridjit.runtime.native.foreign_arrays import CupyFields
 from gridjit.runtime.native.operation import Operation
-from gridjit.runtime.native.probes import layout, offsets_of, peek, word_at
+from gridjit.runtime.native.probes import object_layout, offsets_of, peek, word_at
 
 # CuPy's C function that returns its current stream's handle, by the types Cython writes beside it.
 _STREAM_FUNCTION = "get_current_stream_ptr"
@@ -40,26 +39,26 @@ class CupyArray:
         self.stream = stream
 
     def kind(self, value: Any) -> Hashable:
-        return (CupyArray, value.data.device_id, described(value).kind)
+        return (CupyArray, value.data.device_id, foreign_array_of(value).kind)
 
     def type_of(self, value: Any, place: Place) -> ArrayType:
         refuse_on_host(value, place)
         check_device("a CuPy array", value.data.device_id, place)
-        return described(value).type
+        return foreign_array_of(value).type
 
     def parameters(self, value: Any, transfer: Transfer) -> Parameters:
         if (stream := _stream_to_wait_for(value)) is not None:
             transfer.wait_for(stream)
-        return described(value).parameters
+        return foreign_array_of(value).parameters
 
     def operation(self, value: Any, place: Place, declared: ArgType) -> Operation | None:
-        fields, array = self.fields, described(value)
+        fields, array = self.fields, foreign_array_of(value)
         if fields is None or not isinstance(declared, ArrayType) or not array.type.aligned:
             return None
         waits = _stream_to_wait_for(value) is not None
         if waits and not self.stream:
             return None
-        return foreign_arrays.CupyArray(
+        return foreign_arrays.CupyByFields(
             python_type=type(value),
             size=struct.calcsize("@" + declared.codes),
             follow=self.stream if waits else 0,
@@ -73,7 +72,7 @@ class CupyArray:
         )
 
 
-def described(value: Any) -> ForeignArray:
+def foreign_array_of(value: Any) -> ForeignArray:
     """Return what a CuPy array is."""
     return ForeignArray(address=value.data.ptr, shape=value.shape, strides=value.strides, dtype=value.dtype)
 
@@ -93,7 +92,7 @@ def find_fields(samples: Sequence[Any], sizes: tuple[int, int]) -> CupyFields | 
 
     sizes: of an array object and of its memory's, in bytes.
     """
-    if layout() is None:
+    if object_layout() is None:
         return None
     size, memory_size = sizes
     numbers = [array for array in samples if array.ndim]

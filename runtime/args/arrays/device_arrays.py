@@ -7,11 +7,10 @@ from collections.abc import Hashable
 
 from gridjit.compiler.item_types import item_type
 from gridjit.compiler.signature import ArgType, ArrayType, array_codes
-from gridjit.runtime.args.handler import Parameters, Place, register
-from gridjit.runtime.args.place_check import check_device
+from gridjit.runtime.args.handler import Parameters, Place, check_device, register
 from gridjit.runtime.args.staging import Transfer
 from gridjit.runtime.memory.device_array import DeviceArray
-from gridjit.runtime.native.operation import Operation, Slot
+from gridjit.runtime.native.operation import BytesInSlot, Operation
 from gridjit.runtime.native.probes import slot_offset
 
 
@@ -34,7 +33,7 @@ class OwnArray:
         if type(value) is not DeviceArray or parameters is None or kind is None:
             return None
         size = len(value._parameters)
-        return Slot(python_type=DeviceArray, size=size, parameters=parameters, kind=kind, holds=value._kind)
+        return BytesInSlot(python_type=DeviceArray, size=size, parameters=parameters, kind=kind, holds=value._kind)
 
 
 register(DeviceArray, OwnArray())

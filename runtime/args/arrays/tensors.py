@@ -13,7 +13,7 @@ from typing import Any
 
 from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.signature import ArgType, ArrayType
-from gridjit.runtime.args.arrays.dlpack import array_in, check_dlpack_device
+from gridjit.runtime.args.arrays.dlpack_objects import array_in, check_dlpack_device
 from gridjit.runtime.args.handler import ArgumentHandler, Parameters, Place, register_finder
 from gridjit.runtime.args.staging import Transfer
 from gridjit.runtime.memory.dlpack_structures import Tensor, pointer_in
@@ -58,7 +58,7 @@ class ExchangedTensor:
         if unsure or tensor.ndim > _MAX_NDIM or not isinstance(declared, ArrayType):
             return None
         layout = array_in(tensor).layout
-        return foreign_arrays.ExchangedTensor(
+        return foreign_arrays.TensorByExchange(
             python_type=type(value),
             size=struct.calcsize("@" + declared.codes),
             export=self.address,

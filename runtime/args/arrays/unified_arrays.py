@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from gridjit.compiler.signature import ArgType, ArrayType
-from gridjit.runtime.args.arrays.numpy_arrays import HostArray, array_parameters, array_type
+from gridjit.runtime.args.arrays.host_arrays import HostArray, array_parameters, array_type
 from gridjit.runtime.args.handler import Parameters, Place, register
 from gridjit.runtime.args.staging import Array, Transfer, own
 from gridjit.runtime.memory.unified import UnifiedArray

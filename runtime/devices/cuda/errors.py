@@ -73,7 +73,7 @@ class DriverError(DeviceError):
     name, code: the driver's own name of the error, like "CUDA_ERROR_INVALID_VALUE", and its number (0: not known).
     """
 
-    kin = ("numba.cuda.cudadrv.driver:CudaAPIError", "cuda.core._utils.cuda_utils:CUDAError")
+    also = ("numba.cuda.cudadrv.driver:CudaAPIError", "cuda.core._utils.cuda_utils:CUDAError")
 
     def __init__(self, message: str, name: str, code: int = 0) -> None:
         super().__init__(message, name, code)

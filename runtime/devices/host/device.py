@@ -8,7 +8,7 @@ from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.errors import DeviceError, LaunchError
 from gridjit.compiler.launch_config import MAX_BLOCK_THREADS, LaunchConfig
 from gridjit.compiler.target import Target
-from gridjit.compiler.targets.host.target import host_target
+from gridjit.compiler.targets.host.processor import host_target
 from gridjit.forking import cached_property
 from gridjit.runtime.devices.base import NO_CALLBACKS, KernelAttributes, ModuleCallbacks
 from gridjit.runtime.devices.exceptions import kernel_exception
@@ -20,7 +20,7 @@ from gridjit.values import dataclass
 if TYPE_CHECKING:
     from gridjit.runtime.devices.base import Device, LoadedKernel
     from gridjit.runtime.memory.space import Space
-    from gridjit.runtime.native.table import Entry
+    from gridjit.runtime.native.table import KernelHandle
 
 # Threads of a block where the user leaves it open.
 _BLOCK = 256
@@ -50,7 +50,7 @@ class HostKernel:
         """0: there are no contexts."""
         return 0
 
-    def entry(self, context: int) -> Entry:
+    def entry(self, context: int) -> KernelHandle:
         """Raise DeviceError."""
         raise DeviceError(f"{self.artifact.kernel}: the host has no function that launches kernels by a handle")
 

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 from gridjit.commands import tables
-from gridjit.commands.inventory import CODE, Item, open_cache, read_items, select
+from gridjit.commands.inventory import CODE, ListedEntry, open_cache, read_items, select
 from gridjit.runtime.session import session
 
 KEY_DIGITS = 12
@@ -81,11 +81,11 @@ def run_du(given: argparse.Namespace) -> int:
     return 0
 
 
-def _what(item: Item) -> tuple[str, str, str]:
+def _what(item: ListedEntry) -> tuple[str, str, str]:
     if (artifact := item.artifact) is None:
         return f"({item.kind})", "", ""
     return artifact.signature, str(artifact.target), str(artifact.footprint)
 
 
-def _size_and_age(item: Item) -> tuple[str, str]:
+def _size_and_age(item: ListedEntry) -> tuple[str, str]:
     return tables.size_text(item.info.size), tables.age_text(item.info.stored)

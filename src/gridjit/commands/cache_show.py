@@ -6,11 +6,11 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from gridjit.cache.history import History, Job
+from gridjit.cache.history import History, PastJob
 from gridjit.cache.manifest import Manifest
 from gridjit.cache.store import Store
 from gridjit.commands import tables
-from gridjit.commands.inventory import Item, find_item, open_cache
+from gridjit.commands.inventory import ListedEntry, find_item, open_cache
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.errors import GridjitError
 from gridjit.runtime.specialize.explain import recent_artifacts
@@ -45,7 +45,7 @@ def run(given: argparse.Namespace) -> int:
     return 1 if item.kind == "damaged" else 0
 
 
-def describe(item: Item, store: Store) -> Iterator[tuple[str, Any]]:
+def describe(item: ListedEntry, store: Store) -> Iterator[tuple[str, Any]]:
     """Yield (label, value) of what an entry holds; a value is a number, a text or a list of texts."""
     yield "key", item.info.key
     yield "kind", item.kind
@@ -89,14 +89,14 @@ def _manifest(manifest: Manifest, store: Store) -> Iterator[tuple[str, Any]]:
 
 
 def _history(history: History) -> Iterator[tuple[str, Any]]:
-    previous: Job | None = None
+    previous: PastJob | None = None
     for number, job in enumerate(history.jobs, 1):
         changed = job.fields if previous is None else [f for f in job.fields if f not in previous.fields]
         yield f"job {number}", [job.key, *(f"{label}: {value}" for label, value in changed)]
         previous = job
 
 
-def _assembly(item: Item) -> str:
+def _assembly(item: ListedEntry) -> str:
     if item.artifact is None or not item.artifact.assembly:
         raise GridjitError(f"entry {item.info.key[:16]} ({item.kind}) holds no assembly text")
     return item.artifact.assembly

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from gridjit.cache.history import Job, read_history
+from gridjit.cache.history import PastJob, read_history
 from gridjit.cache.key import Key
 from gridjit.cache.manifest import read_manifest
 from gridjit.cache.store import Store
@@ -122,33 +122,33 @@ def _print(name: str, stored: list[dict[str, Any]], answer: dict[str, Any] | Non
         tables.say(f"  not stored on disk: {reason}")
 
 
-def _state(kernel: Kernel, job: Job, artifact: Artifact | None) -> str:
+def _state(kernel: Kernel, job: PastJob, artifact: Artifact | None) -> str:
     """Return what has changed since an artifact was made, or that it is up to date."""
     if artifact is None:
         return "its code is not in the cache any more, or damaged"
     now = _job_now(kernel, job)
-    shown = Job.of("", now.fields)
+    shown = PastJob.of("", now.fields)
     if (change := explain.change_text(_without_variants(job), _without_variants(shown))) is not None:
         return f"out of date: {change}"
     function = explain.broken_dependency(artifact, now)
     return CURRENT if function is None else f"out of date: {function} has changed, or is not imported"
 
 
-def _job_now(kernel: Kernel, job: Job) -> CompileJob:
+def _job_now(kernel: Kernel, job: PastJob) -> CompileJob:
     """Return a job of the kernel as it is now, for the same kind of target."""
     target = Target(kind=job.field("target.kind") or "host", arch=job.field("target.arch") or "")
     return kernel.job_for(Signature(arguments=()), target)
 
 
-def _without_variants(job: Job) -> Job:
-    return Job(key=job.key, fields=tuple(field for field in job.fields if field[0] not in _VARIANTS))
+def _without_variants(job: PastJob) -> PastJob:
+    return PastJob(key=job.key, fields=tuple(field for field in job.fields if field[0] not in _VARIANTS))
 
 
 def _facts(artifact: Artifact | None) -> tuple[Fact, ...]:
     return () if artifact is None else artifact.footprint.facts
 
 
-def _target_text(job: Job) -> str:
+def _target_text(job: PastJob) -> str:
     kind, arch = job.field("target.kind") or "", job.field("target.arch") or ""
     return arch if kind == "ptx" else f"{kind} {arch}".strip()
 

@@ -17,7 +17,7 @@ from gridjit.compiler.target import Target
 from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.generate import generate
 from gridjit.compiler.targets.host.library import maths
-from gridjit.compiler.targets.host.target import host_target, libmvec_level, llvm_features
+from gridjit.compiler.targets.host.processor import host_target, libmvec_level, llvm_features
 
 cuda = numba_cuda()
 

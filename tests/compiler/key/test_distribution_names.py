@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gridjit.compiler.key.distribution_names import described_by, normalized
+from gridjit.compiler.key.site_folders import described_by, normalized
 
 
 def test_all_spellings_of_a_name_are_one() -> None:

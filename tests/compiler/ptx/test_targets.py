@@ -367,11 +367,11 @@ import sys
 from pathlib import Path
 from gridjit.compiler.options import Options
 from gridjit.compiler.target import Lowered, Target
-from gridjit.compiler.targets import ptx
+from gridjit.compiler.targets.ptx.generate import generate
 assert not any(name.partition(".")[0] == "cuda" for name in sys.modules)
 module = Path({str(tmp_path / "kernel.ll")!r}).read_text()
 lowered = Lowered(modules=(module,), entry={lowered.entry!r}, exceptions={{}})
-code = ptx.generate(lowered, Target(kind="ptx", arch="sm_90"), Options())
+code = generate(lowered, Target(kind="ptx", arch="sm_90"), Options())
 assert code.image.startswith(b"\\x7fELF")
 print(sorted(name for name in sys.modules if name in ("numba", "llvmlite", "numpy", "cuda.bindings.driver")))
 """

@@ -16,7 +16,7 @@ from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.frontend.types import parse_signature
 from gridjit.compiler.signature import ForeignType
 from gridjit.runtime.launch.dispatch import signature_of
-from gridjit.runtime.native.probes import layout
+from gridjit.runtime.native.probes import object_layout
 from tests.runtime.args.foreign_types import (
     INTERVAL,
     TAG,
@@ -57,7 +57,7 @@ def test_a_number_type_of_numba_is_numpys(value: Any, text: str) -> None:
     kernel = launched(value)
     assert str(kernel.signatures[0]) == f"({text})"
     assert [one.parameters for one in kernel.recorder.launches] == [bytes(8)] * 2
-    if layout() is not None:
+    if object_layout() is not None:
         assert kernel.recorder.ways == ["python", "native"]
 
 

@@ -16,11 +16,11 @@ from gridjit.runtime.args.arrays.cupy import CupyArray, find_fields
 from gridjit.runtime.args.handler import Place
 from gridjit.runtime.native.foreign_arrays import CupyFields
 from gridjit.runtime.native.function import NativeFunction, native_function
-from gridjit.runtime.native.probes import layout
-from gridjit.runtime.native.table import Entry, LaunchTable
+from gridjit.runtime.native.probes import object_layout
+from gridjit.runtime.native.table import KernelHandle, LaunchTable
 from tests.runtime.standin import Recorder
 
-pytestmark = pytest.mark.skipif(layout() is None, reason="this interpreter launches from Python")
+pytestmark = pytest.mark.skipif(object_layout() is None, reason="this interpreter launches from Python")
 CUDA = Place(kind="ptx", ordinal=3)
 
 
@@ -101,7 +101,7 @@ def told_of(fields: CupyFields, array: Array, recorder: Recorder, surprised: lis
     function.add(
         LaunchTable(
             launch=recorder.address,
-            entry=Entry(handle=1),
+            entry=KernelHandle(handle=1),
             config=LaunchConfig.of(1, 1),
             sharedmem=0,
             stream=0,

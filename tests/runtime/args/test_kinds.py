@@ -19,13 +19,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridjit.compiler.errors import ArgumentError
-from gridjit.runtime.args.arrays.dlpack import array_in
+from gridjit.runtime.args.arrays.dlpack_objects import array_in
 from gridjit.runtime.args.direction import In, InOut, Out
 from gridjit.runtime.args.handler import Place
 from gridjit.runtime.memory.create import to_device
 from gridjit.runtime.memory.dlpack_structures import Tensor
 from gridjit.runtime.memory.space import HOST_SPACE
-from gridjit.runtime.native.probes import layout
+from gridjit.runtime.native.probes import object_layout
 from tests.runtime.standin import Launched, StandInKernel
 
 
@@ -170,7 +170,7 @@ def test_a_kind_has_its_type_and_its_parameters_both_ways(row: Row) -> None:
     assert str(kernel.signatures[0].arguments[0]) == row.type
     expected = row.parameters(row.value) if callable(row.parameters) else row.parameters
     assert first.parameters == second.parameters == expected
-    if layout() is not None:
+    if object_layout() is not None:
         assert second.way == ("native" if row.native else "python")
 
 
@@ -277,11 +277,11 @@ CUDA = Place(kind="ptx", ordinal=0)
 
 def on_device(**changes: Any) -> tuple[str, tuple[Any, ...]]:
     from gridjit.runtime.args.handler import handler_of
-    from gridjit.runtime.args.staging import IN_PLACE
+    from gridjit.runtime.args.staging import Transfer
 
     value = OnDevice(**changes)
     handler = handler_of(value)
-    return str(handler.type_of(value, CUDA)), tuple(handler.parameters(value, IN_PLACE))
+    return str(handler.type_of(value, CUDA)), tuple(handler.parameters(value, Transfer(None, 0)))
 
 
 @pytest.mark.parametrize(

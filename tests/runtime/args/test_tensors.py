@@ -9,7 +9,7 @@ import pytest
 
 from gridjit.compiler.errors import ArgumentError
 from gridjit.runtime.args.arrays.tensors import lazy_flags
-from gridjit.runtime.native.probes import layout
+from gridjit.runtime.native.probes import object_layout
 from tests.runtime.standin import Launched, StandInKernel
 
 torch: Any = pytest.importorskip("torch", reason="torch is not installed")
@@ -56,7 +56,7 @@ def test_a_tensor_is_passed_as_the_array_over_its_memory(make: Any) -> None:
     assert len({launch.parameters for launch in launches}) == 1
     if tensor.numel():
         assert launches[0].parameters == expected.recorder.last.parameters
-    if layout() is not None and lazy_flags("torch"):
+    if object_layout() is not None and lazy_flags("torch"):
         assert [launch.way for launch in launches] == ["python", "native", "native"]
 
 

@@ -15,7 +15,7 @@ from gridjit.compiler.options import Options
 from gridjit.compiler.signature import ArgType, ArrayType, ScalarType, Signature
 from gridjit.compiler.target import Code, Lowered
 from gridjit.compiler.targets.host.generate import generate
-from gridjit.compiler.targets.host.target import host_target
+from gridjit.compiler.targets.host.processor import host_target
 from gridjit.compiler.view.config import ConfigView
 from gridjit.runtime.devices.host.launch import Status, launch
 from gridjit.runtime.devices.host.load import load

@@ -20,10 +20,10 @@ from gridjit.runtime.launch import configured as module
 from gridjit.runtime.launch.configured import ConfiguredKernel
 from gridjit.runtime.launch.indexing import Indexable
 from gridjit.runtime.native.placement import for_ever
-from gridjit.runtime.native.probes import layout
+from gridjit.runtime.native.probes import object_layout
 from tests.runtime.standin import StandInKernel
 
-pytestmark = pytest.mark.skipif(layout() is None, reason="this interpreter launches from Python")
+pytestmark = pytest.mark.skipif(object_layout() is None, reason="this interpreter launches from Python")
 STREAM = type("Stream", (), {"__cuda_stream__": lambda self: (0, 0x500), "__eq__": lambda *_: True})()
 Pair = namedtuple("Pair", "grid block")
 

@@ -10,10 +10,10 @@ from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.runtime.devices.cuda.errors import KernelError
 from gridjit.runtime.devices.cuda.last_launched import attributed
 from gridjit.runtime.native.last_launches import LastLaunches, last_launches
-from gridjit.runtime.native.probes import layout
+from gridjit.runtime.native.probes import object_layout
 from tests.runtime.standin import StandInKernel
 
-pytestmark = pytest.mark.skipif(layout() is None, reason="this interpreter launches from Python")
+pytestmark = pytest.mark.skipif(object_layout() is None, reason="this interpreter launches from Python")
 CONFIG = LaunchConfig.of(7, 32)
 
 

@@ -14,11 +14,11 @@ from gridjit.compiler.errors import ArgumentError, DeviceError
 from gridjit.compiler.footprint import Effects
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.runtime.current import create_stream
-from gridjit.runtime.native.probes import layout
+from gridjit.runtime.native.probes import object_layout
 from gridjit.runtime.streams import HOST
 from tests.runtime.standin import Launched, StandInKernel
 
-pytestmark = pytest.mark.skipif(layout() is None, reason="this interpreter launches from Python")
+pytestmark = pytest.mark.skipif(object_layout() is None, reason="this interpreter launches from Python")
 
 
 def both_ways(*args: Any, kernel: StandInKernel | None = None, **configuration: Any) -> tuple[Launched, Launched]:

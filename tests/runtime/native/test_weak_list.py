@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gridjit.runtime.native.weak_list import Living
+from gridjit.forking import WeakList
 
 
 class Member:
@@ -25,7 +25,7 @@ def _many_switches() -> Iterator[None]:
 
 
 def test_what_is_gone_is_not_known() -> None:
-    living: Living[Member] = Living()
+    living: WeakList[Member] = WeakList()
     kept, gone = Member(), Member()
     living.add(kept)
     living.add(gone)
@@ -35,7 +35,7 @@ def test_what_is_gone_is_not_known() -> None:
 
 @pytest.mark.usefixtures("_many_switches")
 def test_they_can_be_gone_through_while_others_come_and_go() -> None:
-    living: Living[Member] = Living()
+    living: WeakList[Member] = WeakList()
     members = [Member() for _ in range(3000)]
     errors: list[BaseException] = []
 

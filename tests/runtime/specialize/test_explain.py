@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gridjit
-from gridjit.cache.history import MAX_JOBS, History, Job, add_job, history_key, read_history, shown
+from gridjit.cache.history import MAX_JOBS, History, PastJob, add_job, history_key, read_history, shown
 from gridjit.cache.memory import MemoryStore
 from gridjit.compiler.footprint import Fact
 from gridjit.compiler.launch_config import LaunchConfig
@@ -177,9 +177,9 @@ def damage_the_history(kernel: str, cache_dir: Path) -> None:
         file.write_bytes(b"damaged")
 
 
-def numbered_job(number: int) -> Job:
+def numbered_job(number: int) -> PastJob:
     long = "x" * 500 + str(number)
-    return Job.of(f"{number:08x}", [("global X", str(number)), ("long", long)], float(number))
+    return PastJob.of(f"{number:08x}", [("global X", str(number)), ("long", long)], float(number))
 
 
 def test_a_history_keeps_so_many_jobs_and_rewrites_none_of_them() -> None:
@@ -197,7 +197,7 @@ def test_a_history_keeps_so_many_jobs_and_rewrites_none_of_them() -> None:
 
 def test_a_history_reads_back() -> None:
     history = History(
-        kernel="caf\udce9", jobs=(numbered_job(1), Job.of("ab" * 32, [("global \udce9", "\udce9" * 500)]))
+        kernel="caf\udce9", jobs=(numbered_job(1), PastJob.of("ab" * 32, [("global \udce9", "\udce9" * 500)]))
     )
     assert History.from_bytes(history.to_bytes()) == history
 

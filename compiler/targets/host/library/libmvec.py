@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gridjit.compiler.target import Target
-from gridjit.compiler.targets.host.target import has_feature, libmvec_level
+from gridjit.compiler.targets.host.processor import has_feature, libmvec_level
 
 # libmvec's functions by the glibc level (see target) that brought them.
 _LIBMVEC = dict.fromkeys(("sin", "cos", "exp", "log", "pow"), 1) | dict.fromkeys(

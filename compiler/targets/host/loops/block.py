@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from gridjit.compiler.targets.host.loops.frame import CONTEXT, CONTEXT_VALUES, launch_loads
-from gridjit.compiler.targets.host.loops.plan import DIVERGENT, Plan
+from gridjit.compiler.targets.host.loops.plan import DIVERGENT, LoopPlan
 from gridjit.compiler.targets.host.loops.runs import SUMMARY, run_name
 
 
-def watched_block(plan: Plan) -> str:
+def watched_block(plan: LoopPlan) -> str:
     """Return the block function of a kernel with barriers or exceptions; it returns 0 or the code it ended with."""
     return "\n".join(
         [
@@ -26,7 +26,7 @@ def watched_block(plan: Plan) -> str:
     )
 
 
-def _step(plan: Plan) -> list[str]:
+def _step(plan: LoopPlan) -> list[str]:
     """Return what runs the region that is next: its number times 2, and 1 if only some threads run it."""
     arms, cases = [], []
     for number, kind in plan.runs:
@@ -40,7 +40,7 @@ def _step(plan: Plan) -> list[str]:
     return [*head, *arms, "  ]", "never:", "  unreachable", *cases]
 
 
-def _judge(plan: Plan) -> list[str]:
+def _judge(plan: LoopPlan) -> list[str]:
     """Return what reads the summary of a run: an exception, the end, one barrier for all to wait at, or several."""
     answers = ", ".join(f"[ %got.{number}.{kind}, %run.{number}.{kind} ]" for number, kind in plan.runs)
     return [

@@ -13,12 +13,12 @@ from __future__ import annotations
 from gridjit.compiler.targets.host.loops.block import watched_block
 from gridjit.compiler.targets.host.loops.frame import CONTEXT_VALUES, launch_loads
 from gridjit.compiler.targets.host.loops.metadata import metadata
-from gridjit.compiler.targets.host.loops.plan import NO_MEMORY, Plan
+from gridjit.compiler.targets.host.loops.plan import NO_MEMORY, LoopPlan
 from gridjit.compiler.targets.host.loops.runs import plain_block, region_run
 from gridjit.compiler.targets.host.loops.threads import ThreadLoops
 
 
-def driver_text(plan: Plan) -> str:
+def driver_text(plan: LoopPlan) -> str:
     """Return the functions that run plan's kernel, and the metadata they use."""
     loops = ThreadLoops()
     blocks = _watched(plan, loops) if plan.watched else [plain_block(plan, loops)]
@@ -26,12 +26,12 @@ def driver_text(plan: Plan) -> str:
     return "\n".join([_entry(plan), *blocks, *declared, metadata(loops.vectorized, parallel=plan.parallel)])
 
 
-def _watched(plan: Plan, loops: ThreadLoops) -> list[str]:
+def _watched(plan: LoopPlan, loops: ThreadLoops) -> list[str]:
     first, *others = [region_run(plan, loops, number, kind) for number, kind in plan.runs]
     return [first, watched_block(plan), *others]
 
 
-def _entry(plan: Plan) -> str:
+def _entry(plan: LoopPlan) -> str:
     return "\n".join(
         [
             f"define i32 @{plan.entry}(ptr noalias %params, ptr noalias %launch, i64 %first, i64 %last, "
@@ -48,7 +48,7 @@ def _entry(plan: Plan) -> str:
     )
 
 
-def _take_memory(plan: Plan) -> list[str]:
+def _take_memory(plan: LoopPlan) -> list[str]:
     """Return what takes the memory of a block - shared, slab, two banks, states - or returns NO_MEMORY."""
     return [
         "  %state.bytes = mul nuw nsw i64 %threads, 4" if plan.watched else "  %state.bytes = add i64 0, 0",
@@ -75,7 +75,7 @@ def _take_memory(plan: Plan) -> list[str]:
     ]
 
 
-def _block_values(plan: Plan) -> str:
+def _block_values(plan: LoopPlan) -> str:
     """Return what the block function is called with; without memory of its own there are null pointers."""
     if plan.scratch:
         return CONTEXT_VALUES.replace("%shared", "%memory")

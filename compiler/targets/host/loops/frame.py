@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gridjit.compiler.targets.host.library.intrinsics import COORDINATES
 from gridjit.compiler.targets.host.loops.metadata import DYNAMIC_RANGE, INVARIANT, LAUNCH, launch_range
-from gridjit.compiler.targets.host.loops.plan import Plan
+from gridjit.compiler.targets.host.loops.plan import LoopPlan
 from gridjit.compiler.targets.host.regions.body import Parameter
 from gridjit.compiler.targets.host.regions.coordinates import PLACE
 
@@ -45,7 +45,7 @@ def launch_loads() -> list[str]:
     ]
 
 
-def block_loads(plan: Plan) -> list[str]:
+def block_loads(plan: LoopPlan) -> list[str]:
     """Return the loads that open a function that runs threads: launch, parameters, and what all threads share."""
     return [*launch_loads(), *_parameter_loads(plan.parameters), *_bank_loads(plan)]
 
@@ -65,7 +65,7 @@ def _parameter_loads(parameters: Sequence[Parameter]) -> list[str]:
     return lines
 
 
-def _bank_loads(plan: Plan) -> list[str]:
+def _bank_loads(plan: LoopPlan) -> list[str]:
     lines = [f"  %bank.out = getelementptr inbounds i8, ptr %bank, i64 {plan.bank_bytes}"]
     for slot in plan.uniforms:
         lines += [
@@ -75,7 +75,7 @@ def _bank_loads(plan: Plan) -> list[str]:
     return lines
 
 
-def bank_renewal(plan: Plan, number: int) -> list[str]:
+def bank_renewal(plan: LoopPlan, number: int) -> list[str]:
     """Return what takes the values that a region's threads left over into the bank that the next one reads."""
     lines = []
     for slot in plan.renewed[number]:

@@ -13,7 +13,7 @@ NO_MEMORY = -2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class LoopPlan:
     """What the driver has to know of a kernel.
 
     regions: how many there are. guarded: whether it has a guard. fails: whether a thread can return an exception code.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gridjit.compiler.targets.host.loops.frame import CONTEXT, arguments, bank_renewal, block_loads
 from gridjit.compiler.targets.host.loops.metadata import ACCESS_GROUP
-from gridjit.compiler.targets.host.loops.plan import Plan
+from gridjit.compiler.targets.host.loops.plan import LoopPlan
 from gridjit.compiler.targets.host.loops.threads import ThreadLoops
 from gridjit.compiler.targets.host.regions import guard
 from gridjit.compiler.targets.host.regions.write import region_name
@@ -19,7 +19,7 @@ def run_name(number: int, kind: str) -> str:
     return f"gridjit.run.{number}.{kind}"
 
 
-def plain_block(plan: Plan, loops: ThreadLoops) -> str:
+def plain_block(plan: LoopPlan, loops: ThreadLoops) -> str:
     """Return the block function of a kernel without barriers and exceptions: one loop, or two with a guard."""
     if plan.guarded:
         threads = _guarded(plan, loops, [_call(plan, 0, "true")], [_call(plan, 0, "false")])
@@ -29,7 +29,7 @@ def plain_block(plan: Plan, loops: ThreadLoops) -> str:
     return "\n".join([*head, *threads, "  ret i32 0", "}", ""])
 
 
-def region_run(plan: Plan, loops: ThreadLoops, number: int, kind: str) -> str:
+def region_run(plan: LoopPlan, loops: ThreadLoops, number: int, kind: str) -> str:
     """Return the function that runs a region for all threads, or for those that wait at its barrier."""
     return "\n".join(
         [
@@ -47,7 +47,7 @@ def region_run(plan: Plan, loops: ThreadLoops, number: int, kind: str) -> str:
     )
 
 
-def _threads(plan: Plan, loops: ThreadLoops, number: int, kind: str) -> list[str]:
+def _threads(plan: LoopPlan, loops: ThreadLoops, number: int, kind: str) -> list[str]:
     """Return the loops of a run."""
     if kind == "some":
         return loops.loop("some", _if_waiting(plan, number), "entry", "over", vectorize=False)
@@ -57,7 +57,7 @@ def _threads(plan: Plan, loops: ThreadLoops, number: int, kind: str) -> list[str
     return loops.loop("only", [_call(plan, number, "false"), *_note()], "entry", "over")
 
 
-def _guarded(plan: Plan, loops: ThreadLoops, fast: list[str], slow: list[str]) -> list[str]:
+def _guarded(plan: LoopPlan, loops: ThreadLoops, fast: list[str], slow: list[str]) -> list[str]:
     """Return loops that ask all threads the guard, and then run fast for all of them or slow for all of them."""
     return [
         "  %holds = alloca i8",
@@ -76,7 +76,7 @@ def _guarded(plan: Plan, loops: ThreadLoops, fast: list[str], slow: list[str]) -
     ]
 
 
-def _ask(plan: Plan) -> list[str]:
+def _ask(plan: LoopPlan) -> list[str]:
     return [
         f"  %passes = call i1 @{guard.NAME}({arguments(plan.parameters, 'false')})",
         "  %so.far = load i8, ptr %holds",
@@ -86,14 +86,14 @@ def _ask(plan: Plan) -> list[str]:
     ]
 
 
-def _call(plan: Plan, number: int, every: str, *, inline: bool = True) -> str:
+def _call(plan: LoopPlan, number: int, every: str, *, inline: bool = True) -> str:
     """Return the call of a region; one that is not inlined keeps a rarely used loop small."""
     how = "alwaysinline" if inline else "noinline"
     own = "".join(f", {slot.stored} %uniform.{slot.number}" for slot in plan.uniforms)
     return f"  %state = call i32 @{region_name(number)}({arguments(plan.parameters, every)}{own}) {how}"
 
 
-def _if_waiting(plan: Plan, number: int) -> list[str]:
+def _if_waiting(plan: LoopPlan, number: int) -> list[str]:
     """Return what runs a region for a thread if it waits at the region's barrier."""
     return [
         "  %old.at = getelementptr inbounds i32, ptr %states, i64 %t.wide",

@@ -15,7 +15,7 @@ _ARRIVAL = re.compile(rf"{re.escape(_ARRIVE)}(\d+), label (%\S+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Split:
+class SplitBlocks:
     """The blocks by label, cut after every barrier, and the label that each region starts at."""
 
     blocks: Mapping[str, Block]
@@ -33,7 +33,7 @@ def arrival(line: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def split(body: Body) -> Split:
+def split(body: Body) -> SplitBlocks:
     """Return body's blocks, each ended by an arrival at every barrier in it and gone on with in a block of its own."""
     blocks: dict[str, Block] = {}
     starts = [body.blocks[0].label]
@@ -43,7 +43,7 @@ def split(body: Body) -> Split:
         blocks |= {piece.label: piece for piece in pieces}
         starts += [piece.label for piece in pieces[1:]]
         last[block.label] = pieces[-1].label
-    return Split(blocks={label: _follow(block, last) for label, block in blocks.items()}, starts=tuple(starts))
+    return SplitBlocks(blocks={label: _follow(block, last) for label, block in blocks.items()}, starts=tuple(starts))
 
 
 def _pieces(block: Block, number: int) -> list[Block]:

@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gridjit.compiler.targets.host.regions.barriers import Split, split
+from gridjit.compiler.targets.host.regions.barriers import SplitBlocks, split
 from gridjit.compiler.targets.host.regions.body import Body
 from gridjit.compiler.targets.host.regions.coordinates import PLACE
 from gridjit.compiler.targets.host.regions.liveness import live_in
 from gridjit.compiler.targets.host.regions.recomputation import recomputed
 from gridjit.compiler.targets.host.regions.slots import Slot, ValueType, lay_out
 from gridjit.compiler.targets.host.regions.uniform import uniform_values
-from gridjit.compiler.targets.host.regions.write import Cut, RegionWriter
+from gridjit.compiler.targets.host.regions.write import CutKernel, RegionWriter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,9 +87,9 @@ def _places(body: Body, kept: Mapping[str, ValueType], arrays: Mapping[str, Valu
 
 
 def _cut(
-    body: Body, parts: Split, live: Mapping[str, frozenset[str]], again: Mapping[str, str], places: _Places
-) -> Cut:
-    return Cut(
+    body: Body, parts: SplitBlocks, live: Mapping[str, frozenset[str]], again: Mapping[str, str], places: _Places
+) -> CutKernel:
+    return CutKernel(
         parameters=(*PLACE, *body.parameters),
         blocks=parts.blocks,
         starts=parts.starts,

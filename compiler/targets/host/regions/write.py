@@ -23,7 +23,7 @@ def region_name(number: int) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cut:
+class CutKernel:
     """The kernel's blocks after cutting, and what is known of the values that cross a barrier."""
 
     parameters: tuple[Parameter, ...]
@@ -44,7 +44,7 @@ class Cut:
 class RegionWriter:
     """Writes one region of a kernel."""
 
-    whole: Cut
+    whole: CutKernel
     number: int
     fresh: int = 0
 

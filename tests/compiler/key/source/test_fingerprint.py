@@ -173,7 +173,7 @@ def test_a_change_in_the_kernels_module_changes_its_part(sources: Sources, befor
     assert BASE.count(before) == 1
     original = sources.fingerprint()
     mutated = sources.fingerprint(BASE.replace(before, after))
-    assert original.cacheable and mutated.cacheable
+    assert not original.opaque and not mutated.opaque
     assert original.digest != mutated.digest
     assert label in changed_parts(original, mutated)
 
@@ -308,7 +308,7 @@ def kernel(a):
     a[0] = device(a[0])
 """
     original = sources.fingerprint(text)
-    assert original.cacheable
+    assert not original.opaque
     body = sources.fingerprint(text.replace("x * x", "x + x"))
     assert changed_parts(original, body) == {"callee stats.square code"}
     options = sources.fingerprint(text.replace("fastmath=False", "fastmath=True"))
@@ -333,7 +333,7 @@ def kernel(a):
     a[0] = root(a[0]) + cached(1)
 """
     original = sources.fingerprint(text)
-    assert original.cacheable
+    assert not original.opaque
     assert original.digest != sources.fingerprint(text.replace("0.5", "0.75")).digest
     assert original.digest != sources.fingerprint(text.replace("0.25", "0.75")).digest
 
@@ -374,7 +374,7 @@ def kernel(a):
     a[0] = scale(a[0])
 """
     original = sources.fingerprint(text)
-    assert original.cacheable
+    assert not original.opaque
     assert original != sources.fingerprint(text.replace("return x", "return -x"))
     assert original != sources.fingerprint(text.replace("factor = 2", "factor = 3"))
 
@@ -445,7 +445,7 @@ def kernel(a):
     a[0] = model.weight + helper(1)
 """
     found = sources.fingerprint(text)
-    assert not found.cacheable
+    assert found.opaque
     assert found.opaque == (
         "global 'model' of stats.kernel is a Model object, whose contents gridjit cannot see",
         "default 'state' of stats.helper is an object object, whose contents gridjit cannot see",
@@ -495,7 +495,7 @@ def test_what_is_no_function_is_refused() -> None:
 
 
 def test_a_recursive_kernel_ends(sources: Sources) -> None:
-    assert sources.fingerprint("def kernel(n):\n    return n and kernel(n - 1)\n").cacheable
+    assert not sources.fingerprint("def kernel(n):\n    return n and kernel(n - 1)\n").opaque
 
 
 PROBE = """

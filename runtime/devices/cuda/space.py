@@ -21,7 +21,7 @@ from gridjit.runtime.streams import Stream, stream_handle
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.cuda.device import CudaDevice
-    from gridjit.runtime.devices.cuda.streams import CudaTimeline
+    from gridjit.runtime.devices.cuda.timeline import CudaTimeline
     from gridjit.runtime.memory.space import Space
 
 # Freed memory that a device's pool keeps for the next allocation.

@@ -10,8 +10,7 @@ import numpy as np
 from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.item_types import bfloat16
 from gridjit.compiler.signature import ArgType, ArrayType
-from gridjit.runtime.args.handler import ArgumentHandler, Parameters, Place, register_finder
-from gridjit.runtime.args.place_check import check_device
+from gridjit.runtime.args.handler import ArgumentHandler, Parameters, Place, check_device, register_finder
 from gridjit.runtime.args.staging import Transfer
 from gridjit.runtime.memory.dlpack_structures import CODES, READ_ONLY, ManagedVersioned, Tensor, pointer_in
 from gridjit.runtime.memory.foreign_array import ForeignArray

@@ -14,7 +14,7 @@ import ctypes
 import re
 
 from gridjit.runtime.native import records
-from gridjit.runtime.native.probes import Layout
+from gridjit.runtime.native.probes import ObjectLayout
 from gridjit.runtime.native.readers import readers
 
 _MAIN = """
@@ -273,7 +273,7 @@ _DRIVER = (
 )
 
 
-def program(layout: Layout) -> str:
+def program(layout: ObjectLayout) -> str:
     """Return the module's text for an interpreter of this layout; equal texts make equal code."""
     loads = [("function", "ptr", "launch"), ("handle", "ptr", "handle"), ("stream", "ptr", "stream")]
     loads += [(name, "i32", name) for name in ("gx", "gy", "gz", "bx", "by", "bz", "shared")]
@@ -305,7 +305,7 @@ def filled(text: str, values: dict[str, object]) -> str:
     return text
 
 
-def field_offsets(layout: Layout) -> dict[str, object]:
+def field_offsets(layout: ObjectLayout) -> dict[str, object]:
     """Return what programs call the fields of records and of Python's objects, and where those are."""
     kinds = {
         "Cell": records.CellRecord,

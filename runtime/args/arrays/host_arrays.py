@@ -14,7 +14,7 @@ from gridjit.compiler.signature import ArgType, ArrayType, array_struct, layout_
 from gridjit.runtime.args.handler import Parameters, Place, register
 from gridjit.runtime.args.staging import Array, Transfer, has_aligned_steps, own
 from gridjit.runtime.native.operation import NumpyArray, NumpyFields, Operation
-from gridjit.runtime.native.probes import layout, offsets_of, peek, word_at
+from gridjit.runtime.native.probes import object_layout, offsets_of, peek, word_at
 
 _C, _F, _ALIGNED, _WRITEABLE = 0x1, 0x2, 0x100, 0x400
 
@@ -82,7 +82,7 @@ def _flag_test(declared: ArrayType, flags: int) -> tuple[int, int]:
 @functools.cache
 def array_fields() -> NumpyFields | None:
     """Return where this NumPy keeps an array's parts, found by looking at some; None if that is not plain to see."""
-    if layout() is None:
+    if object_layout() is None:
         return None
     samples: list[Any] = [
         np.zeros((3, 5, 7), np.float32)[:, ::2],

@@ -11,13 +11,13 @@ Indexes are the same if they are tuples of as many items, and those are the same
 
 from __future__ import annotations
 
-from gridjit.runtime.native.probes import Layout
-from gridjit.runtime.native.program import ATTRIBUTES, field_offsets, filled
+from gridjit.runtime.native.launch_program import ATTRIBUTES, field_offsets, filled
+from gridjit.runtime.native.probes import ObjectLayout
 from gridjit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Slots:
+class SlotOffsets:
     """Offsets in bytes: of a kernel's slot `_hot`; of a configured kernel's slot `_callbacks` and weak references."""
 
     hot: int
@@ -161,7 +161,7 @@ no:
 """
 
 
-def program_index(layout: Layout, slots: Slots) -> str:
+def program_index(layout: ObjectLayout, slots: SlotOffsets) -> str:
     """Return the module's text for an interpreter of this layout; equal texts make equal code."""
     values = {**field_offsets(layout), "HOT": slots.hot, "CALLBACKS": slots.callbacks, "WEAK": slots.weak}
     return filled(_INDEX + ATTRIBUTES, values)
