@@ -1,4 +1,4 @@
-"""Distribution names: the one form in which they are compared, and what the folder that describes one is called."""
+"""Distribution names: the one form in which they are compared, and the name of the folder that describes one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Directed: an argument with the way it goes; what In, Out and InOut have in common."""
+"""Directed: an argument with its direction; what In, Out and InOut have in common."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Directed:
-    """An argument with the way it goes. reads: copied to the device before the launch. writes: back after it."""
+    """An argument with its direction. reads: copied to the device before the launch. writes: back after it."""
 
     __slots__ = ("value",)
     reads = True

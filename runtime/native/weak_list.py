@@ -1,4 +1,4 @@
-"""Living: objects that are known as long as they live; gone through while other threads add to them."""
+"""Living: objects that are known as long as they live; safe to iterate while other threads add to them."""
 
 from __future__ import annotations
 

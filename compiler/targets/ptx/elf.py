@@ -34,11 +34,11 @@ class Symbol:
 def read_sections(cubin: bytes) -> dict[str, Section]:
     """Return the sections of a cubin by name; raises CompileError for bytes that are none."""
     if cubin[:6] != b"\x7fELF\x02\x01":
-        raise CompileError("these bytes are no cubin: not a 64-bit ELF file")
+        raise CompileError("these bytes are not a cubin: not a 64-bit ELF file")
     try:
         return {section.name: section for section in _sections(cubin)}
     except (struct.error, ValueError, IndexError) as error:
-        raise CompileError(f"these bytes are no cubin: {error}") from error
+        raise CompileError(f"these bytes are not a cubin: {error}") from error
 
 
 def _sections(cubin: bytes) -> Iterator[Section]:

@@ -1,4 +1,4 @@
-"""Current: a device made the calling thread's for a few calls, and the thread's own again after them."""
+"""Current: makes a device the calling thread's for a few calls, and restores the thread's own device after them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Current:
-    """A context manager. A thread that had no device keeps this one."""
+    """A context manager. A thread without a device keeps this one."""
 
     __slots__ = ("_before", "_device")
 
