@@ -1,8 +1,8 @@
-"""Single flight: of all threads and processes that want one job compiled, one does it while the others wait a while.
+"""Single flight: of all threads and processes that need one job, one compiles it and the others wait for a while.
 
 Within a process one lock per job; between processes an flock on <folder>/locks/<job>.lock, which the system releases
 when its holder dies. A lock that cannot be had in time, or in that folder, is done without: that costs a duplicate
-compile. A link, a pipe or a file of another user in a lock's place is no lock, and is left as it is.
+compile. A link, a pipe or a file of another user in a lock's place is not a lock, and is left as it is.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class Artifact:
         return self.footprint.sensitive
 
     def to_bytes(self) -> bytes:
-        """Return the artifact as bytes, equal for equal ones; raises ValueError or TypeError for what has no form."""
+        """Return the artifact as bytes, equal for equal ones; raises ValueError or TypeError if it cannot be."""
         text = json.dumps(self._description(), sort_keys=True, separators=(",", ":")).encode()
         return b"".join((self.image, text, _TRAILER.pack(len(text), _MAGIC)))
 
@@ -157,7 +157,7 @@ def _codes(value: Any) -> str:
             return value  # type: ignore[no-any-return]
     except (struct.error, ValueError):  # ValueError: a count of too many digits, or what is not ASCII
         pass
-    raise reading.Unreadable(f"no launch parameters are {value!r}")
+    raise reading.Unreadable(f"not launch parameters: {value!r}")
 
 
 def _resources(value: Any) -> dict[str, int]:
@@ -185,7 +185,7 @@ def _fact(value: Any) -> Fact:
     name, what, where = reading.row(value, 3)
     found = fact_value(what)
     if not is_fact_value(found) or not is_field(reading.text(name)):
-        raise reading.Unreadable(f"{name!r} is no fact of a launch")
+        raise reading.Unreadable(f"{name!r} is not a fact of a launch")
     return Fact(field=name, value=found, where=reading.text(where))
 
 

@@ -1,4 +1,4 @@
-"""The driver: a job in, an artifact out. Source -> front end -> target -> artifact with its footprint."""
+"""The compile driver: a job in, an artifact out. Source -> front end -> target -> artifact with its footprint."""
 
 from __future__ import annotations
 
@@ -108,8 +108,8 @@ def _lowered(job: CompileJob, view: ConfigView, reads: Reads) -> tuple[Lowered, 
         if not view.begin_again():
             return found
     raise CompileError(
-        f"{job.kernel}{job.signature}: its compilation requires more shared memory each time it is told how much it "
-        f"has through gridjit.static.sharedmem; {_ROUNDS} times did not settle it"
+        f"{job.kernel}{job.signature}: its compilation requires more shared memory each time gridjit.static.sharedmem "
+        f"includes what it required before; this did not settle in {_ROUNDS} compiles"
     )
 
 

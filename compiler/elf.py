@@ -1,6 +1,6 @@
 """ELF: whether bytes are a 64-bit little-endian ELF file that LLVM and the driver can be given.
 
-What they do with anything else is not always an error that is told: LLVM ends the process. So an object file for this
+Given anything else, they do not always report an error: LLVM ends the process. So an object file for this
 computer is gone through as LLVM will - sections, symbols, relocations - before it is.
 """
 
@@ -25,7 +25,7 @@ _UNDEFINED, _FUNCTION, _OF_A_SECTION, _OF_A_FILE = 0, 2, 3, 4
 _IN_MEMORY, _EXECUTABLE, _OF_A_THREAD = 2, 4, 0x400
 # What LLVM writes of x86-64's, and can link: absolute and relative to the place, to the table of addresses, to stubs.
 _KNOWN_RELOCATIONS = {62: frozenset((0, 1, 2, 4, 9, 10, 11, 24, 41, 42))}
-# From here on a symbol's section is no section but a meaning: absolute, common.
+# From here on a symbol's section is not a section but a meaning: absolute, common.
 _RESERVED = 0xFF00
 _MOST_BYTES, _MOST_ALIGNMENT = 1 << 31, 1 << 16
 _MACHINES = {"x86_64": 62, "aarch64": 183, "arm64": 183, "ppc64le": 21, "riscv64": 243}

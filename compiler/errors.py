@@ -11,7 +11,7 @@ from gridjit.compiler.shared_errors import SharedError
 
 
 class GridjitError(SharedError, Exception):
-    """Base class of every error that gridjit raises on its own account."""
+    """Base class of every error that gridjit itself raises."""
 
 
 class ConfigError(GridjitError, ValueError):
@@ -19,7 +19,7 @@ class ConfigError(GridjitError, ValueError):
 
 
 class ConfigTypeError(ConfigError, TypeError):
-    """What a launch is shaped by is not a number, or not a whole one."""
+    """A dimension or size in a launch configuration is not a number, or not a whole number."""
 
 
 class CompileError(GridjitError):
@@ -43,7 +43,7 @@ class LinkedSourceError(LinkError):
 
 
 class LaunchNeededError(CompileError):
-    """The kernel's code depends on its launch, and it was to be compiled without one."""
+    """The kernel's code depends on its launch, but it was compiled without one."""
 
 
 class CompileDisabledError(CompileError):
@@ -59,7 +59,7 @@ class ShapeError(ArgumentError, ValueError):
 
 
 class CopyNeededError(GridjitError, ValueError, NotImplementedError):
-    """A view of an array on the device was asked for where there is none: only a copy could be what is wanted."""
+    """A view of an array on the device was requested, but only a copy could have the requested form."""
 
 
 class LaunchError(GridjitError):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FactValue: TypeAlias = "bool | int | str | tuple[int, ...] | Identity | None"
 
 # Every fact that a compilation can read, and how to look it up in a configuration. "launch" says whether there
-# was a configuration at all: a compile outside any launch that asked is no answer for one inside.
+# was a configuration at all: a compile outside any launch that asked cannot stand in for one inside.
 FIELDS: Mapping[str, Callable[[LaunchConfig], FactValue]] = {
     "griddim": lambda config: config.griddim,
     "griddim.x": lambda config: config.griddim[0],
@@ -43,7 +43,7 @@ ITSELF = " itself"
 IN_FULL = " in full"
 # Something of another compilation's launch, which no later launch is known to share.
 ELSEWHERE = "the launch of another compilation"
-# "arguments" says whether there were any: a compile ahead of a launch that asked is no answer for a launch.
+# "arguments" says whether there were any: a compile ahead of a launch that asked cannot stand in for a launch.
 HAS_ARGUMENTS = "arguments"
 # Facts that tell a launch from a compile ahead of one, and not one launch from another.
 CIRCUMSTANCES = (PRESENCE, HAS_ARGUMENTS)
@@ -61,12 +61,12 @@ class Fact:
 
     @property
     def about_argument(self) -> bool:
-        """Whether it is the value of a launch argument, which each launch has anew."""
+        """Whether it is the value of a launch argument, which is new in each launch."""
         return self.field.startswith(ARGUMENT)
 
     @property
     def of_each_launch(self) -> bool:
-        """Whether it has to be looked at in each launch anew, however alike the kinds of the arguments are."""
+        """Whether it has to be checked again in each launch, however alike the kinds of the arguments are."""
         return self.about_argument or self.field == ELSEWHERE
 
     @property
@@ -194,5 +194,5 @@ def fact_text(value: FactValue) -> str:
 def as_dim3(value: FactValue) -> Dim3:
     """Return a stored dimension as a 3-tuple; raises ValueError for anything else."""
     if not isinstance(value, tuple) or len(value) != 3:
-        raise ValueError(f"{value!r} is no (x, y, z)")
+        raise ValueError(f"{value!r} is not an (x, y, z)")
     return (value[0], value[1], value[2])

@@ -1,4 +1,4 @@
-"""SharedError: errors and warnings of ours that are another library's too, so that programs written for it catch them.
+"""SharedError: our errors and warnings that are also another library's, so that programs written for it catch them.
 
 A class names the others' in `also`. Those that are imported when it is raised become its bases; nothing is imported for
 it: who catches a class has imported it.

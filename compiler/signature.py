@@ -44,7 +44,7 @@ class ScalarType:
 
     def __post_init__(self) -> None:
         if self.dtype not in SCALAR_CODES and not re.fullmatch(_TIME, self.dtype):
-            raise ConfigError(f"{self.dtype!r} is no scalar type; one of {', '.join(SCALAR_CODES)}")
+            raise ConfigError(f"{self.dtype!r} is not a scalar type; give one of {', '.join(SCALAR_CODES)}")
 
     @property
     def codes(self) -> str:

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 
 class AlreadySpecializedError(ConfigError, RuntimeError):
-    """A kernel for one signature was asked to specialize once more."""
+    """A kernel for one signature was asked to specialize again."""
 
 
 class Kernel(Inspection, Indexable):
@@ -143,7 +143,7 @@ class Kernel(Inspection, Indexable):
         return ForAll(self, ntasks, tpb, stream, sharedmem)
 
     def __call__(self, *args: Any) -> Any:
-        """Say how to launch: a kernel needs a configuration first."""
+        """Raise an error that says how to launch: a kernel needs a configuration first."""
         raise ConfigError(f"{self.name}'s launch configuration was not specified: {self.name}[griddim, blockdim](...)")
 
     def _configured(self, config: LaunchConfig, stream: Any) -> ConfiguredKernel:
@@ -361,7 +361,7 @@ class Kernel(Inspection, Indexable):
         )
 
     def _let_go(self, letting: Letting) -> None:
-        """Have launches ask again for what is doubted, and unload what was evicted."""
+        """Have launches look up again what is in doubt, and unload what was evicted."""
         with section(), self._loading:
             gone = [loaded for (old, _), loaded in self._loaded.items() if old in letting.doubted]
             # Whatever is loaded and not known: another thread may have loaded it just when it was evicted.
@@ -383,7 +383,7 @@ class Kernel(Inspection, Indexable):
         """Declare that the kernel depends on the named launch fields; with none named, see below.
 
         Called while the kernel is compiled, it means what the compile reads. Called at any other time it means all,
-        and what is compiled already is looked up anew.
+        and what is compiled already is looked up again.
         """
         from gridjit.compiler.view.config import current_view
 

@@ -69,7 +69,7 @@ class Session:
         if wanted == "host":
             return self._host
         if wanted != "cuda":
-            raise DeviceError(f"target {wanted!r} is no device: 'cuda' or 'host'; compile() makes code for 'sm_90'")
+            raise DeviceError(f"target {wanted!r} is not a device: give 'cuda' or 'host'; for 'sm_90' use compile()")
         from gridjit.runtime.devices.cuda.device import current_device
 
         return current_device()
@@ -159,7 +159,7 @@ def session() -> Session:
 
 
 def end_session() -> None:
-    """Forget the session and the settings: the next call reads the environment anew."""
+    """Forget the session and the settings: the next call reads the environment again."""
     settings.cache_clear()
     _sessions.clear()
 

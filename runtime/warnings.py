@@ -1,4 +1,4 @@
-"""PerformanceWarning: something works, but costs more than it needs to. numba-cuda's switches turn it off, or on."""
+"""PerformanceWarning: something works, but costs more than it needs to. numba-cuda's switches turn it off or on."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def warn_of_copies(kernel: str, what: str) -> None:
     if is_on("CUDA_WARN_ON_IMPLICIT_COPY", default=1):
         _warn(
             f"{kernel}: {what} is copied to the device and back at every launch; keep it there with "
-            "cuda.to_device(), or say which way it goes with gridjit.In, Out or InOut"
+            "cuda.to_device(), or give its direction with gridjit.In, Out or InOut"
         )
 
 
@@ -39,7 +39,7 @@ def warn_of_few_blocks(kernel: str, config: LaunchConfig) -> None:
     name = "CUDA_LOW_OCCUPANCY_WARNINGS"
     blocks = config.griddim[0] * config.griddim[1] * config.griddim[2]
     if blocks < FEW_BLOCKS and is_asked_for(name) and is_on(name):
-        words = f"Grid size {blocks}: with fewer than {FEW_BLOCKS} blocks, many GPUs have a low occupancy"
+        words = f"Grid size {blocks}: with fewer than {FEW_BLOCKS} blocks, many GPUs have low occupancy"
         _warn(f"{kernel} [{config}]: {words}")
 
 

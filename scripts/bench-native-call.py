@@ -1,4 +1,4 @@
-"""Measure gridjit's own part of a launch: nanoseconds per call of the native launch function, the driver left out.
+"""Measure gridjit's own part of a launch: nanoseconds per call of the native launch function, without the driver.
 
     python scripts/bench-native-call.py [--loops 200000] [--repeat 5] [--output FILE.json]
 

@@ -40,8 +40,8 @@ def _unseen(key: str | None, held: str | None) -> str:
     a function of an installed library made is told by the library, and by the plain values that it was made with.
     """
     if held is None:
-        return "is of a class that is not what its module has under that name"
-    return "has a key of more than types, numbers and text" if key is None else ""
+        return "has a class that its module does not have under that name"
+    return "has a key that holds more than types, numbers and text" if key is None else ""
 
 
 def _is_named(python: type) -> bool:

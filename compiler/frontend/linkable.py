@@ -1,4 +1,4 @@
-"""linkable: what a kernel is linked with though its author did not name it: files of functions, and numba-cuda's own.
+"""linkable: what a kernel is linked with beyond what its author named: the files of functions, and numba-cuda's own.
 
 The latter are CUDA C++: what array reshaping calls, and its runtime, which allocates and counts references.
 """

@@ -1,4 +1,4 @@
-"""Foreign locks: those of numba and llvmlite that a compile takes, free again in a forked child and after an interrupt.
+"""Foreign locks: numba's and llvmlite's locks that a compile takes, freed in a forked child and after an interrupt.
 
 Both take their locks in Python, where an interrupt can come between having one and knowing it. Nothing is imported.
 """

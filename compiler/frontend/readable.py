@@ -1,4 +1,4 @@
-"""readable: what the front end makes of a job, for people to read. It is made when asked for, and kept nowhere."""
+"""readable: what the front end makes of a job, for people to read. It is made on request and not kept."""
 
 from __future__ import annotations
 

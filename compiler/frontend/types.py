@@ -66,7 +66,7 @@ def numba_type_of(value: Any) -> Any:
     try:
         return typeof(value, Purpose.argument)
     except (NumbaError, ValueError, TypeError, NotImplementedError) as error:
-        raise ConfigError(f"numba has no type for it: {error}") from error
+        raise ConfigError(f"numba does not have a type for it: {error}") from error
 
 
 def _to_numba(argument: ArgType) -> Any:

@@ -1,1 +1,1 @@
-"""Functions that an artifact wants called, in words from which another process makes them again."""
+"""Functions that an artifact wants called, described so that another process can make them again."""

@@ -1,4 +1,4 @@
-"""Describes a function as a Hook, and finds code again by its qualified name. What has no description has a reason.
+"""Describes a function as a Hook, and finds code again by its qualified name. If one cannot be described, it says why.
 
 A function defined inside another is a constant of that one's code: importing the module and going down the names
 finds it, and the digest tells that it is the same.
@@ -86,7 +86,7 @@ def _hook_of(callback: Any, depth: int) -> Hook:
         return _of_partial(callback, depth)
     name, qualname = getattr(callback, "__module__", None), getattr(callback, "__qualname__", None)
     if not isinstance(name, str) or not isinstance(qualname, str):
-        raise NotRepeatableError("it has no module and name")
+        raise NotRepeatableError("it does not have a module and name")
     module = sys.modules.get(name)
     if name == "__main__" or module is None:
         raise NotRepeatableError(f"its module is {name}, which another process does not import")
@@ -170,7 +170,7 @@ def _refuse_shared(function: FunctionType, module: ModuleType) -> None:
 
 
 def _refuse_to_write(code: CodeType, held: Iterable[object]) -> None:
-    """Raise NotRepeatableError for code that changes what it holds: made again, it would begin anew."""
+    """Raise NotRepeatableError for code that changes what it holds: made again, it would start afresh."""
     changeable = any(isinstance(value, list | dict | MethodType) or (type(value) is tuple and value) for value in held)
     for nested in with_nested(code):
         for instruction in dis.get_instructions(nested):
@@ -225,7 +225,7 @@ def _attribute(value: Any, names: list[str]) -> Any:
 
 
 def _is_same(found: Any, callback: Any) -> bool:
-    """Return whether an attribute is the function itself; methods of classes are made anew at each look."""
+    """Return whether an attribute is the function itself; methods of classes are made again at each access."""
     if found is callback:
         return callable(found)
     return type(found) is type(callback) is MethodType and isinstance(found.__self__, type) and bool(found == callback)

@@ -1,4 +1,4 @@
-"""Hook: a function that an artifact wants called, in words that another process can make it again from. No pickle."""
+"""Hook: a function that an artifact wants called, described so that another process can make it again. Not a pickle."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _from_json(value: Any, depth: int) -> Plain:
         case {"float": "inf" | "-inf" | "nan" as text, **rest} if not rest:
             return float(text)
         case list() | dict() if depth == 0:
-            raise reading.Unreadable("a value is too deep")
+            raise reading.Unreadable("a value is nested too deeply")
         case list():
             return list(_items(value, depth - 1))
         case {"hook": fields, **rest} if not rest:

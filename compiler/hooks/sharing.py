@@ -1,4 +1,4 @@
-"""Sharing: whether what a hook holds is its alone, so that a copy in another process stays what the original is.
+"""Sharing: whether what a hook holds belongs to it alone, so that a copy in another process stays equal to it.
 
 A list, a dictionary or an object that something else holds too - a module, a class, another function - may be changed
 by that, and a hook that was made again around a copy would not see it.

@@ -1,4 +1,4 @@
-"""What code that runs while a kernel is compiled finds by its argument types: their classes, and what types hold.
+"""What code that runs during a compile can find through the argument types: their classes, and what types hold.
 
 A signature names a class, and an extension's type by what numba compares of it. An overload is handed more than that:
 the class with its attributes and methods, and the type with all that was put into it.

@@ -1,4 +1,4 @@
-"""Extensions that are installed: what numba loads by itself, through entry points, before it first compiles.
+"""Installed extensions: what numba loads by itself, through entry points, before it first compiles.
 
 They are part of every job's key whether or not they are loaded already: a process that only looks a kernel up, and so
 imports neither numba nor them, asks for what a process that compiles would make. Found by reading small files.

@@ -69,7 +69,7 @@ def sources_fingerprint(found: Iterable[Registration]) -> SourceFingerprint:
 def covered_functions(used: Iterable[object]) -> Iterator[FunctionType]:
     """Yield the Python functions that keys and dependencies cover of what is registered.
 
-    used: functions of @overload and @intrinsic that a compile used; what is no overload counts in every key.
+    used: functions of @overload and @intrinsic that a compile used; what is not an overload counts in every key.
     """
     wanted = {id(function_of(one)) for one in used}
     for one in all_registrations():
@@ -133,7 +133,7 @@ def _installed(found: tuple[Registration, ...]) -> tuple[RegisteredExtensions, l
         fields = [(f"extension library {owner.name}", _owner_text(owner, texts[owner])) for owner in texts]
         late = [owner.name for owner in texts if owner.overtaken]
         private = tuple(
-            f"{name} was written to since this process began, and what is loaded may be older" for name in late
+            f"{name} was modified after this process began, so what is loaded may be older" for name in late
         )
         given = [named for one in found for named in _given_to(one)]
         known = (state, RegisteredExtensions(fields=numbered(sorted(fields)), private=private), given)

@@ -1,4 +1,4 @@
-"""Headers: what a CUDA C++ file includes of its user's, found as NVRTC would find it, and each read once.
+"""Headers: the user's headers that a CUDA C++ file includes, found as NVRTC would find them, each read once.
 
 The toolkit's own headers are not looked for: its version stands for them, and a name that is found nowhere is theirs.
 """
@@ -132,7 +132,7 @@ def unseen(file: LinkedFile) -> tuple[str, ...]:
     scanned = scans_of(file)
     reasons = [f"{path}:{line}: {what}" for path, scan in scanned.items() for line, what in scan.unseen]
     reasons += [
-        f"{path}:{computed.line}: __has_include({computed.operand}) asks for a file that only the preprocessor knows"
+        f"{path}:{computed.line}: __has_include({computed.operand}) asks for a file that only the preprocessor can name"
         for path, computed in open_queries(scanned)
     ]
     return tuple(reasons)

@@ -1,4 +1,4 @@
-"""Installed distributions: which one a module belongs to, and what tells one installation from every other.
+"""Installed distributions: which one a module belongs to, and what distinguishes one installation from all others.
 
 A file belongs to the distribution that lists it, in the folder on sys.path that both are in. Editable installations are
 nobody's but their author's, and so is what no distribution lists: that is the user's own code. Nothing is imported to

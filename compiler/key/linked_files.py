@@ -57,7 +57,7 @@ def read_linked(given: Any) -> LinkedFile:
         return _read(os.fspath(given))
     kind = _CLASSES.get(type(given).__name__)
     if kind is None:
-        raise LinkError(f"link={given!r}: give the path of a file, or an object like cuda.CUSource")
+        raise LinkError(f"link={given!r}: give the path of a file, or an object such as cuda.CUSource")
     data = given.data
     file = LinkedFile(
         name=given.name,
@@ -88,7 +88,7 @@ def _users(callback: Callable[..., Any] | None) -> Callable[..., Any] | None:
 def _read(path: str) -> LinkedFile:
     kind = KINDS.get(Path(path).suffix)
     if kind is None:
-        raise LinkError(f"link={path!r}: the suffix says what a file is; accepted are {', '.join(KINDS)}")
+        raise LinkError(f"link={path!r}: the suffix says what kind of file it is; accepted are {', '.join(KINDS)}")
     try:
         file = LinkedFile(name=absolute(path), kind=kind, data=read_regular(path))
     except OSError as error:

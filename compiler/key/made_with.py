@@ -1,4 +1,4 @@
-"""What installed code was given when it registered something: it tells one registration of a library from another.
+"""What installed code was given when it registered something, which distinguishes a library's registrations.
 
 `make_reduce(op, shape)` registers an overload whose closure holds op and shape, at any depth of the library's own
 functions, classes and objects. Those count by what they are. Of what is an attribute of the library's modules, which

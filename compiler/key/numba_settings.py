@@ -1,4 +1,4 @@
-"""Settings of numba-cuda that alter what a compile makes or says, as labelled values: those that are not the default.
+"""Settings of numba-cuda that alter what a compile makes or says, as labelled values, without the defaults.
 
 They come from the environment, from a `.numba_config.yaml` in the working directory, and from assignments to
 `numba.config`; the result is the same before numba is imported as after it. A variable of numba's that is not known
@@ -95,7 +95,7 @@ _MADE = {
     "CUDA_DEBUG_POLY": "DEBUG_POLY_SUPPORTED",
     "CUDA_DEBUG_POLY_USE_TYPED_CONST": "DEBUG_POLY_USE_TYPED_CONST",
 }
-# What is no part of the code that numba-cuda makes, by the variables' names less "NUMBA_": it is about how messages and
+# What does not affect the code that numba-cuda makes, by the names less "NUMBA_": it is about how messages and
 # dumps look, the driver and its memory, files of numba's own cache, and numba's compiler for CPUs.
 _OF_NO_CODE = frozenset(
     (
@@ -141,7 +141,7 @@ def is_asked_for(name: str, environ: Mapping[str, str] = os.environ) -> bool:
 
 
 def environment(environ: Mapping[str, str] = os.environ) -> tuple[tuple[str, str], ...]:
-    """Return (variable, value) of each setting that is not at its default, read anew at each call."""
+    """Return (variable, value) of each setting that is not at its default, read again at each call."""
     configured = _config_file()
     config = sys.modules.get("numba.core.config")
     fields = []

@@ -119,7 +119,7 @@ def _registry_lists() -> tuple[tuple[list[Any], str], ...]:
     if stamp not in _watched:
         _watched.clear()
         known = [(module, getattr(sys.modules.get(module), name, None)) for module, name in _REGISTRIES]
-        # One that another thread is importing has no registry as yet.
+        # One that another thread is importing does not have a registry yet.
         complete = all(registry is not None or module not in sys.modules for module, registry in known)
         registries = {id(found): found for found in (*(r for _, r in known), *installed) if found is not None}
         lists = tuple(found for registry in registries.values() for found in _lists_of(registry))
@@ -144,7 +144,7 @@ def _installed_registries() -> tuple[Any, ...]:
 
 
 def _lookup(module: str, path: str) -> Any:
-    # A module that another thread is importing may lack the name as yet.
+    # A module that another thread is importing may not have the name yet.
     found: Any = sys.modules.get(module)
     for name in path.split("."):
         found = getattr(found, name, None)

@@ -1,1 +1,1 @@
-"""What a compile was found to depend on only while it ran, recorded then and checked at look-up."""
+"""Dependences that are found only while a compile runs, recorded then and checked at look-up."""

@@ -1,4 +1,4 @@
-"""CodeNames: the names that one code object may take something by, found without following what it does.
+"""CodeNames: the names by which one code object may take something, found without following what it does.
 
 Besides its globals, attributes and imports these are texts among its constants that look like names, for getattr,
 attrgetter, a namespace's items and patterns of classes. A name too many costs at most a look; a name too few would be

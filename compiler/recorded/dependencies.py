@@ -1,4 +1,4 @@
-"""Dependency: something that a compile was found to depend on only while it ran.
+"""Dependency: something on which a compile was found to depend only while it ran.
 
 It is recorded beside the footprint and checked when an artifact is looked up, without importing anything: what an
 extension implements is registered by whoever imported it, so in a process that did not, nothing holds.
@@ -243,7 +243,7 @@ def _settings_parts(name: str, _: CompileJob) -> Parts | None:
 
 
 def _later_setting_parts(name: str, _: CompileJob) -> Parts:
-    """A setting whose module the compile imported is what it was then, also where that is not imported as yet."""
+    """A setting whose module the compile imported is what it was then, even where the module is not imported yet."""
     from gridjit.compiler.recorded.library_code import NOT_LOADED
     from gridjit.compiler.recorded.library_settings import setting_now
 
@@ -252,7 +252,7 @@ def _later_setting_parts(name: str, _: CompileJob) -> Parts:
 
 
 def _library_code_parts(name: str, _: CompileJob) -> Parts:
-    """A module that is not imported as yet will have what its own code gives it, as it had then."""
+    """A module that is not imported yet will have what its own code gives it, as it had then."""
     from gridjit.compiler.recorded.library_code import NOT_LOADED, names_text
 
     module, then, *names = _texts(name)

@@ -1,4 +1,4 @@
-"""The functions and classes that names of installed modules stand for, as one text: another where one was replaced.
+"""The functions and classes that names of installed modules stand for, as one text that changes if one is replaced.
 
 A program may put something in the place of a library's function, or of a method of its class. What the library's own
 code put there is told by its name and module; the user's own is followed, as code that runs while kernels are compiled.

@@ -89,7 +89,7 @@ def _packages_of(module: str) -> Iterator[str]:
 
 
 def setting_now(module: str, path: str) -> str | None:
-    """Return the text of what a setting is now; "not loaded" without its module, None for what is no plain value."""
+    """Return the text of what a setting is now; "not loaded" without its module, None for what is not a plain value."""
     try:
         return _text_now(module, path)
     except OpaqueValue:

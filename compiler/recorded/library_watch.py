@@ -1,4 +1,4 @@
-"""LibraryWatch: what installed code read while one compile ran, and what it registered meanwhile.
+"""LibraryWatch: what installed code read while one compile ran, and what it registered in that time.
 
 The settings it may read are noted when the compile begins, and count with those values: a compile that changes one
 itself would change it in another process too. What was loaded only while it ran counts as it is when it ends.
@@ -113,7 +113,7 @@ class LibraryWatch:
 
 
 def _later(module: str, path: str, text: str) -> Dependency:
-    """Return the dependency on a setting whose module may not be imported as yet where it is looked up.
+    """Return the dependency on a setting whose module may not be imported yet where it is looked up.
 
     What the module's source writes out is what it will be. Anything else may be another in each process: its module is
     then imported to ask.

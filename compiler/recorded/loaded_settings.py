@@ -1,4 +1,4 @@
-"""The settings that installed extensions read, as they were when those were loaded; and the code that reads them."""
+"""The settings that installed extensions read, as they were when these were loaded; and the code that reads them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gridjit.compiler.key.extensions import all_registrations, extensions, sourc
 from gridjit.compiler.key.registrations import Registration
 from gridjit.compiler.recorded.library_settings import Setting, reach
 
-# Of modules that were imported when the installed extensions were loaded: where those are not loaded as yet, that is
+# Of modules that were imported when the installed extensions were loaded: where those are not loaded yet, that is
 # what they will be.
 _as_loaded: dict[Setting, str | None] = {}
 

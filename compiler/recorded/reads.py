@@ -1,8 +1,8 @@
-"""Reads: which Python values a kernel's code took while it was compiled, each by the path to it and as it then was.
+"""Reads: which Python values a kernel's code took while it was compiled, each with its path and its value then.
 
 The job's key says where to look for an artifact; what was really taken is recorded here, at the moment it is taken,
 and has to be the same wherever the artifact is used. What the key covers already - the very value that was seen when
-the job was made - is not recorded again. There is no numba in here: the front end tells what its compiler takes.
+the job was made - is not recorded again. This file does not know numba: the front end reports what its compiler takes.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class Reads:
         leaf = named is not None and is_library(_home(owner))
         path = (None if leaf else self._owners.get(id(owner))) or named
         if path is None:
-            self.private[f"{name} of {owner!r} was taken, which no name leads to"] = None
+            self.private[f"{name} of {owner!r} was taken, but no name leads to it"] = None
         elif leaf:
             self._take_outside((*path, f"attribute {name}"), key, value)
         else:

@@ -1,4 +1,4 @@
-"""StrayFunctions: functions of the user's that a compile compiled although no path from the kernel leads to them.
+"""StrayFunctions: the user's functions that a compile compiled although the kernel does not lead to them.
 
 A library that keeps what it was given in tables hands such to the compiler: only the front end sees them. One that a
 fingerprint in the key covers needs no more. Another is recorded by all places of installed code's modules where it is

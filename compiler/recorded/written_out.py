@@ -1,4 +1,4 @@
-"""written_out: whether a module's source says in so many words what a name of it is, as importing it then gives."""
+"""written_out: whether a module's source states literally what a name of it is, so that importing it gives the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Identity: one very object, as it is. What a fact about an object that was handed out to a compilation compares.
+"""Identity: one object, by identity and content. It is what a fact about an object given to a compilation compares.
 
 It compares what is known to show all that it holds, and refuses the rest: memory that C code keeps for itself may
 change, and nothing tells. The object is not kept alive by it, if it can be held weakly.

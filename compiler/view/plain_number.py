@@ -1,4 +1,4 @@
-"""A plain number: an argument that is its value and nothing else, and the text that tells it from other numbers."""
+"""A plain number: an argument that is only its value, and the text that distinguishes it from other numbers."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Recording:
         self.begin(required)
 
     def begin(self, required: int) -> None:
-        """Begin anew: nothing is read, marked or refused, and so much shared memory is required."""
+        """Start again: nothing is read, marked or refused, and so much shared memory is required."""
         self.required = required
         self.marked = False
         self.private: list[str] = []
@@ -88,7 +88,7 @@ class Recording:
     def read_elsewhere(self) -> None:
         """Record that the compilation read what another one's launch is: no later launch is known to agree in that."""
         self._facts.setdefault(ELSEWHERE, Fact(field=ELSEWHERE, value=True, where=_reader()))
-        self.keep_private("the compilation read the launch configuration of another one")
+        self.keep_private("the compilation read the launch configuration of another compilation")
 
     def snapshot(self) -> LaunchConfig | None:
         """Return the whole configuration, recorded field by field: what is done with it later cannot be seen."""

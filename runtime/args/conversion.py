@@ -26,7 +26,7 @@ Converter = Callable[[Sequence[Any]], Sequence[Any]]
 
 
 class Conversion(enum.IntEnum):
-    """What becomes of an argument, the better first; all but the last are numba's.
+    """How an argument is converted, the best way first; all but the last are numba's.
 
     PROMOTE: more bits of the same kind. SAFE: another kind that holds all its values. UNSAFE: values may change or not
     fit. REINTERPRET: the items of an array are read with the other sign.
@@ -80,7 +80,7 @@ def resolve(
 
 
 def rank_of(given: Signature, wanted: Signature) -> Rank | None:
-    """Return how near a signature is to the given types, the nearer the less; None if it cannot take them."""
+    """Return the distance of a signature from the given types, smaller for closer; None if it cannot take them."""
     if len(given.arguments) != len(wanted.arguments):
         return None
     found = [conversion(one, other) for one, other in zip(given.arguments, wanted.arguments, strict=True)]
@@ -129,7 +129,7 @@ def converter(given: ArgType, wanted: ArgType) -> Converter | None:
 
 
 def codes_of(given: ArgType, wanted: ArgType) -> str:
-    """Return the struct codes of what is passed for a wanted type: its own, but for what only the value's type knows.
+    """Return the struct codes of what is passed for a wanted type: its own, unless only the value's type knows them.
 
     The value of an extension's type is passed as whatever the extension made of it.
     """
@@ -252,8 +252,8 @@ def _mismatch(given: Signature, declared: Sequence[Signature], names: Sequence[s
     nearest = min(declared, key=lambda wanted: len(_misfits(given, wanted)))
     for name, one, other in zip(names, given.arguments, nearest.arguments, strict=False):
         if conversion(one, other) is None:
-            return f"No matching definition: argument '{name}' is {one}, which is not taken for {other}; {accepted}"
-    return f"No matching definition: arguments {given} are not taken; {accepted}"
+            return f"No matching definition: argument '{name}' is {one}, which is not accepted for {other}; {accepted}"
+    return f"No matching definition: arguments {given} are not accepted; {accepted}"
 
 
 def _misfits(given: Signature, wanted: Signature) -> list[str]:

@@ -94,7 +94,7 @@ def register(python_type: type, handler: ArgumentHandler) -> None:
 
 
 def register_finder(rank: int, find: Finder) -> None:
-    """Ask find for types that have no handler; of those that know one, the one with the lowest rank is right."""
+    """Ask find for types without a handler; if several find one, the lowest rank wins."""
     _finders.append((rank, find))
     _finders.sort(key=lambda finder: finder[0])
 
@@ -105,10 +105,8 @@ def handler_of(value: Any) -> ArgumentHandler:
 
 
 def unreadable(value: Any, error: Exception) -> str:
-    """Return how to say that looking at an argument raised an error: in words that run no code of its own."""
-    return (
-        f"a {class_name(type(value))} cannot be passed to a kernel, as looking at it raised {_text(error)}; {ACCEPTED}"
-    )
+    """Return the message for an argument that raised an error when inspected, without running code of its own."""
+    return f"a {class_name(type(value))} cannot be passed to a kernel: inspecting it raised {_text(error)}; {ACCEPTED}"
 
 
 def register_attribute(name: str, handler: ArgumentHandler) -> None:
@@ -117,7 +115,7 @@ def register_attribute(name: str, handler: ArgumentHandler) -> None:
 
 
 def registered(python_type: type) -> ArgumentHandler | None:
-    """Return the handler of a class among the kinds that are loaded: its own, or the first that knows it."""
+    """Return the handler of a class among the kinds that are loaded: its own, or the first that accepts it."""
     found = next((h for base in python_type.__mro__ if (h := _handlers.get(base)) is not None), None)
     return found or next((h for _, find in _finders if (h := find(python_type)) is not None), None)
 
@@ -138,7 +136,7 @@ def _searched(value: Any) -> ArgumentHandler:
 
 
 def class_name(python_type: type) -> str:
-    """Return the name of a class, whatever its metaclass answers."""
+    """Return the name of a class, whatever its metaclass returns."""
     module = type.__getattribute__(python_type, "__module__")
     return f"{module}.{type.__getattribute__(python_type, '__qualname__')}"
 

@@ -1,4 +1,4 @@
-"""lookup: the handler of a class that is passed for the first time; the kinds that it may be of are loaded for that."""
+"""lookup: finds the handler of a class that is passed for the first time, loading the kinds that it may be of."""
 
 from __future__ import annotations
 

@@ -48,8 +48,8 @@ class ForeignValue:
         if isinstance(found, ForeignType) and not found.opaque:
             # Not said before: a pre-launch hook may just have given the kernel such an extension.
             raise ArgumentError(
-                f"a {found} has contents, and only an extension of the kernel can pass them: "
-                "jit(extensions=[...]) with one whose prepare_args returns a tuple of them"
+                f"a {found} has contents that only an extension of the kernel can pass: "
+                "give jit(extensions=[...]) one whose prepare_args returns them as a tuple"
             )
         return (0,) * len(found.codes)
 

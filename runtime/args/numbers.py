@@ -167,7 +167,7 @@ _NUMPY_NAMES = frozenset(SCALAR_CODES)
 
 @functools.cache
 def _value_offset(dtype: np.dtype[Any]) -> int | None:
-    """Return where scalars of a NumPy type keep their value, or None if that is not plain to see."""
+    """Return where scalars of a NumPy type keep their value, or None if it is not clear."""
     if object_layout() is None:
         return None
     patterns = (b"\x01" if dtype.kind == "b" else bytes(range(0x21, 0x21 + dtype.itemsize)), b"\0" * dtype.itemsize)

@@ -63,7 +63,7 @@ class Transfer:
         self._kept.append(value)
 
     def wait_for(self, stream: int | None) -> None:
-        """Let the launch's stream wait for what another one has been given; None: there is nothing to wait for."""
+        """Let the launch's stream wait for the work given to another stream; None: nothing to wait for."""
         if self.space is None or stream is None:
             return
         mine = self.stream_handle or LEGACY
@@ -73,7 +73,7 @@ class Transfer:
                 event.record(stream).wait(Stream(timeline, mine, None))
 
     def expect(self, args: Iterable[Any]) -> None:
-        """Look at all arguments of the launch, so that host arrays which overlap share memory on the device as well."""
+        """Inspect all arguments of the launch, so that host arrays which overlap share memory on the device too."""
         if self.space is None:
             return
         for low, high in sorted(_span(array, _layout_of(array)) for array in _arrays(args)):
@@ -107,7 +107,7 @@ class Transfer:
         return ghost
 
     def warn_of_copies(self, what: str) -> None:
-        """Warn, once a kernel, that a plain array is copied to the device and back."""
+        """Warn, once per kernel, that a plain array is copied to the device and back."""
         if self.kernel is None or self.kernel._warned_of_copies:
             return
         self.kernel._warned_of_copies = True
@@ -132,7 +132,7 @@ class Transfer:
 
 
 def own(array: Array) -> Array:
-    """Return an array as NumPy has it: what a subclass says of itself, in attributes of its own, need not be so."""
+    """Return an array as NumPy has it: what a subclass reports in attributes of its own need not be true."""
     return array if type(array) is np.ndarray else np.ndarray.view(array, np.ndarray)
 
 
@@ -142,7 +142,7 @@ def has_aligned_steps(array: Array) -> bool:
 
 
 def _arrays(values: Iterable[Any]) -> Iterator[Array]:
-    """Yield the NumPy arrays among values, also those in tuples and those that say which way they go."""
+    """Yield the NumPy arrays among values, including those in tuples and those with a direction."""
     for value in values:
         if issubclass(type(value), np.ndarray):
             yield own(value)

@@ -57,7 +57,7 @@ class Dtype:
 
 
 def the_object_itself(value: Any) -> Operation:
-    """Return how the native function reads an argument of which nothing but its identity matters."""
+    """Return how the native function reads an argument of which only the identity matters."""
     return OneObject(python_type=type(value), size=8, value=value)
 
 

@@ -1,6 +1,6 @@
 """Device: the protocol of what loads artifacts and launches them, and LoadedKernel, which lives on one.
 
-What a device has not, it says in the words of the protocol: None, or a DeviceError. Nobody looks for attributes.
+For what a device lacks, it answers as the protocol says: None, or a DeviceError. Callers never test for attributes.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ NO_CALLBACKS = ModuleCallbacks()
 
 
 class LoadedKernel(Protocol):
-    """An artifact on one device; ends with it. Whatever a launch, or a user's question about a kernel, asks is here."""
+    """An artifact on one device; ends with it. It has all that launches, and users' questions about kernels, need."""
 
     @property
     def artifact(self) -> Artifact:
@@ -66,7 +66,7 @@ class LoadedKernel(Protocol):
 
     @property
     def handle(self) -> int | None:
-        """The driver's handle of the kernel; None where no driver has one."""
+        """The driver's handle of the kernel; None without a driver."""
         ...
 
     @property
@@ -128,7 +128,7 @@ class LoadedKernel(Protocol):
 
 
 class Device(Protocol):
-    """Something kernels run on. A new one needs what is here, and nothing else."""
+    """Something that kernels run on. A new device needs what is here, and nothing else."""
 
     @property
     def target(self) -> Target:

@@ -1,1 +1,1 @@
-"""From a call to a launch: what is ready is launched, what is not is prepared first."""
+"""From a call to a launch: what is ready is launched; the rest is prepared first."""

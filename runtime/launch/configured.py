@@ -100,7 +100,7 @@ class ConfiguredKernel:
         """Pickle the kernel and the configuration; raises PicklingError for what would not be the same elsewhere."""
         if self.own_callbacks:
             raise pickle.PicklingError(
-                "Cannot pickle configured launches with pre-launch callbacks; pickle the kernel and add them anew"
+                "Cannot pickle configured launches with pre-launch callbacks; pickle the kernel and add them again"
             )
         if type(self.stream) is not int:
             raise pickle.PicklingError(f"{self!r} launches in {self.stream!r}, of this process; pickle the kernel")

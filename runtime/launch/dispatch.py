@@ -114,7 +114,7 @@ class Launcher:
         return self.native
 
     def forget(self) -> None:
-        """Let the next launch look up its specialization anew."""
+        """Let the next launch look up its specialization again."""
         self.fast = None
         if self.native is not None:
             self.native.clear()
@@ -175,7 +175,7 @@ class ReadyTables:
         return table
 
     def forget(self, gone: Sequence[LoadedKernel]) -> None:
-        """Let launches that use the code of one of these look up their specialization anew."""
+        """Let launches that use the code of one of these look up their specialization again."""
         for launcher in self._launchers.list():
             by_kinds = launcher.ready.by_kinds
             stale = [kinds for kinds, ready in list(by_kinds.items()) if any(ready.loaded is one for one in gone)]
@@ -188,7 +188,7 @@ class ReadyTables:
         self._tables = {config: table for config, table in list(self._tables.items()) if table.by_kinds}
 
     def relearn(self) -> None:
-        """Have every launch come through Python again, until it is known anew whether the native function may do it."""
+        """Have every launch come through Python again, until the native function is known to be able to."""
         for launcher in self._launchers.list():
             launcher.forget()
 
@@ -352,7 +352,7 @@ def _in_bytes(kernel: Kernel, ready: Ready, args: tuple[Any, ...], parameters: l
         names = ", ".join(
             f"'{name}'" for name, arg in zip(kernel.parameter_names, args, strict=True) if type(arg) not in _CONSTANT
         )
-        raise ArgumentError(f"argument {names} of {kernel.name}: it changed while it was looked at: {error}") from None
+        raise ArgumentError(f"argument {names} of {kernel.name}: it changed while it was inspected: {error}") from None
 
 
 def _named(kernel: Kernel, name: str, function: Callable[..., Any], *given: Any) -> Any:

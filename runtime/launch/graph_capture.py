@@ -1,4 +1,4 @@
-"""graph_capture: what a launch cannot do while its stream is captured into a graph, refused with the way on.
+"""graph_capture: refuses what a launch cannot do while its stream is captured, and says what to do instead.
 
 The driver would refuse it too, but with a code, and the capture would be lost by then.
 """
@@ -16,8 +16,8 @@ def refuse_to_load(timeline: Timeline, stream: Any, kernel: str, signature: Sign
     """Raise LaunchError if code would have to be compiled and loaded while stream is captured."""
     if timeline.capturing(stream_handle(stream)):
         raise LaunchError(
-            f"{kernel}{signature} is not loaded, and no code can be while a stream is captured into a graph: launch it "
-            "once before the capture, with arguments of these types and the same configuration"
+            f"{kernel}{signature} is not loaded, and code cannot be loaded while a stream is captured into a graph: "
+            "launch it once before the capture, with arguments of these types and the same configuration"
         )
 
 
@@ -26,5 +26,5 @@ def refuse_to_copy(timeline: Timeline, stream: Any) -> None:
     if timeline.capturing(stream_handle(stream)):
         raise ArgumentError(
             "an array on the host is copied to the device for one launch, which a graph cannot repeat: give the "
-            "captured launch an array that is there already, made with cuda.to_device() before the capture"
+            "captured launch an array that is already on the device, made with cuda.to_device() before the capture"
         )

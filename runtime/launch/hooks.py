@@ -1,4 +1,4 @@
-"""The functions that an artifact wants called: found again by name, or made again, in the process that loads it.
+"""The functions that an artifact wants called: found by name, or made again, in the process that loads it.
 
 Nothing is unpickled. Code comes from the modules that a hook names; what a cache can add are plain values. And only
 modules of packages that the program has imported: what a kernel's libraries hook in is theirs, and what was read from
@@ -20,13 +20,13 @@ from gridjit.runtime.devices.base import ModuleCallbacks
 
 
 def resolve(hooks: tuple[Hook, ...]) -> tuple[Callable[..., Any], ...] | None:
-    """Return the functions that hooks stand for, or None if one is not to be had: the artifact is then of no use."""
+    """Return the functions that hooks stand for, or None if one cannot be had: the artifact is then unusable."""
     found = tuple(_function(hook) for hook in hooks)
     return None if None in found else tuple(function for function in found if function is not None)
 
 
 def resolve_module(effects: Effects) -> ModuleCallbacks | None:
-    """Return the setup and teardown callbacks that effects stand for, or None if one is not to be had."""
+    """Return the setup and teardown callbacks that effects stand for, or None if one cannot be had."""
     setup, teardown = resolve(effects.setup), resolve(effects.teardown)
     return None if setup is None or teardown is None else ModuleCallbacks(setup=setup, teardown=teardown)
 
@@ -49,7 +49,7 @@ def _made(hook: Hook) -> Any:
         value = _attribute(module, hook.qualname)
         # What is hooked in is named by where it was made.
         if (getattr(value, "__module__", None), getattr(value, "__qualname__", None)) != (hook.module, hook.qualname):
-            raise LookupError(f"{hook} is not what it was")
+            raise LookupError(f"{hook} has changed")
     return functools.partial(value, *map(_plain, hook.arguments)) if hook.arguments else value
 
 
@@ -58,7 +58,7 @@ def _nested(module: ModuleType, hook: Hook) -> Any:
 
     code = code_in(module, hook.qualname, hook.code)
     if code is None or len(hook.cells) != len(code.co_freevars):
-        raise LookupError(f"{hook} is not what it was")
+        raise LookupError(f"{hook} has changed")
     cells = tuple(CellType(_plain(value)) for value in hook.cells)
     made = FunctionType(code, vars(module), code.co_name, tuple(map(_plain, hook.defaults)) or None, cells)
     made.__qualname__ = hook.qualname
@@ -74,7 +74,7 @@ def _bound(module: ModuleType, hook: Hook) -> MethodType:
     cls = _attribute(module, owner)
     method = getattr(cls, name)
     if not is_plain_class(cls) or type(method) is not FunctionType:
-        raise LookupError(f"{hook} is not what it was")
+        raise LookupError(f"{hook} has changed")
     instance = object.__new__(cls)
     vars(instance).update({name: _plain(value) for name, value in hook.instance or ()})
     return MethodType(method, instance)
@@ -83,7 +83,7 @@ def _bound(module: ModuleType, hook: Hook) -> MethodType:
 def _module(name: str) -> ModuleType:
     """Return a module of a package that is imported; raises LookupError for one that the program never named."""
     if name.partition(".")[0] not in sys.modules:
-        raise LookupError(f"{name} is of a package that is not imported")
+        raise LookupError(f"{name} belongs to a package that is not imported")
     return importlib.import_module(name)
 
 

@@ -1,4 +1,4 @@
-"""Indexable: `kernel[grid, block]`, remembered; by machine code, once there is any."""
+"""Indexable: `kernel[grid, block]`, remembered; by machine code, once it is available."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Indexable:
     _misses: int
 
     def forget_indexings(self) -> None:
-        """Remember nothing: for a kernel that is new, or whose code is to be looked up anew."""
+        """Remember nothing: for a kernel that is new, or whose code is to be looked up again."""
         self._indexings = {}
         self._misses = 0
         self._hot = _NONE_YET

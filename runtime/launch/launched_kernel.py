@@ -1,6 +1,6 @@
 """LaunchedKernel: what hooks are called with, the code that is about to be launched, under numba-cuda's names.
 
-For all that it does not have itself it is its kernel, and it equals it.
+In all other respects it behaves as its kernel, and it compares equal to it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""under_way: the launch that a thread is at from its hooks on: what it was called with, and the hooks themselves."""
+"""under_way: the launch that a thread is making, from its hooks on: what it was called with, and the hooks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""transfer: how strided memory is copied to and from a contiguous block, as few pitched copies (Rows) as it takes."""
+"""transfer: copies strided memory to and from a contiguous block in as few pitched copies (Rows) as possible."""
 
 from __future__ import annotations
 

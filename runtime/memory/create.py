@@ -1,4 +1,4 @@
-"""create: new device arrays, and those of others as ours, in the current device's memory unless told another."""
+"""create: new device arrays, and wrappers of foreign arrays, in the current device's memory unless another is given."""
 
 from __future__ import annotations
 

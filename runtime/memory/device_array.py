@@ -329,7 +329,7 @@ class DeviceArray:
 
     @property
     def _numba_type_(self) -> Any:
-        """What it is to kernels that refer to it, and to numba-cuda."""
+        """Its numba type, for kernels that refer to it and for numba-cuda."""
         from gridjit.compiler.frontend.types import numba_arguments
 
         dtype, ndim, layout, writable, aligned, *_ = self._kind
@@ -339,8 +339,8 @@ class DeviceArray:
     def get_ipc_handle(self) -> Any:
         """Raise DeviceError: an array's memory is from the driver's pool, which other processes cannot open."""
         raise DeviceError(
-            "gridjit's arrays are in memory of the driver's pool, which has no IPC handles; make the array to share "
-            "with numba.cuda.device_array, and use it here through cuda.as_cuda_array"
+            "gridjit's arrays are in memory of the driver's pool, which does not support IPC handles; make the array "
+            "to share with numba.cuda.device_array, and use it here through cuda.as_cuda_array"
         )
 
     def __reduce__(self) -> Any:

@@ -37,7 +37,7 @@ def export(
     """Return a capsule over array's memory (copy=True: over a copy's).
 
     stream: the consumer's, as DLPack numbers them (None: the legacy default stream, -1: do not synchronize). Raises
-    BufferError for another device, an item type that DLPack has not, or a read-only array asked for the old way.
+    BufferError for another device, an item type that DLPack lacks, or a read-only array requested in the legacy form.
     """
     if dl_device is not None and dl_device != array.__dlpack_device__():
         raise BufferError(f"the array is on device {array.__dlpack_device__()}, not on {dl_device}")
@@ -58,7 +58,7 @@ def export(
 def _tensor(array: DeviceArray) -> tuple[Tensor, Any]:
     dtype, ndim = array.dtype, array.ndim
     if dtype.kind not in CODES or not dtype.isnative:
-        raise BufferError(f"DLPack has no items of {dtype}")
+        raise BufferError(f"DLPack does not support items of {dtype}")
     if any(stride % dtype.itemsize for stride in array.strides):
         raise BufferError(f"strides {array.strides} are not whole items of {dtype.itemsize} bytes, as DLPack needs")
     steps = [stride // dtype.itemsize for stride in array.strides]

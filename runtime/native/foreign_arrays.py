@@ -83,7 +83,7 @@ class LazyFlags:
 class TensorByExchange(Operation):
     """A tensor that a DLPack exchange function (its address) describes with this device, item type, rank and layout.
 
-    device: DLPack's (type, number). item: its (code, bits, lanes). layout: "C", "F", "A", or "any" if it is no matter.
+    device: DLPack's (type, number). item: its (code, bits, lanes). layout: "C", "F", "A", or "any" for all.
     flags: which say that it is not to be read, None if no tensor of its type has such.
     """
 

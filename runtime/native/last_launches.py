@@ -1,6 +1,6 @@
-"""launched: what was launched last in each stream, by whom ever, for errors that are only found out later.
+"""launched: what was launched last in each stream, by any caller, for errors that are only found later.
 
-Machine code only leaves the number of a launch in its table; who asks looks through the tables. A best effort.
+Machine code only leaves the number of a launch in its table; whoever asks looks through the tables. A best effort.
 """
 
 from __future__ import annotations

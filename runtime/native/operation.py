@@ -14,7 +14,7 @@ class Operation:
     """One argument, of exactly this Python type. Each subclass is one way to read it.
 
     size, alignment: of its parameters, in bytes. follow: address of a function without arguments that returns the
-    stream that the argument's library works in, which must be the launch's own; 0 if there is no need.
+    stream that the argument's library works in, which must be the launch's own; 0 if it need not be the same.
     """
 
     python_type: type

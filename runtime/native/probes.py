@@ -1,4 +1,4 @@
-"""Probes: where CPython keeps what the native function reads, found by looking. None where anything is unexpected."""
+"""Probes: where CPython keeps what the native function reads, found by probing. None where anything is unexpected."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _single(place: int) -> int:
     """Return the word at a place in ints of one digit that no other int has there."""
     singles, others = ({word_at(id(x) + place) for x in ints} for ints in (_SINGLE, _OTHER))
     if len(singles) != 1 or singles & others:
-        raise LookupError("ints are not told apart by their size")
+        raise LookupError("ints cannot be told apart by their size")
     return singles.pop()
 
 
@@ -121,7 +121,7 @@ def offsets_of(size: int, samples: Sequence[tuple[object, bytes]]) -> list[int]:
 
 
 def slot_offset(python_type: type, name: str) -> int | None:
-    """Return where instances of python_type keep their slot `name`, or None if it is no plain slot of theirs."""
+    """Return where instances of python_type keep their slot `name`, or None if it is not a plain slot of theirs."""
     owner = next((base for base in python_type.__mro__ if name in vars(base)), None)
     if owner is None or object_layout() is None or type(vars(owner)[name]).__name__ != "member_descriptor":
         return None

@@ -1,1 +1,1 @@
-"""What users of numba-cuda know: its names for kernels' types, code and pickles."""
+"""A kernel under numba-cuda's names: its types, code and pickles."""

@@ -42,7 +42,7 @@ class BySignature(dict[Signature, Value]):
 
 
 def as_signature(key: Any) -> Signature | None:
-    """Return what numba's types stand for; None for something that is no signature."""
+    """Return what numba's types stand for; None for something that is not a signature."""
     if isinstance(key, Signature):
         return key
     from gridjit.compiler.frontend.types import parse_signature

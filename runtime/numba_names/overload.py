@@ -1,4 +1,4 @@
-"""Overload: one compiled form of a kernel, with numba-cuda's names for what can be asked of it."""
+"""Overload: one compiled form of a kernel, under numba-cuda's names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pickles of kernels and device functions: the module and name that they are found under, or else all that they are.
+"""Pickles of kernels and device functions: their module and name if these lead to them, else their whole content.
 
 The second needs numba's serializer, which takes functions apart; it is imported for them alone. The cache reads no
 pickles, neither of these nor of any other kind.

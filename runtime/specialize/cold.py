@@ -1,4 +1,4 @@
-"""specialize: the cold path. From a job and a launch to the artifact that is right for it: found, or compiled once.
+"""specialize: the cold path. From a job and a launch to the artifact that is right for them: found, or compiled once.
 
 The order guarantees that what is read was written whole: artifact before manifest, and a second look under the lock.
 """
@@ -153,7 +153,7 @@ def readable(artifact: Artifact) -> bytes:
     data = artifact.to_bytes()
     again = Artifact.read(data)
     if again.to_bytes() != data:
-        raise ValueError("something of it is read as something else")
+        raise ValueError("part of it is read back as something else")
     if hooks.resolve(again.effects.hooks) is None or hooks.resolve_module(again.effects) is None:
         raise ValueError("a function that it wants called cannot be made again")
     return data

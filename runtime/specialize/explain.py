@@ -1,4 +1,4 @@
-"""explain: why a kernel was compiled, in words that name what differs from the nearest result there was.
+"""explain: why a kernel was compiled, naming what differs from the most similar earlier result.
 
 Reasons look at what is in memory and on disk: a process that starts today says what changed since yesterday's.
 """
@@ -31,7 +31,7 @@ from gridjit.runtime.specialize.statistics import Statistics
 from gridjit.runtime.specialize.table import Specialization, Specializations
 
 FIRST_USE = "first use in this process, nothing in the cache"
-_GONE = "its code is not in the cache any more, or damaged"
+_GONE = "its code is no longer in the cache, or is damaged"
 # How many of the last compiles a reason is looked for in.
 _ASKED = 8
 # Longer digests are told apart by their beginnings.
@@ -133,7 +133,7 @@ def _difference(artifact: Artifact, job: CompileJob, launch: Launch) -> tuple[in
     if broken:
         return len(broken), _fact_text(broken[0], launch.config, launch.args)
     if (used := broken_dependency(artifact, job)) is not None:
-        return 0, f"{used} has changed, which the compile had used"
+        return 0, f"{used}, which the compile used, has changed"
     return 0, _GONE
 
 
@@ -166,9 +166,9 @@ def _fact_text(fact: Fact, config: LaunchConfig | None, args: Sequence[Any] | No
         before, now = (f"with {what}", "without") if fact.value else ("without", f"with {what}")
         return f"compiled {before} -> {now}{place}"
     if is_very_object(fact.field) and fact.value is not None:
-        return f"{fact.field} is another object, or not as it was{place}"
+        return f"{fact.field} is another object, or has changed{place}"
     if fact.of_each_launch and fact.value in (None, True):
-        return f"{fact.field} is nothing that another launch can be known to have{place}"
+        return f"{fact.field} cannot be compared with that of another launch{place}"
     return f"{fact.field} {fact_text(fact.value)} -> {fact_text(current_value(fact.field, config, args))}{place}"
 
 

@@ -1,4 +1,4 @@
-"""KernelView: what a compilation sees as its kernel. It is the kernel, but for what would show the launch unrecorded.
+"""KernelView: what a compilation sees as its kernel. It is the kernel, without what would show the launch unrecorded.
 
 How a kernel was launched, the launch at hand among it, is in what the kernel keeps for itself: that is refused. What
 else was compiled of it differs by process, and what a program hung on it is in no key: code that looked at those is not
@@ -107,7 +107,7 @@ def _check(kernel: Kernel, name: str) -> None:
     if view is None:
         return
     if name in _HISTORY or name.startswith("inspect_"):
-        view.keep_private(f"the compilation read {name} of its kernel, which other processes have otherwise")
+        view.keep_private(f"the compilation read {name} of its kernel, which differs in other processes")
     elif name in _THE_PROGRAMS or (name not in _IN_THE_KEY and not _is_of_the_class(kernel, name)):
         view.keep_private(f"the compilation read {name} of its kernel, which is not in the key of its code")
 

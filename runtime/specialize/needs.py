@@ -62,12 +62,12 @@ class Need:
         try:
             plain = reading.parse(utf8(line))
             if isinstance(plain, dict) and plain.get("schema") != SCHEMA:
-                raise ConfigError(f"this line has schema {plain.get('schema')!r}: it is of another version of gridjit")
+                raise ConfigError(f"this line has schema {plain.get('schema')!r}: another version of gridjit wrote it")
             return cls._read(reading.fields(plain, _PARTS))
         except ConfigError:
             raise
         except (Exception, SystemExit) as error:  # a line names classes, whose modules may fail in any way
-            raise ConfigError(f"this is no recorded line: {type(error).__name__}: {error}") from error
+            raise ConfigError(f"this is not a recorded line: {type(error).__name__}: {error}") from error
 
     @classmethod
     def _read(cls, plain: dict[str, Any]) -> Need:
@@ -123,7 +123,7 @@ def _append(path: Path, line: bytes) -> None:
 def _fact_value(value: Any) -> FactValue:
     found = fact_value(value)
     if not is_fact_value(found):
-        raise reading.Unreadable(f"no fact of a launch is {value!r}")
+        raise reading.Unreadable(f"a launch does not have a fact {value!r}")
     return found
 
 
@@ -157,5 +157,5 @@ def _class(module: str, qualname: str) -> type:
     for name in qualname.split("."):
         found = getattr(found, name)
     if not isinstance(found, type):
-        raise TypeError(f"{module}.{qualname} is no class")
+        raise TypeError(f"{module}.{qualname} is not a class")
     return found

@@ -1,6 +1,6 @@
 """forking: what a fork of this process waits for, and locks that a forked child finds free.
 
-A forked child has only the thread that forked. What the others were in the middle of is never finished there: locks
+A forked child has only the thread that forked. Work that other threads had begun is never finished there: locks
 stay held, tables half changed, and the hidden locks of LLVM and SQLite cannot be freed by anyone. So a fork waits until
 no other thread is in a `section`, for PATIENCE_S at most; and a `lock` that another thread holds all the same is free
 in the child. It waits for imports too, anyone's, for a second: Python frees their locks in no child.

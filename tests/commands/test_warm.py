@@ -92,7 +92,7 @@ def test_failures_are_listed_and_do_not_stop_the_others(warm: Any, tmp_path: Pat
     assert (status, told["compiled"]) == (1, 1)
     errors = {failure["what"].partition(" ")[0]: failure["error"] for failure in told["failed"]}
     assert errors.keys() == {f"{record}:2", "opstats:gone"}
-    assert "is no kernel" in errors["opstats:gone"]
+    assert "is not a kernel" in errors["opstats:gone"]
 
 
 def test_a_kernel_that_does_not_compile_says_why_to_people(kernels: Any, capsys: pytest.CaptureFixture[str]) -> None:

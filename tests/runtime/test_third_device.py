@@ -212,7 +212,7 @@ def test_what_the_host_has_not_it_says() -> None:
     assert (loaded.here(), loaded.device.ordinal, loaded.device.staging) == (loaded.device, None, None)
     with pytest.raises(DeviceError, match="launches kernels by a handle"):
         loaded.entry(0)
-    with pytest.raises(DeviceError, match="no memory to split"):
+    with pytest.raises(DeviceError, match="memory cannot be split"):
         loaded.prefer_shared(50)
     with pytest.raises(ConfigError, match="no limit of blocks"):
         overload.max_cooperative_grid_blocks(32)

@@ -1,4 +1,4 @@
-"""asking: code that runs in a compile and asks numba for the kernel's function, or where its code stands, is told of.
+"""asking: notes when code that runs in a compile asks numba for the kernel's function, or for its lines.
 
 A rewrite or an overload is handed numba's view of a function: the Python function itself is in it, with its attributes,
 texts, annotations and globals, and so are the lines of its code. Those are in no key, unless it says lines. Numba asks

@@ -1,4 +1,4 @@
-"""Contexts: numba-cuda's two, which read every registry a bit at a time, made whole after a compile that was cut short.
+"""Contexts: numba-cuda's two contexts, which read registries bit by bit, completed after a compile was cut short.
 
 A context goes through what is new in a registry once and remembers only how far it has asked. Where an interrupt, or a
 fork, came in the middle, the rest would be missing for good: every later compile would fail.

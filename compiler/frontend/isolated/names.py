@@ -1,4 +1,4 @@
-"""Names: functions may be called anything, LLVM's text may not: half characters, line ends, quotes are written out."""
+"""Names: functions may have any names, LLVM's text may not: surrogates, line ends and quotes are escaped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""replacing: what a compile puts in the place of numba-cuda's own, and how all of it is undone.
+"""replacing: what a compile replaces in numba-cuda, and how all of it is undone.
 
 Guarded by numba's lock. Each change can be undone alone, and even twice, so that a compile that is cut short at any
 place - by an interrupt, or by a fork in another thread - leaves what the next one can undo.

@@ -1,4 +1,4 @@
-"""Texts of NumPy's values, made without importing NumPy: whoever made the value has. Others raise OpaqueValue."""
+"""Texts of NumPy's values, made without importing NumPy: whoever made one has it. Others raise OpaqueValue."""
 
 from __future__ import annotations
 

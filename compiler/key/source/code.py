@@ -1,4 +1,4 @@
-"""CodePlan: what one code object is and refers to. A digest that no line number, comment or path enters."""
+"""CodePlan: what one code object is and refers to. Its digest does not depend on line numbers, comments or paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What code does that its names alone do not tell: names worked out while it runs, and imports inside functions."""
+"""What code does that its names alone do not show: names computed while it runs, and imports inside functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that code is made of: read without waiting for any; and their digests, read again only when they may differ."""
+"""Files that code is made of, read without waiting; and their digests, computed again only when files may differ."""
 
 from __future__ import annotations
 

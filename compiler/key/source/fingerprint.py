@@ -88,7 +88,7 @@ def fingerprint_values(values: Iterable[tuple[str, object]], *, running: bool = 
 def require_function(value: object) -> FunctionType:
     """Return the Python function that value is or stands for; raises CompileError if there is none."""
     if (function := function_of(value)) is None:
-        raise CompileError(f"{value!r} is no Python function and wraps none; decorate a function defined with def")
+        raise CompileError(f"{value!r} is not a Python function and wraps none; decorate a function made with def")
     return function
 
 

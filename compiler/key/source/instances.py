@@ -101,7 +101,7 @@ class _State:
         return f"{type_name(cls)} {self._visit(cls)}" if is_made(cls) else type_name(cls)
 
     def _plain(self, value: Any) -> str:
-        """Return the text of what is no object of an installed class; its own classes' text is their name."""
+        """Return the text of what is not an object of an installed class; its own classes' text is their name."""
         if isinstance(value, type) and owner_of(value) is not None:
             return f"class {self._class(value)}"
         return value_text(value, self._visit)

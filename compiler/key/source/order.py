@@ -1,4 +1,4 @@
-"""Sets whose order differs by process: of texts, classes, functions, of all that hashes by a secret or an address.
+"""Sets whose order differs by process: of strings, classes, functions, and all that hashes by a secret or an address.
 
 Code may ask what such a set holds; what it makes of the order in which a set gives its items away, another process
 makes otherwise.

@@ -1,4 +1,4 @@
-"""What a program hung on something that is a library's: on its classes and functions, and on kernels and dispatchers.
+"""Attributes that a program set on a library's classes and functions, and on kernels and dispatchers.
 
 Such things count as a whole by what they are; an attribute that a program gave them counts where code takes it.
 """

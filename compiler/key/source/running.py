@@ -1,4 +1,4 @@
-"""RunningWalk: a walk over code that runs while kernels are compiled, which may do all that Python can.
+"""RunningWalk: a walk over code that runs while kernels are compiled, which may do anything Python can.
 
 Installed code is a leaf of it: its distribution stands for it. What the user's own code does that nobody can follow
 is told with its line, and keeps what is compiled with it in this process.

@@ -1,4 +1,4 @@
-"""What code may use that is another thing in another process, and in no source: files, clocks, the environment.
+"""What code may use that differs between processes and is not in any source: files, clocks, the environment.
 
 Of libraries (Python's, NumPy, numba) what is listed here as the same everywhere may be used, and nothing else: nobody
 can list all that is not.

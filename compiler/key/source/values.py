@@ -216,7 +216,7 @@ def _module_version(module: str) -> str:
     loaded = sys.modules.get(module)
     digest = file_digest(getattr(loaded, "__file__", None) or "")
     if digest is None:
-        raise OpaqueValue(f"comes from module {module!r}, which has no file to tell its builds apart")
+        raise OpaqueValue(f"comes from module {module!r}, which does not have a file that tells its builds apart")
     return f"file {digest}"
 
 

@@ -1,4 +1,4 @@
-"""Walk: one visit of all that a function or a value reaches, which gives the labelled parts of a fingerprint."""
+"""Walk: one visit of everything that a function or a value reaches, which yields the parts of a fingerprint."""
 
 from __future__ import annotations
 
@@ -267,7 +267,7 @@ class Walk(Visit):
             reason = f"is a {type(value).__qualname__} that holds itself or is nested too deeply"
         except Exception as error:
             # Looking at a value runs code of its class; what that raises costs the disk cache, never the launch.
-            reason = f"is a {type(value).__qualname__} that cannot be looked at ({type(error).__name__}: {error})"
+            reason = f"is a {type(value).__qualname__} that cannot be inspected ({type(error).__name__}: {error})"
         what = f"{kind} {name!r} of {owner}" if name else f"{kind} {owner}".lstrip()
         self.opaque[f"{what} {reason}"] = None
         return f"opaque {type_name(type(value))}"
@@ -388,5 +388,5 @@ def module_attribute(module: ModuleType, name: str) -> object:
     try:
         return getattr(module, name)
     except Exception:
-        # What the module's own __getattr__ raises, the compiler will report; it is no concern of a key.
+        # What the module's own __getattr__ raises, the compiler will report; it does not concern the key.
         return MISSING

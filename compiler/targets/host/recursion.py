@@ -1,4 +1,4 @@
-"""Recursion: functions that call themselves stay calls, and must then need nothing of the thread they run in."""
+"""Recursion: functions that call themselves remain calls, so they must not need anything of the thread they run in."""
 
 from __future__ import annotations
 
@@ -34,5 +34,5 @@ def refuse_recursion(body: Body, *, kernel: str) -> None:
             what = "waits at cuda.syncthreads()" if call == BARRIER else "reads the thread's position or shared memory"
             raise CompileError(
                 f"kernel {kernel}: device function {name} is recursive and {what}, which the host target cannot "
-                "compile; make it a loop, or pass it what it needs"
+                "compile; rewrite it as a loop, or pass it the values it needs"
             )

@@ -61,7 +61,7 @@ class Retargeted:
 
 
 def retarget(text: str, *, kernel: str, fastmath: bool) -> Retargeted:
-    """Return one module's text for the host; raises UnsupportedError for memory spaces the host has no match for."""
+    """Return one module's text for the host; raises UnsupportedError for memory spaces that the host lacks."""
     text = _DEBUG.sub("", _DROPPED.sub("", text))
     text = _DEBUG_DECLARE.sub("", text)
     text = text.replace(f'@"{intrinsics.THEIRS}', f'@"{intrinsics.OURS}').replace(

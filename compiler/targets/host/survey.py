@@ -1,6 +1,6 @@
-"""What a kernel asks for that the host does not offer: found in its LLVM IR and said in the user's own words.
+"""What a kernel uses that the host does not support: found in its LLVM IR and reported in the user's own words.
 
-This runs before any code is generated, for LLVM ends the process at an instruction it has no code for.
+This runs before any code is generated, because LLVM ends the process at an instruction that it cannot compile.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _VOCABULARY = (
 
 
 def refuse_unsupported(lowered: Lowered) -> None:
-    """Raise UnsupportedError for the first operation of lowered that the host has no code for."""
+    """Raise UnsupportedError for the first operation of lowered that the host does not support."""
     if lowered.linked:
         names = ", ".join(file.name for file in lowered.linked)
         raise UnsupportedError(f"{_place(lowered, None)} links device code ({names}), which the host cannot run")

@@ -1,4 +1,4 @@
-"""Program: what NVRTC is given of a CUDA C++ file - the bytes that were read, and no way to others of the user's.
+"""Program: what NVRTC is given of a CUDA C++ file - the bytes that were read, without access to the user's other files.
 
 NVRTC looks beside the file that includes, in the current folder, and wherever a path points. So the file and its
 headers live where nothing can be, under /dev/null, each include names its header there, and of the folders to search

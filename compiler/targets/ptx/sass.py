@@ -1,4 +1,4 @@
-"""sass: the machine code of a cubin as text, by nvdisasm of the CUDA toolkit."""
+"""sass: the machine code of a cubin as text, made by the CUDA toolkit's nvdisasm."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ def _nvdisasm() -> str:
 
     found: str | None = pathfinder.find_nvidia_binary_utility("nvdisasm")
     if found is None or not Path(found).exists():
-        raise ConfigError("machine code is shown by nvdisasm, which is not on this machine; install the CUDA toolkit")
+        raise ConfigError("nvdisasm, which shows machine code, is not installed here; install the CUDA toolkit")
     return found

@@ -1,7 +1,7 @@
 """CuPy's arrays as arguments. Machine code reads their fields, which are found by looking at arrays that are known.
 
-CuPy works in a stream of its own choice, its current one. Launches in that stream need not wait for it; for others the
-array interface's protocol holds, and Python sees to it.
+CuPy works in its current stream. Launches in that stream need not wait for it; for others the
+array interface's protocol applies, and Python launches.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _stream_to_wait_for(value: Any) -> int | None:
 
 
 def find_fields(samples: Sequence[Any], sizes: tuple[int, int]) -> CupyFields | None:
-    """Return where arrays keep their parts, if every sample has each in the same one place; None if not.
+    """Return where arrays keep their parts, if every sample has each part in one and the same place; else None.
 
     sizes: of an array object and of its memory's, in bytes.
     """
@@ -139,7 +139,7 @@ def _vector(address: int, count: int) -> tuple[int, ...] | None:
 
 
 def _reads(fields: CupyFields, value: Any) -> bool:
-    """Return whether an array's parts, read from memory, are what it says itself."""
+    """Return whether an array's parts, read from memory, equal what the array reports."""
     at, memory = id(value), word_at(id(value) + fields.memory)
     read = (
         _vector(at + fields.shape, value.ndim),
@@ -155,7 +155,7 @@ def _reads(fields: CupyFields, value: Any) -> bool:
 
 
 def samples_of(cupy: Any) -> Iterator[Any]:
-    """Yield arrays of all layouts, item types and devices, over addresses that nobody looks at."""
+    """Yield arrays of all layouts, item types and devices, over addresses that are never read."""
     dtypes = (np.float32, np.int8, np.complex128, np.float64, np.int16, np.bool_, np.float16, np.uint64)
     shapes = ((3, 5), (7,), (2, 9, 4), (6, 4), (), (0, 3), (5, 1), (11, 13))
     for number, (dtype, shape) in enumerate(zip(dtypes, shapes, strict=True)):
@@ -181,7 +181,7 @@ def _handler() -> CupyArray:
 
 
 def _stream_function() -> int:
-    """Return the address of CuPy's function that returns its current stream; 0 if it has none like that."""
+    """Return the address of CuPy's function that returns its current stream; 0 if CuPy lacks it."""
     try:
         capsule = importlib.import_module("cupy_backends.cuda.stream").__pyx_capi__[_STREAM_FUNCTION]
     except (ImportError, AttributeError, KeyError):

@@ -1,4 +1,4 @@
-"""Objects with __dlpack__ as arguments: tensors of any library that speaks DLPack (https://dmlc.github.io/dlpack)."""
+"""Objects with __dlpack__ as arguments: tensors of any library that supports DLPack (https://dmlc.github.io/dlpack)."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _dtype(tensor: Tensor) -> np.dtype[Any]:
     if kind is None or tensor.lanes != 1 or bits % 8:
         raise ArgumentError(
             f"a tensor of DLPack type (code {tensor.code}, {bits} bits, {tensor.lanes} lanes) cannot be passed to a "
-            "kernel; floats of less than 16 bits have no type in kernels, view them as integers"
+            "kernel; kernels do not support floats of fewer than 16 bits; view them as integers"
         )
     return np.dtype(f"{kind}{bits // 8}" if kind != "b" else "bool")
 

@@ -74,14 +74,14 @@ def array_parameters(array: Array) -> Parameters:
 
 
 def _flag_test(declared: ArrayType, flags: int) -> tuple[int, int]:
-    """Return which flags of an array must be looked at for it to be of a type, and what they must be."""
+    """Return which flags of an array to check for it to be of a type, and what they must be."""
     mask = _ALIGNED | _WRITEABLE | {"C": _C, "F": _C | _F, "A": _C | _F}[declared.layout]
     return mask, flags & mask
 
 
 @functools.cache
 def array_fields() -> NumpyFields | None:
-    """Return where this NumPy keeps an array's parts, found by looking at some; None if that is not plain to see."""
+    """Return where this NumPy keeps an array's parts, found by inspecting some arrays; None if it is not clear."""
     if object_layout() is None:
         return None
     samples: list[Any] = [

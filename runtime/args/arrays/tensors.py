@@ -1,4 +1,4 @@
-"""Tensors with DLPack's C exchange interface as arguments: torch.Tensor, torch.nn.Parameter and their like.
+"""Tensors with DLPack's C exchange interface as arguments: torch.Tensor, torch.nn.Parameter and similar types.
 
 A tensor that requires a gradient is passed as it is: kernels read and write its memory, and autograd does not know.
 """
@@ -75,9 +75,9 @@ class ExchangedTensor:
         try:
             code = self._export(value, ctypes.addressof(tensor))
         except (RuntimeError, ValueError, TypeError, BufferError, NotImplementedError) as error:
-            raise ArgumentError(f"{_name(value)} has no memory that a kernel could use: {error}") from error
+            raise ArgumentError(f"{_name(value)} does not have memory that a kernel can use: {error}") from error
         if code != 0:
-            raise ArgumentError(f"{_name(value)} has no memory that a kernel could use")
+            raise ArgumentError(f"{_name(value)} does not have memory that a kernel can use")
         return tensor
 
     def _array(self, value: Any, tensor: Tensor) -> ForeignArray:
@@ -118,7 +118,7 @@ def lazy_flags(package: str) -> LazyFlags | None:
 
 
 def _flag_places(plain: Any, alike: Any, flagged: Any) -> set[tuple[int, int, int]]:
-    """Return (pointer's offset, word's offset, bit) for words that are equal in alike tensors and differ in one bit."""
+    """Return (pointer's offset, word's offset, bit) for words that differ in one bit only."""
     found = set()
     objects = (plain, alike, flagged)
     for at in range(object.__basicsize__, type(plain).__basicsize__ - 7, 8):

@@ -1,4 +1,4 @@
-"""Mapped and managed arrays as arguments: NumPy arrays that kernels use in place, also on a GPU."""
+"""Mapped and managed arrays as arguments: NumPy arrays that kernels use in place, even on a GPU."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gridjit.runtime.native.operation import Operation
 
 
 class InPlaceArray(HostArray):
-    """A UnifiedArray; one that has no such memory is an array like any other."""
+    """A UnifiedArray; one without such memory is an ordinary array."""
 
     def kind(self, value: Array) -> Hashable:
         return (UnifiedArray, _is_in_place(value), super().kind(value))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class CudaDevice:
-    """A GPU. ordinal: its number among the devices that the process sees. siblings: those, if they are made already."""
+    """A GPU. ordinal: its number among the devices that the process sees. siblings: those devices, if made already."""
 
     def __init__(self, driver: Driver, ordinal: int, siblings: Devices | None = None) -> None:
         if not 0 <= ordinal < (count := driver.device_count()):
@@ -64,7 +64,7 @@ class CudaDevice:
         return self._siblings[ordinal]
 
     def attribute(self, name: str) -> int:
-        """Return an attribute by the driver's name for it, less CU_DEVICE_ATTRIBUTE_ ("MULTIPROCESSOR_COUNT")."""
+        """Return an attribute by the driver's name for it, without CU_DEVICE_ATTRIBUTE_ ("MULTIPROCESSOR_COUNT")."""
         return self.driver.device_attribute(name, self.handle)
 
     @cached_property

@@ -26,7 +26,7 @@ _RELAXED = "CU_STREAM_CAPTURE_MODE_RELAXED"
 
 
 class Driver:
-    """The driver's calls, as far as gridjit makes them. api: cuda.bindings.driver, or what stands in for it."""
+    """The driver's calls that gridjit makes. api: cuda.bindings.driver, or what stands in for it."""
 
     def __init__(self, api: Any) -> None:
         self.api = api

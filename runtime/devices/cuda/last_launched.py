@@ -1,4 +1,4 @@
-"""last: errors that name the kernels that were launched last, as one of them is what failed."""
+"""last: errors that name the kernels that were launched last, because one of them failed."""
 
 from __future__ import annotations
 

@@ -220,7 +220,7 @@ class CudaKernel:
     def _explained(self, error: DriverError, config: LaunchConfig, sharedmem: int) -> DriverError:
         """Return error with the kernel and the configuration named, and what they need where that is the trouble."""
         if error.name in ASYNCHRONOUS:
-            found = f"{error}, found when {self.artifact.kernel} [{config}] was to be launched"
+            found = f"{error}, found while launching {self.artifact.kernel} [{config}]"
             before = in_words(None, self.device.ordinal)
             return error.saying(f"{found}; launched last: {before}" if before else found)
         words = [f"{self.artifact.kernel} [{config}]: {error}"]

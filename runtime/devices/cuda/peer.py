@@ -17,7 +17,7 @@ def copy_between(
 ) -> bool:
     """Copy source, a ghost on one device, into destination on another; False if they are laid out differently.
 
-    It is in the order of stream, which is here, and of source_stream, which is there: what came before in that is
+    It is in the order of stream, which is here, and of source_stream, which is there: earlier work there is
     waited for, and what comes after waits.
     """
     turn = straightening(destination)

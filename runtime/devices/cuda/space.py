@@ -70,7 +70,7 @@ class CudaSpace:
         epoch = self._device.renew()
         with self._device.current:
             if self.driver.stream_capturing(handle):
-                raise LaunchError("an array cannot be made while a stream is captured: make it before")
+                raise LaunchError("an array cannot be made while a stream is captured: make it before the capture")
             self._free_waiting()
             address = self._allocate(size, handle, self._pool_of(epoch))
         # A stream that is only a number may be gone by the time the memory is freed.

@@ -1,4 +1,4 @@
-"""HostDevice: this computer's processor as a device; arguments are used where they are, launches return when done."""
+"""HostDevice: this computer's processor as a device; arguments are used in place, and launches return when done."""
 
 from __future__ import annotations
 
@@ -83,15 +83,15 @@ class HostKernel:
         return min(_BLOCK, limit or _BLOCK)
 
     def resident_blocks(self, threads: int, sharedmem: int = 0) -> int | None:
-        """Return None: the host has no cooperative launches that there could be a limit of."""
+        """Return None: the host does not support cooperative launches, so there is not a limit."""
         return None
 
     def prefer_cache(self, preference: str) -> None:
-        """Raise DeviceError: all of a processor's cache is every block's."""
-        raise DeviceError(f"{self.artifact.kernel}: the host has no memory to split into cache and shared memory")
+        """Raise DeviceError: every block shares all of the processor's cache."""
+        raise DeviceError(f"{self.artifact.kernel}: the host's memory cannot be split into cache and shared memory")
 
     def prefer_shared(self, percent: int) -> None:
-        """Raise DeviceError: all of a processor's cache is every block's."""
+        """Raise DeviceError: every block shares all of the processor's cache."""
         self.prefer_cache("SHARED")
 
 

@@ -1,4 +1,4 @@
-"""`gridjit cache show`: all that one entry says of itself."""
+"""`gridjit cache show`: everything that one entry says about itself."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from gridjit.runtime.specialize.explain import recent_artifacts
 def register(subparsers: Any) -> None:
     """Add the subcommand."""
     parser = subparsers.add_parser("show", help="show what one entry holds")
-    parser.add_argument("key", metavar="KEY", help="the entry's key, or as much of its beginning as tells it apart")
-    parser.add_argument("--asm", action="store_true", help="print the PTX that a GPU's code was made of")
+    parser.add_argument("key", metavar="KEY", help="the entry's key, or a unique beginning of it")
+    parser.add_argument("--asm", action="store_true", help="print the PTX that a GPU's code was generated from")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--dir", metavar="FOLDER", help="another cache folder than the one in use")
+    parser.add_argument("--dir", metavar="FOLDER", help="use this cache folder instead of the one in use")
     parser.set_defaults(run=run)
 
 
@@ -84,7 +84,7 @@ def _manifest(manifest: Manifest, store: Store) -> Iterator[tuple[str, Any]]:
         yield f"reads {number}", [*shape.facts, *(f"{kind} {name}" for kind, name in shape.used)]
     for number, (key, artifact) in enumerate(reversed(list(recent_artifacts(store, manifest))), 1):
         facts = () if artifact is None else artifact.footprint.facts
-        used = [f"used {used.label}" for used in artifact.dependencies] if artifact else ["not there any more"]
+        used = [f"used {used.label}" for used in artifact.dependencies] if artifact else ["no longer there"]
         yield f"record {number}", [f"artifact {key}", *map(str, facts), *used]
 
 

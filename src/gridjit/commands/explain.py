@@ -1,4 +1,4 @@
-"""`gridjit explain`: what is stored of a kernel, whether it is still right, and why it would be compiled now."""
+"""`gridjit explain`: what is stored for a kernel, whether it is up to date, and why it would be compiled now."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from gridjit.runtime.specialize.cold import Launch, stored_artifact
 from gridjit.runtime.specialize.table import Specializations
 
 CURRENT = "up to date"
-# What tells one job of a kernel from another, and is no change of the kernel.
+# What distinguishes one job of a kernel from another without being a change of the kernel.
 _VARIANTS = ("signature", "target.kind", "target.arch", "target.features")
 
 
@@ -35,13 +35,13 @@ def register(subparsers: Any) -> None:
     """Add the subcommand."""
     parser = subparsers.add_parser(
         "explain",
-        help="show what is stored of a kernel, and why it would be compiled",
-        description="With --signature, the status is 0 if that is in the cache and 1 if it would be compiled.",
+        help="show what is stored for a kernel, and why it would be compiled",
+        description="With --signature, the status is 0 if its code is in the cache and 1 if it would be compiled.",
     )
-    parser.add_argument("kernel", metavar="MODULE:KERNEL", help="a kernel, like stats.rows:scale")
-    parser.add_argument("--signature", metavar="S", help='argument types, like "void(float32[::1], int64)"')
-    parser.add_argument("--config", metavar="C", help="a launch, like grid=4,block=128,sharedmem=1024")
-    parser.add_argument("--target", metavar="T", help='"host", or an architecture like sm_90 (default: this machine)')
+    parser.add_argument("kernel", metavar="MODULE:KERNEL", help="a kernel, such as stats.rows:scale")
+    parser.add_argument("--signature", metavar="S", help='argument types, such as "void(float32[::1], int64)"')
+    parser.add_argument("--config", metavar="C", help="a launch, such as grid=4,block=128,sharedmem=1024")
+    parser.add_argument("--target", metavar="T", help='"host", or an architecture: sm_90 (default: this machine)')
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)
 
@@ -49,7 +49,7 @@ def register(subparsers: Any) -> None:
 def run(given: argparse.Namespace) -> int:
     """Print what is stored, and the answer for a signature; returns 0, or 1 if that would be compiled."""
     if not given.signature and (given.config or given.target):
-        raise ConfigError("--config and --target are of the launch to ask about: give --signature with them")
+        raise ConfigError("--config and --target describe the launch to ask about: give --signature with them")
     kernel = find_kernel(given.kernel)
     store = session().store(kernel.cached)
     stored = list(stored_results(kernel, store))
@@ -68,7 +68,7 @@ def run(given: argparse.Namespace) -> int:
 
 
 def stored_results(kernel: Kernel, store: Store) -> Iterator[dict[str, Any]]:
-    """Yield what is stored of a kernel, job by job, and the first thing that has changed since, if any has."""
+    """Yield what is stored for a kernel, job by job, and the first thing that has changed since, if any."""
     for job in read_history(store, _name(kernel)).jobs:
         for key, artifact in reversed(list(explain.recent_artifacts(store, read_manifest(store, job.key)))):
             yield {
@@ -125,7 +125,7 @@ def _print(name: str, stored: list[dict[str, Any]], answer: dict[str, Any] | Non
 def _state(kernel: Kernel, job: PastJob, artifact: Artifact | None) -> str:
     """Return what has changed since an artifact was made, or that it is up to date."""
     if artifact is None:
-        return "its code is not in the cache any more, or damaged"
+        return "its code is no longer in the cache, or is damaged"
     now = _job_now(kernel, job)
     shown = PastJob.of("", now.fields)
     if (change := explain.change_text(_without_variants(job), _without_variants(shown))) is not None:

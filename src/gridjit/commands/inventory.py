@@ -1,4 +1,4 @@
-"""Inventory: what the entries of a cache folder hold, told from their payloads, and the names people call them by."""
+"""Inventory: what the entries of a cache folder hold, read from their payloads, and how people name them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ListedEntry:
 def open_cache(folder: str | None = None, *, new: bool = False) -> DiskStore:
     """Return the store of a folder, by default the one in use; raises GridjitError if it is not to be trusted.
 
-    A folder that is named must be there, unless it may be new; the one in use is made when it is needed.
+    A folder that is named must exist, unless it may be new; the one in use is made when it is needed.
     """
     store = session().open_disk(Path(folder_at(folder).path) if folder else None)
     try:
@@ -67,7 +67,7 @@ def open_cache(folder: str | None = None, *, new: bool = False) -> DiskStore:
             raise GridjitError(f"--dir {folder}: there is no such folder") from None
     except Distrusted as error:
         raise GridjitError(
-            f"cache folder {store.folder} is not used: {error}; GRIDJIT_CACHE_ALLOW_SHARED=1 uses it all the same, "
+            f"cache folder {store.folder} is not used: {error}; GRIDJIT_CACHE_ALLOW_SHARED=1 uses it anyway, "
             "and runs what others put there"
         ) from None
     except OSError as error:
@@ -98,7 +98,7 @@ def select(items: Iterable[ListedEntry], kernel: str | None, targets: Iterable[s
 
 
 def is_named(kernel: str, name: str) -> bool:
-    """Return whether a kernel's full name is meant by what people write: all of it, its end, or a pattern."""
+    """Return whether what people write means a kernel's full name: all of it, its end, or a pattern."""
     wanted = name.replace(":", ".")
     return kernel == wanted or kernel.endswith(f".{wanted}") or fnmatch.fnmatchcase(kernel, wanted)
 

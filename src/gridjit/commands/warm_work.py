@@ -42,7 +42,7 @@ class Built:
 
 
 def begin(path: list[str]) -> None:
-    """Make a new process find the modules that its parent finds; what it compiles is no run to be recorded."""
+    """Make a new process find the modules that its parent finds; its compiles are not recorded as a run's."""
     sys.path[:] = path
     os.environ.pop("GRIDJIT_RECORD", None)
 
@@ -68,11 +68,11 @@ def build(work: Work) -> Built:
 
 
 def _never_stored(kernel: Kernel, work: Work) -> str | None:
-    """Return why a work's result cannot come into the cache, as far as can be said without compiling it."""
+    """Return why a work's result cannot be cached, as far as that is known without compiling it."""
     if not kernel.cached:
         return "the kernel is made with jit(cache=False)"
     if argument := next((field for field, _ in work.facts if field.startswith(ARGUMENT)), None):
-        return f"its compile read the value of {argument}, which only a launch has"
+        return f"its compile read the value of {argument}, which is known only at a launch"
     return None
 
 

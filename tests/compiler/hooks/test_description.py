@@ -218,7 +218,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "of a script": (lambda lib: eval("lambda kernel, config: 1", {"__name__": "__main__"}), "its module is __main__"),
     "of another namespace": (lambda lib: eval("lambda k, c: 1", {"__name__": lib.__name__}), "holds other code"),
     "with attributes": (lambda lib: marked(lib.holds(1)), "it has attributes of its own"),
-    "a callable object": (lambda lib: type("Call", (), {"__call__": lambda self, k, c: 1})(), "no module and name"),
+    "a callable object": (lambda lib: type("Call", (), {"__call__": lambda self, k, c: 1})(), "not have a module"),
 }
 
 

@@ -426,7 +426,7 @@ def test_what_was_written_to_after_the_process_began_is_not_stored(run: Run, sit
     config = str(site / "tilelib" / "config.py")
     write = f"text = open({config!r}).read(); file = open({config!r}, 'w'); file.write(text); file.close()"
     (reason,) = run("plain", write)["plain"][2]
-    assert reason == "tilelib was written to since this process began, and what is loaded may be older"
+    assert reason == "tilelib was modified after this process began, so what is loaded may be older"
 
 
 DECLARING = """

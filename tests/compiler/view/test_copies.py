@@ -104,7 +104,7 @@ def test_a_compile_that_reads_the_configuration_of_another_serves_no_later_launc
         assert outer.blockdim == CONFIG.blockdim
     assert fields(outer) == {"blockdim"}
     assert not inner.footprint.matches(LaunchConfig.of(1, 1))
-    assert inner.reasons_to_keep_private == ("the compilation read the launch configuration of another one",)
+    assert inner.reasons_to_keep_private == ("the compilation read the launch configuration of another compilation",)
 
 
 def test_a_view_and_its_arguments_are_gone_when_nobody_holds_them() -> None:

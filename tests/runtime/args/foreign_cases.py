@@ -96,7 +96,7 @@ def test_a_value_with_nothing_in_it_is_passed_as_a_pointer_that_nobody_reads() -
 
 
 def test_a_value_with_contents_needs_an_extension_of_the_kernel_to_pass_them() -> None:
-    with pytest.raises(ArgumentError, match=r"argument 'a0' of standin: a .*'Interval' has contents, .* jit\("):
+    with pytest.raises(ArgumentError, match=r"argument 'a0' of standin: a .*'Interval' has contents .* jit\("):
         launched(Interval(1, 2))
 
 
@@ -172,7 +172,7 @@ def test_types_of_one_name_are_told_apart_and_the_one_that_is_not_found_by_it_st
 
 def test_a_type_whose_key_cannot_be_read_stays_in_this_process() -> None:
     (reason,) = parse_signature(types.void(KeyedType("Keyed")[::1])).private
-    assert reason.endswith("KeyedType Keyed of an argument has a key of more than types, numbers and text")
+    assert reason.endswith("KeyedType Keyed of an argument has a key that holds more than types, numbers and text")
 
 
 SIZED = """

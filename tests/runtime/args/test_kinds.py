@@ -222,7 +222,7 @@ def test_a_record_is_passed_by_the_address_of_its_own_memory() -> None:
         (None, "a builtins.NoneType cannot be passed"),
         ([1, 2], "a builtins.list cannot be passed"),
         (2**64, "the int 18446744073709551616 does not fit into 64 bits"),
-        (np.array(["a"], ">U1"), r"items of >U1 have foreign byte order"),
+        (np.array(["a"], ">U1"), r"items of >U1 have a foreign byte order"),
         (np.zeros(2, object), "items of object cannot be passed"),
         (int, r"the class builtins.int cannot be passed to a kernel; of classes, .* such as np.float32"),
         (np.floating, "the class numpy.floating cannot be passed"),

@@ -128,7 +128,7 @@ def test_a_stored_result_that_went_is_said_to_be_gone(restart: Callable[[], None
     for file in cache_dir.glob("??/*.o"):
         file.unlink()
     restart()
-    assert launch(make_kernel()) == "its code is not in the cache any more, or damaged"
+    assert launch(make_kernel()) == "its code is no longer in the cache, or is damaged"
 
 
 def test_a_hit_tells_what_the_compile_was_for(restart: Callable[[], None]) -> None:

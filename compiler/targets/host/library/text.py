@@ -1,4 +1,4 @@
-"""Maths text: how the host writes down a `__nv_` function as LLVM IR."""
+"""Maths text: a `__nv_` function written as LLVM IR for the host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Region order: the block function that goes from region to region as the states of its threads say."""
+"""Region order: the block function that goes from region to region, as the states of its threads require."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frame: what every function of the driver has at hand: the launch, the parameters, the block and its memory."""
+"""Frame: what every function of the driver can use: the launch, the parameters, the block and its memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metadata: the numbered facts that LLVM is told of the driver's loops, loads and stores."""
+"""Metadata: numbered facts for LLVM about the driver's loops, loads and stores."""
 
 from __future__ import annotations
 

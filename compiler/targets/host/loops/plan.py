@@ -1,4 +1,4 @@
-"""Plan: what the driver has to know of a kernel, and the codes with which it ends."""
+"""Plan: what the driver must know about a kernel, and the codes with which it ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Barriers: where a kernel's threads wait for each other, found, and its blocks split there."""
+"""Barriers: finds where a kernel's threads wait for each other, and splits its blocks there."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def with_predecessors(phi: str, names: Mapping[str, str]) -> str:
 
 
 def without_labels(line: str) -> str:
-    """Return line without the labels it goes to, which are no values."""
+    """Return line without the labels it goes to, which are not values."""
     return _LABELS.sub("", line)
 
 

@@ -1,4 +1,4 @@
-"""Regions: a kernel cut at its barriers into parts, each of which every thread of a block can run to its end by itself.
+"""Regions: a kernel cut at its barriers into parts that every thread of a block can run to the end without waiting.
 
 cuda.syncthreads ends one region and begins the next: the driver runs a region for all threads of a block in one
 loop, then the region they all wait for. What a thread still needs on the other side of a barrier is computed again

@@ -1,4 +1,4 @@
-"""Guard: a kernel's opening question (`if i < n:`), asked for a whole block of threads before any of them runs.
+"""Guard: a kernel's initial condition (`if i < n:`), evaluated for a whole block of threads before any of them runs.
 
 Where all threads of a block pass it, the driver runs the kernel with the answer known: the loop over the threads
 then has no condition left and uses plain vector loads and stores, three times as fast as masked ones.

@@ -25,7 +25,7 @@ def live_in(blocks: Mapping[str, Block]) -> dict[str, frozenset[str]]:
 
 
 def _read_first(block: Block) -> set[str]:
-    """Return the values block reads before it defines them; labels are no values."""
+    """Return the values block reads before it defines them; labels are not values."""
     names: set[str] = set()
     mine: set[str] = set()
     for line in block.lines:

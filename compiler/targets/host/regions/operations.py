@@ -1,4 +1,4 @@
-"""Operations: LLVM's instructions by what may be done with them."""
+"""Operations: LLVM's instructions, grouped by what may be done with them."""
 
 from __future__ import annotations
 

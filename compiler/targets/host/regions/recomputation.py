@@ -1,4 +1,4 @@
-"""Recomputation: the values that a region computes again rather than keep over a barrier."""
+"""Recomputation: the values that a region computes again rather than keeps across a barrier."""
 
 from __future__ import annotations
 

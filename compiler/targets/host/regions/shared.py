@@ -83,5 +83,5 @@ def _described(text: str, value_type: Any, target: Target) -> ValueType:
 
 
 def _written(name: str) -> str:
-    """Return a name as LLVM prints it: quoted if it is no plain identifier."""
+    """Return a name as LLVM prints it: quoted if it is not a plain identifier."""
     return f"%{name}" if re.fullmatch(r"[-a-zA-Z._][-a-zA-Z$._0-9]*", name) and "$" not in name else f'%"{name}"'

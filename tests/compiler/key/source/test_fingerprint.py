@@ -472,7 +472,7 @@ def kernel(a):
     a[0] = sly(a)
 """
     (reason,) = sources.fingerprint(text).opaque
-    assert reason == "global 'sly' of stats.kernel is a Sly that cannot be looked at (OSError: gone)"
+    assert reason == "global 'sly' of stats.kernel is a Sly that cannot be inspected (OSError: gone)"
 
 
 def test_a_user_module_with_a_standard_name_is_no_library(sources: Sources) -> None:
@@ -490,7 +490,7 @@ def test_a_user_module_with_a_standard_name_is_no_library(sources: Sources) -> N
 
 
 def test_what_is_no_function_is_refused() -> None:
-    with pytest.raises(CompileError, match="3 is no Python function"):
+    with pytest.raises(CompileError, match="3 is not a Python function"):
         fingerprint(3)  # type: ignore[arg-type]
 
 
