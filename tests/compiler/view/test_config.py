@@ -27,7 +27,7 @@ def test_reading_a_field_records_it_with_the_reading_line(field: str) -> None:
     assert getattr(view, field) == getattr(CONFIG, field)
     (fact,) = view.footprint.facts
     assert (fact.field, fact.value) == (field, getattr(CONFIG, field))
-    assert fact.where.startswith("test_view.py:")
+    assert fact.where.startswith("test_config.py:")
 
 
 @pytest.mark.parametrize("marked_first", [True, False])
