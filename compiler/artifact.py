@@ -12,7 +12,7 @@ from typing import Any
 
 from gridjit import reading
 from gridjit.compiler.elf import is_code
-from gridjit.compiler.footprint import Effects, Fact, FactValue, Footprint, is_field
+from gridjit.compiler.footprint import Effects, Fact, Footprint, is_field
 from gridjit.compiler.hooks.hook import Hook, hook_as_json, hook_from_json
 from gridjit.compiler.recorded.dependencies import Dependency
 from gridjit.compiler.target import ExceptionEntry, Target
@@ -75,7 +75,7 @@ class Artifact:
             "parameters": self.parameters,
             "resources": self.resources,
             "exceptions": [[c, e.module, e.qualname, list(e.arguments), e.where] for c, e in self.exceptions.items()],
-            "facts": [[fact.field, fact.value, fact.where] for fact in self.footprint.facts],
+            "facts": [fact.as_json() for fact in self.footprint.facts],
             "sharedmem": self.effects.sharedmem,
             "hooks": [hook_as_json(hook) for hook in self.effects.hooks],
             "setup": [hook_as_json(hook) for hook in self.effects.setup],
@@ -182,11 +182,10 @@ def _exception(value: Any) -> tuple[int, ExceptionEntry]:
 
 
 def _fact(value: Any) -> Fact:
-    name, what, where = reading.row(value, 3)
-    found = fact_value(what)
-    if not is_fact_value(found) or not is_field(reading.text(name)):
-        raise reading.Unreadable(f"{name!r} is not a fact of a launch")
-    return Fact(field=name, value=found, where=reading.text(where))
+    found = Fact.read(*reading.row(value, 3))
+    if not is_field(found.field):
+        raise reading.Unreadable(f"{found.field!r} is not a fact of a launch")
+    return found
 
 
 def _hook(value: Any) -> Hook:
@@ -194,14 +193,3 @@ def _hook(value: Any) -> Hook:
         return hook_from_json(value)
     except (ValueError, TypeError) as error:
         raise reading.Unreadable(f"{value!r} is not a hook: {error}") from error
-
-
-def fact_value(value: Any) -> FactValue:
-    """Return a fact's value as it was before JSON turned its tuple into a list."""
-    return tuple(value) if isinstance(value, list) else value
-
-
-def is_fact_value(value: Any) -> bool:
-    """Return whether a fact can have this value."""
-    parts = value if isinstance(value, tuple) else (value,)
-    return all(part is None or isinstance(part, bool | int | str) for part in parts)

@@ -1,7 +1,8 @@
-"""The compile driver: a job in, an artifact out. Source -> front end -> target -> artifact with its footprint."""
+"""compile_job: a job in, what is compiled out. Source -> front end -> target -> artifact with its footprint."""
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import sys
 import time
@@ -9,8 +10,11 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.compiled import Compiled, ModuleCallbacks
 from gridjit.compiler.errors import CompileError
+from gridjit.compiler.footprint import Effects
 from gridjit.compiler.frontend.locks import giving_back
+from gridjit.compiler.hooks.storing import reasons_not_to_store, storable
 from gridjit.compiler.job import CompileJob, make_job
 from gridjit.compiler.key.argument_classes import signature_fingerprint
 from gridjit.compiler.key.extensions import covered_functions
@@ -32,15 +36,15 @@ _ROUNDS = 4
 _GENERATORS = {"host": "gridjit.compiler.targets.host.generate", "ptx": "gridjit.compiler.targets.ptx.generate"}
 
 
-def compile_job(job: CompileJob, view: ConfigView) -> Artifact:
-    """Return the artifact of job under the launch that view shows; what was read of it is the artifact's footprint.
+def compile_job(job: CompileJob, view: ConfigView) -> Compiled:
+    """Return what job compiles to under the launch that view shows; what was read of it is the artifact's footprint.
 
     Raises CompileError in the user's terms: kernel, argument types, source line.
     """
     return giving_back(lambda: _compile(job, view))
 
 
-def _compile(job: CompileJob, view: ConfigView) -> Artifact:
+def _compile(job: CompileJob, view: ConfigView) -> Compiled:
     from gridjit.compiler.frontend.bootstrap import load_installed_extensions
 
     started = time.perf_counter()
@@ -53,14 +57,15 @@ def _compile(job: CompileJob, view: ConfigView) -> Artifact:
     found = discovered(functions, registered, loaded)
     libraries_found, unseen = libraries.found(functions, job.extensions)
     reads.settle_functions(lambda: (*covered_functions(functions), *signature_fingerprint(job.signature).functions))
-    view.setup_callbacks, view.teardown_callbacks = callbacks_of(lowered.linked)
+    setup, teardown = callbacks_of(lowered.linked)
+    module = ModuleCallbacks(setup=setup, teardown=teardown)
     view.settle()
     with section():
         code = _generator(job.target.kind).generate(lowered, job.target, job.options)
     if code.assembly and "DUMP_ASSEMBLY" in dumps():
         title = f"ASSEMBLY {job.function.__qualname__}".center(80, "-")
         say("\n".join((title, code.assembly, "=" * 80)), sys.stdout)
-    return Artifact(
+    artifact = Artifact(
         target=job.target,
         image=code.image,
         suffix=code.suffix,
@@ -71,7 +76,7 @@ def _compile(job: CompileJob, view: ConfigView) -> Artifact:
         resources=code.resources,
         exceptions=lowered.exceptions,
         footprint=view.footprint,
-        effects=view.effects,
+        effects=_effects(view, module),
         dependencies=(
             *value_dependencies(reads),
             *found.dependencies,
@@ -90,11 +95,19 @@ def _compile(job: CompileJob, view: ConfigView) -> Artifact:
             *found.private,
             *unseen,
             *view.reasons_to_keep_private,
+            *reasons_not_to_store("setup callback", module.setup),
+            *reasons_not_to_store("teardown callback", module.teardown),
             *dict.fromkeys((*reads.changed(), *reads.private)),
             *_unseen(code),
             *_overtaken(job),
         ),
     )
+    return Compiled(artifact=artifact, hooks=list(view.pre_launch_callbacks), module=module)
+
+
+def _effects(view: ConfigView, module: ModuleCallbacks) -> Effects:
+    """Return what was asked for through the view, and by linked code."""
+    return dataclasses.replace(view.effects, setup=storable(module.setup), teardown=storable(module.teardown))
 
 
 def _lowered(job: CompileJob, view: ConfigView, reads: Reads) -> tuple[Lowered, tuple[Callable[..., Any], ...]]:

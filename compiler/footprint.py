@@ -9,6 +9,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from gridjit import reading
 from gridjit.compiler.hooks.hook import Hook
 from gridjit.compiler.launch_config import Dim3, LaunchConfig, dim_text
 from gridjit.values import dataclass
@@ -53,7 +54,10 @@ MARKABLE = ("griddim", "blockdim", "sharedmem", "cluster", "cooperative")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """One thing read: the field, the value it had, and where it was read ("stats.py:14"; not part of equality)."""
+    """One thing read: the field, the value it had, and where it was read ("stats.py:14"; not part of equality).
+
+    It is this from the moment when a view is read, in artifacts, keys and recorded needs, until it is read from there.
+    """
 
     field: str
     value: FactValue
@@ -76,6 +80,19 @@ class Fact:
     def holds(self, config: LaunchConfig | None, args: Sequence[Any] | None = None) -> bool:
         """Return whether a launch of config (None: no launch) with args has this fact."""
         return self.value == current_value(self.field, config, args) and not self._unrepeatable
+
+    def as_json(self) -> list[Any]:
+        """Return what `read` makes the fact of again, as JSON has it."""
+        return [self.field, self.value, self.where]
+
+    @classmethod
+    def read(cls, field: Any, value: Any, where: Any = "") -> Fact:
+        """Return the fact of what JSON brought back, where tuples are lists; raises Unreadable for anything else."""
+        parts = value if isinstance(value, list) else (value,)
+        if not all(part is None or isinstance(part, bool | int | str) for part in parts):
+            raise reading.Unreadable(f"a fact of a launch cannot be {value!r}")
+        found = tuple(parts) if isinstance(value, list) else value
+        return cls(field=reading.text(field), value=found, where=reading.text(where))
 
     def __str__(self) -> str:
         place = f", read at {self.where}" if self.where else ""

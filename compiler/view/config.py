@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.footprint import HAS_ARGUMENTS, PRESENCE, Effects, FactValue, Footprint
-from gridjit.compiler.hooks.hook import Hook
 from gridjit.compiler.launch_config import Dim3, LaunchConfig
 from gridjit.compiler.view.arguments import ArgumentsView
 from gridjit.compiler.view.recording import Launch, Recording, recording_of, remember, see, visible_view
@@ -39,9 +38,6 @@ class ConfigView:
 
     def _begin(self) -> None:
         self.pre_launch_callbacks: list[Callable[..., Any]] = []
-        # What linked code wants called with its module, when that is loaded and when it is unloaded.
-        self.setup_callbacks: tuple[Callable[..., Any], ...] = ()
-        self.teardown_callbacks: tuple[Callable[..., Any], ...] = ()
 
     @property
     def griddim(self) -> Dim3:
@@ -162,24 +158,18 @@ class ConfigView:
 
     @property
     def effects(self) -> Effects:
-        """What was asked for so far: shared memory, and the functions that another process can make again."""
-        return Effects(
-            sharedmem=recording_of(self).required,
-            hooks=_storable(self.pre_launch_callbacks),
-            setup=_storable(self.setup_callbacks),
-            teardown=_storable(self.teardown_callbacks),
-        )
+        """What was asked for so far: shared memory, and the hooks that another process can make again."""
+        from gridjit.compiler.hooks.storing import storable
+
+        return Effects(sharedmem=recording_of(self).required, hooks=storable(self.pre_launch_callbacks))
 
     @property
     def reasons_to_keep_private(self) -> tuple[str, ...]:
         """Why the result must stay in this process's memory; empty if it may be stored."""
-        kinds = (
-            ("pre-launch hook", self.pre_launch_callbacks),
-            ("setup callback", self.setup_callbacks),
-            ("teardown callback", self.teardown_callbacks),
-        )
-        found = (_why_not_storable(kind, callback) for kind, callbacks in kinds for callback in callbacks)
-        return (*recording_of(self).private, *(reason for reason in found if reason))
+        from gridjit.compiler.hooks.storing import reasons_not_to_store
+
+        hooks = reasons_not_to_store("pre-launch hook", self.pre_launch_callbacks)
+        return (*recording_of(self).private, *hooks)
 
     def __copy__(self) -> LaunchConfig | None:
         return self.config
@@ -225,23 +215,6 @@ def visible(view: ConfigView | None) -> Iterator[None]:
         yield
     finally:
         see(before)
-
-
-def _storable(callbacks: Iterable[Callable[..., Any]]) -> tuple[Hook, ...]:
-    from gridjit.compiler.hooks.description import storable_hook
-
-    hooks = (storable_hook(callback) for callback in callbacks)
-    return tuple(hook for hook in hooks if hook is not None)
-
-
-def _why_not_storable(kind: str, callback: Callable[..., Any]) -> str:
-    from gridjit.compiler.hooks.description import NotRepeatableError, hook_of
-
-    try:
-        hook_of(callback)
-    except NotRepeatableError as reason:
-        return f"the {kind} {callback!r} cannot be imported by name, or made again: {reason}"
-    return ""
 
 
 def _itself(config: LaunchConfig | None) -> LaunchConfig | None:

@@ -10,7 +10,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.footprint import (
@@ -27,6 +27,7 @@ from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.view.arguments import ArgumentsView
 
 Result = TypeVar("Result")
+Given = ParamSpec("Given")
 # A launch's configuration and arguments.
 Launch: TypeAlias = "tuple[LaunchConfig, Sequence[Any]]"
 
@@ -160,13 +161,13 @@ def see(view: Any) -> None:
     _visible.view = view
 
 
-def while_current(view: Any, call: Callable[[], Result]) -> Result:
-    """Return call(), with view the one that this thread sees; what it saw before comes back after."""
+def while_current(view: Any, call: Callable[Given, Result], *given: Given.args, **named: Given.kwargs) -> Result:
+    """Return what call returns, with view the one that this thread sees; what it saw before comes back after."""
     before = visible_view()
     # Nothing is called between the call's end and the assignment: interrupts come at calls, so none comes before it.
     try:
         _visible.view = view
-        return call()
+        return call(*given, **named)
     finally:
         _visible.view = before
 

@@ -5,10 +5,10 @@ For what a device lacks, it answers as the protocol says: None, or a DeviceError
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.compiled import NO_CALLBACKS, ModuleCallbacks
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.target import Target
 from gridjit.values import dataclass
@@ -32,23 +32,6 @@ class KernelAttributes:
     local_bytes: int
     constant_bytes: int
     max_threads: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModuleCallbacks:
-    """What linked code wants called with its module (a cuda.core.ObjectCode), in each context where it is launched.
-
-    setup: before its first launch. teardown: before it is unloaded.
-    """
-
-    setup: tuple[Callable[[Any], Any], ...] = ()
-    teardown: tuple[Callable[[Any], Any], ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.setup or self.teardown)
-
-
-NO_CALLBACKS = ModuleCallbacks()
 
 
 class LoadedKernel(Protocol):

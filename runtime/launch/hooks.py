@@ -14,9 +14,9 @@ from collections.abc import Callable
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+from gridjit.compiler.compiled import ModuleCallbacks
 from gridjit.compiler.footprint import Effects
 from gridjit.compiler.hooks.hook import Hook, Plain
-from gridjit.runtime.devices.base import ModuleCallbacks
 
 
 def resolve(hooks: tuple[Hook, ...]) -> tuple[Callable[..., Any], ...] | None:

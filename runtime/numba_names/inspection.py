@@ -11,8 +11,9 @@ from gridjit.compiler.options import Options
 from gridjit.compiler.signature import Signature
 from gridjit.runtime.numba_names.by_signature import BySignature, as_signature
 from gridjit.runtime.numba_names.overload import Overload
+from gridjit.runtime.specialize.kernel_code import KernelCode
 from gridjit.runtime.specialize.statistics import Statistics
-from gridjit.runtime.specialize.table import Specialization, Specializations
+from gridjit.runtime.specialize.table import Specialization
 
 if TYPE_CHECKING:
     from gridjit.runtime.accepted import SignatureLike
@@ -30,7 +31,7 @@ class Inspection:
     options: Options
     stats: Statistics
     specialized: bool = False
-    _known: Specializations
+    _code: KernelCode
 
     @property
     def name(self) -> str:
@@ -45,13 +46,13 @@ class Inspection:
     @property
     def specializations(self) -> tuple[Specialization, ...]:
         """The specializations in use in this process, oldest first within a signature."""
-        return self._known.all()
+        return self._code.table.all()
 
     @property
     def overloads(self) -> BySignature[Overload]:
         """The newest specialization of each signature, with numba-cuda's names; by Signature or by numba's types."""
         kernel = cast("Kernel", self)
-        return BySignature({found.signature: Overload(kernel, found) for found in self._known.all()})
+        return BySignature({found.signature: Overload(kernel, found) for found in self._code.table.all()})
 
     @property
     def signatures(self) -> list[Signature]:
@@ -62,7 +63,7 @@ class Inspection:
         """Return, in words, what was compiled, why, and on what each specialization depends."""
         from gridjit.runtime.specialize import explain
 
-        return explain.story(f"{self.py_func.__module__}.{self.name}", self.stats, self._known.all())
+        return explain.story(f"{self.py_func.__module__}.{self.name}", self.stats, self._code.table.all())
 
     @overload
     def inspect_llvm(self, signature: None = None) -> BySignature[str]: ...

@@ -9,7 +9,10 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gridjit.runtime.kernel import Kernel
 
 Reduced = tuple[Callable[..., Any], tuple[Any, ...]]
 
@@ -22,6 +25,19 @@ def reduced(value: Any, function: Callable[..., Any], make: Callable[..., Any], 
     from gridjit.compiler.frontend.serializer import dumps
 
     return _made, (dumps((make, (function, *parts))),)
+
+
+def reduced_kernel(kernel: Kernel) -> Reduced:
+    """Return how to find a kernel, or to make one like it, as it was jitted, marked and declared."""
+    state = {"marks": kernel.marks, "declared": kernel.declared, "specialized": kernel.specialized}
+    return reduced(kernel, kernel.py_func, _kernel, type(kernel), kernel.options, kernel._settings, state)
+
+
+def _kernel(function: Callable[..., Any], kind: Any, options: Any, settings: dict[str, Any], state: Any) -> Any:
+    """Return a kernel that was pickled with its code."""
+    made = kind(function, options, **settings)
+    vars(made).update(state)
+    return made
 
 
 def _made(data: bytes) -> Any:

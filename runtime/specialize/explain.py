@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from gridjit.cache.history import PastJob, read_history
-from gridjit.cache.manifest import Manifest, read_manifest
+from gridjit.cache.manifest import Manifest
 from gridjit.cache.store import Store
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.footprint import (
@@ -26,7 +26,7 @@ from gridjit.compiler.job import CompileJob
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.recorded.dependencies import holds
 from gridjit.printable import printable
-from gridjit.runtime.specialize.cold import Launch, Today, candidates
+from gridjit.runtime.specialize.look import Launch, Look
 from gridjit.runtime.specialize.statistics import Statistics
 from gridjit.runtime.specialize.table import Specialization, Specializations
 
@@ -39,20 +39,13 @@ _DIGEST_SHOWN = 8
 _SHORTEST_DIGEST = 32
 
 
-def reason(
-    known: Specializations,
-    store: Store,
-    job: CompileJob,
-    key: str,
-    config: LaunchConfig | None,
-    args: Sequence[Any] | None = None,
-) -> str:
-    """Return why nothing in memory or in store serves a launch of job: the first thing that differs, both values."""
+def reason(known: Specializations, look: Look) -> str:
+    """Return why nothing in memory, or of what was looked at, serves the launch: what differs first, both values."""
     return printable(
-        _fact_reason(store, job, key, Launch(config=config, args=args))
-        or _known_reason(known, job, config, args)
-        or _job_reason(store, job, key)
-        or _signature_reason(known, job)
+        _fact_reason(look)
+        or _known_reason(known, look)
+        or _job_reason(look)
+        or _signature_reason(known, look.job)
         or FIRST_USE
     )
 
@@ -113,15 +106,14 @@ def recent_artifacts(store: Store, manifest: Manifest) -> Iterator[tuple[str, Ar
         yield key, Artifact.from_bytes(store.get(key) or b"")
 
 
-def _fact_reason(store: Store, job: CompileJob, key: str, launch: Launch) -> str | None:
+def _fact_reason(look: Look) -> str | None:
     """Return which fact of the nearest of the last compiles of this very job the launch does not share."""
-    known = read_manifest(store, key)
-    wanted = {name for _, name in candidates(known, key, Today(job, launch))}
+    wanted = {name for _, name in look.candidates()}
     nearest: tuple[int, str] | None = None
-    for name, artifact in itertools.islice(recent_artifacts(store, known), _ASKED):
+    for name, artifact in itertools.islice(recent_artifacts(look.store, look.manifest), _ASKED):
         if artifact is None and name not in wanted:
             continue
-        found = (0, _GONE) if artifact is None else _difference(artifact, job, launch)
+        found = (0, _GONE) if artifact is None else _difference(artifact, look.job, look.launch)
         if nearest is None or found[0] < nearest[0]:
             nearest = found
     return None if nearest is None else nearest[1]
@@ -137,16 +129,15 @@ def _difference(artifact: Artifact, job: CompileJob, launch: Launch) -> tuple[in
     return 0, _GONE
 
 
-def _known_reason(
-    known: Specializations, job: CompileJob, config: LaunchConfig | None, args: Sequence[Any] | None
-) -> str | None:
-    fact = known.nearest_difference(job.signature, job.target, config, args)
+def _known_reason(known: Specializations, look: Look) -> str | None:
+    config, args = look.launch.config, look.launch.args
+    fact = known.nearest_difference(look.job.signature, look.job.target, config, args)
     return None if fact is None else _fact_text(fact, config, args)
 
 
-def _job_reason(store: Store, job: CompileJob, key: str) -> str | None:
-    now = PastJob.of(key, job.fields)
-    nearest = read_history(store, job.kernel).nearest(now)
+def _job_reason(look: Look) -> str | None:
+    now = PastJob.of(look.key, look.job.fields)
+    nearest = read_history(look.store, look.job.kernel).nearest(now)
     return None if nearest is None else change_text(nearest, now)
 
 

@@ -12,13 +12,13 @@ from typing import Any
 from gridjit import reading
 from gridjit.cache.errors import warn
 from gridjit.compiler import signature as signature_types
-from gridjit.compiler.artifact import fact_value, is_fact_value
 from gridjit.compiler.errors import ConfigError
-from gridjit.compiler.footprint import FactValue
+from gridjit.compiler.footprint import Fact, is_very_object
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import ClassName, Signature
 from gridjit.digests import utf8
 from gridjit.forking import lock, section
+from gridjit.runtime.specialize.table import Specialization
 from gridjit.values import dataclass
 
 SCHEMA = 1
@@ -35,14 +35,25 @@ _TYPES = {
 class Need:
     """What a launch needed compiled: kernel ("module:name"), types, its configuration, and what the compile read.
 
-    target: what it was for ("sm_90", "host"). facts: (field, value), the part of config that matters.
+    target: what it was for ("sm_90", "host"). facts: the part of config that matters.
     """
 
     kernel: str
     signature: Signature
     config: LaunchConfig | None
     target: str
-    facts: tuple[tuple[str, FactValue], ...] = ()
+    facts: tuple[Fact, ...] = ()
+
+    @classmethod
+    def of(cls, kernel: str, found: Specialization) -> Need:
+        """Return what a launch needed that found was made for; the very objects that it was given are not told."""
+        return cls(
+            kernel=kernel,
+            signature=found.signature,
+            config=found.config,
+            target=str(found.target),
+            facts=tuple(fact for fact in found.footprint.facts if not is_very_object(fact.field)),
+        )
 
     def to_line(self) -> str:
         """Return the need as one line of JSON; equal needs are equal lines."""
@@ -52,7 +63,7 @@ class Need:
             "signature": _plain(self.signature),
             "config": None if self.config is None else dataclasses.asdict(self.config),
             "target": self.target,
-            "facts": dict(self.facts),
+            "facts": {fact.field: fact.value for fact in self.facts},
         }
         return json.dumps(plain, sort_keys=True, separators=(",", ":")) + "\n"
 
@@ -80,7 +91,7 @@ class Need:
             signature=signature,
             config=None if config is None else LaunchConfig.of(**config),
             target=reading.text(plain["target"]),
-            facts=tuple((field, _fact_value(value)) for field, value in facts.items()),
+            facts=tuple(Fact.read(field, value) for field, value in facts.items()),
         )
 
 
@@ -118,13 +129,6 @@ def _append(path: Path, line: bytes) -> None:
         os.write(descriptor, line)
     finally:
         os.close(descriptor)
-
-
-def _fact_value(value: Any) -> FactValue:
-    found = fact_value(value)
-    if not is_fact_value(found):
-        raise reading.Unreadable(f"a launch does not have a fact {value!r}")
-    return found
 
 
 def _plain(value: Any) -> Any:

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.compiled import NO_CALLBACKS, ModuleCallbacks
 from gridjit.compiler.footprint import Fact, Footprint
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import Target
 from gridjit.forking import lock, section
-from gridjit.runtime.devices.base import NO_CALLBACKS, ModuleCallbacks
 from gridjit.values import dataclass, field
 
 Hook = Callable[..., Any]
@@ -71,11 +71,14 @@ class Specialization:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Letting:
-    """What adding a specialization did to others. evicted: not kept any more; doubted: to be asked for again."""
+class Displaced:
+    """What a new specialization took the place of. evicted: not kept any more; doubted: to be asked for again."""
 
     evicted: tuple[Specialization, ...]
     doubted: tuple[Specialization, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.evicted or self.doubted)
 
 
 class SpecializationWarning(UserWarning):
@@ -108,7 +111,7 @@ class Specializations:
             self._use(found)
         return found
 
-    def add(self, specialization: Specialization) -> Letting:
+    def add(self, specialization: Specialization) -> Displaced:
         """Keep specialization, ahead of the older ones; return which of those were evicted and which are doubted."""
         with section(), self._adding:
             others = self._by_signature.get(specialization.signature, ())
@@ -117,7 +120,7 @@ class Specializations:
             evicted = tuple(itertools.islice(self._order, max(0, len(self._order) - self.limit)))
             for old in evicted:
                 self._remove(old)
-            return Letting(evicted=evicted, doubted=self._doubt())
+            return Displaced(evicted=evicted, doubted=self._doubt())
 
     def discard(self, found: Specialization) -> None:
         """Forget one, if it is there."""

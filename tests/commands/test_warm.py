@@ -139,6 +139,7 @@ def test_a_cache_that_is_off_cannot_be_warmed(monkeypatch: pytest.MonkeyPatch, r
 
 def _line(kernels: Any) -> str:
     """Return the recorded line of sized for blocks of 32."""
+    from gridjit.compiler.footprint import Fact
     from gridjit.compiler.launch_config import LaunchConfig
     from gridjit.compiler.signature import ArrayType, Signature
     from gridjit.runtime.specialize.needs import Need
@@ -148,5 +149,5 @@ def _line(kernels: Any) -> str:
         signature=Signature(arguments=(ArrayType(dtype="float32", ndim=1),)),
         config=LaunchConfig.of(1, 32),
         target="host",
-        facts=(("blockdim.x", 32),),
+        facts=(Fact(field="blockdim.x", value=32),),
     ).to_line()

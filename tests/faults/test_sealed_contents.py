@@ -77,7 +77,11 @@ def need() -> Need:
     """A recorded line's need."""
     signature = Signature(arguments=(ScalarType(dtype="int64"),))
     return Need(
-        kernel="m:k", signature=signature, config=LaunchConfig.of(1, 64), target="host", facts=(("blockdim.x", 64),)
+        kernel="m:k",
+        signature=signature,
+        config=LaunchConfig.of(1, 64),
+        target="host",
+        facts=(Fact(field="blockdim.x", value=64),),
     )
 
 

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.compiled import NO_CALLBACKS, ModuleCallbacks
 from gridjit.compiler.errors import DeviceError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.target import Target
-from gridjit.runtime.devices.base import NO_CALLBACKS, Device, KernelAttributes, LoadedKernel, ModuleCallbacks
+from gridjit.runtime.devices.base import Device, KernelAttributes, LoadedKernel
 from gridjit.runtime.memory.space import HOST_SPACE, Memory, Space
 from gridjit.runtime.native.table import KernelHandle
 from gridjit.runtime.streams import Timeline, stream_handle

@@ -17,7 +17,7 @@ from gridjit.compiler.key.source.values import function_of, is_librarys
 _HISTORY = frozenset(
     (
         *("stats", "specializations", "overloads", "signatures", "explain", "generation", "nopython_signatures"),
-        *("definition", "_compiler", "_known", "_loaded", "_specialized_kernels", "specializations", "extensions"),
+        *("definition", "_compiler", "_code", "_specialized_kernels", "specializations", "extensions"),
         *("get_call_template", "get_compile_result", "get_metadata", "get_overload"),
     )
 )

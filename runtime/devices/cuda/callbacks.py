@@ -16,8 +16,8 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from gridjit.compiler.compiled import ModuleCallbacks
 from gridjit.forking import lock
-from gridjit.runtime.devices.base import ModuleCallbacks
 from gridjit.runtime.devices.cuda.errors import DriverError
 
 if TYPE_CHECKING:

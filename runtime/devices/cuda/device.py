@@ -6,10 +6,10 @@ import functools
 from typing import TYPE_CHECKING
 
 from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.compiled import NO_CALLBACKS, ModuleCallbacks
 from gridjit.compiler.errors import DeviceError
 from gridjit.compiler.target import Target
 from gridjit.forking import cached_property, lock, section
-from gridjit.runtime.devices.base import NO_CALLBACKS, ModuleCallbacks
 from gridjit.runtime.devices.cuda.driver import Driver, driver
 from gridjit.runtime.devices.cuda.errors import LOST_CONTEXT, DriverError
 from gridjit.runtime.devices.cuda.load import CudaKernel, load

@@ -7,11 +7,12 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.compiled import NO_CALLBACKS, ModuleCallbacks
 from gridjit.compiler.errors import ConfigError, DeviceError, LaunchError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.target import Target
 from gridjit.forking import Lock, lock, section
-from gridjit.runtime.devices.base import NO_CALLBACKS, KernelAttributes, ModuleCallbacks
+from gridjit.runtime.devices.base import KernelAttributes
 from gridjit.runtime.devices.cuda import faults
 from gridjit.runtime.devices.cuda.callbacks import Module, module_of
 from gridjit.runtime.devices.cuda.errors import ASYNCHRONOUS, LOST_CONTEXT, DriverError

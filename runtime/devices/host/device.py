@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.compiled import NO_CALLBACKS, ModuleCallbacks
 from gridjit.compiler.errors import DeviceError, LaunchError
 from gridjit.compiler.launch_config import MAX_BLOCK_THREADS, LaunchConfig
 from gridjit.compiler.target import Target
 from gridjit.compiler.targets.host.processor import host_target
 from gridjit.forking import cached_property
-from gridjit.runtime.devices.base import NO_CALLBACKS, KernelAttributes, ModuleCallbacks
+from gridjit.runtime.devices.base import KernelAttributes
 from gridjit.runtime.devices.exceptions import kernel_exception
 from gridjit.runtime.devices.host.launch import launch
 from gridjit.runtime.devices.host.load import HostFunction, load

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from gridjit.cache.history import PastJob, read_history
-from gridjit.cache.key import Key
 from gridjit.cache.manifest import read_manifest
 from gridjit.cache.store import Store
 from gridjit.commands import tables
@@ -23,7 +22,7 @@ from gridjit.compiler.target import Target
 from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.session import session
 from gridjit.runtime.specialize import explain
-from gridjit.runtime.specialize.cold import Launch, stored_artifact
+from gridjit.runtime.specialize.look import Launch, Look
 from gridjit.runtime.specialize.table import Specializations
 
 CURRENT = "up to date"
@@ -89,9 +88,9 @@ def predict(
     from gridjit.compiler.frontend.types import parse_signature
 
     job = kernel.job_for(parse_signature(signature), kernel.target_for(target))
-    key = Key.of(job.fields).digest
-    found = stored_artifact(job, key, Launch(config=config), store)
-    why = "" if found else explain.reason(Specializations(), store, job, key, config)
+    look = Look.at(store, job, Launch(config=config))
+    found = look.stored
+    why = "" if found else explain.reason(Specializations(), look)
     return {
         "signature": str(job.signature),
         "target": str(job.target),

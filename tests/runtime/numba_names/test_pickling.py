@@ -74,7 +74,7 @@ def test_options_declared_signatures_and_marks_go_along() -> None:
     kernel.mark_launch_config_sensitive("blockdim")
     copy = again(kernel)
     assert (copy.options, copy.declared, copy.marks) == (kernel.options, kernel.declared, kernel.marks)
-    assert (copy.cached, copy._known.limit, copy.specialized) == (False, 7, False)
+    assert (copy.cached, copy._code.table.limit, copy.specialized) == (False, 7, False)
 
 
 def test_another_process_that_knows_nothing_of_it_launches_it(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_what_belongs_to_this_process_is_refused() -> None:
 
 
 def test_pickling_by_name_imports_no_compiler() -> None:
-    program = "import pickle, sys; from tests.runtime.test_pickling import found"
+    program = "import pickle, sys; from tests.runtime.numba_names.test_pickling import found"
     program += "; pickle.loads(pickle.dumps(found[1, 1])); print('numba' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout == "False\n", done.stderr

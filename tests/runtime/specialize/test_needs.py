@@ -16,6 +16,7 @@ import pytest
 
 import gridjit
 from gridjit.cache.errors import CacheWarning
+from gridjit.compiler.footprint import Fact
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import (
@@ -49,7 +50,7 @@ def need(*arguments: Any, **changes: Any) -> Need:
         "signature": Signature(arguments=arguments),
         "config": LaunchConfig.of((4, 2), 128, 64),
         "target": "sm_90",
-        "facts": (("blockdim", (128, 1, 1)), ("launch", True)),
+        "facts": (Fact(field="blockdim", value=(128, 1, 1)), Fact(field="launch", value=True)),
     }
     return Need(**{**values, **changes})
 
@@ -135,7 +136,7 @@ def test_each_need_is_a_line_once_whatever_the_rest_of_the_launch(record: Path) 
     for grid, block in ((1, 32), (2, 32), (1, 64), (3, 64)):
         kernel[grid, block](np.ones(1, np.float32))
     needs = [Need.from_line(line) for line in record.read_text().splitlines()]
-    assert [dict(found.facts)["blockdim.x"] for found in needs] == [32, 64]
+    assert [fact.value for found in needs for fact in found.facts if fact.field == "blockdim.x"] == [32, 64]
     assert {found.kernel for found in needs} == {f"{__name__}:sized.<locals>.sized"}
     assert {str(found.signature) for found in needs} == {"(float32[1d C])"}
 
