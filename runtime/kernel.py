@@ -26,10 +26,11 @@ from gridjit.messages import warn_or_log
 from gridjit.runtime.device_function import DeviceFunction
 from gridjit.runtime.devices.base import Device, LoadedKernel
 from gridjit.runtime.launch.argument_extensions import Extensions
+from gridjit.runtime.launch.arguments import signature_of
 from gridjit.runtime.launch.configured import ConfiguredKernel
-from gridjit.runtime.launch.dispatch import Launcher, ReadyTables, signature_of
 from gridjit.runtime.launch.forall import ForAll
 from gridjit.runtime.launch.indexing import Indexable
+from gridjit.runtime.launch.launcher import Launcher, launcher_for
 from gridjit.runtime.numba_names.inspection import Inspection
 from gridjit.runtime.numba_names.pickling import Reduced, reduced
 from gridjit.runtime.session import Session, session
@@ -75,6 +76,7 @@ class Kernel(Inspection, Indexable):
         hold_gil: bool = False,
         extensions: Sequence[Any] = (),
     ) -> None:
+        Indexable.__init__(self)
         functools.update_wrapper(self, function)
         self.py_func = function
         self.options = options
@@ -94,9 +96,7 @@ class Kernel(Inspection, Indexable):
         self._warned_of_copies = False
         self._loaded: dict[tuple[Specialization, Device], LoadedKernel] = {}
         self._loading = lock()
-        self._ready = ReadyTables()
         self.extensions = extensions
-        self.forget_indexings()
 
     @property
     def extensions(self) -> list[Any]:
@@ -147,7 +147,7 @@ class Kernel(Inspection, Indexable):
         raise ConfigError(f"{self.name}'s launch configuration was not specified: {self.name}[griddim, blockdim](...)")
 
     def _configured(self, config: LaunchConfig, stream: Any) -> ConfiguredKernel:
-        return ConfiguredKernel.of(self._ready.of(config).launcher(self, config, stream))
+        return ConfiguredKernel.of(launcher_for(self._ready, self, config, stream))
 
     def _configured_by(self, launcher: Launcher) -> ConfiguredKernel:
         return ConfiguredKernel.of(launcher)
@@ -269,8 +269,7 @@ class Kernel(Inspection, Indexable):
     def _forget(self) -> tuple[Specialization, ...]:
         self.generation += 1
         forgotten = self._known.clear()
-        self._ready.clear()
-        self.forget_indexings()
+        self._drop()
         with section(), self._loading:
             self._loaded.clear()
         return forgotten
@@ -366,10 +365,7 @@ class Kernel(Inspection, Indexable):
             gone = [loaded for (old, _), loaded in self._loaded.items() if old in letting.doubted]
             # Whatever is loaded and not known: another thread may have loaded it just when it was evicted.
             gone += [self._loaded.pop(key) for key in list(self._loaded) if key[0] not in self._known]
-        self._ready.forget(gone)
-        if letting.evicted:
-            # What is remembered of indexings keeps the code that was launched through it.
-            self.forget_indexings()
+        self._drop(gone)
         if letting.evicted and not self._crowded:
             from gridjit.runtime.specialize import explain
 
