@@ -18,8 +18,8 @@ from gridjit.forking import cached_property
 from gridjit.runtime.device_function import DeviceFunction
 from gridjit.runtime.launch.argument_extensions import Extensions
 from gridjit.runtime.launch.configured import ConfiguredKernel
-from gridjit.runtime.launch.dispatch import Launcher, ReadyTables
 from gridjit.runtime.launch.indexing import Indexable
+from gridjit.runtime.launch.launcher import Launcher, launcher_for
 from gridjit.runtime.numba_names.inspection import Inspection
 from gridjit.runtime.session import session
 from gridjit.runtime.specialize.compilation import Compilation
@@ -54,6 +54,7 @@ class Kernel(Compilation, Inspection, Indexable):
         hold_gil: bool = False,
         extensions: Sequence[Any] = (),
     ) -> None:
+        Indexable.__init__(self)
         functools.update_wrapper(self, function)
         self.py_func = function
         self.options = options
@@ -68,9 +69,7 @@ class Kernel(Compilation, Inspection, Indexable):
         self._cache = cache
         self._code = KernelCode(max_specializations)
         self._warned_of_copies = False
-        self._ready = ReadyTables()
         self.extensions = extensions
-        self.forget_indexings()
 
     @property
     def extensions(self) -> list[Any]:
@@ -123,7 +122,7 @@ class Kernel(Compilation, Inspection, Indexable):
         raise ConfigError(f"{self.name}'s launch configuration was not specified: {self.name}[griddim, blockdim](...)")
 
     def _configured(self, config: LaunchConfig, stream: Any) -> ConfiguredKernel:
-        return ConfiguredKernel.of(self._ready.of(config).launcher(self, config, stream))
+        return ConfiguredKernel.of(launcher_for(self._ready, self, config, stream))
 
     def _configured_by(self, launcher: Launcher) -> ConfiguredKernel:
         return ConfiguredKernel.of(launcher)
@@ -152,16 +151,13 @@ class Kernel(Compilation, Inspection, Indexable):
 
     def _forget(self) -> tuple[Specialization, ...]:
         forgotten = self._code.forget()
-        self._ready.clear()
-        self.forget_indexings()
+        self._drop()
         return forgotten
 
     def _let_go(self, displaced: Displaced) -> None:
         """Have launches ask again for what is doubted, and let go of what was evicted."""
-        self._ready.forget(self._code.unload(displaced))
+        self._drop(self._code.unload(displaced))
         if displaced.evicted:
-            # What is remembered of indexings keeps the code that was launched through it.
-            self.forget_indexings()
             self._code.warn_of_crowding(self.name)
 
     # -- sensitivity -------------------------------------------------------------------------------------------------

@@ -27,8 +27,9 @@ from gridjit.compiler.signature import Signature
 from gridjit.runtime.args import all_kinds as _every  # noqa: F401  (registers every kind)
 from gridjit.runtime.args.handler import Place, handler_of
 from gridjit.runtime.launch.configured import ConfiguredKernel
-from gridjit.runtime.launch.dispatch import Launcher
 from gridjit.runtime.launch.indexing import Indexable, index_natively
+from gridjit.runtime.launch.launcher import Launcher
+from gridjit.runtime.launch.ready import Shape
 from gridjit.runtime.native.function import NativeFunction, builtin, native_function
 from gridjit.runtime.native.object_code import code_of, compile_text, put_in_memory
 from gridjit.runtime.native.probes import object_layout
@@ -151,10 +152,10 @@ class _Kernel(Indexable):
     """What is indexed as kernels are, and launched by one native function."""
 
     def __init__(self, function: NativeFunction) -> None:
+        super().__init__()
         nobody: Any = None
-        self.launcher = Launcher(nobody, LaunchConfig.of(1, 1), 0, nobody)
+        self.launcher = Launcher(nobody, Shape(LaunchConfig.of(1, 1)), 0, self._ready)
         self.launcher.native, self.launcher.fast = function, function.call
-        self.forget_indexings()
 
     def _configure(self, launch: Any) -> ConfiguredKernel:
         return ConfiguredKernel.of(self.launcher)

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, MutableSequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gridjit.compiler.launch_config import Dim3, LaunchConfig
-from gridjit.runtime.launch.dispatch import Launcher, launch
+from gridjit.runtime.launch.dispatch import launch
+from gridjit.runtime.launch.launcher import Launcher
 from gridjit.runtime.native.function import KEYWORDS_GIVEN
 from gridjit.runtime.native.vectorcall import arm, disarm, vectorcalled
 
@@ -134,7 +135,7 @@ class ConfiguredKernel:
     @property
     def sharedmem(self) -> int:
         """Dynamic shared memory of a block, in bytes: what was given, or what code launched so requires if more."""
-        return max(self.launcher.config.sharedmem, self.launcher.ready.required)
+        return max(self.launcher.config.sharedmem, self.launcher.shape.required)
 
     @property
     def args(self) -> tuple[Any, ...] | None:

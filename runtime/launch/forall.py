@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.runtime.launch.dispatch import signature_of
+from gridjit.runtime.launch.arguments import signature_of
 
 if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel

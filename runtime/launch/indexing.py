@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gridjit.cache.store import Store
+from gridjit.runtime.devices.base import LoadedKernel
 from gridjit.runtime.launch.configured import ConfiguredKernel
-from gridjit.runtime.launch.dispatch import Launcher
-from gridjit.runtime.native.indexing.special_method import set_getitem
-from gridjit.runtime.native.placement import environment, environment_address, for_ever, index_address
-from gridjit.runtime.native.probes import slot_offset
+from gridjit.runtime.launch.ready import ReadyTable, launch_key
+from gridjit.runtime.native.indexing import recent
 from gridjit.runtime.session import session
 
 if TYPE_CHECKING:
     from gridjit.runtime.accepted import LaunchLike
-
-_NONE_YET = (environment_address().to_bytes(8, "little"),)
 
 
 class Indexable:
@@ -25,38 +22,32 @@ class Indexable:
     1, True and 1.0 are equal, but only whole numbers are dimensions. So what is found by equality counts only if it is
     an int, or the very object that was given before.
 
-    Machine code looks among the last few (program_index says how), before __getitem__ does among more of them.
+    Machine code looks among the last few (native/indexing says how), before __getitem__ does among more of them.
     """
 
-    __slots__ = ("_hot", "_indexings", "_misses")
+    __slots__ = ("_hot", "_misses", "_ready")
 
-    INDEXINGS = 1024
-    # Those that machine code looks at, and how many misses there may be before one of them makes room.
-    HOT = 8
-    PATIENCE = 32
-
-    # What was given -> the launcher, and grid and block as they were.
-    _indexings: dict[Hashable, tuple[Launcher, Any, Any]]
-    # What machine code knows: the environment, then configured kernels, each with the index that it was made for.
+    # What machine code knows, as native/indexing/recent.py has it, and how often it did not know an index.
     _hot: tuple[Any, ...]
     _misses: int
+    # All that is ready for launches, and the indexings themselves.
+    _ready: ReadyTable
 
-    def forget_indexings(self) -> None:
-        """Remember nothing: for a kernel that is new, or whose code is to be looked up again."""
-        self._indexings = {}
+    def __init__(self) -> None:
+        self._ready = ReadyTable()
         self._misses = 0
-        self._hot = _NONE_YET
+        self._hot = recent.NONE_YET
 
     def __getitem__(self, launch: LaunchLike) -> ConfiguredKernel:
         """Return the kernel configured by [griddim, blockdim(, stream(, sharedmem))]."""
         try:
             if len(launch) == 2:
                 grid, block = launch
-                launcher, same_grid, same_block = self._indexings[launch]
+                launcher, same_grid, same_block = self._ready.launchers[launch]
             else:
                 given: Any = launch  # maybe of four, which is a ValueError
                 grid, block, stream = given
-                launcher, same_grid, same_block = self._indexings[_key(grid, block, stream)]
+                launcher, same_grid, same_block = self._ready.launchers[launch_key(grid, block, stream)]
         except (KeyError, TypeError, ValueError):
             return self._index(launch)
         if (grid is same_grid or grid.__class__ is int) and (block is same_block or block.__class__ is int):
@@ -69,30 +60,30 @@ class Indexable:
         """Return the kernel configured by what was between the brackets, and remember it."""
         made = self._configure(launch)
         if _is_exact(launch) and len(launch) <= 3:
-            if len(self._indexings) >= self.INDEXINGS:
-                self._indexings = {}
-            key = launch if len(launch) == 2 else _key(*launch)
-            self._indexings[key] = (made.launcher, launch[0], launch[1])
+            key = launch if len(launch) == 2 else launch_key(*launch)
+            self._ready.remember(key, made.launcher, launch[0], launch[1])
         return made
+
+    def _drop(self, gone: Sequence[LoadedKernel] | None = None) -> None:
+        """Let launches be looked up anew, all of them or those that use the code of one of these."""
+        self._ready.drop(gone)
+        # Those that are let go have forgotten what they could launch natively.
+        self._hot = recent.kept(self._hot, lambda made: made.launcher.fast is not None)
 
     def _show(self, launch: Any, made: ConfiguredKernel) -> None:
         """Have machine code give made out again for such an index, once nobody else has it."""
         if made.launcher.fast is None or not _is_exact(launch):
             return
-        place = len(self._hot)
-        if place > 2 * self.HOT:
+        if recent.is_full(self._hot):
             self._misses += 1
-            if self._misses % self.PATIENCE:
+            if self._misses % recent.PATIENCE:
                 return
-            place = 1 + self._misses // self.PATIENCE % self.HOT * 2
-        self._hot = (*self._hot[:place], made, launch, *self._hot[place + 2 :])
+        self._hot = recent.added(self._hot, made, launch, self._misses)
 
     def _hide(self, made: ConfiguredKernel) -> None:
         """Let go of what is never to be given out again: made, for it has callbacks of its own."""
-        hot = self._hot
-        place = next((place for place in range(1, len(hot), 2) if hot[place] is made), None)
-        if place is not None:
-            self._hot = (*hot[:place], *hot[place + 2 :])
+        if any(one is made for one in self._hot):
+            self._hot = recent.kept(self._hot, lambda one: one is not made)
 
     def _configure(self, launch: Any) -> ConfiguredKernel:
         """Return the kernel configured by what was between the brackets; raises ConfigError."""
@@ -111,18 +102,31 @@ def _missed(indexable: Indexable, launch: Any) -> ConfiguredKernel:
     return made
 
 
-def index_natively(store: Store) -> None:
-    """Have everything Indexable be indexed through machine code from now on, where that can be."""
+def is_native() -> bool:
+    """Return whether machine code is what indexes."""
+    return vars(Indexable)["__getitem__"] is not _getitem
+
+
+def index_natively(store: Store) -> bool:
+    """Have all that is Indexable be indexed through machine code from now on; return whether that can be."""
     _untried.clear()
-    if vars(Indexable)["__getitem__"] is not _getitem:
-        return
-    hot, callbacks = slot_offset(Indexable, "_hot"), slot_offset(ConfiguredKernel, "_callbacks")
-    if hot is None or callbacks is None:
-        return
-    environment.index = id(for_ever(_missed))
-    address = index_address(store, hot, callbacks, ConfiguredKernel.__weakrefoffset__)
-    if address is not None:
-        set_getitem(Indexable, address)
+    if is_native():
+        return True
+    from gridjit.runtime.native.indexing.install import install  # a process that never indexes twice has no use for it
+
+    return install(Indexable, ConfiguredKernel, _missed, store)
+
+
+def index_from_python(*, until_tried: bool = False) -> None:
+    """Have all that is Indexable be indexed by __getitem__ from now on, until machine code is asked for.
+
+    until_tried: it is asked for where it pays, as in a new process; else by index_natively() alone.
+    """
+    _untried[:] = [True] * until_tried
+    if is_native():
+        from gridjit.runtime.native.indexing.install import uninstall
+
+        uninstall(Indexable, _getitem)
 
 
 def _is_exact(launch: Any) -> bool:
@@ -137,8 +141,3 @@ def _is_exact(launch: Any) -> bool:
 
 def _is_dims(dims: Any) -> bool:
     return type(dims) is int or (type(dims) is tuple and all(type(dim) is int for dim in dims))
-
-
-def _key(grid: Any, block: Any, stream: Any) -> Hashable:
-    """Return what stands for a launch in a stream, known by its identity; the launcher keeps it alive."""
-    return (grid, block, 0, stream) if stream.__class__ is int else (grid, block, id(stream))

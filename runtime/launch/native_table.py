@@ -16,7 +16,8 @@ from gridjit.runtime.streams import LEGACY, Stream, stream_handle
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.base import Device
-    from gridjit.runtime.launch.dispatch import Launcher, Ready
+    from gridjit.runtime.launch.launcher import Launcher
+    from gridjit.runtime.launch.ready import Ready
 
 # The slot of our own streams that holds another object once the stream is destroyed.
 LIVE = "_live"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.frontend.types import parse_signature
 from gridjit.compiler.signature import Signature
-from gridjit.runtime.launch.dispatch import signature_of
+from gridjit.runtime.launch.arguments import signature_of
 
 if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel

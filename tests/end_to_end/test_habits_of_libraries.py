@@ -119,7 +119,7 @@ def test_a_compile_sees_its_kernel_and_not_how_it_is_launched(rewrite: Any) -> N
         assert shown.func_code is increment.__code__ and shown.py_func is increment and repr(shown) == repr(kernel)
         assert shown[3, 7].griddim == (3, 1, 1)
         shown.seen_by_library = True  # type: ignore[attr-defined]
-        for refused in (vars, lambda shown: shown._ready, lambda shown: shown._indexings, lambda shown: shown._hot):
+        for refused in (vars, lambda shown: shown._ready, lambda shown: shown._hot):
             with pytest.raises((AttributeError, TypeError)):
                 refused(shown)
         assert not hasattr(shown.mark_launch_config_sensitive, "__self__")

@@ -15,7 +15,7 @@ import gridjit
 from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.frontend.types import parse_signature
 from gridjit.compiler.signature import ForeignType
-from gridjit.runtime.launch.dispatch import signature_of
+from gridjit.runtime.launch.arguments import signature_of
 from gridjit.runtime.native.probes import object_layout
 from tests.runtime.args.foreign_types import (
     INTERVAL,

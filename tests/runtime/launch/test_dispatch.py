@@ -11,11 +11,9 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.errors import ArgumentError, ConfigError
+from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.frontend.types import numba_arguments, parse_signature
 from gridjit.compiler.signature import Signature
-from gridjit.runtime.launch.configured import ConfiguredKernel
-from gridjit.runtime.launch.indexing import Indexable
 from tests.runtime.standin import StandInKernel
 
 
@@ -281,59 +279,3 @@ def test_signature_texts_are_whole() -> None:
     assert len(texts) == len(values)
     assert isinstance(kernel.signatures[0], Signature)
     assert cuda.jit is gridjit.jit
-
-
-class Indexed(Indexable):
-    """A kernel that remembers how it was indexed, as kernels do."""
-
-    def __init__(self) -> None:
-        self.kernel = StandInKernel(arity=0)
-        self.forget_indexings()
-
-    def _configure(self, launch: Any) -> ConfiguredKernel:
-        return self.kernel.configured(*launch)
-
-
-STREAM = type("Stream", (), {"__cuda_stream__": lambda self: (0, 0x500), "__eq__": lambda *_: True})()
-
-
-@pytest.mark.parametrize(
-    "given", [(2, 32), ((2, 3), (8, 4)), (2, (8, 4)), (1, 32, 16), (1, 32, STREAM, 64), ([2, 3], 4), (np.int64(2), 32)]
-)
-def test_indexing_again_gives_a_new_object_over_the_same_launcher(given: Any) -> None:
-    kernel = Indexed()
-    first, second = kernel[given], kernel[given]
-    assert first is not second
-    assert first.launcher is second.launcher
-    first.pre_launch_callbacks.append(lambda *_: pytest.fail("another object's callback"))
-    second()
-    assert kernel[given].pre_launch_callbacks == []
-
-
-@pytest.mark.parametrize("other", [(1.0, 32), (1, 32.0), ((1,), (32.0,)), (1, 32, 0.5), (1, 32, 0, 0.0), ("1", 32)])
-def test_what_only_equals_dimensions_is_still_an_error(other: Any) -> None:
-    kernel = Indexed()
-    for given in ((1, 32), ((1,), (32,)), (1, 32, 0), (1, 32, 0, 0)):
-        kernel[given]
-    with pytest.raises((ConfigError, ArgumentError)):
-        kernel[other]()
-
-
-def test_indexings_that_differ_are_told_apart() -> None:
-    kernel = Indexed()
-    given: list[Any] = [(1, 32), (32, 1), (1, (32, 1, 2)), ((1, 32), 1), (1, 32, 16), (1, 32, 0, 16), (1, 32, STREAM)]
-    for _ in range(3):
-        for one in given:
-            kernel[one]()
-    launches = kernel.kernel.recorder.launches
-    assert len({(launched.config, launched.stream) for launched in launches}) == len(given)
-    assert [(launched.config, launched.stream) for launched in launches[: len(given)]] == [
-        (launched.config, launched.stream) for launched in launches[-len(given) :]
-    ]
-
-
-def test_remembered_indexings_are_bounded() -> None:
-    kernel = Indexed()
-    for grid in range(1, 2 * Indexable.INDEXINGS):
-        kernel[grid, 1]
-    assert len(kernel._indexings) <= Indexable.INDEXINGS

@@ -168,7 +168,7 @@ def test_what_is_forgotten_is_looked_up_again_by_objects_that_exist() -> None:
     configured = kernel.configured()
     configured(1)
     configured(1)
-    kernel.ready.clear()
+    kernel.ready.drop()
     configured(1)
     assert kernel.recorder.ways == ["python", "native", "python"]
     assert len(kernel.signatures) == 2
