@@ -1,4 +1,4 @@
-"""Bundle: entries of a cache in one file, to be carried to another machine. The same entries are the same bytes.
+"""Bundle: entries of a cache in one file, to copy to another machine. The same entries give the same bytes.
 
 Entries are sealed as they are in a cache folder, so each one proves itself, and a signed bundle is read only with the
 secret that signed it. Importing adds what is missing: an entry that is there stays, manifests are merged, with what was
@@ -32,7 +32,7 @@ _MERGED = (SENSITIVE_SUFFIX, PLAIN_SUFFIX)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class BundleEntry:
     """One entry of a bundle; payload is None if its seal is not right."""
 
     key: str
@@ -69,8 +69,8 @@ def write_bundle(path: str | os.PathLike[str], store: Store, infos: Iterable[Ent
     return count
 
 
-def read_bundle(path: str | os.PathLike[str], secret: bytes | None) -> Iterator[Entry]:
-    """Yield the entries of a file; raises CacheError if it is no bundle, or is cut short or altered."""
+def read_bundle(path: str | os.PathLike[str], secret: bytes | None) -> Iterator[BundleEntry]:
+    """Yield the entries of a file; raises CacheError if it is not a bundle, or is cut short or altered."""
     with _opened(path) as file:
         # Of the open file, so that nobody can put another in its place between the check and the reading.
         _check(path, file)
@@ -80,14 +80,14 @@ def read_bundle(path: str | os.PathLike[str], secret: bytes | None) -> Iterator[
             name, data = file.read(name_length).decode("ascii", "replace"), file.read(length)
             parsed = parse_file_name(name)
             if parsed is None:
-                raise CacheError(f"bundle {path}: {name!r} names no entry")
-            yield Entry(key=parsed[0], suffix=parsed[1], payload=open_entry(parsed[0], data, secret=secret))
+                raise CacheError(f"bundle {path}: {name!r} does not name an entry")
+            yield BundleEntry(key=parsed[0], suffix=parsed[1], payload=open_entry(parsed[0], data, secret=secret))
 
 
 def import_bundle(path: str | os.PathLike[str], store: Store, locks: Locks, secret: bytes | None) -> Imported:
     """Add a bundle's entries to store. Whatever is there already stays, or is merged with.
 
-    Raises CacheError, before anything is added, if the file is no bundle, or is cut short or altered.
+    Raises CacheError, before anything is added, if the file is not a bundle, or is cut short or altered.
     """
     done: dict[str, list[str]] = {"added": [], "merged": [], "known": [], "refused": [], "dropped": []}
     # Artifacts come first in a bundle: a manifest is put when what it names is there.
@@ -102,7 +102,7 @@ def _check_place(target: Path) -> None:
     except FileNotFoundError:
         return
     if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):  # nothing can take a folder's place
-        raise CacheError(f"{target} is there and is not a regular file: nothing was written")
+        raise CacheError(f"{target} exists and is not a regular file: nothing was written")
 
 
 def _order(info: EntryInfo) -> tuple[bool, str, str]:
@@ -145,7 +145,7 @@ def _check(path: str | os.PathLike[str], file: BinaryIO) -> None:
     size = os.fstat(file.fileno()).st_size
     digest = sha256()
     if file.read(len(MAGIC)) != MAGIC:
-        raise CacheError(f"{path} is no gridjit bundle of this version: write one with `gridjit cache export`")
+        raise CacheError(f"{path} is not a gridjit bundle of this version: write one with `gridjit cache export`")
     digest.update(MAGIC)
     count = 0
     while True:
@@ -162,7 +162,7 @@ def _check(path: str | os.PathLike[str], file: BinaryIO) -> None:
         raise CacheError(f"bundle {path} is cut short or altered: copy it again")
 
 
-def _add(store: Store, locks: Locks, entry: Entry, payload: bytes) -> str:
+def _add(store: Store, locks: Locks, entry: BundleEntry, payload: bytes) -> str:
     """Add one entry and return what became of it."""
     if entry.suffix not in _MERGED:
         if store.get(entry.key) is not None:

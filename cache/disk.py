@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from gridjit.cache.index import Index
     from gridjit.cache.tally import Tally
 
-_OWN_FOLDER = "Set GRIDJIT_CACHE_DIR to a folder of your own, or GRIDJIT_CACHE=0 to do without a cache."
-_NO_SUCH_BASE = "Set GRIDJIT_CACHE_BASE without it to do without its entries."
-_TRUST = "Set GRIDJIT_CACHE_ALLOW_SHARED=1 to use it all the same, and run what others put there."
+_OWN_FOLDER = "Set GRIDJIT_CACHE_DIR to a folder of your own, or GRIDJIT_CACHE=0 to run without a cache."
+_NO_SUCH_BASE = "Set GRIDJIT_CACHE_BASE without it to run without its entries."
+_TRUST = "Set GRIDJIT_CACHE_ALLOW_SHARED=1 to use it anyway, and run what others put there."
 _START_ANEW = "Delete it, or the whole folder: what others put there would be run."
 _MORE_ROOM = "Set GRIDJIT_CACHE_SIZE to more."
 # How long the index is waited for once a wait was in vain, until it answers again.
@@ -110,7 +110,7 @@ class DiskStore:
             return
         sealed = seal(key, data, secret=self._secret)
         if len(sealed) > self._max_bytes:
-            self._warn(f"is bounded to {self._max_bytes} bytes and cannot hold an entry of {len(sealed)}", _MORE_ROOM)
+            self._warn(f"is limited to {self._max_bytes} bytes and cannot hold an entry of {len(sealed)}", _MORE_ROOM)
             return
         try:
             if self._writable():
@@ -254,7 +254,7 @@ class DiskStore:
         return action(self._tally)
 
     def _use_database(self, action: Callable[[Index | Tally], list[str]]) -> list[str]:
-        """Return what action gives on the index; a damaged one is made anew, once."""
+        """Return what action gives on the index; a damaged one is rebuilt, once."""
         from gridjit.cache.index import IndexBroken, check_database, database_identity, remove_database
 
         anew = False
@@ -321,7 +321,7 @@ class DiskStore:
         if not isinstance(error, Distrusted):
             self._warn(f"cannot be {done}: {error}")
         elif error.name:
-            self._warn(f"is not used as a whole: {error} and is passed over", _START_ANEW)
+            self._warn(f"is used only in part: {error} and is passed over", _START_ANEW)
         else:
             self._refused = True
             self._warn(f"is not used: it {error.reason}", f"{_TRUST} {self._way_without()}")

@@ -1,4 +1,4 @@
-"""An entry: payload bytes, then a trailer that proves whose they are and that they are whole.
+"""An entry: payload bytes, then a trailer that proves which key they belong to and that they are complete.
 
 The trailer comes last so that a sealed ELF object or cubin still reads as one with the usual tools. From the end of
 the file: 32 bytes of seal, 24 bytes of tail, the key. The seal covers every byte before it. Whatever does not prove

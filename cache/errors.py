@@ -1,4 +1,4 @@
-"""When the cache cannot do as asked: a warning for the disk's faults, an error for the caller's mistakes."""
+"""When the cache cannot do what was asked: a warning for faults of the disk, an error for mistakes of the caller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of a cache folder: how entries are named, read, written whole or not at all, and listed.
+"""The files of a cache folder: how entries are named, read, listed, and written either completely or not at all.
 
 <folder>/ab/ab12....cubin holds the entry of key ab12...; <folder>/tmp holds what is being written. Only the names are
 relied on here, never an index, so that a folder can be read where it cannot be written. How files are opened, and which
@@ -102,7 +102,7 @@ def remove_files(folder: Folder, key: str) -> None:
 
 
 def remove_file(folder: Folder, name: str) -> None:
-    """Remove an entry's file by its relative name; a name that is no entry's is left alone."""
+    """Remove an entry's file by its relative name; a name that is not an entry's is left alone."""
     if parse_file_name(name) is not None:
         with contextlib.suppress(OSError), opened(open_inner(folder, name[:2])) as shard:
             os.unlink(name[3:], dir_fd=shard)

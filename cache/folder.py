@@ -1,4 +1,4 @@
-"""Folder: a cache folder in which all directories and files are opened from the one above them, and checked when open.
+"""Folder: a cache folder in which every directory and file is opened from the one above it, and checked once open.
 
 Inside it no link is followed, nothing but a regular file is read or locked, and no pipe or device is waited for. What
 another user owns or may write is not used, unless the folder is shared on purpose. Root's is: who is root needs no

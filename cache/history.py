@@ -29,7 +29,7 @@ Fields = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class PastJob:
     """One job of a kernel: its key, its labelled fields as they are shown to people, and when it was first compiled.
 
     made: seconds since 1970.
@@ -40,7 +40,7 @@ class Job:
     made: float = field(default=0.0, compare=False)
 
     @classmethod
-    def of(cls, key: str, fields: Iterable[tuple[str, str]], made: float | None = None) -> Job:
+    def of(cls, key: str, fields: Iterable[tuple[str, str]], made: float | None = None) -> PastJob:
         """Return the job with these fields, made now; a long value is cut, and a digest of it added."""
         moment = round(time.time(), 3) if made is None else made
         return cls(key=key, fields=tuple((label, shown(value)) for label, value in fields), made=moment)
@@ -61,9 +61,9 @@ class History:
     """Jobs of one kernel, the newest last, no two with one key. An entry holds one."""
 
     kernel: str
-    jobs: tuple[Job, ...] = ()
+    jobs: tuple[PastJob, ...] = ()
 
-    def nearest(self, job: Job) -> Job | None:
+    def nearest(self, job: PastJob) -> PastJob | None:
         """Return the job that differs from job in the fewest fields, the newest of those; None if there is no other."""
         others = [other for other in reversed(self.jobs) if other.key != job.key]
         return min(others, key=lambda other: len(other.differences(job.fields)), default=None)
@@ -91,7 +91,7 @@ def history_key(kernel: str, place: int) -> str:
 
 def read_history(store: Store, kernel: str) -> History:
     """Return what all layers of store have of a kernel, the newest last, of two with one key the nearest layer's."""
-    jobs: dict[str, Job] = {}
+    jobs: dict[str, PastJob] = {}
     for layer in store.layers:
         for place in range(MAX_JOBS):
             for job in _jobs_at(layer, kernel, place):
@@ -99,7 +99,7 @@ def read_history(store: Store, kernel: str) -> History:
     return History(kernel=kernel, jobs=tuple(sorted(jobs.values(), key=lambda job: (job.made, job.key))))
 
 
-def add_job(store: Store, kernel: str, job: Job) -> bool:
+def add_job(store: Store, kernel: str, job: PastJob) -> bool:
     """Put job into a free place of the top layer, else into the one stored first; return whether it was kept.
 
     Takes no lock and reads no other job: of two processes that add at once, one may replace the other's.
@@ -124,7 +124,7 @@ def _place_for(top: Store, kernel: str, job: str) -> str:
     return oldest[1]
 
 
-def _jobs_at(layer: Store, kernel: str, place: int) -> Iterator[Job]:
+def _jobs_at(layer: Store, kernel: str, place: int) -> Iterator[PastJob]:
     found = History.from_bytes(layer.get(history_key(kernel, place)))
     if found is not None and found.kernel == kernel:
         yield from found.jobs
@@ -143,11 +143,11 @@ def _history(value: Any) -> History:
     return History(kernel=reading.text(given["kernel"]), jobs=reading.items(given["jobs"], _job, most=MAX_JOBS))
 
 
-def _job(value: Any) -> Job:
+def _job(value: Any) -> PastJob:
     given = reading.fields(value, ("fields", "key", "made"))
     if not is_key(reading.text(given["key"])):
         raise reading.Unreadable("a key is due")
-    return Job(key=given["key"], fields=_fields(given["fields"]), made=reading.number(given["made"]))
+    return PastJob(key=given["key"], fields=_fields(given["fields"]), made=reading.number(given["made"]))
 
 
 def _fields(value: Any) -> Fields:

@@ -35,7 +35,7 @@ _SETTINGS = {
     "sqlite_journal_mode": "truncate",
     "sqlite_mmap_size": 0,
     "sqlite_auto_vacuum": 0,
-    # Not synced: after a power loss a damaged database is made anew from the files.
+    # Not synced: after a power loss a damaged database is rebuilt from the files.
     "sqlite_synchronous": 0,
 }
 _PAUSE_S = 0.001
@@ -49,7 +49,7 @@ class IndexFailed(OSError):
 
 
 class IndexBroken(IndexFailed):
-    """The database is damaged or is none; remove it and start anew."""
+    """The database is damaged, or is not a database; remove it and start again."""
 
 
 class RefusedRow(OSError):
@@ -252,7 +252,7 @@ def _reason_against(found: os.stat_result) -> str | None:
 
 
 def remove_database(folder: str) -> None:
-    """Remove the database of folder; it is made anew from the files when it is next used."""
+    """Remove the database of folder; it is rebuilt from the files when it is next used."""
     for companion in _COMPANIONS:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(os.path.join(folder, DBNAME + companion))
@@ -272,7 +272,7 @@ def _make_room(database: _Database, max_bytes: int, max_entries: int) -> list[st
                 removed.append(parsed[0])
         if not rows:
             # The totals are kept by triggers; totals without rows are a damaged database.
-            raise IndexBroken(f"{entries} entries of {size} bytes are counted, and none is there")
+            raise IndexBroken(f"{entries} entries of {size} bytes are counted, but none exists")
     return removed
 
 

@@ -1,8 +1,8 @@
-"""Single flight: of all threads and processes that want one job compiled, one does it while the others wait a while.
+"""Single flight: of all threads and processes that need one job, one compiles it and the others wait for a while.
 
 Within a process one lock per job; between processes an flock on <folder>/locks/<job>.lock, which the system releases
 when its holder dies. A lock that cannot be had in time, or in that folder, is done without: that costs a duplicate
-compile. A link, a pipe or a file of another user in a lock's place is no lock, and is left as it is.
+compile. A link, a pipe or a file of another user in a lock's place is not a lock, and is left as it is.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LOCK = r"[0-9a-f]{8,128}\.lock"  # compiled when first used
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.001, 0.05
 
 
-class _Job:
+class _Held:
     """The lock of one job in this process: who may go on, how many want it, and its file while it is held."""
 
     __slots__ = ("descriptor", "lock", "wanted")
@@ -48,7 +48,7 @@ class Locks:
     def __init__(self, folder: str | os.PathLike[str] | None = None, *, allow_shared: bool = False) -> None:
         self._folder = None if folder is None else folder_at(folder, shared=allow_shared)
         self._forget_parent()
-        _every_locks.add(self)
+        _all_locks.add(self)
 
     @contextlib.contextmanager
     def single_flight(self, job: str, timeout: float = DEFAULT_TIMEOUT_S) -> Iterator[bool]:
@@ -86,19 +86,19 @@ class Locks:
                 removed += 1
         return removed
 
-    def _enter(self, job: str) -> _Job:
+    def _enter(self, job: str) -> _Held:
         with section(), self._guard:
-            entry = self._table.setdefault(job, _Job())
+            entry = self._table.setdefault(job, _Held())
             entry.wanted += 1
             return entry
 
-    def _leave(self, job: str, entry: _Job) -> None:
+    def _leave(self, job: str, entry: _Held) -> None:
         with section(), self._guard:
             entry.wanted -= 1
             if entry.wanted == 0 and self._table.get(job) is entry:
                 del self._table[job]
 
-    def _lock_file(self, job: str, entry: _Job, deadline: float) -> bool:
+    def _lock_file(self, job: str, entry: _Held, deadline: float) -> bool:
         if self._folder is None or entry.descriptor is not None:
             return True
         try:
@@ -108,7 +108,7 @@ class Locks:
             return False
         return entry.descriptor is not None
 
-    def _unlock_file(self, job: str, entry: _Job) -> None:
+    def _unlock_file(self, job: str, entry: _Held) -> None:
         if self._folder is not None and entry.descriptor is not None:
             descriptor, entry.descriptor = entry.descriptor, None
             _unlink_and_close(self._folder, job + LOCK_SUFFIX, descriptor)
@@ -117,7 +117,7 @@ class Locks:
         """Start with no locks, as a forked child must: the threads that held its copies are not in it."""
         inherited = getattr(self, "_table", {})
         self._guard = lock()
-        self._table: dict[str, _Job] = {}
+        self._table: dict[str, _Held] = {}
         for entry in inherited.values():
             if entry.descriptor is not None:
                 # Only this copy goes; the lock stays with the parent, and ends with it.
@@ -125,11 +125,11 @@ class Locks:
                 entry.descriptor = None
 
 
-_every_locks: weakref.WeakSet[Locks] = weakref.WeakSet()
+_all_locks: weakref.WeakSet[Locks] = weakref.WeakSet()
 
 
 def _after_fork_in_child() -> None:
-    for locks in list(_every_locks):
+    for locks in list(_all_locks):
         locks._forget_parent()
 
 

@@ -1,4 +1,4 @@
-"""Manifest: under a job's key, what its compiles look at - the shapes of what they read - and its newest artifacts.
+"""Manifest: under a job's key, the shapes of what its compiles read, and the keys of its newest artifacts.
 
 A shape names what was read, without values. An artifact is kept under a key of the job, its shape and the values, so a
 look-up takes today's values of each shape and asks for that key: it costs the same for ten artifacts and ten thousand.

@@ -1,4 +1,4 @@
-"""Store: bytes by key. A miss is None; a fault of the medium is a miss or a dropped write, never an exception.
+"""Store: bytes by key. A miss is None; a fault of the disk is a miss or a dropped write, never an exception.
 
 Keys are hexadecimal digests and suffixes come from a fixed list, because both become file names; any other is a
 mistake of the caller and raises CacheError.

@@ -11,11 +11,11 @@ import struct
 from typing import Any
 
 from gridjit import reading
-from gridjit.compiler.dependencies import Dependency
 from gridjit.compiler.elf import is_code
-from gridjit.compiler.footprint import Effects, Fact, FactValue, Footprint, is_field
-from gridjit.compiler.hook import Hook, hook_as_json, hook_from_json
-from gridjit.compiler.targets.base import ExceptionEntry, Target
+from gridjit.compiler.footprint import Effects, Fact, Footprint, is_field
+from gridjit.compiler.hooks.hook import Hook, hook_as_json, hook_from_json
+from gridjit.compiler.recorded.dependencies import Dependency
+from gridjit.compiler.target import ExceptionEntry, Target
 from gridjit.values import dataclass, field
 
 _MAGIC = b"gridjit1"
@@ -61,7 +61,7 @@ class Artifact:
         return self.footprint.sensitive
 
     def to_bytes(self) -> bytes:
-        """Return the artifact as bytes, equal for equal ones; raises ValueError or TypeError for what has no form."""
+        """Return the artifact as bytes, equal for equal ones; raises ValueError or TypeError if it cannot be."""
         text = json.dumps(self._description(), sort_keys=True, separators=(",", ":")).encode()
         return b"".join((self.image, text, _TRAILER.pack(len(text), _MAGIC)))
 
@@ -75,7 +75,7 @@ class Artifact:
             "parameters": self.parameters,
             "resources": self.resources,
             "exceptions": [[c, e.module, e.qualname, list(e.arguments), e.where] for c, e in self.exceptions.items()],
-            "facts": [[fact.field, fact.value, fact.where] for fact in self.footprint.facts],
+            "facts": [fact.as_json() for fact in self.footprint.facts],
             "sharedmem": self.effects.sharedmem,
             "hooks": [hook_as_json(hook) for hook in self.effects.hooks],
             "setup": [hook_as_json(hook) for hook in self.effects.setup],
@@ -157,7 +157,7 @@ def _codes(value: Any) -> str:
             return value  # type: ignore[no-any-return]
     except (struct.error, ValueError):  # ValueError: a count of too many digits, or what is not ASCII
         pass
-    raise reading.Unreadable(f"no launch parameters are {value!r}")
+    raise reading.Unreadable(f"not launch parameters: {value!r}")
 
 
 def _resources(value: Any) -> dict[str, int]:
@@ -182,11 +182,10 @@ def _exception(value: Any) -> tuple[int, ExceptionEntry]:
 
 
 def _fact(value: Any) -> Fact:
-    name, what, where = reading.row(value, 3)
-    found = fact_value(what)
-    if not is_fact_value(found) or not is_field(reading.text(name)):
-        raise reading.Unreadable(f"{name!r} is no fact of a launch")
-    return Fact(field=name, value=found, where=reading.text(where))
+    found = Fact.read(*reading.row(value, 3))
+    if not is_field(found.field):
+        raise reading.Unreadable(f"{found.field!r} is not a fact of a launch")
+    return found
 
 
 def _hook(value: Any) -> Hook:
@@ -194,14 +193,3 @@ def _hook(value: Any) -> Hook:
         return hook_from_json(value)
     except (ValueError, TypeError) as error:
         raise reading.Unreadable(f"{value!r} is not a hook: {error}") from error
-
-
-def fact_value(value: Any) -> FactValue:
-    """Return a fact's value as it was before JSON turned its tuple into a list."""
-    return tuple(value) if isinstance(value, list) else value
-
-
-def is_fact_value(value: Any) -> bool:
-    """Return whether a fact can have this value."""
-    parts = value if isinstance(value, tuple) else (value,)
-    return all(part is None or isinstance(part, bool | int | str) for part in parts)

@@ -1,6 +1,6 @@
 """ELF: whether bytes are a 64-bit little-endian ELF file that LLVM and the driver can be given.
 
-What they do with anything else is not always an error that is told: LLVM ends the process. So an object file for this
+Given anything else, they do not always report an error: LLVM ends the process. So an object file for this
 computer is gone through as LLVM will - sections, symbols, relocations - before it is.
 """
 
@@ -19,13 +19,13 @@ _SECTION = struct.Struct("<IIQQQQIIQQ")
 _FIELDS = ("name", "type", "flags", "addr", "offset", "size", "link", "info", "addralign", "entsize")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _RELOCATION = struct.Struct("<QIIq")
-_SYMBOLS, _STRINGS, _RELOCATIONS, _NO_BITS, _SHORT_RELOCATIONS = 2, 3, 4, 8, 9
+SYMBOLS, _STRINGS, RELOCATIONS, _NO_BITS, SHORT_RELOCATIONS = 2, 3, 4, 8, 9
 _RELOCATABLE = 1
 _UNDEFINED, _FUNCTION, _OF_A_SECTION, _OF_A_FILE = 0, 2, 3, 4
 _IN_MEMORY, _EXECUTABLE, _OF_A_THREAD = 2, 4, 0x400
 # What LLVM writes of x86-64's, and can link: absolute and relative to the place, to the table of addresses, to stubs.
 _KNOWN_RELOCATIONS = {62: frozenset((0, 1, 2, 4, 9, 10, 11, 24, 41, 42))}
-# From here on a symbol's section is no section but a meaning: absolute, common.
+# From here on a symbol's section is not a section but a meaning: absolute, common.
 _RESERVED = 0xFF00
 _MOST_BYTES, _MOST_ALIGNMENT = 1 << 31, 1 << 16
 _MACHINES = {"x86_64": 62, "aarch64": 183, "arm64": 183, "ppc64le": 21, "riscv64": 243}
@@ -77,6 +77,21 @@ def read_sections(image: bytes) -> list[Section]:
     return sections if inside and names < count and sections[names].type == _STRINGS else []
 
 
+def named_sections(image: bytes) -> list[tuple[str, Section, bytes]]:
+    """Return each section's name, header and bytes (none if it only reserves memory).
+
+    Raises ValueError for bytes that are not an ELF file with all its sections and their names inside.
+    """
+    if not (sections := read_sections(image)):
+        raise ValueError("not a 64-bit ELF file with all its sections inside")
+    names = _content(image, sections[_HEADER.unpack_from(image)[-1]])
+    return [(names[one.name : names.index(b"\0", one.name)].decode(), one, _content(image, one)) for one in sections]
+
+
+def _content(image: bytes, one: Section) -> bytes:
+    return b"" if one.type == _NO_BITS else image[one.offset : one.offset + one.size]
+
+
 def _are_sound(image: bytes, sections: list[Section]) -> bool:
     names = sections[_HEADER.unpack_from(image)[-1]]
     kept = sorted((one.offset, one.size) for one in sections if one.size and one.type != _NO_BITS)
@@ -100,12 +115,12 @@ def _are_sound(image: bytes, sections: list[Section]) -> bool:
 def _refers_inside(image: bytes, sections: list[Section], one: Section) -> bool:
     """Return whether the symbols or relocations of a section are whole, and of things that are there."""
     content, other = image[one.offset : one.offset + one.size], sections[one.link]
-    if one.type == _SYMBOLS:
+    if one.type == SYMBOLS:
         return _are_items(one, _SYMBOL.size) and all(
             name < max(1, other.size) and _is_placed(sections, symbol) for name, *symbol in _SYMBOL.iter_unpack(content)
         )
-    if one.type == _RELOCATIONS:
-        whole = _are_items(one, _RELOCATION.size) and other.type == _SYMBOLS and one.info < len(sections)
+    if one.type == RELOCATIONS:
+        whole = _are_items(one, _RELOCATION.size) and other.type == SYMBOLS and one.info < len(sections)
         target, count = sections[one.info if whole else 0], other.size // _SYMBOL.size
         known = _KNOWN_RELOCATIONS.get(_KIND.unpack_from(image)[1])
         return (
@@ -119,7 +134,7 @@ def _refers_inside(image: bytes, sections: list[Section], one: Section) -> bool:
                 for at, kind, symbol, addend in _RELOCATION.iter_unpack(content)
             )
         )
-    return one.type != _SHORT_RELOCATIONS
+    return one.type != SHORT_RELOCATIONS
 
 
 def _is_placed(sections: list[Section], symbol: list[int]) -> bool:

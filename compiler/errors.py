@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from gridjit.compiler.kindred import Kindred
+from gridjit.compiler.shared_errors import SharedError
 
 
-class GridjitError(Kindred, Exception):
-    """Base class of every error that gridjit raises on its own account."""
+class GridjitError(SharedError, Exception):
+    """Base class of every error that gridjit itself raises."""
 
 
 class ConfigError(GridjitError, ValueError):
@@ -19,7 +19,7 @@ class ConfigError(GridjitError, ValueError):
 
 
 class ConfigTypeError(ConfigError, TypeError):
-    """What a launch is shaped by is not a number, or not a whole one."""
+    """A dimension or size in a launch configuration is not a number, or not a whole number."""
 
 
 class CompileError(GridjitError):
@@ -33,17 +33,17 @@ class UnsupportedError(CompileError):
 class LinkError(CompileError):
     """What a kernel is linked with cannot be read, compiled or linked; the message names the file."""
 
-    kin: ClassVar[tuple[str, ...]] = ("numba.cuda.cudadrv.driver:LinkerError",)
+    also: ClassVar[tuple[str, ...]] = ("numba.cuda.cudadrv.driver:LinkerError",)
 
 
 class LinkedSourceError(LinkError):
     """CUDA C++ that a kernel is linked with does not compile; the message is NVRTC's."""
 
-    kin = ("numba.cuda.cudadrv.driver:LinkerError", "cuda.core._utils.cuda_utils:NVRTCError")
+    also = ("numba.cuda.cudadrv.driver:LinkerError", "cuda.core._utils.cuda_utils:NVRTCError")
 
 
 class LaunchNeededError(CompileError):
-    """The kernel's code depends on its launch, and it was to be compiled without one."""
+    """The kernel's code depends on its launch, but it was compiled without one."""
 
 
 class CompileDisabledError(CompileError):
@@ -59,7 +59,7 @@ class ShapeError(ArgumentError, ValueError):
 
 
 class CopyNeededError(GridjitError, ValueError, NotImplementedError):
-    """A view of an array on the device was asked for where there is none: only a copy could be what is wanted."""
+    """A view of an array on the device was requested, but only a copy could have the requested form."""
 
 
 class LaunchError(GridjitError):
@@ -70,7 +70,7 @@ class DeviceError(GridjitError):
     """The device or the driver is missing, or refused a call."""
 
 
-class ConfigWarning(Kindred, UserWarning):
+class ConfigWarning(SharedError, UserWarning):
     """Options contradict each other; the message says which one counts."""
 
-    kin = ("numba.cuda.core.errors:NumbaInvalidConfigWarning",)
+    also = ("numba.cuda.core.errors:NumbaInvalidConfigWarning",)

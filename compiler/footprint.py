@@ -9,17 +9,18 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from gridjit.compiler.hook import Hook
+from gridjit import reading
+from gridjit.compiler.hooks.hook import Hook
 from gridjit.compiler.launch_config import Dim3, LaunchConfig, dim_text
 from gridjit.values import dataclass
 
 if TYPE_CHECKING:
-    from gridjit.compiler.identity import Identity
+    from gridjit.compiler.view.identity import Identity
 
 FactValue: TypeAlias = "bool | int | str | tuple[int, ...] | Identity | None"
 
 # Every fact that a compilation can read, and how to look it up in a configuration. "launch" says whether there
-# was a configuration at all: a compile outside any launch that asked is no answer for one inside.
+# was a configuration at all: a compile outside any launch that asked cannot stand in for one inside.
 FIELDS: Mapping[str, Callable[[LaunchConfig], FactValue]] = {
     "griddim": lambda config: config.griddim,
     "griddim.x": lambda config: config.griddim[0],
@@ -43,7 +44,7 @@ ITSELF = " itself"
 IN_FULL = " in full"
 # Something of another compilation's launch, which no later launch is known to share.
 ELSEWHERE = "the launch of another compilation"
-# "arguments" says whether there were any: a compile ahead of a launch that asked is no answer for a launch.
+# "arguments" says whether there were any: a compile ahead of a launch that asked cannot stand in for a launch.
 HAS_ARGUMENTS = "arguments"
 # Facts that tell a launch from a compile ahead of one, and not one launch from another.
 CIRCUMSTANCES = (PRESENCE, HAS_ARGUMENTS)
@@ -53,7 +54,10 @@ MARKABLE = ("griddim", "blockdim", "sharedmem", "cluster", "cooperative")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """One thing read: the field, the value it had, and where it was read ("stats.py:14"; not part of equality)."""
+    """One thing read: the field, the value it had, and where it was read ("stats.py:14"; not part of equality).
+
+    It is this from the moment when a view is read, in artifacts, keys and recorded needs, until it is read from there.
+    """
 
     field: str
     value: FactValue
@@ -61,12 +65,12 @@ class Fact:
 
     @property
     def about_argument(self) -> bool:
-        """Whether it is the value of a launch argument, which each launch has anew."""
+        """Whether it is the value of a launch argument, which is new in each launch."""
         return self.field.startswith(ARGUMENT)
 
     @property
     def of_each_launch(self) -> bool:
-        """Whether it has to be looked at in each launch anew, however alike the kinds of the arguments are."""
+        """Whether it has to be checked again in each launch, however alike the kinds of the arguments are."""
         return self.about_argument or self.field == ELSEWHERE
 
     @property
@@ -76,6 +80,19 @@ class Fact:
     def holds(self, config: LaunchConfig | None, args: Sequence[Any] | None = None) -> bool:
         """Return whether a launch of config (None: no launch) with args has this fact."""
         return self.value == current_value(self.field, config, args) and not self._unrepeatable
+
+    def as_json(self) -> list[Any]:
+        """Return what `read` makes the fact of again, as JSON has it."""
+        return [self.field, self.value, self.where]
+
+    @classmethod
+    def read(cls, field: Any, value: Any, where: Any = "") -> Fact:
+        """Return the fact of what JSON brought back, where tuples are lists; raises Unreadable for anything else."""
+        parts = value if isinstance(value, list) else (value,)
+        if not all(part is None or isinstance(part, bool | int | str) for part in parts):
+            raise reading.Unreadable(f"a fact of a launch cannot be {value!r}")
+        found = tuple(parts) if isinstance(value, list) else value
+        return cls(field=reading.text(field), value=found, where=reading.text(where))
 
     def __str__(self) -> str:
         place = f", read at {self.where}" if self.where else ""
@@ -168,14 +185,14 @@ def is_very_object(name: str) -> bool:
 def _argument_value(name: str, args: Sequence[Any]) -> FactValue:
     """Return what a launch's argument has for a fact such as "argument 3", "argument 3 shape"; None never matches."""
     # Few compiles read an argument, so a warm start does without this.
-    from gridjit.compiler.plain_number import is_number, number_text
+    from gridjit.compiler.view.plain_number import is_number, number_text
 
     index, _, part = name[len(ARGUMENT) :].partition(" ")
     if int(index) >= len(args):
         return None
     argument = args[int(index)]
     if is_very_object(name):
-        from gridjit.compiler.identity import Identity
+        from gridjit.compiler.view.identity import Identity
 
         return Identity.of(argument)
     if part:
@@ -194,5 +211,5 @@ def fact_text(value: FactValue) -> str:
 def as_dim3(value: FactValue) -> Dim3:
     """Return a stored dimension as a 3-tuple; raises ValueError for anything else."""
     if not isinstance(value, tuple) or len(value) != 3:
-        raise ValueError(f"{value!r} is no (x, y, z)")
+        raise ValueError(f"{value!r} is not an (x, y, z)")
     return (value[0], value[1], value[2])

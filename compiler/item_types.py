@@ -42,7 +42,7 @@ def _item_type(dtype: np.dtype[Any], _: Hashable) -> ItemType:
             f"items of {dtype} cannot be passed to a kernel; pass numbers, text, datetime64, timedelta64 or records"
         )
     if not dtype.isnative:
-        raise ArgumentError(f"items of {dtype} have foreign byte order; convert them with astype('{name}')")
+        raise ArgumentError(f"items of {dtype} have a foreign byte order; convert them with astype('{name}')")
     return dtype.str if dtype.kind in "SU" else name
 
 
@@ -55,7 +55,7 @@ def dtype_of(item: ItemType) -> np.dtype[Any]:
     if isinstance(item, str):
         return bfloat16() if item == BFLOAT16 else np.dtype(item)
     if not isinstance(item, RecordType):
-        raise ArgumentError(f"NumPy has no dtype for items of {item}")
+        raise ArgumentError(f"NumPy does not have a dtype for items of {item}")
     return np.dtype(
         {
             "names": [field.name for field in item.fields],

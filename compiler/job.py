@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gridjit.compiler.entry_points import are_known_by_their_names, extension_fields
-from gridjit.compiler.extensions import extensions
-from gridjit.compiler.linked_files import link_fields, linked_files
+from gridjit.compiler.key.argument_classes import signature_fingerprint
+from gridjit.compiler.key.entry_points import are_known_by_their_names, extension_fields
+from gridjit.compiler.key.extensions import extensions
+from gridjit.compiler.key.linked_files import link_fields, linked_files
+from gridjit.compiler.key.source.fingerprint import SourceFingerprint, fingerprint
+from gridjit.compiler.key.toolchain import debug_versions, environment, toolchain
 from gridjit.compiler.options import Options
 from gridjit.compiler.signature import Signature
-from gridjit.compiler.signature_source import signature_fingerprint
-from gridjit.compiler.source import SourceFingerprint, fingerprint
-from gridjit.compiler.targets.base import LinkedFile, Target
-from gridjit.compiler.toolchain import debug_versions, environment, toolchain
+from gridjit.compiler.target import LinkedFile, Target
 from gridjit.values import dataclass
 
 

@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from gridjit.compiler.errors import ConfigError, ConfigWarning
-from gridjit.compiler.toolchain_environment import setting_now
+from gridjit.compiler.key.numba_settings import setting_now
 from gridjit.messages import warn
 from gridjit.values import dataclass
 
@@ -81,7 +81,7 @@ def options_of(given: Mapping[str, Any]) -> Options:
     """
     known = {f.name for f in fields(Options)}
     if unknown := sorted(set(given) - known):
-        raise ConfigError(f"jit({unknown[0]}=...): no such option; there are {', '.join(sorted(known))}")
+        raise ConfigError(f"jit({unknown[0]}=...): no such option; the options are {', '.join(sorted(known))}")
     values = {name: value for name, value in given.items() if value is not None}
     _warn_of_contradictions(values)
     values.setdefault("debug", bool(setting_now("NUMBA_CUDA_DEBUGINFO")))
@@ -102,8 +102,8 @@ def _warn_of_contradictions(given: Mapping[str, Any]) -> None:
     if not given.get("debug"):
         return
     for name, words in (
-        ("opt", "optimized debug code is not supported by CUDA, so a GPU's code is not optimized; say opt=False"),
-        ("lineinfo", "debug and lineinfo are mutually exclusive, and of debug's information only lines are kept"),
+        ("opt", "optimized debug code is not supported by CUDA, so a GPU's code is not optimized; give opt=False"),
+        ("lineinfo", "debug and lineinfo are mutually exclusive, so only line information is kept"),
     ):
         if given.get(name):
             # The caller of jit.

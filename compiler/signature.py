@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gridjit.compiler.errors import ConfigError
@@ -43,7 +44,7 @@ class ScalarType:
 
     def __post_init__(self) -> None:
         if self.dtype not in SCALAR_CODES and not re.fullmatch(_TIME, self.dtype):
-            raise ConfigError(f"{self.dtype!r} is no scalar type; one of {', '.join(SCALAR_CODES)}")
+            raise ConfigError(f"{self.dtype!r} is not a scalar type; give one of {', '.join(SCALAR_CODES)}")
 
     @property
     def codes(self) -> str:
@@ -227,6 +228,16 @@ class EnumType:
     dtype: ScalarType | TupleType
     members: tuple[tuple[str, str], ...]
     integral: bool
+
+    @classmethod
+    def of(cls, python: type[Enum], dtype: ScalarType | TupleType) -> EnumType:
+        """Return the type of the members of an enum class, given that of their values."""
+        return cls(
+            enum=ClassName.of(python),
+            dtype=dtype,
+            members=tuple((name, repr(member.value)) for name, member in python.__members__.items()),
+            integral=issubclass(python, IntEnum),
+        )
 
     @property
     def codes(self) -> str:

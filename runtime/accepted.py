@@ -1,4 +1,4 @@
-"""accepted: what jit and kernels accept, as types for type checkers; a running program needs none of them."""
+"""accepted: what jit and kernels accept, as types for type checkers; a running program does not need them."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ class NumbaSignature(Protocol):
 
 
 class NumbaType(Protocol):
-    """A type of numba's, as gridjit.cuda has it."""
+    """A numba type, as in gridjit.cuda."""
 
     @overload
     def __call__(self, /, *arguments: NumbaType) -> NumbaSignature: ...
     @overload
     def __call__(self, value: Any, /) -> Any: ...
     def __call__(self, /, *arguments: Any) -> Any:
-        """Return the signature of what takes arguments of those types; in a kernel, the value as this type."""
+        """Return the signature that takes arguments of those types; in a kernel, the value converted to this type."""
 
     def __getitem__(self, axes: Any, /) -> NumbaType:
-        """Return the type of an array: [:] for one axis, [::1] if its items are without gaps."""
+        """Return the type of an array: [:] for one axis, [::1] if its items have no gaps between them."""
 
 
 # A text, a tuple of numba's types, a signature of numba's, or one of ours.
@@ -133,7 +133,7 @@ class FunctionDecorator(Protocol):
 
 
 class EitherDecorator(Protocol):
-    """What jit(device=...) returns where it is only known when it runs."""
+    """What jit(device=...) returns if the value is known only when the program runs."""
 
     def __call__(self, function: Callable[Parameters, Result], /) -> Kernel | DeviceFunction[Parameters, Result]:
         """Return the kernel or device function of a function."""

@@ -1,4 +1,4 @@
-"""The current device: the memory, streams and events of the one that kernels of the calling thread run on."""
+"""The current device: the memory, streams and events of the device that the calling thread's kernels run on."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def create_stream(*, priority: int = 0, nonblocking: bool = False, timeline: Tim
 
 
 def create_event(*, timing: bool = True, timeline: Timeline | None = None) -> Event:
-    """Return a new event on the current device. timing: whether elapsed_time() is needed of it."""
+    """Return a new event on the current device. timing: whether elapsed_time() will be called on it."""
     return new_event(timeline or current_timeline(), timing=timing)
 
 

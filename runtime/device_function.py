@@ -9,7 +9,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.options import Options
 from gridjit.forking import cached_property
-from gridjit.runtime.pickling import Reduced, reduced
+from gridjit.runtime.numba_names.pickling import Reduced, reduced
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -18,7 +18,7 @@ Result = TypeVar("Result")
 class DeviceFunction(Generic[Parameters, Result]):
     """A function for kernels to call, with its parameters. It is compiled as part of each kernel that uses it.
 
-    signatures: if any are given, calls are converted to one of them, and it returns what they say.
+    signatures: if any are given, calls are converted to one of them, and return the type that it declares.
     """
 
     __name__: str
@@ -34,7 +34,7 @@ class DeviceFunction(Generic[Parameters, Result]):
         self.targetoptions: dict[str, Any] = {**options.changed(), "signatures": tuple(map(str, signatures))}
 
     def __call__(self, *args: Parameters.args, **keywords: Parameters.kwargs) -> Result:
-        """Say where it can be called: in kernels."""
+        """Raise an error that says where it can be called: in kernels."""
         raise ConfigError(f"{self.py_func.__qualname__} is a device function; call it in a kernel")
 
     @cached_property

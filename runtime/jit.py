@@ -10,7 +10,7 @@ from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.options import options_of
 from gridjit.runtime.device_function import DeviceFunction, Parameters, Result
 from gridjit.runtime.kernel import Kernel
-from gridjit.runtime.specializations import DEFAULT_LIMIT
+from gridjit.runtime.specialize.table import DEFAULT_LIMIT
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -82,8 +82,8 @@ def jit(
     func_or_sig: the function; or a signature, or a list of them, to compile for at once.
     target: "host" or "cuda" (default: CUDA where there is a device). cache: keep results on disk.
     max_specializations: how many compiled forms to keep loaded; the least recently used are unloaded.
-    hold_gil: keep Python's lock during the driver's call: faster by 0.04 us, and unsafe with host callbacks in streams.
-    extensions: objects that prepare arguments before each launch (gridjit.runtime.extensions).
+    hold_gil: keep the GIL during the driver's call: faster by 0.04 us, but unsafe with host callbacks in streams.
+    extensions: objects that prepare arguments before each launch (gridjit.runtime.launch.argument_extensions).
     options: numba.cuda.jit's (device, debug, opt, fastmath, lineinfo, max_registers, launch_bounds, lto, link, inline,
         forceinline, shared_memory_carveout), and `specialize`.
     Raises ConfigError for an option or value that does not exist.

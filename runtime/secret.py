@@ -11,7 +11,7 @@ from gridjit.compiler.errors import ConfigError
 
 MIN_BYTES = 16
 MAX_BYTES = 4096
-_WAY_ON = "make one with: head -c 32 /dev/urandom > FILE && chmod 400 FILE"
+_WAY_ON = "make a valid one with: head -c 32 /dev/urandom > FILE && chmod 400 FILE"
 
 
 def read_secret(path: Path) -> bytes:
@@ -41,7 +41,7 @@ def _distrust(found: os.stat_result) -> str | None:
     if (reason := distrust_owner(found)) is not None:
         return reason
     if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        return f"can be used by others than its owner (mode {stat.S_IMODE(found.st_mode):o}; chmod 400 it)"
+        return f"can be used by users other than its owner (mode {stat.S_IMODE(found.st_mode):o}; chmod 400 it)"
     return None
 
 

@@ -13,7 +13,7 @@ from gridjit.cache.lock import Locks
 from gridjit.cache.memory import MemoryStore
 from gridjit.cache.store import Store
 from gridjit.compiler.errors import ConfigError, DeviceError
-from gridjit.compiler.targets.base import Target
+from gridjit.compiler.target import Target
 from gridjit.forking import cached_property, lock, section
 from gridjit.messages import say
 from gridjit.printable import printable
@@ -22,7 +22,7 @@ from gridjit.runtime.settings import Settings, settings
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.base import Device
-    from gridjit.runtime.record import Recorder
+    from gridjit.runtime.specialize.needs import Recorder
 
 
 class Session:
@@ -69,7 +69,7 @@ class Session:
         if wanted == "host":
             return self._host
         if wanted != "cuda":
-            raise DeviceError(f"target {wanted!r} is no device: 'cuda' or 'host'; compile() makes code for 'sm_90'")
+            raise DeviceError(f"target {wanted!r} is not a device: give 'cuda' or 'host'; for 'sm_90' use compile()")
         from gridjit.runtime.devices.cuda.device import current_device
 
         return current_device()
@@ -103,7 +103,7 @@ class Session:
         """What writes down the specializations that this process needs, if that is asked for."""
         if self.settings.record is None:
             return None
-        from gridjit.runtime.record import Recorder
+        from gridjit.runtime.specialize.needs import Recorder
 
         return Recorder(self.settings.record)
 
@@ -159,7 +159,7 @@ def session() -> Session:
 
 
 def end_session() -> None:
-    """Forget the session and the settings: the next call reads the environment anew."""
+    """Forget the session and the settings: the next call reads the environment again."""
     settings.cache_clear()
     _sessions.clear()
 

@@ -55,7 +55,7 @@ class Settings:
         """Return the settings that environ asks for; raises ConfigError naming a variable that makes no sense."""
         target = environ.get("GRIDJIT_TARGET") or None
         if target not in (None, "cuda", "host"):
-            raise ConfigError(f"GRIDJIT_TARGET={target}: 'cuda', 'host', or unset for whichever is there")
+            raise ConfigError(f"GRIDJIT_TARGET={target}: 'cuda', 'host', or unset it to use what is available")
         return cls(
             cache=_switch("GRIDJIT_CACHE", environ.get("GRIDJIT_CACHE")),
             cache_dir=_cache_dir(environ),
@@ -110,7 +110,7 @@ def bytes_of(name: str, text: str) -> int:
     try:
         size = int(float(number) * _UNITS.get(unit, 1))
     except (ValueError, OverflowError):
-        raise ConfigError(f"{name}={text}: give bytes, like 1073741824, 512M or 2G") from None
+        raise ConfigError(f"{name}={text}: give bytes, such as 1073741824, 512M or 2G") from None
     if size <= 0:
         raise ConfigError(f"{name}={text}: give more than 0 bytes (GRIDJIT_CACHE=0 turns the cache off)")
     return size

@@ -295,7 +295,7 @@ def stream_handle(stream: Any) -> int:
 
 def _checked(handle: int) -> int:
     if not 0 <= handle < 1 << 64:
-        raise ArgumentError(f"stream {handle} is no handle; give 0 for the default stream")
+        raise ArgumentError(f"stream {handle} is not a handle; give 0 for the default stream")
     return handle
 
 
@@ -304,7 +304,7 @@ def _foreign(stream: Any) -> int | None:
     if protocol is not None:
         version, handle = protocol() if callable(protocol) else protocol
         if version != 0:
-            raise ArgumentError(f"stream {stream!r} speaks version {version} of __cuda_stream__; 0 is known")
+            raise ArgumentError(f"stream {stream!r} has version {version} of __cuda_stream__; only 0 is supported")
         return int(handle)
     for name in ("cuda_stream", "ptr", "handle"):
         if (value := getattr(stream, name, None)) is not None:

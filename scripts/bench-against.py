@@ -67,7 +67,7 @@ def _names(refs: list[str]) -> list[str]:
 def _commit(ref: str) -> str:
     done = _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
     if done.returncode:
-        print(f"bench-against: {ref!r} is no commit of {ROOT}", file=sys.stderr)
+        print(f"bench-against: {ref!r} is not a commit of {ROOT}", file=sys.stderr)
         raise SystemExit(2)
     return done.stdout.strip()
 

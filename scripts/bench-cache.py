@@ -61,7 +61,7 @@ LAUNCHES = """
 import json, statistics, time
 from gridjit.cache.key import Key
 from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.runtime.dispatch import signature_of
+from gridjit.runtime.launch.arguments import signature_of
 from gridjit.runtime.session import session
 import numpy as np
 

@@ -33,7 +33,7 @@ import gridjit
 from gridjit import cuda
 from gridjit.cache.key import Key
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.frontend.numba_types import parse_signature
+from gridjit.compiler.frontend.types import parse_signature
 
 numba_cuda()
 if sys.argv[2] == "with":

@@ -1,4 +1,4 @@
-"""Measure gridjit's own part of a launch: nanoseconds per call of the native launch function, the driver left out.
+"""Measure gridjit's own part of a launch: nanoseconds per call of the native launch function, without the driver.
 
     python scripts/bench-native-call.py [--loops 200000] [--repeat 5] [--output FILE.json]
 
@@ -24,15 +24,16 @@ import numpy as np
 from gridjit.cache.memory import MemoryStore
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import Signature
-from gridjit.runtime.args import every as _every  # noqa: F401  (registers every kind)
-from gridjit.runtime.args.base import Place, handler_of
-from gridjit.runtime.configured import ConfiguredKernel
-from gridjit.runtime.dispatch import Launcher
-from gridjit.runtime.indexing import Indexable, index_natively
+from gridjit.runtime.args import all_kinds as _every  # noqa: F401  (registers every kind)
+from gridjit.runtime.args.handler import Place, handler_of
+from gridjit.runtime.launch.configured import ConfiguredKernel
+from gridjit.runtime.launch.indexing import Indexable, index_natively
+from gridjit.runtime.launch.launcher import Launcher
+from gridjit.runtime.launch.ready import Shape
 from gridjit.runtime.native.function import NativeFunction, builtin, native_function
-from gridjit.runtime.native.layout import layout
-from gridjit.runtime.native.object_code import code_of, compile_text, place
-from gridjit.runtime.native.table import Entry, LaunchTable
+from gridjit.runtime.native.object_code import code_of, compile_text, put_in_memory
+from gridjit.runtime.native.probes import object_layout
+from gridjit.runtime.native.table import KernelHandle, LaunchTable
 
 COUNTS = (0, 1, 4, 26)
 
@@ -151,10 +152,10 @@ class _Kernel(Indexable):
     """What is indexed as kernels are, and launched by one native function."""
 
     def __init__(self, function: NativeFunction) -> None:
+        super().__init__()
         nobody: Any = None
-        self.launcher = Launcher(nobody, LaunchConfig.of(1, 1), 0, nobody)
+        self.launcher = Launcher(nobody, Shape(LaunchConfig.of(1, 1)), 0, self._ready)
         self.launcher.native, self.launcher.fast = function, function.call
-        self.forget_indexings()
 
     def _configure(self, launch: Any) -> ConfiguredKernel:
         return ConfiguredKernel.of(self.launcher)
@@ -192,7 +193,7 @@ def _timed(name: str, measure: Callable[[int], float]) -> Measurement:
 
 
 def _nothing_time(make: Callable[[int], Any], count: int, loops: int, repeat: int) -> float:
-    found = layout()
+    found = object_layout()
     idle = _placed(_IDLE.replace("KEEP", _KEEP if found is not None and found.counts_none else ""))
     return _time(builtin(idle, None), tuple(make(index) for index in range(count)), loops, repeat)
 
@@ -219,7 +220,7 @@ def told_of(launch: int, values: tuple[Any, ...], hold: bool) -> NativeFunction:
     operations = tuple(handler_of(v).operation(v, host, t) for v, t in zip(values, types, strict=True))
     table = LaunchTable(
         launch=launch,
-        entry=Entry(handle=1),
+        entry=KernelHandle(handle=1),
         config=LaunchConfig.of(1, 1),
         sharedmem=0,
         stream=0,
@@ -252,7 +253,7 @@ def _floor_time(launch: int, words: int, loops: int, repeat: int) -> float:
 
 def _placed(text: str) -> int:
     code = code_of(compile_text(text))
-    address = None if code is None else place(code)
+    address = None if code is None else put_in_memory(code)
     if address is None:
         raise SystemExit("machine code cannot be placed in memory here; there is nothing to measure")
     return address

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from gridjit.runtime.launch.indexing import index_from_python
 from gridjit.runtime.session import end_session
 from tests.programs import end_servers
 from tests.registered import taken_away_after
@@ -80,5 +81,6 @@ def foreign_rewrites() -> Iterator[None]:
 
 
 def fresh_session() -> None:
-    """Forget the process's session and settings, as a new process would."""
+    """Forget the process's session and settings, and what indexes kernels, as a new process would."""
     end_session()
+    index_from_python(until_tried=True)

@@ -25,7 +25,7 @@ import types
 import warnings
 from typing import Any, NoReturn
 
-from gridjit.compiler import installed
+from gridjit.compiler.key import installed
 
 # What a first compile imports.
 PREPARED = (
@@ -34,17 +34,17 @@ PREPARED = (
     "gridjit.cache.history",
     "gridjit.cache.index",
     "gridjit.cache.lock",
-    "gridjit.compiler.driver",
+    "gridjit.compiler.compile",
     "gridjit.compiler.frontend.lower",
-    "gridjit.compiler.frontend.numba_types",
-    "gridjit.compiler.hook_source",
+    "gridjit.compiler.frontend.types",
+    "gridjit.compiler.hooks.description",
     "gridjit.compiler.targets.host.generate",
     "gridjit.launchconfig",
     "gridjit.runtime.devices.host.device",
     "gridjit.runtime.devices.host.launch",
     "gridjit.runtime.devices.host.load",
-    "gridjit.runtime.explain",
-    "gridjit.runtime.kernel_view",
+    "gridjit.runtime.specialize.explain",
+    "gridjit.runtime.specialize.kernel_view",
     "numba.cuda.extending",
 )
 
@@ -60,7 +60,8 @@ def prepare() -> None:
     numba_cuda()
     for name in PREPARED:
         importlib.import_module(name)
-    from gridjit.compiler.frontend import contexts, registrations
+    from gridjit.compiler.frontend.isolated import contexts
+    from gridjit.compiler.key import registrations
 
     contexts.make_contexts()
     registrations.registrations()

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import MappingProxyType
 
-from gridjit.compiler.frontend import contexts, registrations
+from gridjit.compiler.frontend.isolated import contexts
+from gridjit.compiler.key import registrations
 
 
 @contextmanager

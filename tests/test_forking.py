@@ -18,8 +18,11 @@ from gridjit.forking import cached_property, held, in_child, lock, section
 
 SOON_S = 60.0
 ROOT = Path(__file__).parents[1]
-# What belongs to one launch, whose own thread waits for it, and what runs on other threads but holds nothing.
-OTHERS = {"runtime/devices/host/launch.py": "threading.Condition("}
+# What belongs to one launch or one call, whose own thread waits for it; what runs elsewhere but holds nothing.
+OTHERS = {
+    "runtime/devices/host/launch.py": "threading.Condition(",
+    "src/gridjit/interrupts.py": " ".join(["allocate_lock"] * 3),
+}
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 

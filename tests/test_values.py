@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
+import weakref
 from typing import Any, ClassVar, cast
 
 import pytest
@@ -197,3 +198,13 @@ def test_values_are_copied_and_pickled() -> None:
 def test_other_options_are_refused() -> None:
     with pytest.raises(TypeError, match="frozen=True"):
         values.dataclass(frozen=False, slots=True, kw_only=True)
+
+
+def test_values_with_a_slot_for_weak_references_can_be_referred_to_weakly() -> None:
+    @values.dataclass(frozen=True, slots=True, kw_only=True)
+    class Watched:
+        name: str
+        __weakref__: Any = values.field(init=False, repr=False)
+
+    made = Watched(name="a")
+    assert weakref.ref(made)() is made

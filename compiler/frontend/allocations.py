@@ -1,4 +1,4 @@
-"""allocations: numba-cuda's statistics of what kernels allocate, kept in device memory that a program can ask about."""
+"""allocations: numba-cuda's statistics of what kernels allocate, kept in device memory for programs to query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Imports numba-cuda on a machine that may have neither a GPU, a driver nor any CUDA library, and its extensions."""
+"""Imports numba-cuda and its extensions, even on a machine without a GPU, a driver or any CUDA library."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-from gridjit.compiler.entry_points import note_loaded
 from gridjit.compiler.errors import CompileError
-from gridjit.compiler.recording import while_current
+from gridjit.compiler.key.entry_points import note_loaded
+from gridjit.compiler.view.recording import while_current
 from gridjit.forking import held, lock, section
 from gridjit.interrupts import uninterrupted
 
@@ -28,8 +28,8 @@ def numba_cuda() -> ModuleType:
     """Return the module numba.cuda, imported on the first call; raises CompileError where it is its simulator."""
     if os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0"):
         raise CompileError(
-            "NUMBA_ENABLE_CUDASIM replaces numba-cuda's compiler by its simulator; unset it: gridjit compiles kernels "
-            "for the host where there is no GPU"
+            "NUMBA_ENABLE_CUDASIM replaces numba-cuda's compiler with its simulator; unset it: gridjit compiles "
+            "kernels for the host if there is no GPU"
         )
     if _is_being_imported() or held(section()):
         _import()
@@ -78,7 +78,7 @@ def load_installed_extensions() -> None:
     """Have numba load the extensions that are installed, if that was not done in this process.
 
     One that fails is a warning that names it, as for numba. What they do while they are loaded sees no launch, and is
-    no part of what the kernel read that is about to be compiled. What they register then is no field of any key: that
+    not part of what the kernel about to be compiled reads. What they register then is not a field of any key: that
     they are installed is, in every process.
     """
     if _loaded:
@@ -94,8 +94,8 @@ def load_installed_extensions() -> None:
 
 
 def _load() -> None:
-    from gridjit.compiler.extensions import all_registrations, forget_in_keys
-    from gridjit.compiler.loaded_settings import note_loaded_settings
+    from gridjit.compiler.key.extensions import all_registrations, forget_in_keys
+    from gridjit.compiler.recorded.loaded_settings import note_loaded_settings
 
     numba_cuda()
     from numba.cuda.core import entrypoints

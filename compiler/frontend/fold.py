@@ -1,4 +1,4 @@
-"""fold: the launch's own dimensions put into the code as constants, for the fields that jit(specialize=...) names.
+"""fold: puts the launch's own dimensions into the code as constants, for the fields that jit(specialize=...) names.
 
 Done on the LLVM text, where cuda.blockDim, cuda.grid() and everything built on them have become reads of the same
 special registers - in device functions too.
@@ -10,7 +10,7 @@ import re
 
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.footprint import as_dim3
-from gridjit.compiler.view import ConfigView
+from gridjit.compiler.view.config import ConfigView
 
 _REGISTERS = {"blockdim": "ntid", "griddim": "nctaid"}
 _REGISTER_READ = r'call i32 @"?llvm\.nvvm\.read\.ptx\.sreg\.{register}\.{axis}"?\(\)'

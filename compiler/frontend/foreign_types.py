@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from gridjit.compiler.errors import ConfigError
-from gridjit.compiler.frontend.registrations import registrations
-from gridjit.compiler.installed import owner_of
+from gridjit.compiler.key.argument_classes import held_by_functions
+from gridjit.compiler.key.installed import owner_of
+from gridjit.compiler.key.registrations import registrations
+from gridjit.compiler.key.source.scalars import scalar_text
+from gridjit.compiler.key.source.values import type_name
 from gridjit.compiler.signature import ForeignType
-from gridjit.compiler.signature_source import held_by_functions
-from gridjit.compiler.source_scalar import scalar_text
-from gridjit.compiler.source_value import type_name
 
 _OWN = ("numba.core.", "numba.np.", "numba.cuda.types", "numba.cuda.core.", "numba.cuda.np.")
 _INTEGERS = {1: "?", 8: "b", 16: "h", 32: "i", 64: "q"}
@@ -40,8 +40,8 @@ def _unseen(key: str | None, held: str | None) -> str:
     a function of an installed library made is told by the library, and by the plain values that it was made with.
     """
     if held is None:
-        return "is of a class that is not what its module has under that name"
-    return "has a key of more than types, numbers and text" if key is None else ""
+        return "has a class that its module does not have under that name"
+    return "has a key that holds more than types, numbers and text" if key is None else ""
 
 
 def _is_named(python: type) -> bool:

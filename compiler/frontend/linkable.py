@@ -1,4 +1,4 @@
-"""linkable: what a kernel is linked with though its author did not name it: files of functions, and numba-cuda's own.
+"""linkable: what a kernel is linked with beyond what its author named: the files of functions, and numba-cuda's own.
 
 The latter are CUDA C++: what array reshaping calls, and its runtime, which allocates and counts references.
 """
@@ -15,8 +15,8 @@ from typing import Any
 
 from gridjit.compiler.frontend.allocations import count, counting
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.linked_files import callback_text, read_linked
-from gridjit.compiler.targets.base import LinkedFile
+from gridjit.compiler.key.linked_files import callback_text, read_linked
+from gridjit.compiler.target import LinkedFile
 
 # The function of numba-cuda's reshape_funcs.cu that array reshaping calls.
 _RESHAPE = "numba_attempt_nocopy_reshape"

@@ -8,21 +8,21 @@ from collections.abc import Callable
 from typing import Any
 
 from gridjit.compiler.errors import CompileError, GridjitError, LaunchNeededError
-from gridjit.compiler.frontend.asking import tell_who_asks
 from gridjit.compiler.frontend.bootstrap import load_installed_extensions, numba_cuda
 from gridjit.compiler.frontend.fold import folded, launch_bounds
-from gridjit.compiler.frontend.isolation import Isolation, isolated
-from gridjit.compiler.frontend.launch_visibility import needs_launch, said_by, while_visible
+from gridjit.compiler.frontend.isolated.asking import tell_who_asks
+from gridjit.compiler.frontend.isolated.isolation import Isolation, isolated
+from gridjit.compiler.frontend.isolated.launch_visibility import needs_launch, said_by, while_visible
 from gridjit.compiler.frontend.linkable import discovered_files, numba_files
-from gridjit.compiler.frontend.numba_types import numba_arguments
 from gridjit.compiler.frontend.pipeline import kernel_pipeline
 from gridjit.compiler.frontend.static_rewrite import install as install_static
-from gridjit.compiler.kindred import for_cause
+from gridjit.compiler.frontend.types import numba_arguments
 from gridjit.compiler.options import Options
-from gridjit.compiler.reads import Reads
+from gridjit.compiler.recorded.reads import Reads
+from gridjit.compiler.shared_errors import for_cause
 from gridjit.compiler.signature import Signature
-from gridjit.compiler.targets.base import ExceptionEntry, LinkedFile, Lowered, Target
-from gridjit.compiler.view import ConfigView
+from gridjit.compiler.target import ExceptionEntry, LinkedFile, Lowered, Target
+from gridjit.compiler.view.config import ConfigView
 from gridjit.forking import section
 
 # The architecture whose view of the language the host target takes.
@@ -81,7 +81,7 @@ def capability(target: Target) -> tuple[Any, ...]:
         return _HOST_CAPABILITY
     match = _ARCH.fullmatch(target.arch)
     if match is None:
-        raise CompileError(f"target {target.arch!r} is no architecture; write it like 'sm_90', or 'host'")
+        raise CompileError(f"target {target.arch!r} is not an architecture; write it like 'sm_90', or 'host'")
     major, minor, suffix = match.groups()
     return (int(major), int(minor), suffix) if suffix else (int(major), int(minor))
 

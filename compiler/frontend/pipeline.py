@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.view import current_view
+from gridjit.compiler.view.config import current_view
 
 SENSITIVE = "launch_config_sensitive"
 

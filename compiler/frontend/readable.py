@@ -1,18 +1,18 @@
-"""readable: what the front end makes of a job, for people to read. It is made when asked for, and kept nowhere."""
+"""readable: what the front end makes of a job, for people to read. It is made on request and not kept."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from gridjit.compiler.frontend.isolation import Isolation, isolated
-from gridjit.compiler.frontend.launch_visibility import while_visible
+from gridjit.compiler.frontend.isolated.isolation import Isolation, isolated
+from gridjit.compiler.frontend.isolated.launch_visibility import while_visible
 from gridjit.compiler.frontend.lower import _run_pipeline, capability, lower
 from gridjit.compiler.job import CompileJob
-from gridjit.compiler.link import linked_ptx
-from gridjit.compiler.reads import Reads
-from gridjit.compiler.targets.base import LinkedFile
-from gridjit.compiler.targets.ptx_nvvm import accelerated, compile_ltoir
-from gridjit.compiler.view import ConfigView
+from gridjit.compiler.recorded.reads import Reads
+from gridjit.compiler.target import LinkedFile
+from gridjit.compiler.targets.ptx.link import linked_ptx
+from gridjit.compiler.targets.ptx.nvvm import accelerated, compile_ltoir
+from gridjit.compiler.view.config import ConfigView
 
 
 def llvm_ir(job: CompileJob, view: ConfigView) -> str:

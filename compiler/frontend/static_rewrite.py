@@ -1,4 +1,4 @@
-"""Replaces gridjit.static's names in a kernel's numba IR by the launch's integers, before types are inferred."""
+"""Replaces gridjit.static's names in a kernel's numba IR with the launch's integers, before types are inferred."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.static import StaticDim3, StaticInt
+from gridjit.compiler.view.static import StaticDim3, StaticInt
 
 
 @functools.cache
@@ -52,7 +52,7 @@ def install() -> None:
 
 
 def _static_value(func_ir: Any, statement: Any, ir: Any, typing_error: Any) -> int | None:
-    """Return the integer that an assignment's right side stands for, None if it is no static name."""
+    """Return the integer that an assignment's right side stands for, None if it is not a static name."""
     value = statement.value
     where = f"{statement.loc.filename.rpartition('/')[2]}:{statement.loc.line}"
     try:

@@ -9,8 +9,8 @@ import numpy as np
 
 from gridjit.compiler.item_types import item_type
 from gridjit.compiler.signature import ArgType, ScalarType
-from gridjit.runtime.args.base import Parameters, Place, register
-from gridjit.runtime.args.transfer import Transfer
+from gridjit.runtime.args.handler import Parameters, Place, register
+from gridjit.runtime.args.staging import Transfer
 from gridjit.runtime.native.operation import Operation
 
 

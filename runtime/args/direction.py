@@ -1,4 +1,4 @@
-"""In, Out and InOut: which way a host array goes when it is passed to a kernel on a device."""
+"""In, Out and InOut: in which direction a host array is copied when it is passed to a kernel on a device."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import numpy as np
 
 from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.signature import ArgType
-from gridjit.runtime.args.arrays import array_parameters
-from gridjit.runtime.args.base import Parameters, Place, handler_of, register
-from gridjit.runtime.args.directed import Directed
-from gridjit.runtime.args.transfer import Transfer, own
+from gridjit.runtime.args.arrays.host_arrays import array_parameters
+from gridjit.runtime.args.handler import Parameters, Place, handler_of, register
+from gridjit.runtime.args.staging import Directed, Transfer, own
 from gridjit.runtime.native.operation import Operation
 
 
@@ -26,14 +25,14 @@ class In(Directed):
 
 
 class Out(Directed):
-    """An array that the kernel only writes, every item of it: it is copied back from the device, and not there."""
+    """An array that the kernel only writes, every item of it: it is copied back from the device, but not to it."""
 
     __slots__ = ()
     reads = False
 
 
 class InOut(Directed):
-    """An array that the kernel reads and writes, copied both ways; unlike a bare array it is no surprise."""
+    """An array that the kernel reads and writes, copied both ways; unlike for a bare array, there is no warning."""
 
     __slots__ = ()
 

@@ -6,9 +6,9 @@ import enum
 from collections.abc import Hashable
 
 from gridjit.compiler.errors import ArgumentError
-from gridjit.compiler.signature import ArgType, ClassName, EnumType, ScalarType, TupleType
-from gridjit.runtime.args.base import Parameters, Place, handler_of, register
-from gridjit.runtime.args.transfer import Transfer
+from gridjit.compiler.signature import ArgType, EnumType, ScalarType, TupleType
+from gridjit.runtime.args.handler import Parameters, Place, handler_of, register
+from gridjit.runtime.args.staging import Transfer
 from gridjit.runtime.native.operation import Operation
 
 
@@ -26,12 +26,7 @@ class EnumMember:
             raise ArgumentError(
                 f"members of {python.__qualname__} have values of several types; give them one, of numbers or tuples"
             )
-        return EnumType(
-            enum=ClassName.of(python),
-            dtype=dtype,
-            members=tuple((name, repr(member.value)) for name, member in python.__members__.items()),
-            integral=isinstance(value, enum.IntEnum),
-        )
+        return EnumType.of(python, dtype)
 
     def parameters(self, value: enum.Enum, transfer: Transfer) -> Parameters:
         return handler_of(value.value).parameters(value.value, transfer)

@@ -1,29 +1,30 @@
-"""lookup: the handler of a class that is passed for the first time; the kinds that it may be of are loaded for that."""
+"""lookup: finds the handler of a class that is passed for the first time, loading the kinds that it may be of."""
 
 from __future__ import annotations
 
 import importlib
 from typing import Any
 
-from gridjit.runtime.args import arrays, scalars
-from gridjit.runtime.args.base import ArgumentHandler, class_name, registered, search_with
+from gridjit.runtime.args import numbers
+from gridjit.runtime.args.arrays import host_arrays
+from gridjit.runtime.args.handler import ArgumentHandler, class_name, registered, search_with
 
-__all__ = ["arrays", "find", "scalars"]
+__all__ = ["find", "host_arrays", "numbers"]
 
 # Classes that many programs pass -> the one module that a launch with them has to load; others have every kind loaded.
 _HOMES = {
-    "gridjit.runtime.memory.device_array.DeviceArray": "device_arrays",
-    "torch.Tensor": "tensors",
-    "torch.nn.parameter.Parameter": "tensors",
-    "cupy.ndarray": "cupy_arrays",
+    "gridjit.runtime.memory.device_array.DeviceArray": "arrays.device_arrays",
+    "torch.Tensor": "arrays.tensors",
+    "torch.nn.parameter.Parameter": "arrays.tensors",
+    "cupy.ndarray": "arrays.cupy",
 }
 
 
 def find(value: Any) -> ArgumentHandler | None:
     """Return the handler of value's class, or None if no kind is responsible for it."""
     python_type = type(value)
-    home = _HOMES.get(class_name(python_type), "every")
-    return _handler_in(home, python_type) or _handler_in("every", python_type)
+    home = _HOMES.get(class_name(python_type), "all_kinds")
+    return _handler_in(home, python_type) or _handler_in("all_kinds", python_type)
 
 
 def _handler_in(home: str, python_type: type) -> ArgumentHandler | None:

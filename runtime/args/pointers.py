@@ -11,8 +11,8 @@ import numpy as np
 from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.item_types import item_type
 from gridjit.compiler.signature import ArgType, PointerType
-from gridjit.runtime.args.base import ArgumentHandler, Parameters, Place, register_finder
-from gridjit.runtime.args.transfer import Transfer
+from gridjit.runtime.args.handler import ArgumentHandler, Parameters, Place, register_finder
+from gridjit.runtime.args.staging import Transfer
 from gridjit.runtime.native.operation import Operation
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.item_types import identity, item_type
 from gridjit.compiler.signature import ArgType, RecordType
-from gridjit.runtime.args.base import Parameters, Place, register
-from gridjit.runtime.args.transfer import Transfer
+from gridjit.runtime.args.handler import Parameters, Place, register
+from gridjit.runtime.args.staging import Transfer
 from gridjit.runtime.memory.layout import StridedLayout
 from gridjit.runtime.native.operation import Operation
 

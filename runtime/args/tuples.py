@@ -6,8 +6,8 @@ from collections.abc import Hashable
 from typing import Any
 
 from gridjit.compiler.signature import ArgType, ClassName, TupleType
-from gridjit.runtime.args.base import Parameters, Place, handler_of, register
-from gridjit.runtime.args.transfer import Transfer
+from gridjit.runtime.args.handler import Parameters, Place, handler_of, register
+from gridjit.runtime.args.staging import Transfer
 from gridjit.runtime.native.operation import Operation
 
 

@@ -10,9 +10,9 @@ import numpy as np
 from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.item_types import identity, item_type
 from gridjit.compiler.signature import BFLOAT16, SCALAR_CODES, ArgType, ClassType
-from gridjit.runtime.args.base import ACCEPTED, Parameters, Place, register
-from gridjit.runtime.args.transfer import Transfer
-from gridjit.runtime.native.operation import Itself, Operation
+from gridjit.runtime.args.handler import ACCEPTED, Parameters, Place, register
+from gridjit.runtime.args.staging import Transfer
+from gridjit.runtime.native.operation import OneObject, Operation
 
 _NULL = (0,)
 
@@ -57,8 +57,8 @@ class Dtype:
 
 
 def the_object_itself(value: Any) -> Operation:
-    """Return how the native function reads an argument of which nothing but its identity matters."""
-    return Itself(python_type=type(value), size=8, value=value)
+    """Return how the native function reads an argument of which only the identity matters."""
+    return OneObject(python_type=type(value), size=8, value=value)
 
 
 _NUMBERS = frozenset(np.dtype(name).type for name in SCALAR_CODES) | {np.longlong, np.ulonglong}

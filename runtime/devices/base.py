@@ -1,21 +1,21 @@
 """Device: the protocol of what loads artifacts and launches them, and LoadedKernel, which lives on one.
 
-What a device has not, it says in the words of the protocol: None, or a DeviceError. Nobody looks for attributes.
+For what a device lacks, it answers as the protocol says: None, or a DeviceError. Callers never test for attributes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.compiled import NO_CALLBACKS, ModuleCallbacks
 from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.compiler.targets.base import Target
+from gridjit.compiler.target import Target
 from gridjit.values import dataclass
 
 if TYPE_CHECKING:
     from gridjit.runtime.memory.space import Space
-    from gridjit.runtime.native.table import Entry
+    from gridjit.runtime.native.table import KernelHandle
     from gridjit.runtime.streams import Timeline
 
 
@@ -34,25 +34,8 @@ class KernelAttributes:
     max_threads: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModuleCallbacks:
-    """What linked code wants called with its module (a cuda.core.ObjectCode), in each context where it is launched.
-
-    setup: before its first launch. teardown: before it is unloaded.
-    """
-
-    setup: tuple[Callable[[Any], Any], ...] = ()
-    teardown: tuple[Callable[[Any], Any], ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.setup or self.teardown)
-
-
-NO_CALLBACKS = ModuleCallbacks()
-
-
 class LoadedKernel(Protocol):
-    """An artifact on one device; ends with it. Whatever a launch, or a user's question about a kernel, asks is here."""
+    """An artifact on one device; ends with it. It has all that launches, and users' questions about kernels, need."""
 
     @property
     def artifact(self) -> Artifact:
@@ -66,7 +49,7 @@ class LoadedKernel(Protocol):
 
     @property
     def handle(self) -> int | None:
-        """The driver's handle of the kernel; None where no driver has one."""
+        """The driver's handle of the kernel; None without a driver."""
         ...
 
     @property
@@ -82,7 +65,7 @@ class LoadedKernel(Protocol):
         """The number of the calling thread's context; 0 where contexts do not matter, or the thread has none."""
         ...
 
-    def entry(self, context: int) -> Entry:
+    def entry(self, context: int) -> KernelHandle:
         """Return what the function at `address` launches in the calling thread's context, by its number.
 
         Raises DeviceError where there is no address.
@@ -128,7 +111,7 @@ class LoadedKernel(Protocol):
 
 
 class Device(Protocol):
-    """Something kernels run on. A new one needs what is here, and nothing else."""
+    """Something that kernels run on. A new device needs what is here, and nothing else."""
 
     @property
     def target(self) -> Target:

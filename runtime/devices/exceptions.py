@@ -5,8 +5,8 @@ from __future__ import annotations
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.errors import LaunchError
 from gridjit.compiler.launch_config import Dim3
-from gridjit.compiler.targets.base import ExceptionEntry
-from gridjit.runtime.hooks import named
+from gridjit.compiler.target import ExceptionEntry
+from gridjit.runtime.launch.hooks import named
 
 
 def kernel_exception(artifact: Artifact, code: int, block: Dim3, thread: Dim3) -> BaseException:

@@ -1,4 +1,4 @@
-"""create: new device arrays, and those of others as ours, in the current device's memory unless told another."""
+"""create: new device arrays, and wrappers of foreign arrays, in the current device's memory unless another is given."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import numpy as np
 
 from gridjit.compiler.errors import ArgumentError
 from gridjit.runtime.current import current_space
+from gridjit.runtime.memory.copies import Array, address_of
 from gridjit.runtime.memory.device_array import DeviceArray
 from gridjit.runtime.memory.layout import StridedLayout
 from gridjit.runtime.memory.space import Memory, Space
-from gridjit.runtime.memory.transfer import Array, address_of
 from gridjit.runtime.memory.unified import ManagedArray, MappedArray, UnifiedArray
 
 Shape = int | Sequence[int]

@@ -16,9 +16,9 @@ import numpy as np
 from gridjit.compiler.errors import ArgumentError, CopyNeededError, DeviceError, ShapeError
 from gridjit.compiler.item_types import identity, item_type
 from gridjit.compiler.signature import ArrayType, Signature, array_codes, array_struct, layout_letter
+from gridjit.runtime.memory.copies import Array, address_of, overlaps_itself
 from gridjit.runtime.memory.layout import StridedLayout
 from gridjit.runtime.memory.space import Memory, Space
-from gridjit.runtime.memory.transfer import Array, address_of, overlaps_itself
 from gridjit.runtime.streams import LEGACY, stream_handle
 
 # (dtype, ndim, layout, writable, aligned, device, what else tells the dtype from others): equal kinds are one object,
@@ -323,14 +323,14 @@ class DeviceArray:
         copy: bool | None = None,
     ) -> Any:
         """Return a DLPack capsule over the same memory; work in the array's stream comes before stream's."""
-        from gridjit.runtime.memory.dlpack import export
+        from gridjit.runtime.memory.dlpack_export import export
 
         return export(self, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
     @property
     def _numba_type_(self) -> Any:
-        """What it is to kernels that refer to it, and to numba-cuda."""
-        from gridjit.compiler.frontend.numba_types import numba_arguments
+        """Its numba type, for kernels that refer to it and for numba-cuda."""
+        from gridjit.compiler.frontend.types import numba_arguments
 
         dtype, ndim, layout, writable, aligned, *_ = self._kind
         own = ArrayType(dtype=item_type(dtype), ndim=ndim, layout=layout, readonly=not writable, aligned=aligned)
@@ -339,8 +339,8 @@ class DeviceArray:
     def get_ipc_handle(self) -> Any:
         """Raise DeviceError: an array's memory is from the driver's pool, which other processes cannot open."""
         raise DeviceError(
-            "gridjit's arrays are in memory of the driver's pool, which has no IPC handles; make the array to share "
-            "with numba.cuda.device_array, and use it here through cuda.as_cuda_array"
+            "gridjit's arrays are in memory of the driver's pool, which does not support IPC handles; make the array "
+            "to share with numba.cuda.device_array, and use it here through cuda.as_cuda_array"
         )
 
     def __reduce__(self) -> Any:

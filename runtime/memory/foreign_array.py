@@ -91,7 +91,7 @@ def read_interface(interface: Interface) -> ForeignArray:
     if interface.get("mask") is not None:
         raise ArgumentError("a masked array cannot be passed to a kernel; pass its data and its mask")
     if (version := interface.get("version", 0)) < 2:
-        raise ArgumentError(f"version {version} of __cuda_array_interface__ is not known; 2 and 3 are")
+        raise ArgumentError(f"version {version} of __cuda_array_interface__ is not supported; 2 and 3 are")
     address, readonly = interface["data"]
     typestr, strides, stream = interface["typestr"], interface.get("strides"), interface.get("stream")
     return ForeignArray(

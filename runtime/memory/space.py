@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from gridjit.runtime.memory.transfer import Array, address_of
+from gridjit.runtime.memory.copies import Array, address_of
 from gridjit.runtime.streams import HOST, Timeline
 
 
@@ -117,11 +117,11 @@ class HostSpace:
         return False
 
     def pinned(self, size: int, *, mapped: bool = False) -> Memory:
-        """Return size bytes: all host memory is as near as the host can have it."""
+        """Return size bytes: all host memory is equally near."""
         return self.allocate(size, 0)
 
     def managed(self, size: int, *, attach_global: bool = True) -> Memory:
-        """Return size bytes: there is no other place for them to move to."""
+        """Return size bytes: they do not move anywhere else."""
         return self.allocate(size, 0)
 
     def pin(self, address: int, size: int) -> Callable[[], None]:

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from gridjit.runtime.memory.copies import address_of
 from gridjit.runtime.memory.space import Memory
-from gridjit.runtime.memory.transfer import address_of
 from gridjit.runtime.streams import stream_handle
 
 
@@ -35,7 +35,7 @@ class UnifiedArray(np.ndarray[Any, Any]):
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """Version 3 of the CUDA array interface: host and device have the same addresses."""
         if self.memory is None:
-            raise AttributeError("this array is a copy in the host's own memory, which no device has")
+            raise AttributeError("this array is a copy in the host's own memory, which is not on any device")
         interface: dict[str, Any] = dict(self.__array_interface__)
         return interface | {"version": 3, "stream": stream_handle(self.stream) or None}
 

@@ -35,7 +35,7 @@ class CupyFields:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CupyArray(Operation):
+class CupyByFields(Operation):
     """A CuPy array with this dtype object, rank and (C, F) contiguity, whose memory is on the device of this number.
 
     item_alignment: the power of two that its address and strides must be multiples of.
@@ -80,10 +80,10 @@ class LazyFlags:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExchangedTensor(Operation):
+class TensorByExchange(Operation):
     """A tensor that a DLPack exchange function (its address) describes with this device, item type, rank and layout.
 
-    device: DLPack's (type, number). item: its (code, bits, lanes). layout: "C", "F", "A", or "any" if it is no matter.
+    device: DLPack's (type, number). item: its (code, bits, lanes). layout: "C", "F", "A", or "any" for all.
     flags: which say that it is not to be read, None if no tensor of its type has such.
     """
 

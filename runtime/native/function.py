@@ -11,9 +11,9 @@ from typing import Any
 from gridjit.cache.store import Store
 from gridjit.forking import lock, section
 from gridjit.runtime.native import records
-from gridjit.runtime.native.launched import Launched, last_launches
-from gridjit.runtime.native.layout import layout
-from gridjit.runtime.native.placed import environment_address, for_ever, launch_address
+from gridjit.runtime.native.last_launches import PastLaunch, last_launches
+from gridjit.runtime.native.placement import environment_address, for_ever, launch_address
+from gridjit.runtime.native.probes import object_layout
 from gridjit.runtime.native.table import LaunchTable
 
 # Tables in a chain: an inline cache for a few kinds of arguments; more are launched by Python.
@@ -60,18 +60,18 @@ class NativeFunction:
             self._cell.table = 0
             self._count = 0
 
-    def launched(self) -> Iterator[Launched]:
+    def past_launches(self) -> Iterator[PastLaunch]:
         """Yield the last launch of each table that was launched by."""
         for memory, table in list(self._tables):
             if number := records.TableRecord.from_buffer(memory).last:
-                yield Launched(
+                yield PastLaunch(
                     number=number, kernel=table.kernel, config=table.config, stream=table.stream, device=table.device
                 )
 
     def __del__(self) -> None:
         # While the process ends, modules go too.
         with suppress(TypeError, AttributeError):
-            last_launches.keep(self.launched())
+            last_launches.keep(self.past_launches())
 
 
 class _Holder(bytes):
@@ -81,7 +81,7 @@ class _Holder(bytes):
 
 
 def _holder(cell: int) -> _Holder:
-    found = layout()
+    found = object_layout()
     assert found is not None
     return _Holder(bytes(records.CELL - found.bytes_data) + cell.to_bytes(8, "little"))
 

@@ -9,19 +9,18 @@ import ctypes
 import functools
 import mmap
 import platform
-import struct
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from gridjit.cache.key import Key
 from gridjit.cache.store import Store
-from gridjit.compiler.foreign_locks import giving_back
-from gridjit.compiler.toolchain import version_of
+from gridjit.compiler.elf import RELOCATIONS, SHORT_RELOCATIONS, named_sections
+from gridjit.compiler.frontend.locks import giving_back
+from gridjit.compiler.key.toolchain import version_of
+from gridjit.compiler.target import Target
 
 _SCHEMA = 2
-_RELOCATIONS = (4, 9)  # SHT_RELA, SHT_REL
 _CPU = "generic"
 
 
@@ -61,39 +60,33 @@ def _sources() -> bytes:
 
 def compile_text(text: str) -> bytes:
     """Return the object file that LLVM makes of IR text, for any CPU of this machine's kind."""
-    import llvmlite.binding as binding
+    # A process that finds its code in the cache needs no LLVM.
+    from gridjit.compiler.targets.host import llvm
 
-    binding.initialize_native_target()
-    binding.initialize_native_asmprinter()
-    machine = binding.Target.from_default_triple().create_target_machine(
-        cpu="" if platform.machine() != "x86_64" else "x86-64", opt=3, reloc="pic", codemodel="small"
-    )
-    module: Any = binding.parse_assembly(text)
-    module.triple = machine.triple
-    module.data_layout = str(machine.target_data)
+    target = Target(kind="host", arch="x86-64" if platform.machine() == "x86_64" else "", features="")
+    module = llvm.parse(llvm.header(target) + text)
     module.verify()
-    options = binding.create_pipeline_tuning_options(speed_level=2)
-    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
-    builder = binding.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
-    return bytes(machine.emit_object(module))
+    llvm.optimize(module, target, 2, vectorize=False, unroll=False)
+    return llvm.emit(module, target)
 
 
 def code_of(image: bytes) -> bytes | None:
     """Return the machine code of an object file whose code stands alone and starts with its function, else None."""
     try:
-        sections = _sections(image)
-    except (struct.error, ValueError, IndexError):
+        sections = named_sections(image)
+    except ValueError:
         return None
-    found = [(index, data) for index, (name, _, data, _) in enumerate(sections) if name == b".text"]
+    found = [(index, data) for index, (name, _, data) in enumerate(sections) if name == ".text"]
     if len(found) != 1:
         return None
     index, code = found[0]
-    needs_linking = any(kind in _RELOCATIONS and target == index for _, kind, _, target in sections)
+    needs_linking = any(
+        header.type in (RELOCATIONS, SHORT_RELOCATIONS) and header.info == index for _, header, _ in sections
+    )
     return None if needs_linking or not code else code
 
 
-def place(code: bytes) -> int | None:
+def put_in_memory(code: bytes) -> int | None:
     """Return the address of code, executable and for ever; None where the system does not allow that."""
     if not sys.platform.startswith("linux") or platform.machine() != "x86_64":
         return None
@@ -110,17 +103,3 @@ def place(code: bytes) -> int | None:
     if libc.mprotect(address, size, mmap.PROT_READ | mmap.PROT_EXEC) != 0:
         return None
     return int(address)
-
-
-def _sections(image: bytes) -> list[tuple[bytes, int, bytes, int]]:
-    """Return (name, type, bytes, info) of every section of a 64-bit little-endian ELF file."""
-    if image[:6] != b"\x7fELF\x02\x01":
-        raise ValueError("no ELF file")
-    (start,) = struct.unpack_from("<Q", image, 0x28)
-    size, count, names = struct.unpack_from("<HHH", image, 0x3A)
-    headers = [struct.unpack_from("<IIQQQQIIQQ", image, start + index * size) for index in range(count)]
-    strings = image[headers[names][4] : headers[names][4] + headers[names][5]]
-    return [
-        (strings[h[0] : strings.index(b"\0", h[0])], h[1], image[h[4] : h[4] + h[5]] if h[1] != 8 else b"", h[7])
-        for h in headers
-    ]

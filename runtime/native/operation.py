@@ -14,7 +14,7 @@ class Operation:
     """One argument, of exactly this Python type. Each subclass is one way to read it.
 
     size, alignment: of its parameters, in bytes. follow: address of a function without arguments that returns the
-    stream that the argument's library works in, which must be the launch's own; 0 if there is no need.
+    stream that the argument's library works in, which must be the launch's own; 0 if it need not be the same.
     """
 
     python_type: type
@@ -100,7 +100,7 @@ class UnsignedInt(Int):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Itself(Operation):
+class OneObject(Operation):
     """One object and no other; its parameter is a null pointer."""
 
     value: object
@@ -112,7 +112,7 @@ class Itself(Operation):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Slot(Operation):
+class BytesInSlot(Operation):
     """The content of a bytes object that the object has in a slot, if another slot of it holds a certain object.
 
     parameters, kind: where the slots are. holds: what must be in the second one.

@@ -12,7 +12,7 @@ from gridjit.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Guard:
+class SlotGuard:
     """A slot (its address) that must still hold an object (its id), for a launch to go ahead."""
 
     address: int
@@ -21,7 +21,7 @@ class Guard:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class KernelHandle:
     """What the driver launches. handle: good in one context only, if ask is not 0.
 
     ask: address of a function like cuCtxGetId, which must tell the number `context` for the calling thread's context.
@@ -43,13 +43,13 @@ class LaunchTable:
     """
 
     launch: int
-    entry: Entry
+    entry: KernelHandle
     config: LaunchConfig
     sharedmem: int
     stream: int
     operations: tuple[Operation, ...]
     hold_gil: bool = False
-    guard: Guard | None = None
+    guard: SlotGuard | None = None
     follow: int = 0
     followed: int = 0
     keep: tuple[object, ...] = ()
@@ -87,7 +87,7 @@ class LaunchTable:
         )
         head.gx, head.gy, head.gz = self.config.griddim
         head.bx, head.by, head.bz = self.config.blockdim
-        rows = (_placed(op, offset) for op, offset in zip(self.operations, offsets, strict=True))
+        rows = (_record_at(op, offset) for op, offset in zip(self.operations, offsets, strict=True))
         data = b"".join(map(bytes, (head, *rows)))
         return ctypes.create_string_buffer(data, len(data))
 
@@ -106,7 +106,7 @@ def layout_of(operations: Sequence[Operation]) -> tuple[tuple[int, ...], int]:
     return tuple(offsets), end
 
 
-def _placed(op: Operation, offset: int) -> records.OperationRecord:
+def _record_at(op: Operation, offset: int) -> records.OperationRecord:
     record = op.record()
     record.offset = offset
     return record

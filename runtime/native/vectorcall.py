@@ -6,7 +6,7 @@ import ctypes
 from typing import Any, TypeVar
 
 from gridjit.runtime.native import records
-from gridjit.runtime.native.layout import known_interpreter
+from gridjit.runtime.native.probes import known_interpreter
 
 Class = TypeVar("Class", bound=type)
 

@@ -23,7 +23,7 @@ def why_no_gpu() -> str:
         return "there is no CUDA driver (libcuda.so.1 was not found)"
     count = ctypes.c_int(0)
     if code := library.cuInit(0):
-        return f"the CUDA driver does not start (error {code})"
+        return f"the CUDA driver cannot be initialized (error {code})"
     if library.cuDeviceGetCount(ctypes.byref(count)) or not count.value:
         return "the CUDA driver sees no device (is CUDA_VISIBLE_DEVICES set?)"
     return ""

@@ -26,12 +26,12 @@ class Repository:
 
     @classmethod
     def of(cls, text: str) -> Repository:
-        """Return what name=path stands for; raises ValueError if that is no checkout of gridjit."""
+        """Return what name=path stands for; raises ValueError if that is not a checkout of gridjit."""
         name, equals, path = text.partition("=")
         if not name or not equals or not path:
             raise ValueError(f"{text!r}: give name=path")
         if not (Path(path) / "src" / "gridjit" / "__init__.py").is_file():
-            raise ValueError(f"{text!r}: {path} is no checkout of gridjit (there is no src/gridjit/__init__.py)")
+            raise ValueError(f"{text!r}: {path} is not a checkout of gridjit (there is no src/gridjit/__init__.py)")
         return cls(name=name, path=Path(path).resolve())
 
 

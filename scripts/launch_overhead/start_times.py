@@ -1,4 +1,4 @@
-"""start_times: a program that takes one process from its start to its first result, and writes when it got where.
+"""start_times: a program that takes one process from its start to its first result, and writes how long each step took.
 
     python -m launch_overhead.start_times gridjit|numba-cuda STARTED OUTPUT [cuda|host]
 

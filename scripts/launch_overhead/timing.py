@@ -1,4 +1,4 @@
-"""timing: launches in batches, with a synchronize between batches that is not timed; and the rows that come of it."""
+"""timing: launches in batches, with an untimed synchronize between batches; and the resulting rows."""
 
 from __future__ import annotations
 

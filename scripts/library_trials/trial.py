@@ -1,4 +1,4 @@
-"""Trial: one kernel of a library's, how it is compiled, and how its result is told right from wrong."""
+"""Trial: one kernel of a library's, how it is compiled, and how its result is checked."""
 
 from __future__ import annotations
 

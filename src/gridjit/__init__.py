@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     )
     from gridjit.compiler.launch_config import LaunchConfig
     from gridjit.runtime.args.direction import In, InOut, Out
-    from gridjit.runtime.args.warning import PerformanceWarning
-    from gridjit.runtime.configured import ConfiguredKernel
     from gridjit.runtime.current import create_event, create_stream
     from gridjit.runtime.device_function import DeviceFunction
     from gridjit.runtime.jit import jit
     from gridjit.runtime.kernel import Kernel
+    from gridjit.runtime.launch.configured import ConfiguredKernel
     from gridjit.runtime.memory.device_array import DeviceArray
-    from gridjit.runtime.specializations import Specialization, SpecializationWarning
+    from gridjit.runtime.specialize.table import Specialization, SpecializationWarning
     from gridjit.runtime.streams import Event, Stream
+    from gridjit.runtime.warnings import PerformanceWarning
 
 __version__ = "0.1.0"
 
@@ -43,16 +43,16 @@ _HOME = {
     "CompileError": "gridjit.compiler.errors",
     "ConfigError": "gridjit.compiler.errors",
     "ConfigWarning": "gridjit.compiler.errors",
-    "ConfiguredKernel": "gridjit.runtime.configured",
+    "ConfiguredKernel": "gridjit.runtime.launch.configured",
     "DeviceError": "gridjit.compiler.errors",
     "DeviceFunction": "gridjit.runtime.device_function",
     "GridjitError": "gridjit.compiler.errors",
     "Kernel": "gridjit.runtime.kernel",
     "LaunchConfig": "gridjit.compiler.launch_config",
     "LaunchError": "gridjit.compiler.errors",
-    "PerformanceWarning": "gridjit.runtime.args.warning",
-    "Specialization": "gridjit.runtime.specializations",
-    "SpecializationWarning": "gridjit.runtime.specializations",
+    "PerformanceWarning": "gridjit.runtime.warnings",
+    "Specialization": "gridjit.runtime.specialize.table",
+    "SpecializationWarning": "gridjit.runtime.specialize.table",
     "UnsupportedError": "gridjit.compiler.errors",
     "DeviceArray": "gridjit.runtime.memory.device_array",
     "Event": "gridjit.runtime.streams",

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
         to_device,
     )
     from gridjit.runtime.memory.device_array import DeviceArray
+    from gridjit.runtime.numba_names.functions import event, is_available, is_cuda_array, stream
     from gridjit.runtime.streams import event_elapsed_time
-    from gridjit.runtime.vocabulary import event, is_available, is_cuda_array, stream
 
     # numba's types. Every other name of its is Any.
     b1: NumbaType
@@ -132,12 +132,12 @@ _OURS = {
     "default_stream": ("gridjit.runtime.current", "default_stream"),
     "device_array": ("gridjit.runtime.memory.create", "device_array"),
     "device_array_like": ("gridjit.runtime.memory.create", "device_array_like"),
-    "event": ("gridjit.runtime.vocabulary", "event"),
+    "event": ("gridjit.runtime.numba_names.functions", "event"),
     "event_elapsed_time": ("gridjit.runtime.streams", "event_elapsed_time"),
     "external_stream": ("gridjit.runtime.current", "external_stream"),
     "get_current_device": ("gridjit.runtime.devices.cuda.device", "current_device"),
-    "is_available": ("gridjit.runtime.vocabulary", "is_available"),
-    "is_cuda_array": ("gridjit.runtime.vocabulary", "is_cuda_array"),
+    "is_available": ("gridjit.runtime.numba_names.functions", "is_available"),
+    "is_cuda_array": ("gridjit.runtime.numba_names.functions", "is_cuda_array"),
     "launchconfig": ("gridjit.launchconfig", ""),
     "list_devices": ("gridjit.runtime.devices.cuda.device", "devices"),
     "managed_array": ("gridjit.runtime.memory.create", "managed_array"),
@@ -148,7 +148,7 @@ _OURS = {
     "pinned_array": ("gridjit.runtime.memory.create", "pinned_array"),
     "pinned_array_like": ("gridjit.runtime.memory.create", "pinned_array_like"),
     "select_device": ("gridjit.runtime.devices.cuda.device", "select_device"),
-    "stream": ("gridjit.runtime.vocabulary", "stream"),
+    "stream": ("gridjit.runtime.numba_names.functions", "stream"),
     "synchronize": ("gridjit.runtime.current", "synchronize"),
     "to_device": ("gridjit.runtime.memory.create", "to_device"),
 }

@@ -1,4 +1,4 @@
-"""BLAKE2b and SHA-256 as hashlib has them, from Python's own modules as long as OpenSSL is not worth loading.
+"""BLAKE2b and SHA-256 as in hashlib, but from Python's own modules where loading OpenSSL is not worth it.
 
 hashlib loads OpenSSL first, 3 ms of a warm start. Its BLAKE2b is Python's own anyway; its SHA-256 is faster (5 times).
 """

@@ -1,6 +1,6 @@
 """forking: what a fork of this process waits for, and locks that a forked child finds free.
 
-A forked child has only the thread that forked. What the others were in the middle of is never finished there: locks
+A forked child has only the thread that forked. Work that other threads had begun is never finished there: locks
 stay held, tables half changed, and the hidden locks of LLVM and SQLite cannot be freed by anyone. So a fork waits until
 no other thread is in a `section`, for PATIENCE_S at most; and a `lock` that another thread holds all the same is free
 in the child. It waits for imports too, anyone's, for a second: Python frees their locks in no child.
@@ -21,9 +21,20 @@ from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar, overload
 
 Value = TypeVar("Value")
+Member = TypeVar("Member")
 _MISSING = object()
 
-__all__ = ["Lock", "cached_property", "free_in_child", "held", "in_child", "lock", "section", "wait_before_fork"]
+__all__ = [
+    "Lock",
+    "WeakList",
+    "cached_property",
+    "free_in_child",
+    "held",
+    "in_child",
+    "lock",
+    "section",
+    "wait_before_fork",
+]
 
 # How long a fork waits for others' sections: for a slow compile, but not for one that waits for the forking thread.
 PATIENCE_S = 10.0
@@ -31,23 +42,29 @@ PATIENCE_S = 10.0
 IMPORT_PATIENCE_S = 1.0
 
 
-class _Known:
-    """Locks that are known as long as they live."""
+class WeakList(Generic[Member]):
+    """Objects that are known as long as they live; gone through while other threads add to them.
+
+    It has no lock: a child that is forked meanwhile has nothing to wait for.
+    """
 
     def __init__(self) -> None:
-        self._members: dict[int, weakref.ref[Any]] = {}
+        self._members: dict[int, weakref.ref[Member]] = {}
 
-    def add(self, made: Lock) -> Lock:
-        key, members = id(made), self._members
-        members[key] = weakref.ref(made, lambda _: members.pop(key, None))
-        return made
+    def add(self, member: Member) -> Member:
+        """Know member from now on, and return it."""
+        key, members = id(member), self._members
+        members[key] = weakref.ref(member, lambda _: members.pop(key, None))
+        return member
 
-    def list(self) -> list[Any]:
+    def list(self) -> list[Member]:
+        """Return those that live now."""
         # Copied in one step: other threads add and drop members meanwhile.
-        return [made for known in [*self._members.values()] if (made := known()) is not None]
+        return [member for known in [*self._members.values()] if (member := known()) is not None]
 
 
-_locks, _sections = _Known(), _Known()
+_locks: WeakList[Any] = WeakList()
+_sections: WeakList[Any] = WeakList()
 # Held by the thread that forks, so that sections of threads that begin meanwhile begin after it.
 _forking = Lock()
 _in_child: list[Callable[[], None]] = []
@@ -72,7 +89,9 @@ _own = _Own()
 
 def lock() -> Lock:
     """Return a new reentrant lock, which a child is forked with free unless the forking thread itself holds it."""
-    return _locks.add(Lock())
+    made = Lock()
+    _locks.add(made)
+    return made
 
 
 def held(known: Lock) -> int:

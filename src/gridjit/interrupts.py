@@ -1,4 +1,4 @@
-"""interrupts: work that an interrupt of the calling thread waits for, and restoring that comes to its end.
+"""interrupts: work that an interrupt of the calling thread waits for, and restoring that always completes.
 
 Ctrl-C, a signal's handler or PyThreadState_SetAsyncExc raise an exception at any call of the thread that they are for.
 They come at calls and at the start of functions, not between plain assignments.
@@ -16,11 +16,11 @@ _TRIES = 100
 
 
 def uninterrupted(work: Callable[[], object]) -> None:
-    """Do work in a thread of its own, which no interrupt is for; one of the calling thread is raised when it is done.
+    """Do work in a thread of its own, which no interrupt reaches; one of the calling thread is raised when it is done.
 
     For work that nothing could repair, as a module that is imported halfway. Its locks must not be the caller's.
     Whoever takes `begun` does the work or sees to it that nobody does. No lock that Python code takes is waited for:
-    an interrupt could keep one of those for ever, as those that threading's threads start with.
+    an interrupt could keep such a lock forever, such as those with which threading starts threads.
     """
     failed: list[BaseException] = []
     begun, done = allocate_lock(), allocate_lock()
@@ -66,7 +66,7 @@ def _wait_for(done: LockType) -> None:
 
 
 def surely(restore: Callable[[], object]) -> None:
-    """Call what may be called again until it comes to its end; then raise what an interrupt raised meanwhile."""
+    """Call what may be called repeatedly until it completes; then raise what an interrupt raised meanwhile."""
     interrupted: BaseException | None = None
     for _ in range(_TRIES):
         try:

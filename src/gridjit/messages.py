@@ -1,4 +1,4 @@
-"""messages: what gridjit says by itself - warnings and lines that were asked for. One may be lost; a launch may not.
+"""messages: warnings, and lines that the user asked for. A message may be lost; a launch may not.
 
 Standard error can be closed, a broken pipe, or None (daemons, pythonw), and what shows warnings can be the user's own.
 """
@@ -36,7 +36,7 @@ def warn_or_log(warning: Warning, *, logger: str, stacklevel: int) -> None:
 
 
 def say(text: str, file: TextIO | None) -> None:
-    """Write a line to a stream, if there is one and it can be."""
+    """Write a line to a stream, if there is one and it can be written to."""
     with section(), contextlib.suppress(Exception):
         if file is not None:
             print(text, file=file)

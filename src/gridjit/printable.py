@@ -1,10 +1,10 @@
-"""Text that does nothing to a terminal but stand there: names from a cache, a file or a message may hold anything."""
+"""Text that cannot control a terminal: names from a cache, a file or a message may hold anything."""
 
 from __future__ import annotations
 
 
 def printable(text: str, *, keep: str = "") -> str:
-    r"""Return text with what is not seen as itself written out: control characters, line ends, lone surrogates.
+    r"""Return text with invisible characters escaped: control characters, line ends, lone surrogates.
 
     keep: what to leave as it is, as line ends in a text of several lines. `printable("a\x1b[2Jb")` is `a\x1b[2Jb`.
     """

@@ -1,6 +1,6 @@
-"""Reading what others may have written: strict JSON, then a walk that proves each value to be what it should be.
+"""Reading what others may have written: strict JSON, then a walk that checks every value.
 
-Whatever is not, in any way, is `Unreadable`, at once: no nesting, no number and no list is too long for that.
+Anything invalid is `Unreadable`, however deep its nesting and however long its numbers and lists.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TEXTS = r'(?s)"(?:[^"\\]|\\.)*"'
 
 
 class Unreadable(ValueError):
-    """Data is not what it should be."""
+    """Data is not valid."""
 
 
 def parse(data: bytes) -> Any:
@@ -98,7 +98,7 @@ def fields(value: Any, names: Iterable[str]) -> dict[str, Any]:
 
 
 def ordered(value: tuple[T, ...]) -> tuple[T, ...]:
-    """Return value, whose items are sorted and none of them there twice."""
+    """Return value, whose items are sorted and without duplicates."""
     if any(not before < after for before, after in itertools.pairwise(value)):  # type: ignore[operator]
         raise Unreadable("items are sorted, each there once")
     return value
@@ -114,7 +114,7 @@ def plain(value: Any, depth: int = _DEEPEST) -> Plain:
         return value
     if type(value) is float and math.isfinite(value):
         return value
-    raise Unreadable(f"a {type(value).__name__} is no plain value")
+    raise Unreadable(f"a {type(value).__name__} is not a plain value")
 
 
 def nested(value: Any, depth: int = _DEEPEST) -> Any:
@@ -134,7 +134,7 @@ def _check_depth(text: str) -> None:
     for bracket in re.finditer(r"[\[{]|[\]}]", re.sub(_TEXTS, "", text)):
         depth += 1 if bracket[0] in "[{" else -1
         if depth > _HARMLESS:
-            raise Unreadable("nested too deep")
+            raise Unreadable("nested too deeply")
 
 
 def _integer(digits: str) -> int:
@@ -151,7 +151,7 @@ def _float(digits: str) -> float:
 
 
 def _refuse(name: str) -> float:
-    raise Unreadable(f"{name} is no number")
+    raise Unreadable(f"{name} is not a number")
 
 
 _DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_float, parse_constant=_refuse)

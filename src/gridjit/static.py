@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from gridjit.compiler.static import blockDim, gridDim
+from gridjit.compiler.view.static import blockDim, gridDim
 
 if TYPE_CHECKING:
     sharedmem: int  # what it is in a kernel, which is where it has a value
 else:
-    from gridjit.compiler.static import sharedmem
+    from gridjit.compiler.view.static import sharedmem
 
 __all__ = ["blockDim", "gridDim", "sharedmem"]

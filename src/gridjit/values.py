@@ -32,7 +32,7 @@ __all__ = ["dataclass", "field"]
 
 def _value_class(plain: type, eq: bool) -> type:
     """Return plain with slots and a frozen dataclass's methods; those that it defines itself stay its own."""
-    body = {name: item for name, item in vars(plain).items() if name not in _OF_THE_PLAIN_CLASS}
+    body = {name: item for name, item in vars(plain).items() if not _is_of_the_plain_class(name, item)}
     own = [_field(plain, name, kind, body.pop(name, dataclasses.MISSING)) for name, kind in _annotated(plain)]
     fields = _with_inherited(plain, own)
     methods = {"__repr__": _repr([f.name for f in fields if f.repr]), **_FROZEN}
@@ -45,6 +45,11 @@ def _value_class(plain: type, eq: bool) -> type:
     if "__init__" not in body:
         made.__init__ = _init(made, fields)
     return made  # type: ignore[no-any-return]
+
+
+def _is_of_the_plain_class(name: str, item: object) -> bool:
+    # A field may have such a name: `__weakref__: Any = field(init=False)` lets values be referred to weakly.
+    return name in _OF_THE_PLAIN_CLASS and not isinstance(item, dataclasses.Field)
 
 
 def _annotated(plain: type) -> list[tuple[str, Any]]:

@@ -106,7 +106,7 @@ def test_a_picture_is_well_formed_and_names_its_lines(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("text", ["nothing", "=path", "name=", "name=/nonexistent"])
 def test_what_is_no_named_checkout_is_refused(text):
-    with pytest.raises(ValueError, match=r"name=path|no checkout of gridjit"):
+    with pytest.raises(ValueError, match=r"name=path|not a checkout of gridjit"):
         Repository.of(text)
 
 

@@ -15,7 +15,7 @@ import pytest
 from gridjit.cache.bundle import HEAD, MAGIC, Imported, import_bundle, read_bundle, write_bundle
 from gridjit.cache.disk import DiskStore
 from gridjit.cache.errors import CacheError
-from gridjit.cache.history import Job, add_job, read_history
+from gridjit.cache.history import PastJob, add_job, read_history
 from gridjit.cache.lock import Locks
 from gridjit.cache.manifest import Manifest, Shape, read_manifest
 from gridjit.cache.memory import MemoryStore
@@ -32,7 +32,7 @@ def filled(key_of: KeyOf, blocks: tuple[int, ...] = (32, 64)) -> MemoryStore:
         store.put(key_of(block), f"code for {block}".encode(), suffix=".o")
         manifest = manifest.with_compile(Shape.of([f"argument {block}"]), key_of(block))
     store.put(key_of("job"), manifest.to_bytes(), suffix=manifest.suffix)
-    add_job(store, "k", Job.of(key_of("job"), [("global X", str(blocks))], 1.0))
+    add_job(store, "k", PastJob.of(key_of("job"), [("global X", str(blocks))], 1.0))
     return store
 
 
@@ -95,7 +95,7 @@ def test_jobs_that_are_not_known_yet_are_added_to_a_history_in_the_order_they_we
     theirs, mine = MemoryStore(), MemoryStore()
     for store, jobs in ((theirs, ("a", "b")), (mine, ("b", "c"))):
         for name in jobs:
-            add_job(store, "k", Job.of(key_of(name), [("global X", name)], float(ord(name))))
+            add_job(store, "k", PastJob.of(key_of(name), [("global X", name)], float(ord(name))))
     export(theirs, tmp_path / "b")
     done = import_bundle(tmp_path / "b", mine, Locks(), None)
     assert (len(done.added), len(done.known)) == (1, 1)
@@ -162,7 +162,7 @@ def resealed(entries: bytes, count: int) -> bytes:
 @pytest.mark.parametrize("name", [b"../../etc/passwd", b"ab/ab/../x.o", b"zz/zzzzzzzz.o", b"ab/abababab.py", b"\xff"])
 def test_a_name_that_is_no_entrys_is_refused(name: bytes, tmp_path: Path) -> None:
     (tmp_path / "b").write_bytes(resealed(HEAD.pack(len(name), 4) + name + b"data", 1))
-    with pytest.raises(CacheError, match="names no entry"):
+    with pytest.raises(CacheError, match="does not name an entry"):
         import_bundle(tmp_path / "b", MemoryStore(), Locks(), None)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from gridjit.cache.chain import ChainStore
 from gridjit.cache.disk import DiskStore
-from gridjit.cache.history import Job, add_job, read_history
+from gridjit.cache.history import PastJob, add_job, read_history
 from gridjit.cache.key import digest
 from gridjit.cache.lock import Locks
 from gridjit.cache.manifest import MAX_SHAPES, Manifest, Shape, add_compile, note_use, read_manifest
@@ -142,7 +142,7 @@ def test_the_histories_of_all_layers_are_read_as_one_and_added_to_in_the_overlay
     overlay, base = MemoryStore(), MemoryStore()
     added: list[tuple[Store, int]] = [(base, 1), (base, 2), (overlay, 1), (ChainStore(overlay, base), 3)]
     for moment, (store, number) in enumerate(added):
-        add_job(store, "a.kernel", Job.of(digest([("n", number)]), [("number", str(number))], float(moment)))
+        add_job(store, "a.kernel", PastJob.of(digest([("n", number)]), [("number", str(number))], float(moment)))
     numbers = [job.field("number") for job in read_history(ChainStore(overlay, base), "a.kernel").jobs]
     assert numbers == ["2", "1", "3"]
     assert [job.field("number") for job in read_history(overlay, "a.kernel").jobs] == ["1", "3"]

@@ -102,7 +102,7 @@ def test_storing_an_entry_again_makes_it_the_most_recent(folder, key_of):
 def test_an_entry_larger_than_the_bound_is_dropped_with_a_warning_and_nothing_else_is(folder, key_of):
     store = DiskStore(folder, max_bytes=2000)
     store.put(key_of(1), b"data", suffix=".o")
-    with pytest.warns(CacheWarning, match=r"bounded to 2000 bytes and cannot.* Set GRIDJIT_CACHE_SIZE to more\.$"):
+    with pytest.warns(CacheWarning, match=r"limited to 2000 bytes and cannot.* Set GRIDJIT_CACHE_SIZE to more\.$"):
         store.put(key_of(2), bytes(3000), suffix=".o")
     assert (store.get(key_of(1)), store.get(key_of(2))) == (b"data", None)
 

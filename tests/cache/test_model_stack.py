@@ -23,7 +23,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from gridjit.cache.chain import ChainStore
 from gridjit.cache.disk import DiskStore
 from gridjit.cache.entry import seal
-from gridjit.cache.history import Job, add_job, read_history
+from gridjit.cache.history import PastJob, add_job, read_history
 from gridjit.cache.index import remove_database
 from gridjit.cache.key import digest
 from gridjit.cache.lock import LOCK_FOLDER, Locks
@@ -50,7 +50,7 @@ DATA = st.binary(max_size=60)
 # What the base holds: artifacts, and a shape and a job that no overlay's may hide.
 BAKED = {key: f"baked {key}".encode() for key in KEYS[:3]}
 BAKED_SHAPE = Shape.of(["argument 100"])
-BAKED_JOB = Job.of(digest([("job", 100)]), [("number", "100")], 0.0)
+BAKED_JOB = PastJob.of(digest([("job", 100)]), [("number", "100")], 0.0)
 
 
 def code(number: int) -> str:
@@ -175,7 +175,7 @@ class StackModel(RuleBasedStateMachine):
     @rule(which=st.integers(0, 1), kernel=st.sampled_from(KERNELS), number=st.integers(0, 5))
     def add_a_job(self, which: int, kernel: str, number: int) -> None:
         """Add a job to a kernel's history."""
-        job = Job.of(digest([("job", number)]), [("number", str(number))])
+        job = PastJob.of(digest([("job", number)]), [("number", str(number))])
         add_job(self.stores[which], kernel, job)
         self.jobs[kernel].append(number)
         found = read_history(self.stores[1 - which], kernel).jobs

@@ -37,7 +37,7 @@ def test_an_exported_kernel_is_not_compiled_where_it_was_imported(
     other_machine(GRIDJIT_ASSERT_NO_COMPILE="1")
     assert main(["cache", "import", "kernels.gridjit", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"added": 4, "merged": 0, "known": 0, "refused": 0, "dropped": 0}
-    filled.sized._known.clear()
+    filled.sized._code.table.clear()
     out = np.zeros(1, np.float32)
     filled.sized[1, 64](out)
     assert out[0] == 64
@@ -95,7 +95,7 @@ def test_a_signed_export_is_refused_elsewhere(
     assert "0 added" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("name", "reason"), [("missing", "cannot be read"), ("opstats.py", "is no gridjit bundle")])
+@pytest.mark.parametrize(("name", "reason"), [("missing", "cannot be read"), ("opstats.py", "is not a gridjit bundle")])
 def test_what_is_no_bundle_is_one_line_and_status_1(
     name: str, reason: str, kernels: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -69,7 +69,7 @@ def test_what_has_changed_since_is_named(explain: Any, edit: Callable[[str, str]
 def test_a_result_whose_code_went_is_said_to_be_gone(explain: Any, cache_dir: Path) -> None:
     for file in cache_dir.glob("??/*.o"):
         file.unlink()
-    assert explain("opstats:scale")[1]["stored"][0]["state"] == "its code is not in the cache any more, or damaged"
+    assert explain("opstats:scale")[1]["stored"][0]["state"] == "its code is no longer in the cache, or is damaged"
 
 
 @pytest.mark.usefixtures("filled")
@@ -105,8 +105,8 @@ def test_people_get_the_same_in_words(capsys: pytest.CaptureFixture[str]) -> Non
 @pytest.mark.parametrize(
     ("name", "status", "message"),
     [
-        ("opstats:plain", 1, "opstats:plain is no kernel; kernels of opstats: declared, scale, sized"),
-        ("opstats:missing", 1, "is no kernel"),
+        ("opstats:plain", 1, "opstats:plain is not a kernel; kernels of opstats: declared, scale, sized"),
+        ("opstats:missing", 1, "is not a kernel"),
         ("no_such_module:k", 1, "module no_such_module cannot be imported: ModuleNotFoundError"),
         ("opstats", 2, "give module:kernel"),
     ],

@@ -51,4 +51,4 @@ def test_the_command_works_where_the_current_folder_is_gone(tmp_path: Path, acti
 def test_warm_says_that_the_current_folder_is_gone(tmp_path: Path) -> None:
     work = ("--signature", "void(float32[::1], float32[::1])", "--target", "host")
     said = gridjit("warm", "gridjit.commands.demo_job:block_sum", *work, folder=str(tmp_path / "cache"))
-    assert said == "gridjit: the current folder is gone: change to one that is there\n"
+    assert said == "gridjit: the current folder is gone: change to one that exists\n"

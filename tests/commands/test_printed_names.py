@@ -15,13 +15,13 @@ import pytest
 import gridjit
 from gridjit import commands
 from gridjit.cache.disk import DiskStore
-from gridjit.cache.history import Job, add_job
+from gridjit.cache.history import PastJob, add_job
 from gridjit.cache.manifest import Manifest, Shape
 from gridjit.commands import main
 from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.dependencies import Dependency
 from gridjit.compiler.footprint import Fact, Footprint
-from gridjit.compiler.targets.base import ExceptionEntry
+from gridjit.compiler.recorded.dependencies import Dependency
+from gridjit.compiler.target import ExceptionEntry
 from gridjit.printable import lines, printable
 
 EVIL = "evil\x1b[2J\x1b]0;title\x07\x7f\x9b31m\u202e\u2028\ud800\rname\nsecond line"
@@ -46,7 +46,7 @@ def evil(cache_dir: Path, restart: Callable[[], None]) -> DiskStore:
         elif (known := Manifest.from_bytes(data)).shapes:
             more = known.with_compile(Shape.of([EVIL], [("overload", EVIL)]), known.recent[0])
             store.put(info.key, more.to_bytes(), suffix=more.suffix)
-            add_job(store, EVIL, Job.of(info.key, [(EVIL, EVIL), ("signature", EVIL), ("target.arch", EVIL)]))
+            add_job(store, EVIL, PastJob.of(info.key, [(EVIL, EVIL), ("signature", EVIL), ("target.arch", EVIL)]))
     return store
 
 
@@ -101,8 +101,8 @@ def test_no_name_that_a_command_is_given_does_anything_to_a_terminal(
 def test_no_text_of_an_artifact_comes_raw_into_a_reason_or_a_story(
     cache_dir: Path, restart: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gridjit.runtime.specialize._is_for", lambda *given: True)
-    monkeypatch.setattr("gridjit.runtime.specialize.Today.agrees", lambda *given: True)
+    monkeypatch.setattr("gridjit.runtime.specialize.cold._is_for", lambda *given: True)
+    monkeypatch.setattr("gridjit.runtime.specialize.look.Look.agrees", lambda *given: True)
     gridjit.jit(work)[1, 32](np.zeros(1, np.int64))
     store = DiskStore(cache_dir)
     for info in list(store.entries()):

@@ -92,7 +92,7 @@ def test_failures_are_listed_and_do_not_stop_the_others(warm: Any, tmp_path: Pat
     assert (status, told["compiled"]) == (1, 1)
     errors = {failure["what"].partition(" ")[0]: failure["error"] for failure in told["failed"]}
     assert errors.keys() == {f"{record}:2", "opstats:gone"}
-    assert "is no kernel" in errors["opstats:gone"]
+    assert "is not a kernel" in errors["opstats:gone"]
 
 
 def test_a_kernel_that_does_not_compile_says_why_to_people(kernels: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -139,14 +139,15 @@ def test_a_cache_that_is_off_cannot_be_warmed(monkeypatch: pytest.MonkeyPatch, r
 
 def _line(kernels: Any) -> str:
     """Return the recorded line of sized for blocks of 32."""
+    from gridjit.compiler.footprint import Fact
     from gridjit.compiler.launch_config import LaunchConfig
     from gridjit.compiler.signature import ArrayType, Signature
-    from gridjit.runtime.record import Need
+    from gridjit.runtime.specialize.needs import Need
 
     return Need(
         kernel="opstats:sized",
         signature=Signature(arguments=(ArrayType(dtype="float32", ndim=1),)),
         config=LaunchConfig.of(1, 32),
         target="host",
-        facts=(("blockdim.x", 32),),
+        facts=(Fact(field="blockdim.x", value=32),),
     ).to_line()

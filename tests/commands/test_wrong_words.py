@@ -19,7 +19,7 @@ FLOATS = "void(float32[::1])"
         ("explain opstats:sized --config grid=1,block=32", 2, "give --signature with them"),
         ("explain opstats:sized --target sm_90", 2, "give --signature with them"),
         (f"explain opstats:sized --signature {FLOATS} --target sm_80,sm_90", 2, "--target sm_80,sm_90: give one"),
-        ("explain opstats:plain", 1, "opstats:plain is no kernel; kernels of opstats: declared, scale, sized"),
+        ("explain opstats:plain", 1, "opstats:plain is not a kernel; kernels of opstats: declared, scale, sized"),
         ("warm undeclared:none", 2, "undeclared:none declares no signature: give one with --signature"),
         ("warm undeclared", 2, "no kernel of undeclared declares a signature: give one with --signature"),
         ("cache ls --dir nowhere", 1, "--dir nowhere: there is no such folder"),
@@ -29,9 +29,9 @@ FLOATS = "void(float32[::1])"
         ("cache show 00", 1, "has a key that begins with '00'"),
         ("cache export b --kernel nosuch", 1, "holds no entry of nosuch; `gridjit cache ls` lists what is there"),
         ("cache export b --target sm_80", 1, "holds no entry for sm_80; `gridjit cache ls` lists what is there"),
-        ("cache export b --target hopper", 2, "--target hopper: 'host' or an architecture like 'sm_90'"),
+        ("cache export b --target hopper", 2, "--target hopper: give 'host' or an architecture such as 'sm_90'"),
         ("cache import nowhere", 1, "nowhere cannot be read: No such file or directory"),
-        ("cache import opstats.py", 1, "opstats.py is no gridjit bundle of this version: write one with"),
+        ("cache import opstats.py", 1, "opstats.py is not a gridjit bundle of this version: write one with"),
     ],
 )
 def test_wrong_words_are_one_line_with_the_value_and_the_way_on(

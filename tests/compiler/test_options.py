@@ -30,7 +30,7 @@ def kernel(x):
         ({"fastmath": {"contract"}}, "fastmath={'contract'}: True or False"),
         ({"specialize": "warp"}, "fields are 'blockdim', 'griddim', 'sharedmem'"),
         ({"inline": "sometimes"}, "one of 'never', 'always'"),
-        ({"fastmaths": True}, "no such option; there are debug, device"),
+        ({"fastmaths": True}, "no such option; the options are debug, device"),
         ({"device": True, "specialize": "blockdim"}, "specialize is an option of kernels"),
         ({"target": "sm_90"}, "'host' or 'cuda'"),
     ],

@@ -18,7 +18,7 @@ if given := os.environ.get("PYTHONPATH"):
     os.environ["PYTHONPATH"] = os.pathsep.join(os.path.abspath(path) for path in given.split(os.pathsep) if path)
 
 # NumPy arrays are arguments like others to these programs; that a GPU gets copies of them is not news.
-COPIES = "ignore::gridjit.runtime.args.warning.PerformanceWarning"
+COPIES = "ignore::gridjit.runtime.warnings.PerformanceWarning"
 
 
 @pytest.fixture(

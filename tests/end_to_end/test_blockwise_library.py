@@ -347,8 +347,8 @@ def test_code_that_a_library_links_as_lto_ir_is_stored_and_an_edit_of_it_is_a_mi
 REGISTRATIONS = """
     import blockwise, gridjit.cuda, json
     blockwise.register()
-    from gridjit.compiler.frontend.registrations import registrations
-    from gridjit.compiler.frontend.rewrites import foreign_rewrites
+    from gridjit.compiler.key.registrations import registrations
+    from gridjit.compiler.key.extensions import foreign_rewrites
     print(json.dumps({"registrations": len(registrations()), "rewrites": len(foreign_rewrites())}))
 """
 

@@ -22,11 +22,11 @@ import numpy as np
 import pytest
 
 import gridjit
-from gridjit.compiler import toolchain as toolchain_module
 from gridjit.compiler.errors import CompileDisabledError
+from gridjit.compiler.key import toolchain as toolchain_module
+from gridjit.compiler.key.numba_settings import SETTINGS
 from gridjit.compiler.options import Options
-from gridjit.compiler.targets.base import Target
-from gridjit.compiler.toolchain_environment import SETTINGS
+from gridjit.compiler.target import Target
 
 FORBIDDEN = "GRIDJIT_ASSERT_NO_COMPILE"
 

@@ -14,10 +14,10 @@ import pytest
 import gridjit
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.hook import Hook
-from gridjit.compiler.toolchain import header_versions
+from gridjit.compiler.hooks.hook import Hook
+from gridjit.compiler.key.toolchain import header_versions
 from gridjit.runtime.kernel import Kernel
-from gridjit.runtime.specializations import Specialization
+from gridjit.runtime.specialize.table import Specialization
 from tests.toolkit import needs_toolkit
 
 cuda: Any = numba_cuda()

@@ -13,8 +13,8 @@ import pytest
 import gridjit
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.targets import ptx_nvrtc
-from gridjit.compiler.targets.ptx_elf import read_sections
+from gridjit.compiler.targets.ptx import nvrtc as ptx_nvrtc
+from gridjit.compiler.targets.ptx.cubin import read_cubin
 from gridjit.runtime.kernel import Kernel
 from tests.programs import run_new_python, run_python
 from tests.toolkit import needs_toolkit
@@ -60,7 +60,7 @@ class Library:
     def code(self) -> bytes:
         """Return the machine code that a new process has of value; names in the rest are numbered by numba."""
         (found,) = self.kernel().specializations
-        return read_sections(found.artifact.image)[".text.value"].data
+        return read_cubin(found.artifact.image)[".text.value"].data
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.filterwarnings("ignore::gridjit.compiler.targets.ptx_nvrtc.LinkedCodeWarning")
+@pytest.mark.filterwarnings("ignore::gridjit.compiler.targets.ptx.nvrtc.LinkedCodeWarning")
 def test_a_header_counts_however_it_is_included(library: Library, form: str) -> None:
     library.part(1)
     library.write("other.h", "#define PART 7\n")
@@ -301,10 +301,8 @@ def test_a_pipe_in_place_of_a_linked_file_is_named(library: Library) -> None:
 # -- headers of what declared functions bring along --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", ["in quotes", "through a macro's argument"])
-def test_a_header_of_a_declared_functions_file_counts(library: Library, form: str) -> None:
-    source = library.write("source.cu", FORMS[form] + "\n" + FUNCTION)
-    declared = cuda.declare_device("value", "int32()", link=[str(source)])
+def compiles_of(library: Library, declared: Any) -> Callable[[], int]:
+    """Return what tells how many compiles a new process needs for a kernel that calls a declared function."""
 
     def calls_it(x):
         x[0] = declared()
@@ -315,6 +313,15 @@ def test_a_header_of_a_declared_functions_file_counts(library: Library, form: st
         kernel.compile("void(int32[::1])", target="sm_90")
         return kernel.stats.compiles
 
+    return compiles
+
+
+@pytest.mark.parametrize("form", ["in quotes", "through a macro's argument"])
+def test_a_header_of_a_declared_functions_file_counts(library: Library, form: str) -> None:
+    source = library.write("source.cu", FORMS[form] + "\n" + FUNCTION)
+    declared = cuda.declare_device("value", "int32()", link=[str(source)])
+
+    compiles = compiles_of(library, declared)
     for number in (1, 2):
         library.part(number)
         assert [compiles(), compiles()] == [1, 0]
@@ -330,15 +337,7 @@ def test_a_header_of_a_declared_functions_code_in_memory_counts(library: Library
     text = f"#if __has_include(<part.h>)\n#include <part.h>\n#else\n#define PART 0\n#endif\n{FUNCTION}"
     declared = cuda.declare_device("value", "int32()", link=[cuda.CUSource(text)])
 
-    def calls_it(x):
-        x[0] = declared()
-
-    def compiles() -> int:
-        library.restart()
-        kernel = gridjit.jit(calls_it)
-        kernel.compile("void(int32[::1])", target="sm_90")
-        return kernel.stats.compiles
-
+    compiles = compiles_of(library, declared)
     first, second = (folder / "part.h" for folder in folders)
     assert [compiles(), compiles()] == [1, 0]
     second.write_text("#define PART 2\n")

@@ -5,20 +5,23 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import gridjit
 from gridjit.cache.disk import DiskStore
-from gridjit.cache.key import Key
 from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.compiled import Compiled
 from gridjit.compiler.footprint import Fact
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import ScalarType, Signature
 from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.session import session
-from gridjit.runtime.specialize import Cold, Launch, keep, look_up
+from gridjit.runtime.specialize.cold import look_up
+from gridjit.runtime.specialize.keep import keep
+from gridjit.runtime.specialize.look import Launch, Look
 
 SIGNATURE = Signature(arguments=(ScalarType(dtype="int64"),))
 
@@ -32,11 +35,11 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a compile that differs from the first in its block alone take the first one's code: that is all it is."""
     compile_anew, first = Kernel._compile_for_args, []
 
-    def compiled(self: Kernel, job: Any, view: Any) -> Artifact:
+    def compiled(self: Kernel, job: Any, view: Any) -> Compiled:
         if not first:
             first.append(compile_anew(self, job, view))
         view.read("blockdim.x", where="work.py:1")
-        return dataclasses.replace(first[0], footprint=view.footprint)
+        return Compiled(artifact=dataclasses.replace(first[0].artifact, footprint=view.footprint))
 
     monkeypatch.setattr(Kernel, "_compile_for_args", compiled)
 
@@ -87,17 +90,16 @@ def test_a_look_up_and_a_store_cost_the_same_for_forty_results_as_for_a_thousand
     kernel: Any = gridjit.jit(does_nothing)
     made = kernel.compile(SIGNATURE)
     job, store = kernel.job_for(SIGNATURE, session().target(None)), Counting(cache_dir)
-    key = Key.of(job.fields).digest
-    cold: Any = Cold(store=store, locks=session().locks(), in_memory=None, add=None, why=None, compile=None)  # type: ignore[arg-type]
+    cold: Any = SimpleNamespace(store=store, locks=session().locks(), anew=False, apart=False)
 
     def of_block(block: int) -> Artifact:
         facts = (Fact(field="blockdim.x", value=block),)
         return dataclasses.replace(made, footprint=dataclasses.replace(made.footprint, facts=facts))
 
     def cost(block: int) -> tuple[list[int], list[int]]:
-        _, _, written = store.counted(lambda: keep(job, key, of_block(block), cold))
-        launch = Launch(config=LaunchConfig.of(1, block))
-        found, read, _ = store.counted(lambda: look_up(job, key, launch, cold, 0.0))
+        look = Look.at(store, job, Launch(config=LaunchConfig.of(1, block)))
+        _, _, written = store.counted(lambda: keep(look, of_block(block), cold.locks))
+        found, read, _ = store.counted(lambda: look_up(look, cold))
         assert found is not None
         return read, written
 

@@ -16,6 +16,7 @@ import pytest
 from gridjit.cache.disk import DiskStore
 from gridjit.cache.errors import CacheWarning
 from gridjit.cache.index import BytesDisk
+from tests.faults.damage import Bomb, cut, drop_the_tables, replace_by_another_file, replace_by_garbage, truncate
 
 
 @pytest.fixture
@@ -86,34 +87,6 @@ def test_a_directory_in_an_entrys_place_is_a_miss_with_one_warning(folder, store
         assert store.get(key_of(1)) is None
     store.put(key_of(1), b"again", suffix=".cubin")
     assert store.get(key_of(1)) is None
-
-
-def replace_by_garbage(database: Path) -> None:
-    """Overwrite the file in place."""
-    database.write_bytes(b"this is no database " * 1000)
-
-
-def replace_by_another_file(database: Path) -> None:
-    """Put another file in its place."""
-    database.with_name("other").write_bytes(b"this is no database " * 1000)
-    database.with_name("other").rename(database)
-
-
-def truncate(database: Path) -> None:
-    """Cut the file to nothing."""
-    database.write_bytes(b"")
-
-
-def cut(database: Path) -> None:
-    """Cut the file in the middle."""
-    database.write_bytes(database.read_bytes()[:5000])
-
-
-def drop_the_tables(database: Path) -> None:
-    """Leave a database without tables."""
-    with sqlite3.connect(database) as connection:
-        connection.executescript("DROP TABLE Cache; DROP TABLE Settings;")
-    connection.close()
 
 
 def drop_the_rows(database: Path) -> None:
@@ -241,16 +214,6 @@ def test_an_index_locked_by_another_drops_writes_soon_and_stops_no_read(folder, 
     other.close()
     store.put(key_of(3), b"data", suffix=".cubin")
     assert store.get(key_of(3)) == b"data"
-
-
-class Bomb:
-    """What leaves a file behind when it is unpickled."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
-        return (Path.touch, (self.path,))
 
 
 def plant(folder: Path, key: object, raw: int, mode: int, filename: str | None, value: bytes | None) -> None:

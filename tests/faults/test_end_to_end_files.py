@@ -19,6 +19,7 @@ from gridjit.cache import entry
 from gridjit.cache.disk import DiskStore
 from gridjit.cache.entry import open_entry, seal
 from gridjit.cache.errors import CacheWarning
+from tests.faults.damage import Bomb, cut, drop_the_tables, replace_by_another_file, replace_by_garbage, truncate
 
 
 def add(x, y):
@@ -63,35 +64,12 @@ def running(cache_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 # -- the database ------------------------------------------------------------------------------------------------------
 
 
-def write_garbage(database: Path) -> None:
-    database.write_bytes(b"this is no database " * 1000)
-
-
-def replace_with_garbage(database: Path) -> None:
-    database.with_name("other").write_bytes(b"this is no database " * 1000)
-    database.with_name("other").rename(database)
-
-
-def cut(database: Path) -> None:
-    database.write_bytes(database.read_bytes()[:5000])
-
-
-def empty(database: Path) -> None:
-    database.write_bytes(b"")
-
-
-def forget_the_tables(database: Path) -> None:
-    with sqlite3.connect(database) as connection:
-        connection.executescript("DROP TABLE Cache; DROP TABLE Settings;")
-    connection.close()
-
-
 def make_a_folder_of_it(database: Path) -> None:
     database.unlink()
     database.mkdir()
 
 
-DAMAGES = (write_garbage, replace_with_garbage, cut, empty, forget_the_tables, Path.unlink)
+DAMAGES = (replace_by_garbage, replace_by_another_file, cut, truncate, drop_the_tables, Path.unlink)
 
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
@@ -142,16 +120,6 @@ def test_a_folder_removed_under_a_running_process_is_made_again(running: Path, r
     restart()
     assert launches(add, multiply) == ([0, 0], [])
     assert running.stat().st_mode & 0o777 == 0o700
-
-
-class Bomb:
-    """What leaves a file behind when it is unpickled."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
-        return (Path.touch, (self.path,))
 
 
 @pytest.mark.parametrize("sealed", [False, True], ids=["bare", "sealed as an entry"])

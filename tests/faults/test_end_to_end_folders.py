@@ -180,7 +180,7 @@ def test_a_folder_once_shared_and_closed_at_its_top_runs_nothing_that_others_may
             made.chmod(0o2775)
     compiles, (message,) = run(GRIDJIT_CACHE_DIR=str(folder))
     assert compiles == [1, 1, 0, 0]
-    assert f"CacheWarning: cache folder {folder} is not used as a whole: " in message
+    assert f"CacheWarning: cache folder {folder} is used only in part: " in message
     assert "can be written by other users (mode 2775) and is passed over. Delete it, or the whole folder" in message
     # What was compiled anew is kept in directories that were made anew.
     assert run(GRIDJIT_CACHE_DIR=str(folder))[0] == [0, 0, 0, 0]

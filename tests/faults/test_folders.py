@@ -50,7 +50,7 @@ def test_a_folder_that_cannot_be_made_is_no_cache_and_one_warning(tmp_path, key_
     folder = tmp_path / "file" / "cache"
     (message,) = use_quietly(DiskStore(folder), key_of(1))
     assert message.startswith(f"cache folder {folder} cannot be written: ")
-    assert message.endswith("Set GRIDJIT_CACHE_DIR to a folder of your own, or GRIDJIT_CACHE=0 to do without a cache.")
+    assert message.endswith("Set GRIDJIT_CACHE_DIR to a folder of your own, or GRIDJIT_CACHE=0 to run without a cache.")
 
 
 def test_a_file_in_the_folders_place_is_no_cache_and_one_warning(tmp_path, key_of):

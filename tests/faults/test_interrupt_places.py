@@ -18,9 +18,9 @@ import pytest
 
 import gridjit
 from gridjit import cuda, interrupts
-from gridjit.compiler import foreign_locks
-from gridjit.compiler.foreign_locks import compiling_locks
-from gridjit.compiler.frontend import isolation, replacing
+from gridjit.compiler.frontend import locks as foreign_locks
+from gridjit.compiler.frontend.isolated import isolation, replacing
+from gridjit.compiler.frontend.locks import compiling_locks
 from gridjit.forking import held
 
 _numbers = itertools.count(1)

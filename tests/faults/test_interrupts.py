@@ -114,7 +114,7 @@ while came < count:
     else:
         usual = min(usual, time.perf_counter() - start)
 
-from gridjit.compiler.view import current_view
+from gridjit.compiler.view.config import current_view
 from numba.core import target_extension
 import numba.cuda.compiler
 check(999)
@@ -124,7 +124,7 @@ assert current_view() is None
 assert target_extension.current_target() == "cpu", target_extension.current_target()
 assert numba.cuda.compiler.get_current_device.__module__.startswith("numba")
 from gridjit.compiler.frontend import isolation, replacing
-from gridjit.compiler.foreign_locks import compiling_locks
+from gridjit.compiler.frontend.locks import compiling_locks
 from gridjit.forking import held
 assert replacing.changes_now() == 0 and isolation._left.target is None
 assert not any(map(held, compiling_locks()))

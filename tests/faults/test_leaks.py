@@ -12,7 +12,7 @@ import numpy as np
 import gridjit
 from gridjit import cuda
 from gridjit.compiler.targets.host import llvm
-from gridjit.compiler.targets.host.target import host_target
+from gridjit.compiler.targets.host.processor import host_target
 from gridjit.runtime.devices.host.load import load
 
 FUNCTION = "define i32 @f(i32 %a) {\n  %b = add i32 %a, 1\n  ret i32 %b\n}\n"

@@ -19,20 +19,20 @@ from hypothesis import strategies as st
 
 import gridjit
 from gridjit.cache.disk import DiskStore
-from gridjit.cache.history import History, Job
+from gridjit.cache.history import History, PastJob
 from gridjit.cache.manifest import Manifest, Shape
 from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.dependencies import Dependency
 from gridjit.compiler.elf import is_code, read_sections
 from gridjit.compiler.errors import ConfigError, LaunchError
 from gridjit.compiler.footprint import Effects, Fact, Footprint
-from gridjit.compiler.hook import Hook
+from gridjit.compiler.hooks.hook import Hook
 from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.compiler.recorded.dependencies import Dependency
 from gridjit.compiler.signature import ScalarType, Signature
-from gridjit.compiler.targets.base import ExceptionEntry, Target
+from gridjit.compiler.target import ExceptionEntry, Target
 from gridjit.compiler.targets.host.libllvm import load_object
 from gridjit.runtime.devices.host.device import HostDevice
-from gridjit.runtime.record import Need
+from gridjit.runtime.specialize.needs import Need
 
 MAGIC = b"gridjit1"
 # An ELF file of a header, the header of one section, and that section: names.
@@ -77,12 +77,16 @@ def need() -> Need:
     """A recorded line's need."""
     signature = Signature(arguments=(ScalarType(dtype="int64"),))
     return Need(
-        kernel="m:k", signature=signature, config=LaunchConfig.of(1, 64), target="host", facts=(("blockdim.x", 64),)
+        kernel="m:k",
+        signature=signature,
+        config=LaunchConfig.of(1, 64),
+        target="host",
+        facts=(Fact(field="blockdim.x", value=64),),
     )
 
 
 MANIFEST = Manifest().with_compile(Shape.of(["blockdim"], [("overload", "m.f")]), "ab" * 32)
-HISTORY = History(kernel="k", jobs=(Job.of("ab" * 32, [("global X", "1")], 1.5),))
+HISTORY = History(kernel="k", jobs=(PastJob.of("ab" * 32, [("global X", "1")], 1.5),))
 DEEP: Any = []
 for _ in range(500):
     DEEP = [DEEP]

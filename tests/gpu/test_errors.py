@@ -53,7 +53,7 @@ def test_a_fatal_error_is_told_with_its_kernel_and_the_way_on_by_every_later_cal
     assert "__main__.stray [grid 3, block 32]" in first.partition("launched last: ")[2]
     assert len(later) == 4
     for line in later:
-        assert "the device was lost to an earlier error; start the process anew" in line, done.stdout
+        assert "the device was lost to an earlier error; restart the process" in line, done.stdout
         assert "__main__.stray [grid 3, block 32]" in line, done.stdout
 
 

@@ -15,7 +15,7 @@ from gridjit.runtime.streams import Stream
 
 pytestmark = [
     pytest.mark.gpu,
-    pytest.mark.filterwarnings("ignore::gridjit.runtime.args.warning.PerformanceWarning"),
+    pytest.mark.filterwarnings("ignore::gridjit.runtime.warnings.PerformanceWarning"),
 ]
 Replay = Callable[[Stream, Callable[[], None], int], None]
 

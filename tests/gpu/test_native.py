@@ -164,9 +164,7 @@ def test_what_a_native_launch_did_is_told_with_its_kernels_name() -> None:
     assert done.returncode == 0, done.stderr
     waited, launched = done.stdout.splitlines()
     assert waited.endswith("launched last: __main__.spoil [grid 2, block 32]"), waited
-    assert (
-        "found when __main__.harmless [grid 1, block 1] was to be launched; launched last: __main__.spoil" in launched
-    )
+    assert "found while launching __main__.harmless [grid 1, block 1]; launched last: __main__.spoil" in launched
 
 
 def test_own_arrays_launch_natively_with_much_shared_memory() -> None:

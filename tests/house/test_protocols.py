@@ -6,18 +6,32 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from gridjit.runtime.args.base import ArgumentHandler
-from gridjit.runtime.configured import ConfiguredKernel
+from gridjit.runtime.args.handler import ArgumentHandler
 from gridjit.runtime.devices.base import Device, LoadedKernel
-from gridjit.runtime.dispatch import Launcher, Ready
 from gridjit.runtime.kernel import Kernel
+from gridjit.runtime.launch.configured import ConfiguredKernel
+from gridjit.runtime.launch.launcher import Launcher
+from gridjit.runtime.launch.ready import Ready, ReadyTable, Shape
 from gridjit.runtime.memory.space import Space
 from gridjit.runtime.session import Session
 from gridjit.runtime.settings import Settings
 from gridjit.runtime.streams import Timeline
 
 ROOT = Path(__file__).parents[2]
-OURS = (Device, LoadedKernel, Space, Timeline, ArgumentHandler, Launcher, Ready, Kernel, ConfiguredKernel, Session)
+OURS = (
+    Device,
+    LoadedKernel,
+    Space,
+    Timeline,
+    ArgumentHandler,
+    Launcher,
+    Ready,
+    ReadyTable,
+    Shape,
+    Kernel,
+    ConfiguredKernel,
+    Session,
+)
 # What a kernel has of its own, beside what its classes say.
 IN_KERNELS = {"_warned_of_copies", "hold_gil", "declared", "py_func", "marks", "generation", "parameter_names"}
 

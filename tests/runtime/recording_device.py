@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.compiled import NO_CALLBACKS, ModuleCallbacks
 from gridjit.compiler.errors import DeviceError
 from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.compiler.targets.base import Target
-from gridjit.runtime.devices.base import NO_CALLBACKS, Device, KernelAttributes, LoadedKernel, ModuleCallbacks
+from gridjit.compiler.target import Target
+from gridjit.runtime.devices.base import Device, KernelAttributes, LoadedKernel
 from gridjit.runtime.memory.space import HOST_SPACE, Memory, Space
-from gridjit.runtime.native.table import Entry
+from gridjit.runtime.native.table import KernelHandle
 from gridjit.runtime.streams import Timeline, stream_handle
 
 _PROTOTYPE = ctypes.CFUNCTYPE(
@@ -93,8 +94,8 @@ class Contexts:
         self._callback = prototype(self._call)
         self.address = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
 
-    def entry(self, context: int) -> Entry:
-        return Entry(handle=self.FUNCTION + context, ask=self.address, context=context)
+    def entry(self, context: int) -> KernelHandle:
+        return KernelHandle(handle=self.FUNCTION + context, ask=self.address, context=context)
 
     def _call(self, context: int | None, number: Any) -> int:
         assert context is None
@@ -227,8 +228,8 @@ class RecordingKernel:
     def context(self) -> int:
         return 0 if self._contexts is None else self._contexts.current
 
-    def entry(self, context: int) -> Entry:
-        return Entry(handle=self.handle or 0) if self._contexts is None else self._contexts.entry(context)
+    def entry(self, context: int) -> KernelHandle:
+        return KernelHandle(handle=self.handle or 0) if self._contexts is None else self._contexts.entry(context)
 
     def launch(self, config: LaunchConfig, stream: Any, sharedmem: int, parameters: bytes) -> None:
         if self._recorder.code:

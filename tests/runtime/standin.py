@@ -8,15 +8,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.footprint import Effects, Footprint
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import Signature
-from gridjit.compiler.targets.base import Target
-from gridjit.runtime.configured import ConfiguredKernel
+from gridjit.compiler.target import Target
 from gridjit.runtime.devices.base import LoadedKernel
-from gridjit.runtime.dispatch import Launcher, ReadyTables
-from gridjit.runtime.launched_kernel import LaunchedKernel
-from gridjit.runtime.specializations import Hook, Specialization
+from gridjit.runtime.launch.configured import ConfiguredKernel
+from gridjit.runtime.launch.indexing import Indexable
+from gridjit.runtime.launch.launched_kernel import LaunchedKernel
+from gridjit.runtime.launch.launcher import Launcher, launcher_for
+from gridjit.runtime.launch.ready import ReadyTable
+from gridjit.runtime.specialize.table import Hook, Specialization
 from tests.runtime.recording_device import Contexts as Contexts
 from tests.runtime.recording_device import Launched as Launched
 from tests.runtime.recording_device import Recorder as Recorder
@@ -41,7 +44,6 @@ class StandInKernel:
     effects: Effects = field(default_factory=Effects)
     hold_gil: bool = False
     extensions: tuple[Any, ...] = ()
-    generation: int = 0
     cached: bool = True
     on_launch: Callable[[StandInKernel], Any] | None = None
     apart: bool = False
@@ -51,7 +53,7 @@ class StandInKernel:
     copies: list[str] = field(default_factory=list)
     device: RecordingDevice = field(init=False)
     signatures: list[Signature] = field(default_factory=list)
-    ready: ReadyTables = field(default_factory=ReadyTables)
+    ready: ReadyTable = field(default_factory=ReadyTable)
     _target: str | None = "host"
     _warned_of_copies: bool = False
     _hide: Any = lambda made: None
@@ -111,7 +113,25 @@ class StandInKernel:
 
     def configured(self, griddim: Any = 1, blockdim: Any = 32, stream: Any = 0, sharedmem: int = 0) -> ConfiguredKernel:
         config = LaunchConfig.of(griddim, blockdim, sharedmem)
-        return ConfiguredKernel.of(self.ready.of(config).launcher(self, config, stream))  # type: ignore[arg-type]
+        return ConfiguredKernel.of(launcher_for(self.ready, self, config, stream))  # type: ignore[arg-type]
+
+
+class IndexedKernel(Indexable):
+    """A kernel of the stand-in that can be indexed. asked: for what machine code came to Python."""
+
+    def __init__(self, arity: int = 0) -> None:
+        super().__init__()
+        self.kernel = StandInKernel(arity=arity, ready=self._ready, _hide=self._hide)
+        self.asked: list[Any] = []
+
+    def _show(self, launch: Any, made: ConfiguredKernel) -> None:
+        self.asked.append(launch)
+        super()._show(launch, made)
+
+    def _configure(self, launch: Any) -> ConfiguredKernel:
+        if not isinstance(launch, tuple):
+            raise ConfigError(f"{launch!r}: no configuration")
+        return self.kernel.configured(*launch)
 
 
 def calcsize(signature: Signature) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gridjit
-from gridjit.compiler.toolchain_environment import dumps
+from gridjit.compiler.key.numba_settings import dumps
 
 
 def fill(x):

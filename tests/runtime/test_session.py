@@ -92,8 +92,8 @@ def test_only_entries_that_the_key_signed_are_used(environ: Callable[..., None],
 @pytest.mark.parametrize(
     ("mode", "data", "reason"),
     [
-        (0o440, b"s" * 32, "can be used by others than its owner"),
-        (0o604, b"s" * 32, "can be used by others than its owner"),
+        (0o440, b"s" * 32, "can be used by users other than its owner"),
+        (0o604, b"s" * 32, "can be used by users other than its owner"),
         (0o400, b"s" * 15, "does not hold from 16 to 4096 bytes"),
         (0o400, b"s" * 5000, "does not hold from 16 to 4096 bytes"),
     ],

@@ -13,12 +13,12 @@ import gridjit
 from gridjit import cuda
 from gridjit.compiler.errors import ConfigError, DeviceError
 from gridjit.compiler.signature import ArgType, ScalarType
-from gridjit.compiler.targets.host.target import host_target
-from gridjit.runtime.args.base import ArgumentHandler, Parameters, Place, register
+from gridjit.compiler.targets.host.processor import host_target
+from gridjit.runtime.args.handler import ArgumentHandler, Parameters, Place, register
 from gridjit.runtime.devices.base import Device, LoadedKernel
 from gridjit.runtime.memory.space import Space
-from gridjit.runtime.native.layout import layout
 from gridjit.runtime.native.operation import Operation
+from gridjit.runtime.native.probes import object_layout
 from gridjit.runtime.session import Session
 from gridjit.runtime.streams import Timeline
 from tests.runtime.recording_device import (
@@ -29,7 +29,7 @@ from tests.runtime.recording_device import (
     RecordingTimeline,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore::gridjit.runtime.args.warning.PerformanceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::gridjit.runtime.warnings.PerformanceWarning")
 ORDINAL = 3
 
 
@@ -124,7 +124,7 @@ def test_a_kernel_is_launched_there_with_its_arrays_copied_to_its_memory_and_bac
     assert here.notes == ["in 5 on 0", "out 5 on 0"]
 
 
-@pytest.mark.skipif(layout() is None, reason="this interpreter launches from Python")
+@pytest.mark.skipif(object_layout() is None, reason="this interpreter launches from Python")
 def test_its_address_is_what_machine_code_launches_by(here: Here, scale: Any) -> None:
     x = cuda.to_device(np.arange(5.0))
     configured = scale[2, 64]
@@ -212,7 +212,7 @@ def test_what_the_host_has_not_it_says() -> None:
     assert (loaded.here(), loaded.device.ordinal, loaded.device.staging) == (loaded.device, None, None)
     with pytest.raises(DeviceError, match="launches kernels by a handle"):
         loaded.entry(0)
-    with pytest.raises(DeviceError, match="no memory to split"):
+    with pytest.raises(DeviceError, match="memory cannot be split"):
         loaded.prefer_shared(50)
     with pytest.raises(ConfigError, match="no limit of blocks"):
         overload.max_cooperative_grid_blocks(32)

@@ -1,5 +1,5 @@
 """The host target: kernels compiled to machine code of this computer's processor, by llvmlite and without numba."""
 
-from gridjit.compiler.targets.host.target import host_target
+from gridjit.compiler.targets.host.processor import host_target
 
 __all__ = ["host_target"]

@@ -7,19 +7,20 @@ from collections.abc import Sequence
 
 from gridjit.compiler.errors import UnsupportedError
 from gridjit.compiler.options import Options
-from gridjit.compiler.targets.base import Code, Lowered, Target
-from gridjit.compiler.targets.host import intrinsics, llvm, maths
-from gridjit.compiler.targets.host.barriers import count_barriers
-from gridjit.compiler.targets.host.body import Body, Parameter, opcode, read_body
-from gridjit.compiler.targets.host.coordinates import place
-from gridjit.compiler.targets.host.driver import driver_text
-from gridjit.compiler.targets.host.frame import supported_parameter
-from gridjit.compiler.targets.host.guard import guard
-from gridjit.compiler.targets.host.layout import SharedLayout, lay_out_shared, local_arrays, value_types
-from gridjit.compiler.targets.host.metadata import access_group
-from gridjit.compiler.targets.host.plan import Plan
+from gridjit.compiler.target import Code, Lowered, Target
+from gridjit.compiler.targets.host import llvm
+from gridjit.compiler.targets.host.library import intrinsics, maths
+from gridjit.compiler.targets.host.loops.entry import driver_text
+from gridjit.compiler.targets.host.loops.frame import supported_parameter
+from gridjit.compiler.targets.host.loops.metadata import access_group
+from gridjit.compiler.targets.host.loops.plan import LoopPlan
 from gridjit.compiler.targets.host.recursion import recursive, refuse_recursion
-from gridjit.compiler.targets.host.regions import Regions, cut
+from gridjit.compiler.targets.host.regions.barriers import count_barriers
+from gridjit.compiler.targets.host.regions.body import Body, Parameter, opcode, read_body
+from gridjit.compiler.targets.host.regions.coordinates import place
+from gridjit.compiler.targets.host.regions.cut import Regions, cut
+from gridjit.compiler.targets.host.regions.guard import guard
+from gridjit.compiler.targets.host.regions.shared import SharedLayout, lay_out_shared, local_arrays, value_types
 from gridjit.compiler.targets.host.retarget import Retargeted, retarget
 from gridjit.compiler.targets.host.survey import refuse_unsupported
 from gridjit.compiler.targets.host.uniform_chains import may_never_end, never_ends
@@ -41,7 +42,7 @@ def assembly(lowered: Lowered, target: Target, options: Options) -> str:
     return llvm.assembly(_optimized(lowered, target, options)[0], target)
 
 
-def _optimized(lowered: Lowered, target: Target, options: Options) -> tuple[llvm.Module, Plan]:
+def _optimized(lowered: Lowered, target: Target, options: Options) -> tuple[llvm.Module, LoopPlan]:
     """Return the module that the object file is made of, and its plan."""
     refuse_unsupported(lowered)
     modules = [retarget(text, kernel=_kernel(lowered), fastmath=options.fastmath) for text in lowered.modules]
@@ -119,8 +120,8 @@ def _regions(body: Body, module: llvm.Module, target: Target) -> Regions:
     return cut(body, types, arrays)
 
 
-def _plan(lowered: Lowered, body: Body, regions: Regions, shared: SharedLayout, *, guarded: bool) -> Plan:
-    return Plan(
+def _plan(lowered: Lowered, body: Body, regions: Regions, shared: SharedLayout, *, guarded: bool) -> LoopPlan:
+    return LoopPlan(
         entry=_symbol(_kernel(lowered)),
         parameters=body.parameters,
         regions=len(regions.texts),
@@ -146,14 +147,14 @@ def _fails(body: Body) -> bool:
     return any(opcode(line) == "ret" and line != "ret i32 0" for line in ends)
 
 
-def _assemble(body: Body, functions: Sequence[str], plan: Plan, regions: Regions) -> str:
+def _assemble(body: Body, functions: Sequence[str], plan: LoopPlan, regions: Regions) -> str:
     """Return the text of the final module: what the kernel still needs, its regions and their driver."""
     rest = "\n".join(line for line in body.rest.splitlines() if not line.startswith("declare void @gridjit."))
     tagged = [access_group(text) if regions.parallel else text for text in functions]
     return "\n".join([rest, *tagged, driver_text(plan)])
 
 
-def _resources(plan: Plan, image: bytes) -> dict[str, int]:
+def _resources(plan: LoopPlan, image: bytes) -> dict[str, int]:
     return {
         "shared_bytes": plan.shared,
         "slab_bytes_per_thread": plan.slab,

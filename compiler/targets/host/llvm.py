@@ -1,4 +1,4 @@
-"""The host target's door to LLVM: parse, link, run passes, emit. llvmlite is untyped and walled off here."""
+"""LLVM for this processor: parse, link, run passes, emit. llvmlite is untyped and walled off here."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from llvmlite.binding.ffi import ObjectRef
 from llvmlite.binding.newpassmanagers import NewPassManager
 
 from gridjit.compiler.errors import CompileError
-from gridjit.compiler.targets.base import Target
-from gridjit.compiler.targets.host.target import llvm_features
+from gridjit.compiler.target import Target
+from gridjit.compiler.targets.host.processor import llvm_features
 
 # An llvmlite module; the library has no types of its own.
 Module = Any
@@ -92,9 +92,9 @@ def clean(module: Module, target: Target) -> None:
     _run(passes, module, _builder(target, 1))
 
 
-def optimize(module: Module, target: Target, level: int, *, vectorize: bool = True) -> None:
+def optimize(module: Module, target: Target, level: int, *, vectorize: bool = True, unroll: bool = True) -> None:
     """Run LLVM's own pipeline for level (0 to 3) on module."""
-    builder = _builder(target, level, vectorize=vectorize)
+    builder = _builder(target, level, vectorize=vectorize, unroll=unroll)
     _run(builder.getModulePassManager(), module, builder)
 
 
@@ -155,20 +155,20 @@ def _run(passes: Any, module: Module, builder: Any) -> None:
             passes.close()
 
 
-_builders: dict[tuple[Target, int, bool], Any] = {}
+_builders: dict[tuple[Target, int, bool, bool], Any] = {}
 
 
-def _builder(target: Target, level: int, *, vectorize: bool = True) -> Any:
+def _builder(target: Target, level: int, *, vectorize: bool = True, unroll: bool = True) -> Any:
     """Return the pass builder for a level; it is kept, as LLVM leaves something behind for each."""
-    key = target, level, vectorize
+    key = target, level, vectorize, unroll
     if (found := _builders.get(key)) is None:
-        made = binding.create_pass_builder(_machine(target), _tuning(level, vectorize))
+        made = binding.create_pass_builder(_machine(target), _tuning(level, vectorize, unroll))
         found = _builders.setdefault(key, made)
     return found
 
 
-def _tuning(level: int, vectorize: bool) -> Any:
+def _tuning(level: int, vectorize: bool, unroll: bool) -> Any:
     options = binding.create_pipeline_tuning_options(speed_level=level)
-    options.loop_unrolling = level > 1
+    options.loop_unrolling = level > 1 and unroll
     options.loop_vectorization = options.slp_vectorization = level > 1 and vectorize
     return options

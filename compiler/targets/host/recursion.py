@@ -1,4 +1,4 @@
-"""Recursion: functions that call themselves stay calls, and must then need nothing of the thread they run in."""
+"""Recursion: functions that call themselves remain calls, so they must not need anything of the thread they run in."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.targets.host import llvm
-from gridjit.compiler.targets.host.body import Body
-from gridjit.compiler.targets.host.intrinsics import BARRIER
+from gridjit.compiler.targets.host.library.intrinsics import BARRIER
+from gridjit.compiler.targets.host.regions.body import Body
 
 _DEFINE = re.compile(r'^define [^\n]*@"?([^"(\s]+)"?\([^\n]*\{\n(.*?)^\}', re.MULTILINE | re.DOTALL)
 _OURS = re.compile(r'call [^@\n]*@"?(gridjit\.[^"(\s]+)')
@@ -34,5 +34,5 @@ def refuse_recursion(body: Body, *, kernel: str) -> None:
             what = "waits at cuda.syncthreads()" if call == BARRIER else "reads the thread's position or shared memory"
             raise CompileError(
                 f"kernel {kernel}: device function {name} is recursive and {what}, which the host target cannot "
-                "compile; make it a loop, or pass it what it needs"
+                "compile; rewrite it as a loop, or pass it the values it needs"
             )

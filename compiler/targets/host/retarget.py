@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass
 
 from gridjit.compiler.errors import UnsupportedError
-from gridjit.compiler.targets.host import intrinsics
-from gridjit.compiler.targets.host.inline_asm import replace_asm
+from gridjit.compiler.targets.host.library import intrinsics
+from gridjit.compiler.targets.host.library.inline_asm import replace_asm
 
 _DROPPED = re.compile(
     r"^(?:target (?:triple|datalayout)|source_filename|!nvvm|!llvm\.dbg|!llvm\.module\.flags"
@@ -61,7 +61,7 @@ class Retargeted:
 
 
 def retarget(text: str, *, kernel: str, fastmath: bool) -> Retargeted:
-    """Return one module's text for the host; raises UnsupportedError for memory spaces the host has no match for."""
+    """Return one module's text for the host; raises UnsupportedError for memory spaces that the host lacks."""
     text = _DEBUG.sub("", _DROPPED.sub("", text))
     text = _DEBUG_DECLARE.sub("", text)
     text = text.replace(f'@"{intrinsics.THEIRS}', f'@"{intrinsics.OURS}').replace(

@@ -1,6 +1,6 @@
-"""What a kernel asks for that the host does not offer: found in its LLVM IR and said in the user's own words.
+"""What a kernel uses that the host does not support: found in its LLVM IR and reported in the user's own words.
 
-This runs before any code is generated, for LLVM ends the process at an instruction it has no code for.
+This runs before any code is generated, because LLVM ends the process at an instruction that it cannot compile.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterable
 
 from gridjit.compiler.errors import UnsupportedError
-from gridjit.compiler.targets.base import Lowered
-from gridjit.compiler.targets.host.inline_asm import asm_function
-from gridjit.compiler.targets.host.intrinsics import is_intrinsic
-from gridjit.compiler.targets.host.maths import is_maths
+from gridjit.compiler.target import Lowered
+from gridjit.compiler.targets.host.library.inline_asm import asm_function
+from gridjit.compiler.targets.host.library.intrinsics import is_intrinsic
+from gridjit.compiler.targets.host.library.maths import is_maths
 
 _DEFINE = re.compile(r'^define [^\n]*?@"?([^"(\s]+)"?\(', re.MULTILINE)
 _DECLARE = re.compile(r'^declare [^\n]*?@"?([^"(\s]+)"?\(', re.MULTILINE)
@@ -40,7 +40,7 @@ _VOCABULARY = (
 
 
 def refuse_unsupported(lowered: Lowered) -> None:
-    """Raise UnsupportedError for the first operation of lowered that the host has no code for."""
+    """Raise UnsupportedError for the first operation of lowered that the host does not support."""
     if lowered.linked:
         names = ", ".join(file.name for file in lowered.linked)
         raise UnsupportedError(f"{_place(lowered, None)} links device code ({names}), which the host cannot run")

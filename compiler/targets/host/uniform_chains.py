@@ -1,4 +1,4 @@
-"""Uniform chains: whether LLVM's vectorizer would follow so many ways through a loop's values that it never ends.
+"""Uniform chains: whether LLVM's vectorizer would follow so many paths through a loop's values that it never ends.
 
 Of a value that is the same in all turns of a loop it asks which lanes its users need, and those users' users, through
 each way anew. In `m = x if x > m else m`, unrolled 32 times, there are 2**32 ways. Loops of that kind are found in what

@@ -1,4 +1,4 @@
-"""callbacks: what linked code wants called with its module - once in each context that the module is launched in.
+"""callbacks: what linked code wants called with its module, once in each context where the module is launched.
 
 Setup callbacks end before the first launch of the module in a context begins, whichever threads launch it. Each setup
 has one teardown, in its context, before the module is unloaded: when the kernel goes, when the program resets the
@@ -16,8 +16,8 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from gridjit.compiler.compiled import ModuleCallbacks
 from gridjit.forking import lock
-from gridjit.runtime.devices.base import ModuleCallbacks
 from gridjit.runtime.devices.cuda.errors import DriverError
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _nothing() -> None:
 
 
 class _Token:
-    """What stands for a module of ours among those of a context of numba-cuda's; it goes when that is reset."""
+    """Stands for one of our modules among those of a numba-cuda context; it goes when that context is reset."""
 
 
 def on_reset(function: weakref.WeakMethod[Callable[[int], None]], number: int) -> Callable[[], None]:

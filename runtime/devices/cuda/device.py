@@ -6,23 +6,22 @@ import functools
 from typing import TYPE_CHECKING
 
 from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.compiled import NO_CALLBACKS, ModuleCallbacks
 from gridjit.compiler.errors import DeviceError
-from gridjit.compiler.targets.base import Target
+from gridjit.compiler.target import Target
 from gridjit.forking import cached_property, lock, section
-from gridjit.runtime.devices.base import NO_CALLBACKS, ModuleCallbacks
-from gridjit.runtime.devices.cuda.current import Current
 from gridjit.runtime.devices.cuda.driver import Driver, driver
 from gridjit.runtime.devices.cuda.errors import LOST_CONTEXT, DriverError
 from gridjit.runtime.devices.cuda.load import CudaKernel, load
-from gridjit.runtime.devices.cuda.memory import CudaSpace
-from gridjit.runtime.devices.cuda.streams import CudaTimeline
+from gridjit.runtime.devices.cuda.space import CudaSpace
+from gridjit.runtime.devices.cuda.timeline import CudaTimeline
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.base import Device
 
 
 class CudaDevice:
-    """A GPU. ordinal: its number among the devices that the process sees. siblings: those, if they are made already."""
+    """A GPU. ordinal: its number among the devices that the process sees. siblings: those devices, if made already."""
 
     def __init__(self, driver: Driver, ordinal: int, siblings: Devices | None = None) -> None:
         if not 0 <= ordinal < (count := driver.device_count()):
@@ -65,7 +64,7 @@ class CudaDevice:
         return self._siblings[ordinal]
 
     def attribute(self, name: str) -> int:
-        """Return an attribute by the driver's name for it, less CU_DEVICE_ATTRIBUTE_ ("MULTIPROCESSOR_COUNT")."""
+        """Return an attribute by the driver's name for it, without CU_DEVICE_ATTRIBUTE_ ("MULTIPROCESSOR_COUNT")."""
         return self.driver.device_attribute(name, self.handle)
 
     @cached_property
@@ -110,9 +109,9 @@ class CudaDevice:
         return number
 
     @property
-    def current(self) -> Current:
+    def current(self) -> CurrentDevice:
         """A context manager that makes the device the calling thread's, and gives the thread its own back."""
-        return Current(self)
+        return CurrentDevice(self)
 
     def load(self, artifact: Artifact, callbacks: ModuleCallbacks = NO_CALLBACKS) -> CudaKernel:
         """Return artifact, loaded; raises DeviceError if it is for another architecture."""
@@ -188,3 +187,25 @@ def current_device() -> CudaDevice:
 
 if TYPE_CHECKING:
     _device: type[Device] = CudaDevice
+
+
+class CurrentDevice:
+    """A device made the calling thread's for a few calls, and the thread's own again after them.
+
+    A thread that had no device keeps this one.
+    """
+
+    __slots__ = ("_before", "_device")
+
+    def __init__(self, device: CudaDevice) -> None:
+        self._device = device
+        self._before = 0
+
+    def __enter__(self) -> None:
+        self._before = self._device.driver.current_context()
+        if self._before != self._device.context:
+            self._device.make_current()
+
+    def __exit__(self, *_: object) -> None:
+        if self._before and self._before != self._device.context:
+            self._device.driver.set_context(self._before)

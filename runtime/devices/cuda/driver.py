@@ -17,7 +17,7 @@ from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.forking import cached_property
 from gridjit.runtime.devices.cuda import presence
 from gridjit.runtime.devices.cuda.errors import ASYNCHRONOUS, DriverError, driver_error, lost_device_error
-from gridjit.runtime.devices.cuda.last import in_words
+from gridjit.runtime.devices.cuda.last_launched import in_words
 
 # CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END
 _PARAMETERS, _SIZE, _END = 1, 2, 0
@@ -26,7 +26,7 @@ _RELAXED = "CU_STREAM_CAPTURE_MODE_RELAXED"
 
 
 class Driver:
-    """The driver's calls, as far as gridjit makes them. api: cuda.bindings.driver, or what stands in for it."""
+    """The driver's calls that gridjit makes. api: cuda.bindings.driver, or what stands in for it."""
 
     def __init__(self, api: Any) -> None:
         self.api = api

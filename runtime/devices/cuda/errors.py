@@ -10,7 +10,7 @@ ADVICE = {
     "CUDA_ERROR_NOT_INITIALIZED": "CUDA cannot be used in a forked child: start processes with multiprocessing's spawn",
     "CUDA_ERROR_DEINITIALIZED": "the driver is shutting down; do not use the device from exit handlers",
     "CUDA_ERROR_INVALID_CONTEXT": "no device is current in this thread, or its context was destroyed",
-    "CUDA_ERROR_CONTEXT_IS_DESTROYED": "the context was reset; make streams, events and arrays anew",
+    "CUDA_ERROR_CONTEXT_IS_DESTROYED": "the context was reset; make new streams, events and arrays",
     "CUDA_ERROR_INVALID_HANDLE": "a stream or event was destroyed, or belongs to another device",
     "CUDA_ERROR_NO_BINARY_FOR_GPU": "the code is for another architecture; compile it for this device's",
     "CUDA_ERROR_INVALID_IMAGE": "the code image is damaged; clear the cache",
@@ -20,30 +20,28 @@ ADVICE = {
         "all blocks of a cooperative launch must be resident at once: use fewer or smaller ones"
     ),
     "CUDA_ERROR_INVALID_CLUSTER_SIZE": (
-        "the grid must be a multiple of the cluster, and that have at most 8 blocks (16 on some devices)"
+        "the grid must be a multiple of the cluster, and a cluster has at most 8 blocks (16 on some devices)"
     ),
-    "CUDA_ERROR_INVALID_PC": "the device's state is lost; start the process anew",
+    "CUDA_ERROR_INVALID_PC": "the device's state is lost; restart the process",
     "CUDA_ERROR_ILLEGAL_ADDRESS": (
-        "a thread went outside its arrays: jit(debug=True, opt=False) names it, and compute-sanitizer does; "
-        "the context is lost, start the process anew"
+        "a thread accessed memory outside its arrays: jit(debug=True, opt=False) names it, and compute-sanitizer does; "
+        "the context is lost, restart the process"
     ),
-    "CUDA_ERROR_MISALIGNED_ADDRESS": (
-        "an array is not aligned to its items; the context is lost, start the process anew"
-    ),
+    "CUDA_ERROR_MISALIGNED_ADDRESS": "an array is not aligned to its items; the context is lost, restart the process",
     "CUDA_ERROR_LAUNCH_FAILED": (
-        "a kernel failed: find out where with compute-sanitizer; the context is lost, start the process anew"
+        "a kernel failed: find out where with compute-sanitizer; the context is lost, restart the process"
     ),
     "CUDA_ERROR_LAUNCH_TIMEOUT": "a kernel ran longer than the display driver allows; split its work",
-    "CUDA_ERROR_ASSERT": "an assertion in a kernel failed; the context is lost, start the process anew",
-    "CUDA_ERROR_ILLEGAL_INSTRUCTION": "the context is lost, start the process anew",
-    "CUDA_ERROR_HARDWARE_STACK_ERROR": "recursion too deep in a kernel; the context is lost, start the process anew",
+    "CUDA_ERROR_ASSERT": "an assertion in a kernel failed; the context is lost, restart the process",
+    "CUDA_ERROR_ILLEGAL_INSTRUCTION": "the context is lost, restart the process",
+    "CUDA_ERROR_HARDWARE_STACK_ERROR": "recursion too deep in a kernel; the context is lost, restart the process",
     "CUDA_ERROR_ECC_UNCORRECTABLE": "the device's memory is faulty",
     "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED": "do this before the capture begins",
     "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT": "the default stream cannot be used during a capture; name a stream",
     "CUDA_ERROR_STREAM_CAPTURE_ISOLATION": "a captured stream would wait for work outside the capture; wait before it",
     "CUDA_ERROR_STREAM_CAPTURE_UNJOINED": "a stream that joined the capture must be waited for before it ends",
     "CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD": "end a capture in the thread that began it",
-    "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED": "an earlier call broke the capture; begin it anew",
+    "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED": "an earlier call broke the capture; begin it again",
     "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH": "the driver and its kernel module differ in version; restart the machine",
     "CUDA_ERROR_INSUFFICIENT_DRIVER": "update the driver",
 }
@@ -73,7 +71,7 @@ class DriverError(DeviceError):
     name, code: the driver's own name of the error, like "CUDA_ERROR_INVALID_VALUE", and its number (0: not known).
     """
 
-    kin = ("numba.cuda.cudadrv.driver:CudaAPIError", "cuda.core._utils.cuda_utils:CUDAError")
+    also = ("numba.cuda.cudadrv.driver:CudaAPIError", "cuda.core._utils.cuda_utils:CUDAError")
 
     def __init__(self, message: str, name: str, code: int = 0) -> None:
         super().__init__(message, name, code)
@@ -107,5 +105,5 @@ def driver_error(call: str, name: str, text: str, about: str = "", code: int = 0
 
 def lost_device_error(call: str, name: str, first: str, code: int = 0) -> LostDeviceError:
     """Return the exception for a call on a context that an earlier error took along; first: what was told of that."""
-    words = f"{name} from {call}: the device was lost to an earlier error; start the process anew. That was: {first}"
+    words = f"{name} from {call}: the device was lost to an earlier error; restart the process. The error was: {first}"
     return LostDeviceError(words, name, code)

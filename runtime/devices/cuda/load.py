@@ -7,17 +7,18 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.compiled import NO_CALLBACKS, ModuleCallbacks
 from gridjit.compiler.errors import ConfigError, DeviceError, LaunchError
 from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.compiler.targets.base import Target
+from gridjit.compiler.target import Target
 from gridjit.forking import Lock, lock, section
-from gridjit.runtime.devices.base import NO_CALLBACKS, KernelAttributes, ModuleCallbacks
+from gridjit.runtime.devices.base import KernelAttributes
 from gridjit.runtime.devices.cuda import faults
 from gridjit.runtime.devices.cuda.callbacks import Module, module_of
 from gridjit.runtime.devices.cuda.errors import ASYNCHRONOUS, LOST_CONTEXT, DriverError
-from gridjit.runtime.devices.cuda.last import in_words
-from gridjit.runtime.native.launched import last_launches
-from gridjit.runtime.native.table import Entry
+from gridjit.runtime.devices.cuda.last_launched import in_words
+from gridjit.runtime.native.last_launches import last_launches
+from gridjit.runtime.native.table import KernelHandle
 from gridjit.runtime.streams import PER_THREAD, stream_handle
 from gridjit.values import dataclass, field
 
@@ -45,7 +46,7 @@ class CudaKernel:
     checked: bool
     module: Module | None = None
     _asked: dict[tuple[int, str], int] = field(default_factory=dict, repr=False)
-    _entries: dict[int, Entry] = field(default_factory=dict, repr=False)
+    _entries: dict[int, KernelHandle] = field(default_factory=dict, repr=False)
     _asking: Lock = field(default_factory=lock, repr=False)
     __weakref__: Any = field(init=False, repr=False)
 
@@ -63,18 +64,18 @@ class CudaKernel:
         except DriverError:
             return 0
 
-    def entry(self, context: int) -> Entry:
+    def entry(self, context: int) -> KernelHandle:
         """Return what machine code launches in the calling thread's context, whose number is given.
 
         That is the CUfunction, which the driver launches faster than the CUkernel, the more so the more parameters
         there are; but it is good in its own context only.
         """
         if not context:
-            return Entry(handle=self.handle)
+            return KernelHandle(handle=self.handle)
         if (found := self._entries.get(context)) is None:
             driver = self.device.driver
             function = int(driver.call("cuKernelGetFunction", self.handle))
-            found = Entry(handle=function, ask=driver.entry_point("cuCtxGetId"), context=context)
+            found = KernelHandle(handle=function, ask=driver.entry_point("cuCtxGetId"), context=context)
             self._entries[context] = found
         return found
 
@@ -220,7 +221,7 @@ class CudaKernel:
     def _explained(self, error: DriverError, config: LaunchConfig, sharedmem: int) -> DriverError:
         """Return error with the kernel and the configuration named, and what they need where that is the trouble."""
         if error.name in ASYNCHRONOUS:
-            found = f"{error}, found when {self.artifact.kernel} [{config}] was to be launched"
+            found = f"{error}, found while launching {self.artifact.kernel} [{config}]"
             before = in_words(None, self.device.ordinal)
             return error.saying(f"{found}; launched last: {before}" if before else found)
         words = [f"{self.artifact.kernel} [{config}]: {error}"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gridjit.runtime.devices.cuda.last import attributed
-from gridjit.runtime.memory.transfer import Array, address_of, straightening
+from gridjit.runtime.devices.cuda.last_launched import attributed
+from gridjit.runtime.memory.copies import Array, address_of, straightening
 from gridjit.runtime.streams import new_event, stream_handle
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ def copy_between(
 ) -> bool:
     """Copy source, a ghost on one device, into destination on another; False if they are laid out differently.
 
-    It is in the order of stream, which is here, and of source_stream, which is there: what came before in that is
+    It is in the order of stream, which is here, and of source_stream, which is there: earlier work there is
     waited for, and what comes after waits.
     """
     turn = straightening(destination)

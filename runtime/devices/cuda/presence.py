@@ -1,4 +1,4 @@
-"""presence: whether a CUDA driver and a device answer, found out without importing any bindings."""
+"""presence: whether a CUDA driver and a device are available, found without importing any bindings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def why_not() -> str:
     except OSError:
         return f"there is no CUDA driver ({_LIBRARY} was not found)"
     if code := library.cuInit(0):
-        return f"the CUDA driver does not start: {_name(library, code)}"
+        return f"the CUDA driver cannot be initialized: {_name(library, code)}"
     return "" if _devices(library) else "the CUDA driver sees no device (is CUDA_VISIBLE_DEVICES set?)"
 
 

@@ -1,16 +1,17 @@
-"""HostDevice: this computer's processor as a device; arguments are used where they are, launches return when done."""
+"""HostDevice: this computer's processor as a device; arguments are used in place, and launches return when done."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.compiled import NO_CALLBACKS, ModuleCallbacks
 from gridjit.compiler.errors import DeviceError, LaunchError
 from gridjit.compiler.launch_config import MAX_BLOCK_THREADS, LaunchConfig
-from gridjit.compiler.targets.base import Target
-from gridjit.compiler.targets.host.target import host_target
+from gridjit.compiler.target import Target
+from gridjit.compiler.targets.host.processor import host_target
 from gridjit.forking import cached_property
-from gridjit.runtime.devices.base import NO_CALLBACKS, KernelAttributes, ModuleCallbacks
+from gridjit.runtime.devices.base import KernelAttributes
 from gridjit.runtime.devices.exceptions import kernel_exception
 from gridjit.runtime.devices.host.launch import launch
 from gridjit.runtime.devices.host.load import HostFunction, load
@@ -20,7 +21,7 @@ from gridjit.values import dataclass
 if TYPE_CHECKING:
     from gridjit.runtime.devices.base import Device, LoadedKernel
     from gridjit.runtime.memory.space import Space
-    from gridjit.runtime.native.table import Entry
+    from gridjit.runtime.native.table import KernelHandle
 
 # Threads of a block where the user leaves it open.
 _BLOCK = 256
@@ -50,7 +51,7 @@ class HostKernel:
         """0: there are no contexts."""
         return 0
 
-    def entry(self, context: int) -> Entry:
+    def entry(self, context: int) -> KernelHandle:
         """Raise DeviceError."""
         raise DeviceError(f"{self.artifact.kernel}: the host has no function that launches kernels by a handle")
 
@@ -83,15 +84,15 @@ class HostKernel:
         return min(_BLOCK, limit or _BLOCK)
 
     def resident_blocks(self, threads: int, sharedmem: int = 0) -> int | None:
-        """Return None: the host has no cooperative launches that there could be a limit of."""
+        """Return None: the host does not support cooperative launches, so there is not a limit."""
         return None
 
     def prefer_cache(self, preference: str) -> None:
-        """Raise DeviceError: all of a processor's cache is every block's."""
-        raise DeviceError(f"{self.artifact.kernel}: the host has no memory to split into cache and shared memory")
+        """Raise DeviceError: every block shares all of the processor's cache."""
+        raise DeviceError(f"{self.artifact.kernel}: the host's memory cannot be split into cache and shared memory")
 
     def prefer_shared(self, percent: int) -> None:
-        """Raise DeviceError: all of a processor's cache is every block's."""
+        """Raise DeviceError: every block shares all of the processor's cache."""
         self.prefer_cache("SHARED")
 
 

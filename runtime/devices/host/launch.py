@@ -109,7 +109,7 @@ def _deal(run: _Run, threads: int) -> None:
 
 
 def _share(run: _Run, threads: int, start: int) -> None:
-    """Run the blocks from start on together with helpers; return when nobody works on them any more."""
+    """Run the blocks from start on, together with helpers; return when all are done."""
 
     def assist() -> None:
         with run.condition:
@@ -146,12 +146,12 @@ def _judge(failure: tuple[int, ...], function: HostFunction, config: LaunchConfi
     name = function.name.removeprefix("gridjit.")
     code, block, thread = failure[0], failure[1:4], failure[4:7]
     if code == _NO_MEMORY:
-        raise LaunchError(f"{name} [{config}]: there is no memory for a block's shared arrays and threads")
+        raise LaunchError(f"{name} [{config}]: there is not enough memory for a block's shared arrays and threads")
     if code == _DIVERGENT:
         raise LaunchError(
             f"{name} [{config}]: threads of block {_dim3(block)} wait at different "
             f"cuda.syncthreads() calls (thread {_dim3(thread)} is one of them), so none can go on; call it where all "
-            "threads of the block come by"
+            "threads of the block reach it"
         )
     return Status(code=code, block=_dim3(block), thread=_dim3(thread))
 

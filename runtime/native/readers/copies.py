@@ -1,4 +1,4 @@
-"""Readers of values that lie in the object as they are passed, or nearly so."""
+"""Readers of values that the object holds in nearly the form in which they are passed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words that readers are written in: the frame of one, and how it gets at its operation and CPython."""
+"""The building blocks of readers: a reader's frame, and its access to its operation and to CPython."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line: one file a subcommand, each with a `register(subparsers)` that says how it is called."""
+"""The command line: one file for each subcommand, whose `register(subparsers)` declares its arguments."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SUBCOMMANDS = (demo, info, explain, warm, cache)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit status: 0 success, 1 what was asked for failed, 2 wrong usage."""
+    """Run the command line and return its exit status: 0 success, 1 failure, 2 wrong usage."""
     parser = argparse.ArgumentParser(prog="gridjit", description="GPU kernels in Python, compiled once and kept.")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for subcommand in SUBCOMMANDS:
@@ -38,6 +38,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _print_any_name() -> None:
-    """Let what is printed name files whose names are not text in the output's encoding."""
+    """Let output contain file names that the output's encoding cannot represent."""
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="backslashreplace")

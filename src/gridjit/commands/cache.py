@@ -1,4 +1,4 @@
-"""`gridjit cache`: look into the cache folder, check it, tidy it, and carry its entries to other machines."""
+"""`gridjit cache`: inspect, check and tidy the cache folder, and copy its entries to other machines."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ PARTS = (cache_ls, cache_show, cache_upkeep, cache_bundle)
 
 
 def register(subparsers: Any) -> None:
-    """Add the subcommand and its own."""
+    """Add the subcommand and its own subcommands."""
     parser = subparsers.add_parser(
         "cache",
-        help="look into the cache, check it, tidy it, export and import it",
-        description="Exit status: 0 all is well, 1 problems were found, 2 wrong usage.",
+        help="inspect, check, tidy, export and import the cache",
+        description="Exit status: 0 if all is well, 1 if problems were found, 2 for wrong usage.",
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     for part in PARTS:

@@ -22,11 +22,11 @@ def register(subparsers: Any) -> None:
     export = subparsers.add_parser("export", help="write entries to a file for other machines")
     export.add_argument("file", type=Path, metavar="FILE")
     add_selection(export)
-    export.add_argument("--target", metavar="T,T", help='only code for these: "sm_90", "host"')
+    export.add_argument("--target", metavar="T,T", help='only code for these targets: "sm_90", "host"')
     export.set_defaults(run=run_export)
     importing = subparsers.add_parser("import", help="add a file's entries; status 1 if some are refused or dropped")
     importing.add_argument("file", type=Path, metavar="FILE")
-    importing.add_argument("--dir", metavar="FOLDER", help="another cache folder than the one in use")
+    importing.add_argument("--dir", metavar="FOLDER", help="use this cache folder instead of the one in use")
     importing.set_defaults(run=run_import)
     for parser in (export, importing):
         parser.add_argument("--json", action="store_true", help="print JSON")

@@ -1,4 +1,4 @@
-"""`gridjit cache ls` and `du`: what is in the cache folder, and how much room it takes."""
+"""`gridjit cache ls` and `du`: what is in the cache folder, and how much space it takes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 from gridjit.commands import tables
-from gridjit.commands.inventory import CODE, Item, open_cache, read_items, select
+from gridjit.commands.inventory import CODE, ListedEntry, open_cache, read_items, select
 from gridjit.runtime.session import session
 
 KEY_DIGITS = 12
@@ -18,7 +18,7 @@ def register(subparsers: Any) -> None:
     listing = subparsers.add_parser("ls", help="list the compiled kernels in the cache")
     listing.add_argument("--all", action="store_true", help="list every entry, manifests and histories too")
     listing.set_defaults(run=run_ls)
-    usage = subparsers.add_parser("du", help="show how much room kernels take")
+    usage = subparsers.add_parser("du", help="show how much space kernels take")
     usage.set_defaults(run=run_du)
     for parser in (listing, usage):
         add_selection(parser)
@@ -28,11 +28,11 @@ def register(subparsers: Any) -> None:
 def add_selection(parser: argparse.ArgumentParser) -> None:
     """Add the options that say which entries are meant."""
     parser.add_argument("--kernel", metavar="NAME", help="of this kernel only: its full name, its end, or a pattern")
-    parser.add_argument("--dir", metavar="FOLDER", help="another cache folder than the one in use")
+    parser.add_argument("--dir", metavar="FOLDER", help="use this cache folder instead of the one in use")
 
 
 def run_ls(given: argparse.Namespace) -> int:
-    """Print one line an entry; returns 0."""
+    """Print one line for each entry; returns 0."""
     items = select(read_items(open_cache(given.dir)), given.kernel)
     shown = [item for item in items if given.all or item.kind == CODE]
     if given.json:
@@ -81,11 +81,11 @@ def run_du(given: argparse.Namespace) -> int:
     return 0
 
 
-def _what(item: Item) -> tuple[str, str, str]:
+def _what(item: ListedEntry) -> tuple[str, str, str]:
     if (artifact := item.artifact) is None:
         return f"({item.kind})", "", ""
     return artifact.signature, str(artifact.target), str(artifact.footprint)
 
 
-def _size_and_age(item: Item) -> tuple[str, str]:
+def _size_and_age(item: ListedEntry) -> tuple[str, str]:
     return tables.size_text(item.info.size), tables.age_text(item.info.stored)

@@ -1,4 +1,4 @@
-"""`gridjit cache show`: all that one entry says of itself."""
+"""`gridjit cache show`: everything that one entry says about itself."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from gridjit.cache.history import History, Job
+from gridjit.cache.history import History, PastJob
 from gridjit.cache.manifest import Manifest
 from gridjit.cache.store import Store
 from gridjit.commands import tables
-from gridjit.commands.inventory import Item, find_item, open_cache
+from gridjit.commands.inventory import ListedEntry, find_item, open_cache
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.errors import GridjitError
-from gridjit.runtime.explain import recent_artifacts
+from gridjit.runtime.specialize.explain import recent_artifacts
 
 
 def register(subparsers: Any) -> None:
     """Add the subcommand."""
     parser = subparsers.add_parser("show", help="show what one entry holds")
-    parser.add_argument("key", metavar="KEY", help="the entry's key, or as much of its beginning as tells it apart")
-    parser.add_argument("--asm", action="store_true", help="print the PTX that a GPU's code was made of")
+    parser.add_argument("key", metavar="KEY", help="the entry's key, or a unique beginning of it")
+    parser.add_argument("--asm", action="store_true", help="print the PTX that a GPU's code was generated from")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--dir", metavar="FOLDER", help="another cache folder than the one in use")
+    parser.add_argument("--dir", metavar="FOLDER", help="use this cache folder instead of the one in use")
     parser.set_defaults(run=run)
 
 
@@ -45,7 +45,7 @@ def run(given: argparse.Namespace) -> int:
     return 1 if item.kind == "damaged" else 0
 
 
-def describe(item: Item, store: Store) -> Iterator[tuple[str, Any]]:
+def describe(item: ListedEntry, store: Store) -> Iterator[tuple[str, Any]]:
     """Yield (label, value) of what an entry holds; a value is a number, a text or a list of texts."""
     yield "key", item.info.key
     yield "kind", item.kind
@@ -84,19 +84,19 @@ def _manifest(manifest: Manifest, store: Store) -> Iterator[tuple[str, Any]]:
         yield f"reads {number}", [*shape.facts, *(f"{kind} {name}" for kind, name in shape.used)]
     for number, (key, artifact) in enumerate(reversed(list(recent_artifacts(store, manifest))), 1):
         facts = () if artifact is None else artifact.footprint.facts
-        used = [f"used {used.label}" for used in artifact.dependencies] if artifact else ["not there any more"]
+        used = [f"used {used.label}" for used in artifact.dependencies] if artifact else ["no longer there"]
         yield f"record {number}", [f"artifact {key}", *map(str, facts), *used]
 
 
 def _history(history: History) -> Iterator[tuple[str, Any]]:
-    previous: Job | None = None
+    previous: PastJob | None = None
     for number, job in enumerate(history.jobs, 1):
         changed = job.fields if previous is None else [f for f in job.fields if f not in previous.fields]
         yield f"job {number}", [job.key, *(f"{label}: {value}" for label, value in changed)]
         previous = job
 
 
-def _assembly(item: Item) -> str:
+def _assembly(item: ListedEntry) -> str:
     if item.artifact is None or not item.artifact.assembly:
         raise GridjitError(f"entry {item.info.key[:16]} ({item.kind}) holds no assembly text")
     return item.artifact.assembly

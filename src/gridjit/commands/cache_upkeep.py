@@ -1,4 +1,4 @@
-"""`gridjit cache verify`, `gc` and `clear`: check every entry, keep the bounds, throw away."""
+"""`gridjit cache verify`, `gc` and `clear`: check every entry, enforce the bounds, remove entries."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def register(subparsers: Any) -> None:
     """Add the three."""
     verify = subparsers.add_parser("verify", help="read every entry; status 1 if one is damaged or not signed")
     verify.add_argument("--remove", action="store_true", help="remove what is damaged")
-    verify.add_argument("--dir", metavar="FOLDER", help="another cache folder than the one in use")
+    verify.add_argument("--dir", metavar="FOLDER", help="use this cache folder instead of the one in use")
     verify.set_defaults(run=run_verify)
-    gc = subparsers.add_parser("gc", help="remove what dead processes left, and the oldest entries above the bounds")
-    gc.add_argument("--max-size", metavar="SIZE", help="bytes to keep, like 512M (default: GRIDJIT_CACHE_SIZE)")
+    gc = subparsers.add_parser("gc", help="remove what dead processes left, and the oldest entries beyond the bounds")
+    gc.add_argument("--max-size", metavar="SIZE", help="bytes to keep, such as 512M (default: GRIDJIT_CACHE_SIZE)")
     gc.add_argument("--max-entries", metavar="N", type=int, help="entries to keep (default: GRIDJIT_CACHE_ENTRIES)")
-    gc.add_argument("--older-than", metavar="AGE", help="remove entries stored before that: 36h, 30d, 8w")
-    gc.add_argument("--dir", metavar="FOLDER", help="another cache folder than the one in use")
+    gc.add_argument("--older-than", metavar="AGE", help="remove entries older than this: 36h, 30d, 8w")
+    gc.add_argument("--dir", metavar="FOLDER", help="use this cache folder instead of the one in use")
     gc.set_defaults(run=run_gc)
     clear = subparsers.add_parser("clear", help="remove the entries of a kernel, or all")
     add_selection(clear)
@@ -57,7 +57,7 @@ def run_verify(given: argparse.Namespace) -> int:
 
 
 def run_gc(given: argparse.Namespace) -> int:
-    """Remove leftovers and what is over the bounds; returns 0."""
+    """Remove leftovers and whatever exceeds the bounds; returns 0."""
     store = open_cache(given.dir)
     limits = session().settings
     max_bytes = bytes_of("--max-size", given.max_size) if given.max_size else limits.cache_bytes
@@ -118,7 +118,7 @@ def _report(given: argparse.Namespace, gone: Sequence[EntryInfo], more: dict[str
         for info in gone:
             tables.say(f"{info.key[:KEY_DIGITS]}{info.suffix}  {tables.size_text(info.size)}")
     verb = "would remove" if given.dry_run else "removed"
-    leftovers = f", and {more['leftovers']} leftovers of dead processes" if more.get("leftovers") else ""
+    leftovers = f", and {more['leftovers']} files left by dead processes" if more.get("leftovers") else ""
     tables.say(f"{verb} {len(gone)} entries ({tables.size_text(size)}){leftovers}")
 
 
@@ -126,5 +126,5 @@ def _age(text: str) -> float:
     """Return the seconds that text like "30d" stands for."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([hdw])", text)
     if match is None:
-        raise ConfigError(f"--older-than {text}: give hours, days or weeks, like 36h, 30d or 8w")
+        raise ConfigError(f"--older-than {text}: give hours, days or weeks, such as 36h, 30d or 8w")
     return float(match[1]) * _DAYS[match[2]] * _DAY_S

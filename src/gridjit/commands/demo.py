@@ -51,7 +51,7 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _watch(console: Console, name: str, size: int, environment: dict[str, str]) -> list[dict[str, Any]]:
-    """Run one process of the demo under a progress display and return what it reported of each launch."""
+    """Run one process of the demo under a progress display and return what it reported for each launch."""
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -77,7 +77,7 @@ def _events(size: int, environment: dict[str, str]) -> Iterator[dict[str, Any]]:
         for line in process.stdout or ():
             yield json.loads(line)
     if process.returncode != 0:
-        raise GridjitError(f"the demo's process ended with status {process.returncode}; its error is above")
+        raise GridjitError(f"the demo's process exited with status {process.returncode}; its error is above")
 
 
 def _table(reports: list[list[dict[str, Any]]]) -> Table:

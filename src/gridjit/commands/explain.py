@@ -1,4 +1,4 @@
-"""`gridjit explain`: what is stored of a kernel, whether it is still right, and why it would be compiled now."""
+"""`gridjit explain`: what is stored for a kernel, whether it is up to date, and why it would be compiled now."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from gridjit.cache.history import Job, read_history
-from gridjit.cache.key import Key
+from gridjit.cache.history import PastJob, read_history
 from gridjit.cache.manifest import read_manifest
 from gridjit.cache.store import Store
 from gridjit.commands import tables
@@ -19,15 +18,15 @@ from gridjit.compiler.footprint import CIRCUMSTANCES, Fact
 from gridjit.compiler.job import CompileJob
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import Signature
-from gridjit.compiler.targets.base import Target
-from gridjit.runtime import explain
+from gridjit.compiler.target import Target
 from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.session import session
-from gridjit.runtime.specializations import Specializations
-from gridjit.runtime.specialize import Launch, stored_artifact
+from gridjit.runtime.specialize import explain
+from gridjit.runtime.specialize.look import Launch, Look
+from gridjit.runtime.specialize.table import Specializations
 
 CURRENT = "up to date"
-# What tells one job of a kernel from another, and is no change of the kernel.
+# What distinguishes one job of a kernel from another without being a change of the kernel.
 _VARIANTS = ("signature", "target.kind", "target.arch", "target.features")
 
 
@@ -35,13 +34,13 @@ def register(subparsers: Any) -> None:
     """Add the subcommand."""
     parser = subparsers.add_parser(
         "explain",
-        help="show what is stored of a kernel, and why it would be compiled",
-        description="With --signature, the status is 0 if that is in the cache and 1 if it would be compiled.",
+        help="show what is stored for a kernel, and why it would be compiled",
+        description="With --signature, the status is 0 if its code is in the cache and 1 if it would be compiled.",
     )
-    parser.add_argument("kernel", metavar="MODULE:KERNEL", help="a kernel, like stats.rows:scale")
-    parser.add_argument("--signature", metavar="S", help='argument types, like "void(float32[::1], int64)"')
-    parser.add_argument("--config", metavar="C", help="a launch, like grid=4,block=128,sharedmem=1024")
-    parser.add_argument("--target", metavar="T", help='"host", or an architecture like sm_90 (default: this machine)')
+    parser.add_argument("kernel", metavar="MODULE:KERNEL", help="a kernel, such as stats.rows:scale")
+    parser.add_argument("--signature", metavar="S", help='argument types, such as "void(float32[::1], int64)"')
+    parser.add_argument("--config", metavar="C", help="a launch, such as grid=4,block=128,sharedmem=1024")
+    parser.add_argument("--target", metavar="T", help='"host", or an architecture: sm_90 (default: this machine)')
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)
 
@@ -49,7 +48,7 @@ def register(subparsers: Any) -> None:
 def run(given: argparse.Namespace) -> int:
     """Print what is stored, and the answer for a signature; returns 0, or 1 if that would be compiled."""
     if not given.signature and (given.config or given.target):
-        raise ConfigError("--config and --target are of the launch to ask about: give --signature with them")
+        raise ConfigError("--config and --target describe the launch to ask about: give --signature with them")
     kernel = find_kernel(given.kernel)
     store = session().store(kernel.cached)
     stored = list(stored_results(kernel, store))
@@ -68,7 +67,7 @@ def run(given: argparse.Namespace) -> int:
 
 
 def stored_results(kernel: Kernel, store: Store) -> Iterator[dict[str, Any]]:
-    """Yield what is stored of a kernel, job by job, and the first thing that has changed since, if any has."""
+    """Yield what is stored for a kernel, job by job, and the first thing that has changed since, if any."""
     for job in read_history(store, _name(kernel)).jobs:
         for key, artifact in reversed(list(explain.recent_artifacts(store, read_manifest(store, job.key)))):
             yield {
@@ -86,12 +85,12 @@ def predict(
     kernel: Kernel, store: Store, signature: str, config: LaunchConfig | None, target: str | None
 ) -> dict[str, Any]:
     """Return what a launch would find: the artifact's key, or None and the reason for which it would be compiled."""
-    from gridjit.compiler.frontend.numba_types import parse_signature
+    from gridjit.compiler.frontend.types import parse_signature
 
     job = kernel.job_for(parse_signature(signature), kernel.target_for(target))
-    key = Key.of(job.fields).digest
-    found = stored_artifact(job, key, Launch(config=config), store)
-    why = "" if found else explain.reason(Specializations(), store, job, key, config)
+    look = Look.at(store, job, Launch(config=config))
+    found = look.stored
+    why = "" if found else explain.reason(Specializations(), look)
     return {
         "signature": str(job.signature),
         "target": str(job.target),
@@ -122,33 +121,33 @@ def _print(name: str, stored: list[dict[str, Any]], answer: dict[str, Any] | Non
         tables.say(f"  not stored on disk: {reason}")
 
 
-def _state(kernel: Kernel, job: Job, artifact: Artifact | None) -> str:
+def _state(kernel: Kernel, job: PastJob, artifact: Artifact | None) -> str:
     """Return what has changed since an artifact was made, or that it is up to date."""
     if artifact is None:
-        return "its code is not in the cache any more, or damaged"
+        return "its code is no longer in the cache, or is damaged"
     now = _job_now(kernel, job)
-    shown = Job.of("", now.fields)
+    shown = PastJob.of("", now.fields)
     if (change := explain.change_text(_without_variants(job), _without_variants(shown))) is not None:
         return f"out of date: {change}"
     function = explain.broken_dependency(artifact, now)
     return CURRENT if function is None else f"out of date: {function} has changed, or is not imported"
 
 
-def _job_now(kernel: Kernel, job: Job) -> CompileJob:
+def _job_now(kernel: Kernel, job: PastJob) -> CompileJob:
     """Return a job of the kernel as it is now, for the same kind of target."""
     target = Target(kind=job.field("target.kind") or "host", arch=job.field("target.arch") or "")
     return kernel.job_for(Signature(arguments=()), target)
 
 
-def _without_variants(job: Job) -> Job:
-    return Job(key=job.key, fields=tuple(field for field in job.fields if field[0] not in _VARIANTS))
+def _without_variants(job: PastJob) -> PastJob:
+    return PastJob(key=job.key, fields=tuple(field for field in job.fields if field[0] not in _VARIANTS))
 
 
 def _facts(artifact: Artifact | None) -> tuple[Fact, ...]:
     return () if artifact is None else artifact.footprint.facts
 
 
-def _target_text(job: Job) -> str:
+def _target_text(job: PastJob) -> str:
     kind, arch = job.field("target.kind") or "", job.field("target.arch") or ""
     return arch if kind == "ptx" else f"{kind} {arch}".strip()
 

@@ -6,13 +6,13 @@ import argparse
 from typing import Any
 
 from gridjit.commands import tables
-from gridjit.compiler.toolchain import toolchain
+from gridjit.compiler.key.toolchain import toolchain
 from gridjit.runtime.session import session
 
 
 def register(subparsers: Any) -> None:
     """Add the subcommand."""
-    parser = subparsers.add_parser("info", help="show versions, the target kernels run on, and the cache")
+    parser = subparsers.add_parser("info", help="show versions, the target that kernels run on, and the cache")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(run=run)
 

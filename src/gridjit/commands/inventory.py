@@ -1,4 +1,4 @@
-"""Inventory: what the entries of a cache folder hold, told from their payloads, and the names people call them by."""
+"""Inventory: what the entries of a cache folder hold, read from their payloads, and how people name them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ELF = b"\x7fELF"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class ListedEntry:
     """One entry: what the folder says of it, its kind, its kernel's name ("" if none is known) and what it holds."""
 
     info: EntryInfo
@@ -57,7 +57,7 @@ class Item:
 def open_cache(folder: str | None = None, *, new: bool = False) -> DiskStore:
     """Return the store of a folder, by default the one in use; raises GridjitError if it is not to be trusted.
 
-    A folder that is named must be there, unless it may be new; the one in use is made when it is needed.
+    A folder that is named must exist, unless it may be new; the one in use is made when it is needed.
     """
     store = session().open_disk(Path(folder_at(folder).path) if folder else None)
     try:
@@ -67,7 +67,7 @@ def open_cache(folder: str | None = None, *, new: bool = False) -> DiskStore:
             raise GridjitError(f"--dir {folder}: there is no such folder") from None
     except Distrusted as error:
         raise GridjitError(
-            f"cache folder {store.folder} is not used: {error}; GRIDJIT_CACHE_ALLOW_SHARED=1 uses it all the same, "
+            f"cache folder {store.folder} is not used: {error}; GRIDJIT_CACHE_ALLOW_SHARED=1 uses it anyway, "
             "and runs what others put there"
         ) from None
     except OSError as error:
@@ -75,7 +75,7 @@ def open_cache(folder: str | None = None, *, new: bool = False) -> DiskStore:
     return store
 
 
-def read_items(store: DiskStore) -> list[Item]:
+def read_items(store: DiskStore) -> list[ListedEntry]:
     """Return every entry with what it holds, sorted by kernel, kind and age."""
     items = [_item(store, info) for info in store.entries()]
     owners = dict(_owners(items))
@@ -83,7 +83,7 @@ def read_items(store: DiskStore) -> list[Item]:
     return sorted(named, key=lambda item: (item.kernel, item.kind, item.info.stored, item.info.key))
 
 
-def select(items: Iterable[Item], kernel: str | None, targets: Iterable[str] = ()) -> list[Item]:
+def select(items: Iterable[ListedEntry], kernel: str | None, targets: Iterable[str] = ()) -> list[ListedEntry]:
     """Return the items of a kernel and of targets ("sm_90", "host"); of all of them where none is named.
 
     kernel: its full name, its end ("scale"), or a pattern ("stats.*").
@@ -98,12 +98,12 @@ def select(items: Iterable[Item], kernel: str | None, targets: Iterable[str] = (
 
 
 def is_named(kernel: str, name: str) -> bool:
-    """Return whether a kernel's full name is meant by what people write: all of it, its end, or a pattern."""
+    """Return whether what people write means a kernel's full name: all of it, its end, or a pattern."""
     wanted = name.replace(":", ".")
     return kernel == wanted or kernel.endswith(f".{wanted}") or fnmatch.fnmatchcase(kernel, wanted)
 
 
-def find_item(store: DiskStore, prefix: str) -> Item:
+def find_item(store: DiskStore, prefix: str) -> ListedEntry:
     """Return the entry whose key begins with prefix; raises GridjitError unless there is exactly one."""
     found = [item for item in read_items(store) if item.info.key.startswith(prefix.lower())]
     if not found:
@@ -116,21 +116,23 @@ def find_item(store: DiskStore, prefix: str) -> Item:
     return found[0]
 
 
-def _item(store: DiskStore, info: EntryInfo) -> Item:
+def _item(store: DiskStore, info: EntryInfo) -> ListedEntry:
     payload = store.get(info.key)
     if payload is None:
-        return Item(info=info, kind=DAMAGED)
+        return ListedEntry(info=info, kind=DAMAGED)
     if (artifact := Artifact.from_bytes(payload)) is not None:
-        return Item(info=info, kind=CODE, kernel=artifact.kernel, content=dataclasses.replace(artifact, image=b""))
+        return ListedEntry(
+            info=info, kind=CODE, kernel=artifact.kernel, content=dataclasses.replace(artifact, image=b"")
+        )
     if payload.startswith(_ELF):
-        return Item(info=info, kind=LAUNCHER)
+        return ListedEntry(info=info, kind=LAUNCHER)
     if (history := History.from_bytes(payload)) is not None:
-        return Item(info=info, kind=HISTORY, kernel=history.kernel, content=history)
+        return ListedEntry(info=info, kind=HISTORY, kernel=history.kernel, content=history)
     manifest = Manifest.from_bytes(payload)
-    return Item(info=info, kind=MANIFEST if manifest.shapes else UNKNOWN, content=manifest)
+    return ListedEntry(info=info, kind=MANIFEST if manifest.shapes else UNKNOWN, content=manifest)
 
 
-def _owners(items: Iterable[Item]) -> Iterator[tuple[str, str]]:
+def _owners(items: Iterable[ListedEntry]) -> Iterator[tuple[str, str]]:
     """Yield (key, kernel) for every job that an artifact is of, or a history tells of."""
     for item in items:
         if isinstance(item.content, History):
@@ -139,7 +141,7 @@ def _owners(items: Iterable[Item]) -> Iterator[tuple[str, str]]:
             yield item.job, item.kernel
 
 
-def _is_about(item: Item, jobs: set[str]) -> bool:
+def _is_about(item: ListedEntry, jobs: set[str]) -> bool:
     """Return whether a manifest or a history is of one of these jobs."""
     if isinstance(item.content, History):
         return any(job.key in jobs for job in item.content.jobs)

@@ -1,4 +1,4 @@
-"""What people write to name kernels, launches and targets on the command line, and what is meant by it."""
+"""How kernels, launches and targets are named on the command line, and what the names mean."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def find_kernels(name: str) -> dict[str, Kernel]:
         return {name: _attribute(module, path, name)}
     found = {f"{module_name}:{name}": kernel for name, kernel in _kernels_of(module)}
     if not found:
-        raise GridjitError(f"{module_name} has no kernels at its top")
+        raise GridjitError(f"{module_name} does not define any kernels at its top level")
     return found
 
 
 def find_kernel(name: str) -> Kernel:
     """Return the kernel that "module:kernel" names; raises GridjitError if there is none."""
     if ":" not in name:
-        raise ConfigError(f"{name}: give module:kernel, like stats.rows:scale")
+        raise ConfigError(f"{name}: give module:kernel, such as stats.rows:scale")
     (kernel,) = find_kernels(name).values()
     return kernel
 
@@ -68,7 +68,7 @@ def parse_targets(text: str | None) -> list[str | None]:
     names = [name.strip() for name in (text or "").split(",") if name.strip()]
     for name in names:
         if not _TARGET.fullmatch(name):
-            raise ConfigError(f"--target {name}: 'host' or an architecture like 'sm_90'")
+            raise ConfigError(f"--target {name}: give 'host' or an architecture such as 'sm_90'")
     return list(dict.fromkeys(names)) or [None]
 
 
@@ -82,7 +82,7 @@ def _field(text: str, label: str, value: str) -> Any:
             case "cooperative":
                 return {"0": False, "1": True}[value]
     except (ValueError, KeyError):
-        raise ConfigError(f"--config {text}: {value!r} is no value for {label}") from None
+        raise ConfigError(f"--config {text}: {value!r} is not a value for {label}") from None
     raise ConfigError(f"--config {text}: fields are grid, block, sharedmem, cluster, cooperative; not {label!r}")
 
 
@@ -92,7 +92,7 @@ def _attribute(module: Any, path: str, name: str) -> Kernel:
         value = getattr(value, part, None)
     if not isinstance(value, Kernel):
         known = ", ".join(sorted(name for name, _ in _kernels_of(module))) or "none"
-        raise GridjitError(f"{name} is no kernel; kernels of {module.__name__}: {known}")
+        raise GridjitError(f"{name} is not a kernel; kernels of {module.__name__}: {known}")
     return value
 
 

@@ -1,4 +1,4 @@
-"""How the command line shows things: lines, tables that fit, sizes and ages as people write them, JSON for scripts.
+"""How the command line prints: lines, tables that fit the terminal, readable sizes and ages, JSON for scripts.
 
 All that a command prints goes through here, so that no name from a cache can do anything to a terminal.
 """
@@ -22,7 +22,7 @@ _UNITS = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
 
 
 def console() -> Console:
-    """Return what tables are printed with; piped, it is wide enough for most of them."""
+    """Return the console that prints tables; when output is piped, it is wide enough for most of them."""
     return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else _PIPED_WIDTH)
 
 

@@ -1,4 +1,4 @@
-"""`gridjit warm`: compile ahead what a program will need, in parallel, for GPUs that need not be here."""
+"""`gridjit warm`: compile in advance what a program will need, in parallel, for GPUs that need not be present."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from gridjit.commands.warm_work import Built, Work, begin, build
 from gridjit.compiler.errors import ConfigError, GridjitError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.printable import printable
-from gridjit.runtime.record import Need
 from gridjit.runtime.session import session
+from gridjit.runtime.specialize.needs import Need
 
 
 def register(subparsers: Any) -> None:
@@ -32,24 +32,24 @@ def register(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "warm",
         help="compile kernels ahead of their first launch",
-        description="Status 1 if something could not be compiled or stored; the others are in the cache then.",
+        description="Status 1 if something could not be compiled or stored; the rest is then in the cache.",
     )
     parser.add_argument(
-        "kernels", metavar="MODULE[:KERNEL]", nargs="*", help="kernels; all of a module's without :KERNEL"
+        "kernels", metavar="MODULE[:KERNEL]", nargs="*", help="kernels; without :KERNEL, all kernels of the module"
     )
     parser.add_argument("--signature", metavar="S", action="append", default=[], help='"void(float32[::1], int64)"')
     parser.add_argument("--config", metavar="C", action="append", default=[], help="grid=4,block=128[,sharedmem=1024]")
-    parser.add_argument("--from", dest="file", type=Path, metavar="FILE", help="what GRIDJIT_RECORD=FILE wrote down")
+    parser.add_argument("--from", dest="file", type=Path, metavar="FILE", help="what GRIDJIT_RECORD=FILE recorded")
     parser.add_argument("--target", metavar="T,T", help="sm_80,sm_90,host (default: as recorded, or this machine)")
-    parser.add_argument("--jobs", metavar="N", type=int, help="processes at once (default: the usable cores)")
-    parser.add_argument("--json", action="store_true", help="print JSON, and no progress")
+    parser.add_argument("--jobs", metavar="N", type=int, help="parallel processes (default: the usable cores)")
+    parser.add_argument("--json", action="store_true", help="print JSON, without progress")
     parser.set_defaults(run=run)
 
 
 def run(given: argparse.Namespace) -> int:
     """Build everything asked for; returns 0 if all of it is in the cache now, else 1."""
     if bool(given.kernels) == (given.file is not None):
-        raise ConfigError("give kernels (module:kernel) or --from FILE, one of both")
+        raise ConfigError("give kernels (module:kernel) or --from FILE, but not both")
     if not session().settings.cache:
         raise ConfigError("GRIDJIT_CACHE turns the cache off: nothing would be kept")
     if given.jobs is not None and given.jobs < 1:
@@ -57,7 +57,7 @@ def run(given: argparse.Namespace) -> int:
     try:
         os.getcwd()  # where processes begin
     except FileNotFoundError:
-        raise GridjitError("the current folder is gone: change to one that is there") from None
+        raise GridjitError("the current folder is gone: change to one that exists") from None
     started = time.perf_counter()
     works, unreadable = recorded(given.file, given.target) if given.file else (list(asked(given)), [])
     if given.kernels and not works:
@@ -104,7 +104,7 @@ def recorded(path: Path, targets: str | None) -> tuple[list[Work], list[Built]]:
 
 
 def build_all(works: Sequence[Work], processes: int, *, quiet: bool) -> list[Built]:
-    """Build all works in processes of their own and return what became of each, in the order of works."""
+    """Build all works in processes of their own and return the result of each, in the order of works."""
     if not works:
         return []
     console = Console(stderr=True, quiet=quiet)

@@ -6,15 +6,14 @@ import os
 import sys
 from dataclasses import dataclass
 
-from gridjit.cache.key import Key
 from gridjit.commands.kernels import find_kernel
 from gridjit.compiler.errors import GridjitError
-from gridjit.compiler.footprint import ARGUMENT, FactValue
+from gridjit.compiler.footprint import Fact
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import Signature
 from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.session import session
-from gridjit.runtime.specialize import Launch, stored_artifact
+from gridjit.runtime.specialize.look import Launch, Look
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +24,7 @@ class Work:
     signature: str | Signature
     config: LaunchConfig | None
     target: str | None
-    facts: tuple[tuple[str, FactValue], ...] = ()
+    facts: tuple[Fact, ...] = ()
 
     def __str__(self) -> str:
         launch = f", {self.config}" if self.config else ""
@@ -42,7 +41,7 @@ class Built:
 
 
 def begin(path: list[str]) -> None:
-    """Make a new process find the modules that its parent finds; what it compiles is no run to be recorded."""
+    """Make a new process find the modules that its parent finds; its compiles are not recorded as a run's."""
     sys.path[:] = path
     os.environ.pop("GRIDJIT_RECORD", None)
 
@@ -68,16 +67,16 @@ def build(work: Work) -> Built:
 
 
 def _never_stored(kernel: Kernel, work: Work) -> str | None:
-    """Return why a work's result cannot come into the cache, as far as can be said without compiling it."""
+    """Return why a work's result cannot be cached, as far as that is known without compiling it."""
     if not kernel.cached:
         return "the kernel is made with jit(cache=False)"
-    if argument := next((field for field, _ in work.facts if field.startswith(ARGUMENT)), None):
+    if argument := next((fact.field for fact in work.facts if fact.about_argument), None):
         return f"its compile read the value of {argument}, which only a launch has"
     return None
 
 
 def _is_stored(kernel: Kernel, work: Work) -> bool:
-    from gridjit.compiler.frontend.numba_types import parse_signature
+    from gridjit.compiler.frontend.types import parse_signature
 
     job = kernel.job_for(parse_signature(work.signature), kernel.target_for(work.target))
-    return stored_artifact(job, Key.of(job.fields).digest, Launch(config=work.config), session().store()) is not None
+    return Look.at(session().store(), job, Launch(config=work.config)).stored is not None

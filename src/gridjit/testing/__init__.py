@@ -1,1 +1,1 @@
-"""What tests of other packages need to run with gridjit underneath."""
+"""What other packages' tests need to run on gridjit."""

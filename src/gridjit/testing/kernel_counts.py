@@ -1,4 +1,4 @@
-"""KernelCounts: which kernels of a test run are gridjit's and which are numba-cuda's, so that the run can say it."""
+"""KernelCounts: which kernels of a test run are gridjit's and which are numba-cuda's, so that the run can report it."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _is_user(kernel: Any) -> bool:
 
 
 def _noting(method: Any, note: Any) -> Any:
-    """Return a method that does what it did, and has it noted."""
+    """Return a method that does the same, and records the call."""
 
     @functools.wraps(method)
     def noted(self: Any, *args: Any, **options: Any) -> Any:

@@ -41,7 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Put gridjit's names where tests look, before a conftest can import numba-cuda's."""
+    """Install gridjit's names where tests look, before a conftest can import numba-cuda's."""
     _begin(early_config)
 
 
@@ -73,7 +73,7 @@ def _begin(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes(config: pytest.Config) -> None:
-    """Have pytest-xdist's workers load this plugin as early: they look at -p only after their conftests."""
+    """Have pytest-xdist's workers load this plugin equally early: they read -p only after their conftests."""
     others = [name for name in os.environ.get(_PLUGINS, "").split(",") if name and name != __name__]
     os.environ[_PLUGINS] = ",".join([__name__, *others])
 
@@ -99,7 +99,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     for line in counts.lines:
         terminalreporter.line(line)
     if not any(counts.ours.values()):
-        terminalreporter.line("no kernel went through gridjit: this run says nothing about it", red=True)
+        terminalreporter.line("no kernel went through gridjit, so this run says nothing about it", red=True)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -109,7 +109,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def _count_no_allocations() -> None:
-    """Keep the mixins that count allocations of numba-cuda's runtime from starting it: on the host it has no driver."""
+    """Keep the mixins that count allocations of numba-cuda's runtime from starting it: it needs a driver."""
     try:
         from numba.cuda.tests import support
     except ImportError:  # of filecheck, which only numba-cuda's own tests need
@@ -143,7 +143,7 @@ def _driver_as_it_was() -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
-    """Drop what a failed test had in its hands once it is reported: a capture left open fails the tests after it."""
+    """Drop what a failed test held once it is reported: a capture left open fails the tests after it."""
     report = yield
     if call.excinfo is not None:
         traceback.clear_frames(call.excinfo.tb)

@@ -13,8 +13,8 @@ from gridjit.compiler.frontend.lower import lower
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.options import Options
 from gridjit.compiler.signature import ArrayType, Signature
-from gridjit.compiler.targets.base import Target
-from gridjit.compiler.view import ConfigView
+from gridjit.compiler.target import Target
+from gridjit.compiler.view.config import ConfigView
 
 
 @gridjit.jit(device=True)

@@ -17,8 +17,8 @@ from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.frontend.lower import lower
 from gridjit.compiler.options import Options
 from gridjit.compiler.signature import ArgType, ArrayType, ScalarType, Signature
-from gridjit.compiler.targets.base import Lowered, Target
-from gridjit.compiler.view import ConfigView
+from gridjit.compiler.target import Lowered, Target
+from gridjit.compiler.view.config import ConfigView
 
 FLOATS = ArrayType(dtype="float32", ndim=1)
 HOST = Target(kind="host", arch="any")

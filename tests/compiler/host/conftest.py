@@ -10,9 +10,9 @@ import pytest
 from gridjit.compiler.frontend.lower import lower
 from gridjit.compiler.options import Options
 from gridjit.compiler.signature import ArgType, ArrayType, ScalarType, Signature
-from gridjit.compiler.targets.base import Lowered
-from gridjit.compiler.targets.host.target import host_target
-from gridjit.compiler.view import ConfigView
+from gridjit.compiler.target import Lowered
+from gridjit.compiler.targets.host.processor import host_target
+from gridjit.compiler.view.config import ConfigView
 
 
 def argument(text: str) -> ArgType:

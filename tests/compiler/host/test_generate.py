@@ -13,10 +13,11 @@ import pytest
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.options import Options
-from gridjit.compiler.targets.base import Target
-from gridjit.compiler.targets.host import llvm, maths
+from gridjit.compiler.target import Target
+from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.generate import generate
-from gridjit.compiler.targets.host.target import host_target, libmvec_level, llvm_features
+from gridjit.compiler.targets.host.library import maths
+from gridjit.compiler.targets.host.processor import host_target, libmvec_level, llvm_features
 
 cuda = numba_cuda()
 
@@ -125,7 +126,7 @@ def test_the_bytes_do_not_depend_on_the_process(lowered, tmp_path):
     program = f"""
 import hashlib
 from gridjit.compiler.options import Options
-from gridjit.compiler.targets.base import Lowered
+from gridjit.compiler.target import Lowered
 from gridjit.compiler.targets.host import host_target
 from gridjit.compiler.targets.host.generate import generate
 text = open({str(tmp_path / "kernel.ll")!r}).read()

@@ -10,9 +10,9 @@ import pytest
 from gridjit.compiler.errors import CompileError, UnsupportedError
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.options import Options
-from gridjit.compiler.targets.base import LinkedFile
+from gridjit.compiler.target import LinkedFile
 from gridjit.compiler.targets.host.generate import generate
-from gridjit.compiler.targets.host.target import host_target
+from gridjit.compiler.targets.host.processor import host_target
 
 cuda = numba_cuda()
 

@@ -13,10 +13,10 @@ import pytest
 
 import gridjit
 from gridjit.compiler.errors import ArgumentError
-from gridjit.compiler.frontend.numba_types import parse_signature
+from gridjit.compiler.frontend.types import parse_signature
 from gridjit.compiler.signature import ForeignType
-from gridjit.runtime.dispatch import signature_of
-from gridjit.runtime.native.layout import layout
+from gridjit.runtime.launch.arguments import signature_of
+from gridjit.runtime.native.probes import object_layout
 from tests.runtime.args.foreign_types import (
     INTERVAL,
     TAG,
@@ -57,7 +57,7 @@ def test_a_number_type_of_numba_is_numpys(value: Any, text: str) -> None:
     kernel = launched(value)
     assert str(kernel.signatures[0]) == f"({text})"
     assert [one.parameters for one in kernel.recorder.launches] == [bytes(8)] * 2
-    if layout() is not None:
+    if object_layout() is not None:
         assert kernel.recorder.ways == ["python", "native"]
 
 
@@ -96,7 +96,7 @@ def test_a_value_with_nothing_in_it_is_passed_as_a_pointer_that_nobody_reads() -
 
 
 def test_a_value_with_contents_needs_an_extension_of_the_kernel_to_pass_them() -> None:
-    with pytest.raises(ArgumentError, match=r"argument 'a0' of standin: a .*'Interval' has contents, .* jit\("):
+    with pytest.raises(ArgumentError, match=r"argument 'a0' of standin: a .*'Interval' has contents .* jit\("):
         launched(Interval(1, 2))
 
 
@@ -172,7 +172,7 @@ def test_types_of_one_name_are_told_apart_and_the_one_that_is_not_found_by_it_st
 
 def test_a_type_whose_key_cannot_be_read_stays_in_this_process() -> None:
     (reason,) = parse_signature(types.void(KeyedType("Keyed")[::1])).private
-    assert reason.endswith("KeyedType Keyed of an argument has a key of more than types, numbers and text")
+    assert reason.endswith("KeyedType Keyed of an argument has a key that holds more than types, numbers and text")
 
 
 SIZED = """

@@ -12,15 +12,15 @@ import pytest
 from gridjit.cache.memory import MemoryStore
 from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.runtime.args.base import Place
-from gridjit.runtime.args.cupy_arrays import CupyArray, find_fields
+from gridjit.runtime.args.arrays.cupy import CupyArray, find_fields
+from gridjit.runtime.args.handler import Place
 from gridjit.runtime.native.foreign_arrays import CupyFields
 from gridjit.runtime.native.function import NativeFunction, native_function
-from gridjit.runtime.native.layout import layout
-from gridjit.runtime.native.table import Entry, LaunchTable
+from gridjit.runtime.native.probes import object_layout
+from gridjit.runtime.native.table import KernelHandle, LaunchTable
 from tests.runtime.standin import Recorder
 
-pytestmark = pytest.mark.skipif(layout() is None, reason="this interpreter launches from Python")
+pytestmark = pytest.mark.skipif(object_layout() is None, reason="this interpreter launches from Python")
 CUDA = Place(kind="ptx", ordinal=3)
 
 
@@ -101,7 +101,7 @@ def told_of(fields: CupyFields, array: Array, recorder: Recorder, surprised: lis
     function.add(
         LaunchTable(
             launch=recorder.address,
-            entry=Entry(handle=1),
+            entry=KernelHandle(handle=1),
             config=LaunchConfig.of(1, 1),
             sharedmem=0,
             stream=0,
@@ -170,7 +170,7 @@ def test_an_array_in_a_stream_that_nothing_tells_of_is_left_to_python(fields: Cu
 
 def test_the_fields_of_cupys_own_arrays_are_found() -> None:
     cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
-    from gridjit.runtime.args.base import handler_of
+    from gridjit.runtime.args.handler import handler_of
 
     memory = cupy.cuda.UnownedMemory(0x5A00, 4096, None, 3)
     handler: Any = handler_of(cupy.ndarray((3, 4), np.float32, cupy.cuda.MemoryPointer(memory, 0)))

@@ -12,16 +12,16 @@ import pytest
 from gridjit.cache.memory import MemoryStore
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import ArrayType
-from gridjit.runtime.args.base import Place
-from gridjit.runtime.args.tensors import ExchangedTensor
-from gridjit.runtime.args.transfer import Transfer
+from gridjit.runtime.args.arrays.tensors import ExchangedTensor
+from gridjit.runtime.args.handler import Place
+from gridjit.runtime.args.staging import Transfer
 from gridjit.runtime.memory.dlpack_structures import Tensor
 from gridjit.runtime.native.function import NativeFunction, native_function
-from gridjit.runtime.native.layout import layout
-from gridjit.runtime.native.table import Entry, LaunchTable
+from gridjit.runtime.native.probes import object_layout
+from gridjit.runtime.native.table import KernelHandle, LaunchTable
 from tests.runtime.standin import Recorder
 
-pytestmark = pytest.mark.skipif(layout() is None, reason="this interpreter launches from Python")
+pytestmark = pytest.mark.skipif(object_layout() is None, reason="this interpreter launches from Python")
 HOST = Place()
 CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 
@@ -63,7 +63,7 @@ def told_of(
     function.add(
         LaunchTable(
             launch=recorder.address,
-            entry=Entry(handle=1),
+            entry=KernelHandle(handle=1),
             config=LaunchConfig.of(1, 1),
             sharedmem=0,
             stream=0,

@@ -19,13 +19,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridjit.compiler.errors import ArgumentError
-from gridjit.runtime.args.base import Place
+from gridjit.runtime.args.arrays.dlpack_objects import array_in
 from gridjit.runtime.args.direction import In, InOut, Out
-from gridjit.runtime.args.dlpack import array_in
+from gridjit.runtime.args.handler import Place
 from gridjit.runtime.memory.create import to_device
 from gridjit.runtime.memory.dlpack_structures import Tensor
 from gridjit.runtime.memory.space import HOST_SPACE
-from gridjit.runtime.native.layout import layout
+from gridjit.runtime.native.probes import object_layout
 from tests.runtime.standin import Launched, StandInKernel
 
 
@@ -170,7 +170,7 @@ def test_a_kind_has_its_type_and_its_parameters_both_ways(row: Row) -> None:
     assert str(kernel.signatures[0].arguments[0]) == row.type
     expected = row.parameters(row.value) if callable(row.parameters) else row.parameters
     assert first.parameters == second.parameters == expected
-    if layout() is not None:
+    if object_layout() is not None:
         assert second.way == ("native" if row.native else "python")
 
 
@@ -222,7 +222,7 @@ def test_a_record_is_passed_by_the_address_of_its_own_memory() -> None:
         (None, "a builtins.NoneType cannot be passed"),
         ([1, 2], "a builtins.list cannot be passed"),
         (2**64, "the int 18446744073709551616 does not fit into 64 bits"),
-        (np.array(["a"], ">U1"), r"items of >U1 have foreign byte order"),
+        (np.array(["a"], ">U1"), r"items of >U1 have a foreign byte order"),
         (np.zeros(2, object), "items of object cannot be passed"),
         (int, r"the class builtins.int cannot be passed to a kernel; of classes, .* such as np.float32"),
         (np.floating, "the class numpy.floating cannot be passed"),
@@ -276,12 +276,12 @@ CUDA = Place(kind="ptx", ordinal=0)
 
 
 def on_device(**changes: Any) -> tuple[str, tuple[Any, ...]]:
-    from gridjit.runtime.args.base import handler_of
-    from gridjit.runtime.args.transfer import IN_PLACE
+    from gridjit.runtime.args.handler import handler_of
+    from gridjit.runtime.args.staging import Transfer
 
     value = OnDevice(**changes)
     handler = handler_of(value)
-    return str(handler.type_of(value, CUDA)), tuple(handler.parameters(value, IN_PLACE))
+    return str(handler.type_of(value, CUDA)), tuple(handler.parameters(value, Transfer(None, 0)))
 
 
 @pytest.mark.parametrize(
@@ -409,7 +409,7 @@ y = np.zeros(1)
 copy[1, 1](cuda.to_device(np.ones(1)), y, 2.0)
 assert y[0] == 2
 loaded = {name.rpartition(".")[2] for name in sys.modules if name.startswith("gridjit.runtime.args.")}
-print(sorted(loaded & {"device_arrays", "tensors", "cupy_arrays", "dlpack", "records", "every"}))
+print(sorted(loaded & {"device_arrays", "tensors", "cupy", "dlpack", "records", "all_kinds"}))
 """
     environment = os.environ | {"GRIDJIT_TARGET": "host"}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from gridjit.compiler.errors import ArgumentError
-from gridjit.runtime.args.tensors import lazy_flags
-from gridjit.runtime.native.layout import layout
+from gridjit.runtime.args.arrays.tensors import lazy_flags
+from gridjit.runtime.native.probes import object_layout
 from tests.runtime.standin import Launched, StandInKernel
 
 torch: Any = pytest.importorskip("torch", reason="torch is not installed")
@@ -56,7 +56,7 @@ def test_a_tensor_is_passed_as_the_array_over_its_memory(make: Any) -> None:
     assert len({launch.parameters for launch in launches}) == 1
     if tensor.numel():
         assert launches[0].parameters == expected.recorder.last.parameters
-    if layout() is not None and lazy_flags("torch"):
+    if object_layout() is not None and lazy_flags("torch"):
         assert [launch.way for launch in launches] == ["python", "native", "native"]
 
 
@@ -80,9 +80,9 @@ def test_a_parameter_and_a_tensor_that_requires_a_gradient_are_passed() -> None:
             lambda: torch.ones(6)[::2],
             "lazily negated",
         ),
-        (lambda: torch.ones(3).to_sparse(), lambda: torch.ones(3), "has no memory that a kernel could use"),
-        (lambda: torch.ones(3, device="meta"), lambda: torch.ones(3), "has no memory|cannot be passed"),
-        (lambda: torch.ones(3).to(torch.float8_e4m3fn), lambda: torch.ones(3), "floats of less than 16 bits"),
+        (lambda: torch.ones(3).to_sparse(), lambda: torch.ones(3), "does not have memory that a kernel can use"),
+        (lambda: torch.ones(3, device="meta"), lambda: torch.ones(3), "does not have memory|cannot be passed"),
+        (lambda: torch.ones(3).to(torch.float8_e4m3fn), lambda: torch.ones(3), "floats of fewer than 16 bits"),
     ],
 )
 def test_a_tensor_whose_memory_does_not_hold_its_values_is_an_error(

@@ -11,7 +11,7 @@ import pytest
 
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.footprint import Effects, Footprint
-from gridjit.compiler.targets.base import ExceptionEntry, Target
+from gridjit.compiler.target import ExceptionEntry, Target
 from gridjit.runtime.devices.cuda.device import CudaDevice
 from gridjit.runtime.devices.cuda.driver import Driver
 

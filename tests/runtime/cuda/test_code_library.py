@@ -8,7 +8,7 @@ import pytest
 
 import gridjit
 from gridjit.compiler.errors import ConfigError
-from gridjit.runtime.code_library import CodeLibrary, FunctionAttributes
+from gridjit.runtime.numba_names.code_library import CodeLibrary, FunctionAttributes
 
 
 @pytest.fixture

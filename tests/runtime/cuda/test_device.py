@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from gridjit.compiler.errors import DeviceError
-from gridjit.compiler.targets.base import Target
+from gridjit.compiler.target import Target
 from gridjit.runtime.devices.cuda import presence
 from gridjit.runtime.devices.cuda.device import CudaDevice, Devices
 from gridjit.runtime.devices.cuda.driver import Driver

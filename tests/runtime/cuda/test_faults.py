@@ -55,11 +55,11 @@ def test_after_a_fatal_error_every_call_tells_it_and_what_to_do(api, device, art
     for call in ("cuCtxSynchronize", "cuMemAllocFromPoolAsync", "cuMemcpy", "cuStreamCreateWithPriority"):
         api.failures[call] = "CUDA_ERROR_ILLEGAL_ADDRESS"
     with pytest.raises(
-        LaunchError, match=r"jit\(debug=True.*start the process anew; launched last: .*module.saxpy \[grid 8"
+        LaunchError, match=r"jit\(debug=True.*restart the process; launched last: .*module.saxpy \[grid 8"
     ):
         device.synchronize()
     told = (
-        r"from cu\w+: the device was lost.*start the process anew. That was:.*cuCtxSynchronize.*module.saxpy \[grid 8"
+        r"from cu\w+: the device was lost.*restart the process. The error was:.*cuCtxSynchronize.*module.saxpy \[grid 8"
     )
     calls = [
         device.synchronize,

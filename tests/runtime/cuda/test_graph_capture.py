@@ -13,7 +13,7 @@ from gridjit.runtime.session import Session
 
 pytestmark = [
     pytest.mark.cuda_toolkit,
-    pytest.mark.filterwarnings("ignore::gridjit.runtime.args.warning.PerformanceWarning"),
+    pytest.mark.filterwarnings("ignore::gridjit.runtime.warnings.PerformanceWarning"),
 ]
 STREAM = 0x50
 

@@ -9,7 +9,7 @@ import pytest
 
 from gridjit.compiler.errors import ConfigError, DeviceError, LaunchError
 from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.compiler.targets.base import Target
+from gridjit.compiler.target import Target
 
 CONFIG = LaunchConfig.of((4, 2), 128)
 
@@ -151,7 +151,7 @@ def test_what_a_kernel_did_is_not_blamed_on_the_one_that_found_it(api, device, a
     innocent = device.load(artifact(kernel="module.innocent"))
     api.failures["cuLaunchKernel"] = "CUDA_ERROR_ILLEGAL_ADDRESS"
     with pytest.raises(
-        LaunchError, match=r"found when module.innocent \[.*launched last:.*module.saxpy \[grid 4x2"
+        LaunchError, match=r"found while launching module.innocent \[.*launched last:.*module.saxpy \[grid 4x2"
     ) as caught:
         innocent.launch(CONFIG, 0x78, 0, b"")
     assert caught.value.code == int(api.code("CUDA_ERROR_ILLEGAL_ADDRESS"))  # type: ignore[attr-defined]

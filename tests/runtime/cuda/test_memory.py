@@ -11,8 +11,8 @@ import pytest
 
 from gridjit.compiler.errors import DeviceError, LaunchError
 from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.runtime.args.base import Place, handler_of
-from gridjit.runtime.args.transfer import Transfer
+from gridjit.runtime.args.handler import Place, handler_of
+from gridjit.runtime.args.staging import Transfer
 from gridjit.runtime.current import create_stream
 from gridjit.runtime.memory.create import (
     as_device_array,

@@ -16,7 +16,7 @@ from gridjit.runtime.current import (
     per_thread_default_stream,
 )
 from gridjit.runtime.devices.cuda.device import CudaDevice
-from gridjit.runtime.devices.cuda.streams import _pending
+from gridjit.runtime.devices.cuda.timeline import _pending
 from gridjit.runtime.streams import HOST, HostTimeline, stream_handle
 
 

@@ -13,10 +13,10 @@ from gridjit.compiler.frontend.lower import lower
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.options import Options
 from gridjit.compiler.signature import ArgType, ArrayType, ScalarType, Signature
-from gridjit.compiler.targets.base import Code, Lowered
+from gridjit.compiler.target import Code, Lowered
 from gridjit.compiler.targets.host.generate import generate
-from gridjit.compiler.targets.host.target import host_target
-from gridjit.compiler.view import ConfigView
+from gridjit.compiler.targets.host.processor import host_target
+from gridjit.compiler.view.config import ConfigView
 from gridjit.runtime.devices.host.launch import Status, launch
 from gridjit.runtime.devices.host.load import load
 

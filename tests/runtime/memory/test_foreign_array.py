@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from gridjit.compiler.errors import ArgumentError
-from gridjit.runtime.args.base import Place, handler_of
-from gridjit.runtime.args.transfer import Transfer
+from gridjit.runtime.args.handler import Place, handler_of
+from gridjit.runtime.args.staging import Transfer
+from gridjit.runtime.memory.copies import address_of
 from gridjit.runtime.memory.create import as_device_array
 from gridjit.runtime.memory.foreign_array import read_interface
 from gridjit.runtime.memory.space import HOST_SPACE
-from gridjit.runtime.memory.transfer import address_of
 from gridjit.runtime.streams import LEGACY
 
 ITEMS = np.arange(24, dtype=np.float32).reshape(4, 6)
@@ -98,8 +98,8 @@ def test_the_padding_of_a_record_is_not_a_field_of_it(dtype: np.dtype[Any]) -> N
     ("changes", "words"),
     [
         ({"mask": object()}, "a masked array cannot be passed"),
-        ({"version": 1}, "version 1 of __cuda_array_interface__ is not known; 2 and 3 are"),
-        ({"version": ...}, "version 0 of __cuda_array_interface__ is not known"),
+        ({"version": 1}, "version 1 of __cuda_array_interface__ is not supported; 2 and 3 are"),
+        ({"version": ...}, "version 0 of __cuda_array_interface__ is not supported"),
         ({"strides": (4,)}, r"strides \(4,\) do not go with shape \(4, 6\)"),
     ],
 )

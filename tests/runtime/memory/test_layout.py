@@ -14,10 +14,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from gridjit.compiler.errors import ArgumentError
-from gridjit.runtime.args.arrays import array_parameters, array_type
+from gridjit.runtime.args.arrays.host_arrays import array_parameters, array_type
+from gridjit.runtime.memory.copies import address_of
 from gridjit.runtime.memory.foreign_array import ForeignArray
 from gridjit.runtime.memory.layout import StridedLayout
-from gridjit.runtime.memory.transfer import address_of
 
 SHAPES = st.lists(st.integers(0, 4), max_size=4).map(tuple)
 # The fields of a packed record lie unaligned, and so far apart.

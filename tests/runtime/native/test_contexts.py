@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from gridjit.runtime.native.layout import layout
+from gridjit.runtime.native.probes import object_layout
 from gridjit.runtime.session import Session
 from tests.runtime.standin import Contexts, Launched, StandInKernel
 
-pytestmark = pytest.mark.skipif(layout() is None, reason="this interpreter launches from Python")
+pytestmark = pytest.mark.skipif(object_layout() is None, reason="this interpreter launches from Python")
 CODE_DESTROYED = 709
 
 

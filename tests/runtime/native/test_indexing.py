@@ -8,6 +8,7 @@ import sys
 import threading
 import weakref
 from collections import namedtuple
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,50 +16,32 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gridjit.cache.memory import MemoryStore
 from gridjit.compiler.errors import ConfigError, GridjitError
-from gridjit.runtime import configured as module
-from gridjit.runtime.configured import ConfiguredKernel
-from gridjit.runtime.indexing import Indexable
-from gridjit.runtime.native.layout import layout
-from gridjit.runtime.native.placed import for_ever
-from tests.runtime.standin import StandInKernel
+from gridjit.runtime.launch import configured as module
+from gridjit.runtime.launch.configured import ConfiguredKernel
+from gridjit.runtime.launch.indexing import index_from_python, index_natively
+from gridjit.runtime.native.indexing import recent
+from gridjit.runtime.native.placement import for_ever
+from gridjit.runtime.native.probes import object_layout
+from tests.runtime.standin import IndexedKernel, StandInKernel
 
-pytestmark = pytest.mark.skipif(layout() is None, reason="this interpreter launches from Python")
+pytestmark = pytest.mark.skipif(object_layout() is None, reason="this interpreter launches from Python")
 STREAM = type("Stream", (), {"__cuda_stream__": lambda self: (0, 0x500), "__eq__": lambda *_: True})()
 Pair = namedtuple("Pair", "grid block")
 
 
-class Indexed(Indexable):
-    """A kernel of the stand-in that can be indexed. asked: for what Python was."""
-
-    def __init__(self, arity: int = 0) -> None:
-        self.kernel = StandInKernel(arity=arity)
-        self.kernel._hide = self._hide
-        self.asked: list[Any] = []
-        self.forget_indexings()
-
-    def _show(self, launch: Any, made: ConfiguredKernel) -> None:
-        self.asked.append(launch)
-        super()._show(launch, made)
-
-    def _configure(self, launch: Any) -> ConfiguredKernel:
-        if not isinstance(launch, tuple):
-            raise ConfigError(f"{launch!r}: no configuration")
-        return self.kernel.configured(*launch)
-
-
 @pytest.fixture(autouse=True)
-def _native() -> None:
-    """Have had an index twice whose launches are native: indexing is too from then on."""
-    kernel = Indexed()
-    kernel[1, 1]()
-    kernel[1, 1]()
-    assert type(vars(Indexable)["__getitem__"]).__name__ == "wrapper_descriptor"
+def _native() -> Iterator[None]:
+    """Have machine code index, and nothing else, for one test."""
+    assert index_natively(MemoryStore())
+    yield
+    index_from_python()
 
 
-def warmed(*given: Any, arity: int = 0) -> Indexed:
+def warmed(*given: Any, arity: int = 0) -> IndexedKernel:
     """Return a kernel that was launched for each index, and since then indexed by it."""
-    kernel = Indexed(arity)
+    kernel = IndexedKernel(arity)
     for one in given:
         kernel[one](*range(arity))
         kernel[one]
@@ -102,7 +85,7 @@ def test_what_is_not_the_same_comes_to_python(other: Any) -> None:
     except (ConfigError, TypeError, ValueError) as error:
         kernel_error = error
     try:
-        Indexed()._index(other)
+        IndexedKernel()._index(other)
     except (ConfigError, TypeError, ValueError) as error:
         python_error = error
     assert type(kernel_error) is type(python_error)
@@ -133,9 +116,9 @@ _INDEX = st.one_of(
 @settings(max_examples=200, deadline=None)
 @given(st.lists(_INDEX, min_size=5, max_size=40))
 def test_any_index_gives_what_python_gives(indexes: list[Any]) -> None:
-    kernel = Indexed()
+    kernel = IndexedKernel()
     for index in indexes * 3:
-        assert outcome(lambda: kernel[index]) == outcome(lambda: Indexed()._index(index))  # noqa: B023
+        assert outcome(lambda: kernel[index]) == outcome(lambda: IndexedKernel()._index(index))  # noqa: B023
 
 
 def outcome(configure: Any) -> Any:
@@ -174,7 +157,7 @@ def test_an_object_that_nobody_has_is_given_again() -> None:
 
 def test_callbacks_are_never_shared() -> None:
     kernel = warmed((1, 32))
-    for _ in range(3 * Indexable.HOT):
+    for _ in range(3 * recent.PAIRS):
         kernel[1, 32].pre_launch_callbacks.append(lambda *_: pytest.fail("another object's callback"))
         kernel[1, 32]()
 
@@ -225,17 +208,17 @@ def test_a_stream_is_told_by_its_identity() -> None:
 
 
 def test_more_indexes_than_machine_code_remembers_are_all_right() -> None:
-    kernel = Indexed()
+    kernel = IndexedKernel()
     for turn in range(40):
-        for grid in range(1, 3 * Indexable.HOT):
+        for grid in range(1, 3 * recent.PAIRS):
             kernel[grid, 32]()
             assert kernel.kernel.recorder.last.config.griddim == (grid, 1, 1), turn
-    assert len(kernel._hot) == 1 + 2 * Indexable.HOT
+    assert len(kernel._hot) == 1 + 2 * recent.PAIRS
 
 
 def test_a_new_index_takes_the_place_of_an_old_one_in_the_end() -> None:
-    kernel = warmed(*((grid, 1) for grid in range(1, 1 + Indexable.HOT)))
-    for _ in range(Indexable.PATIENCE + 2):
+    kernel = warmed(*((grid, 1) for grid in range(1, 1 + recent.PAIRS)))
+    for _ in range(recent.PATIENCE + 2):
         kernel[500, 1]()
     kernel.asked.clear()
     kernel[500, 1]()
@@ -244,13 +227,13 @@ def test_a_new_index_takes_the_place_of_an_old_one_in_the_end() -> None:
 
 def test_what_is_forgotten_comes_to_python_again() -> None:
     kernel = warmed((1, 32))
-    kernel.forget_indexings()
+    kernel._drop()
     kernel[1, 32]()
     assert kernel.asked == [(1, 32)]
 
 
 def test_a_subclass_may_index_in_its_own_way() -> None:
-    class Doubling(Indexed):
+    class Doubling(IndexedKernel):
         def __getitem__(self, launch: Any) -> ConfiguredKernel:
             return super().__getitem__((2 * launch[0], launch[1]))
 
@@ -288,7 +271,7 @@ def test_a_hundred_thousand_misses_keep_and_lose_nothing() -> None:
         held = kernel[1, 32]
     del kernel.asked[:]
     after = [sys.getrefcount(one) for one in watched]
-    assert all(abs(then - now) <= 2 * Indexable.HOT for then, now in zip(before, after, strict=True))
+    assert all(abs(then - now) <= 2 * recent.PAIRS for then, now in zip(before, after, strict=True))
     assert abs(sys.getallocatedblocks() - blocks) < 200
 
 

@@ -14,11 +14,11 @@ from gridjit.compiler.errors import ArgumentError, DeviceError
 from gridjit.compiler.footprint import Effects
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.runtime.current import create_stream
-from gridjit.runtime.native.layout import layout
+from gridjit.runtime.native.probes import object_layout
 from gridjit.runtime.streams import HOST
 from tests.runtime.standin import Launched, StandInKernel
 
-pytestmark = pytest.mark.skipif(layout() is None, reason="this interpreter launches from Python")
+pytestmark = pytest.mark.skipif(object_layout() is None, reason="this interpreter launches from Python")
 
 
 def both_ways(*args: Any, kernel: StandInKernel | None = None, **configuration: Any) -> tuple[Launched, Launched]:
@@ -168,7 +168,7 @@ def test_what_is_forgotten_is_looked_up_again_by_objects_that_exist() -> None:
     configured = kernel.configured()
     configured(1)
     configured(1)
-    kernel.ready.clear()
+    kernel.ready.drop()
     configured(1)
     assert kernel.recorder.ways == ["python", "native", "python"]
     assert len(kernel.signatures) == 2

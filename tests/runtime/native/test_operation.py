@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 
 from gridjit.runtime.native import foreign_arrays
-from gridjit.runtime.native.foreign_arrays import CupyArray, CupyFields, ExchangedTensor, LazyFlags
+from gridjit.runtime.native.foreign_arrays import CupyByFields, CupyFields, LazyFlags, TensorByExchange
 from gridjit.runtime.native.operation import (
+    BytesInSlot,
     Copied,
     Int,
     IntToDouble,
     IntToFloat,
-    Itself,
     NumpyArray,
     NumpyFields,
+    OneObject,
     Operation,
     Rounded,
-    Slot,
     TrueOrFalse,
     UnsignedInt,
 )
@@ -66,7 +66,7 @@ RECORDS: list[tuple[Operation, int, dict[str, int]]] = [
     (IntToFloat(python_type=int, size=4), 5, {"type": id(int), "size": 4}),
     (TrueOrFalse(python_type=bool, size=1), 6, {"type": id(bool), "size": 1}),
     (
-        Slot(python_type=Foreign, size=56, parameters=40, kind=32, holds=KIND),
+        BytesInSlot(python_type=Foreign, size=56, parameters=40, kind=32, holds=KIND),
         7,
         {"type": id(Foreign), "size": 56, "at0": 40, "at1": 32, "tag": id(KIND)},
     ),
@@ -94,7 +94,7 @@ RECORDS: list[tuple[Operation, int, dict[str, int]]] = [
         },
     ),
     (
-        CupyArray(
+        CupyByFields(
             python_type=Foreign,
             size=72,
             fields=CupyFields(memory=80, dtype=72, contiguous=56, shape=8, strides=32, address=16, device=24),
@@ -120,7 +120,7 @@ RECORDS: list[tuple[Operation, int, dict[str, int]]] = [
         },
     ),
     (
-        ExchangedTensor(**TENSOR, layout="A", flags=None),
+        TensorByExchange(**TENSOR, layout="A", flags=None),
         9,
         {
             "type": id(list),
@@ -134,7 +134,7 @@ RECORDS: list[tuple[Operation, int, dict[str, int]]] = [
         },
     ),
     (
-        ExchangedTensor(**TENSOR, layout="C", flags=LazyFlags(implementation=16, word=88, bits=-(2**63))),
+        TensorByExchange(**TENSOR, layout="C", flags=LazyFlags(implementation=16, word=88, bits=-(2**63))),
         9,
         {
             "type": id(list),
@@ -149,7 +149,7 @@ RECORDS: list[tuple[Operation, int, dict[str, int]]] = [
             "at1": 88,
         },
     ),
-    (Itself(python_type=tuple, size=8, value=KIND), 11, {"type": id(tuple), "size": 8, "tag": id(KIND)}),
+    (OneObject(python_type=tuple, size=8, value=KIND), 11, {"type": id(tuple), "size": 8, "tag": id(KIND)}),
 ]
 
 
@@ -164,7 +164,7 @@ def test_each_way_of_reading_says_in_its_record_what_its_reader_reads(
 
 def test_a_flag_in_the_topmost_bit_is_a_flag_like_any_other() -> None:
     records = [
-        ExchangedTensor(**TENSOR, layout="C", flags=LazyFlags(implementation=16, word=88, bits=bits)).record()
+        TensorByExchange(**TENSOR, layout="C", flags=LazyFlags(implementation=16, word=88, bits=bits)).record()
         for bits in (2**63, -(2**63))
     ]
     assert bytes(records[0]) == bytes(records[1])
@@ -182,7 +182,7 @@ def test_each_way_of_reading_is_in_the_table_here_and_in_machine_code() -> None:
     assert {one.read for one in found} | {"ignored"} == set(READS)
     text = readers()
     assert all(f"@read_{read}(" in text for read in READS)
-    assert foreign_arrays.CupyArray.read == NumpyArray.read
+    assert foreign_arrays.CupyByFields.read == NumpyArray.read
 
 
 def test_an_operation_keeps_alive_what_its_record_names() -> None:
@@ -194,7 +194,7 @@ def test_an_operation_keeps_alive_what_its_record_names() -> None:
 
     item = Item()
     watched: list[Callable[[], object]] = [weakref.ref(Number), weakref.ref(item)]
-    operation: Operation | None = Itself(python_type=Number, size=8, value=item)
+    operation: Operation | None = OneObject(python_type=Number, size=8, value=item)
     del Number, item
     gc.collect()
     assert all(watch() is not None for watch in watched)

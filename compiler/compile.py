@@ -1,0 +1,148 @@
+"""compile_job: a job in, what is compiled out. Source -> front end -> target -> artifact with its footprint."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, cast
+
+from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.compiled import Compiled, ModuleCallbacks
+from gridjit.compiler.errors import CompileError
+from gridjit.compiler.footprint import Effects
+from gridjit.compiler.frontend.locks import giving_back
+from gridjit.compiler.hooks.storing import reasons_not_to_store, storable
+from gridjit.compiler.job import CompileJob, make_job
+from gridjit.compiler.key.argument_classes import signature_fingerprint
+from gridjit.compiler.key.extensions import covered_functions
+from gridjit.compiler.key.installed import distribution_of
+from gridjit.compiler.key.linked_files import callbacks_of
+from gridjit.compiler.key.numba_settings import dumps
+from gridjit.compiler.key.registrations import registrations
+from gridjit.compiler.key.source.libraries import is_library
+from gridjit.compiler.recorded.dependencies import discovered, file_dependencies, value_dependencies
+from gridjit.compiler.recorded.library_watch import LibraryWatch
+from gridjit.compiler.recorded.reads import Reads
+from gridjit.compiler.target import Code, CodeGenerator, Lowered
+from gridjit.compiler.view.config import ConfigView
+from gridjit.forking import section
+from gridjit.messages import say
+
+# How often a kernel is lowered until the shared memory that it requires is what it was told it has.
+_ROUNDS = 4
+_GENERATORS = {"host": "gridjit.compiler.targets.host.generate", "ptx": "gridjit.compiler.targets.ptx.generate"}
+
+
+def compile_job(job: CompileJob, view: ConfigView) -> Compiled:
+    """Return what job compiles to under the launch that view shows; what was read of it is the artifact's footprint.
+
+    Raises CompileError in the user's terms: kernel, argument types, source line.
+    """
+    return giving_back(lambda: _compile(job, view))
+
+
+def _compile(job: CompileJob, view: ConfigView) -> Compiled:
+    from gridjit.compiler.frontend.bootstrap import load_installed_extensions
+
+    started = time.perf_counter()
+    load_installed_extensions()
+    registered, loaded = registrations(), frozenset(sys.modules)
+    source = job.source
+    reads = Reads(job.function, source.taken, lines=job.has_lines, is_leaf=_is_leaf, covered=source.functions)
+    with LibraryWatch() as libraries:
+        lowered, functions = _lowered(job, view, reads)
+    found = discovered(functions, registered, loaded)
+    libraries_found, unseen = libraries.found(functions, job.extensions)
+    reads.settle_functions(lambda: (*covered_functions(functions), *signature_fingerprint(job.signature).functions))
+    setup, teardown = callbacks_of(lowered.linked)
+    module = ModuleCallbacks(setup=setup, teardown=teardown)
+    view.settle()
+    with section():
+        code = _generator(job.target.kind).generate(lowered, job.target, job.options)
+    if code.assembly and "DUMP_ASSEMBLY" in dumps():
+        title = f"ASSEMBLY {job.function.__qualname__}".center(80, "-")
+        say("\n".join((title, code.assembly, "=" * 80)), sys.stdout)
+    artifact = Artifact(
+        target=job.target,
+        image=code.image,
+        suffix=code.suffix,
+        entry=code.entry,
+        kernel=job.kernel,
+        signature=str(job.signature),
+        parameters=job.signature.codes,
+        resources=code.resources,
+        exceptions=lowered.exceptions,
+        footprint=view.footprint,
+        effects=_effects(view, module),
+        dependencies=(
+            *value_dependencies(reads),
+            *found.dependencies,
+            *file_dependencies(lowered.linked, job.linked, code.consumed),
+            *libraries_found,
+        ),
+        cooperative=lowered.cooperative,
+        metadata={
+            "launch_config_sensitive": view.is_kernel_launch_config_sensitive(),
+            "compile_ms": round((time.perf_counter() - started) * 1e3, 1),
+            "shared_memory_carveout": job.options.shared_memory_carveout,
+        },
+        assembly=code.assembly,
+        private=(
+            *job.private,
+            *found.private,
+            *unseen,
+            *view.reasons_to_keep_private,
+            *reasons_not_to_store("setup callback", module.setup),
+            *reasons_not_to_store("teardown callback", module.teardown),
+            *dict.fromkeys((*reads.changed(), *reads.private)),
+            *_unseen(code),
+            *_overtaken(job),
+        ),
+    )
+    return Compiled(artifact=artifact, hooks=list(view.pre_launch_callbacks), module=module)
+
+
+def _effects(view: ConfigView, module: ModuleCallbacks) -> Effects:
+    """Return what was asked for through the view, and by linked code."""
+    return dataclasses.replace(view.effects, setup=storable(module.setup), teardown=storable(module.teardown))
+
+
+def _lowered(job: CompileJob, view: ConfigView, reads: Reads) -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
+    """Lower a job, again if the shared memory that it has as a constant was raised after: all of it has to agree."""
+    from gridjit.compiler.frontend.lower import lower
+
+    for _ in range(_ROUNDS):
+        if job.marks:
+            view.mark_kernel_as_launch_config_sensitive(*job.marks)
+        found = lower(job.function, job.signature, job.options, job.target, job.linked, view, reads)
+        if not view.begin_again():
+            return found
+    raise CompileError(
+        f"{job.kernel}{job.signature}: its compilation requires more shared memory each time gridjit.static.sharedmem "
+        f"includes what it required before; this did not settle in {_ROUNDS} compiles"
+    )
+
+
+def _is_leaf(module: str) -> bool:
+    """Return whether a module's code is known as a whole: a library's, or that of an installed distribution."""
+    return is_library(module) or distribution_of(module) is not None
+
+
+def _generator(kind: str) -> CodeGenerator:
+    if kind not in _GENERATORS:
+        raise CompileError(f"no target {kind!r}; targets are {', '.join(_GENERATORS)}")
+    return cast(CodeGenerator, importlib.import_module(_GENERATORS[kind]))
+
+
+def _unseen(code: Code) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(reason for file in code.consumed for reason in file.unseen))
+
+
+def _overtaken(job: CompileJob) -> tuple[str, ...]:
+    """Return what changed since the job was made: the compile may have seen the new, its key says the old."""
+    now = make_job(job.function, job.signature, job.options, job.target, job.marks)
+    changed = sorted({label for label, _ in set(now.fields) ^ set(job.fields)})
+    return tuple(f"{label} changed while the kernel was compiled" for label in changed)

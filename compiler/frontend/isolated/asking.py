@@ -1,0 +1,62 @@
+"""asking: notes when code that runs in a compile asks numba for the kernel's function, or for its lines.
+
+A rewrite or an overload is handed numba's view of a function: the Python function itself is in it, with its attributes,
+texts, annotations and globals, and so are the lines of its code. Those are in no key, unless it says lines. Numba asks
+for them all the time and makes no other code of them; what anybody else was told keeps the result in this process.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from gridjit.compiler.frontend.isolated.replacing import on_undo
+from gridjit.compiler.view.config import ConfigView
+
+_NUMBAS = ("numba.", "gridjit.")
+
+
+def tell_who_asks(view: ConfigView, lines: bool) -> None:
+    """Keep what is compiled for view private if others ask, until the changes are undone. lines: the key has them."""
+    from numba.cuda.core.bytecode import FunctionIdentity
+    from numba.cuda.core.ir import Loc
+
+    for name in ("func", "code", "module"):
+        _put(FunctionIdentity, name, _Asked(view, name, f"the kernel's function ({name})"))
+    if not lines:
+        for owner, names in ((FunctionIdentity, ("filename", "firstlineno")), (Loc, ("filename", "line", "col"))):
+            for name in names:
+                _put(owner, name, _Asked(view, name, f"where the kernel's code stands ({name})"))
+
+
+class _Asked:
+    """Stands before an attribute of instances, and sees who reads it."""
+
+    def __init__(self, view: ConfigView, name: str, what: str) -> None:
+        self._view, self._name = view, name
+        self._reason = f"code that ran while it was compiled asked numba for {what}, which is not in the key"
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            return self
+        if not str(sys._getframe(1).f_globals.get("__name__")).startswith(_NUMBAS):
+            self._view.keep_private(self._reason)
+        try:
+            return vars(instance)[self._name]
+        except KeyError:
+            raise AttributeError(self._name) from None
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        vars(instance)[self._name] = value
+
+
+def _put(owner: type, name: str, asked: _Asked) -> None:
+    """Put it before what instances hold; a compile inside another puts its own before that one's, for a while."""
+    before = vars(owner).get(name)
+    on_undo(lambda: _take_away(owner, name) if before is None else setattr(owner, name, before))
+    setattr(owner, name, asked)
+
+
+def _take_away(owner: type, name: str) -> None:
+    if name in vars(owner):
+        delattr(owner, name)

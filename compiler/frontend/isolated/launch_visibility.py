@@ -1,0 +1,82 @@
+"""Makes a compile's ConfigView the answer of numba.cuda.launchconfig, in this thread and for its duration.
+
+numba-cuda keeps that answer in thread-local storage which only its C dispatcher sets: around a call of a dispatcher's
+`_compile_for_args`. So the compile runs inside such a call, on a dispatcher made for nothing else. The module that is
+asked for the answer is told to ask the view first, so that the question is recorded, and a compile for no launch has
+the answer None. Functions that a library imported from numba.cuda.launchconfig earlier answer too.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.view.config import ConfigView, visible_config, while_current
+
+Result = TypeVar("Result")
+
+# The C dispatcher's settings: fold_args, argument names, defaults, can_fallback, has_stararg, exact_match_required.
+_NOTHING_TO_MATCH = (False, (), (), False, False, False)
+
+
+# The module of numba-cuda's backend pass.
+_BACKEND = "numba.cuda.compiler"
+# The words of those who ask for a launch that is not there; numba-cuda's own error is a plain RuntimeError.
+_NO_LAUNCH = ("No launch config set for this thread", "needs a launch configuration")
+
+
+def needs_launch(view: ConfigView, error: Exception) -> bool:
+    """Return whether a compile failed since there is no launch that it is for."""
+    return any(words in said_by(error) for words in _NO_LAUNCH) and view.ahead_of_launch
+
+
+def said_by(error: object) -> str:
+    """Return the words of an error; its class where they cannot be had, as a program's own errors run its code."""
+    try:
+        return str(error)
+    except Exception:
+        return type(error).__name__
+
+
+def while_visible(view: ConfigView, compile_it: Callable[[], Result]) -> Result:
+    """Return compile_it(), with view current in gridjit.launchconfig and in numba.cuda.launchconfig."""
+    numba_cuda()
+    from numba.cuda.cext import _dispatcher
+    from numba.cuda.typeconv.rules import default_type_manager
+
+    class Around(_dispatcher.Dispatcher):  # type: ignore[misc]  # numba is untyped
+        def _compile_for_args(self) -> Result:
+            return compile_it()
+
+    _ask_the_view(_dispatcher)
+
+    def inside() -> Result:
+        around = Around.__new__(Around)
+        _dispatcher.Dispatcher.__init__(around, default_type_manager.get_pointer(), 0, *_NOTHING_TO_MATCH)
+        return around._cuda_call(__numba_cuda_launch_config__=view)  # type: ignore[no-any-return]
+
+    return while_current(view, inside)
+
+
+@functools.cache
+def _ask_the_view(dispatchers: Any) -> None:
+    """Have numba-cuda's C module tell this thread's view that it was asked; once a process, and for other threads too.
+
+    What it answers is its own, but for a view: that of a compile for no launch stands for none.
+    """
+    original = dispatchers.get_current_launch_config
+
+    def get_current_launch_config() -> Any:
+        found = original()
+        # Within our compile numba-cuda may launch a kernel of its own: that one's compile sees its own launch.
+        if found is not None and not isinstance(found, ConfigView):
+            return found
+        # It asks too, at the end of each function, for a mark that is nothing to the code.
+        if sys._getframe(2).f_globals.get("__name__") == _BACKEND:
+            return None
+        return visible_config()
+
+    dispatchers.get_current_launch_config = get_current_launch_config

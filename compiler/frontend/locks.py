@@ -1,0 +1,94 @@
+"""Foreign locks: numba's and llvmlite's locks that a compile takes, freed in a forked child and after an interrupt.
+
+Both take their locks in Python, where an interrupt can come between having one and knowing it. Nothing is imported.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, TypeVar
+
+from gridjit.forking import free_in_child, held, wait_before_fork
+
+Result = TypeVar("Result")
+
+_COMPILING = (
+    ("numba.core.compiler_lock", "global_compiler_lock._lock"),
+    ("numba.cuda.core.compiler_lock", "_numba_cuda_compiler_lock._lock"),
+    ("numba.cuda.descriptor", "cuda_target._typingctx.callstack._lock"),
+)
+_IN_LLVM = (("llvmlite.binding.ffi", "lib._lock._lock"),)
+
+
+def compiling_locks() -> list[Any]:
+    """Return the reentrant locks that are held while something is compiled, of what is imported."""
+    return _present(_COMPILING)
+
+
+def compiler_locks() -> tuple[Any, Any]:
+    """Return numba's and numba-cuda's own compiler locks, in the order they are taken in; both must be imported."""
+    core, cuda = _present(_COMPILING[:2])
+    return core, cuda
+
+
+def llvm_locks() -> list[Any]:
+    """Return the reentrant lock that llvmlite holds while it is in LLVM, if it is imported."""
+    return _present(_IN_LLVM)
+
+
+def taken() -> dict[int, int]:
+    """Return how often the calling thread rightly holds each of these locks.
+
+    LLVM's only inside a call of LLVM, where a signal's handler or a finalizer may compile as well; else what is held
+    was kept by an interrupted finalizer.
+    """
+    known = {id(lock): held(lock) for lock in compiling_locks()}
+    return known | {id(lock): held(lock) for lock in llvm_locks() if held(lock) and _is_in_llvm()}
+
+
+def give_back(before: dict[int, int]) -> None:
+    """Release what the calling thread took of these locks since it held so many, and did not release."""
+    for lock in (*compiling_locks(), *llvm_locks()):
+        for _ in range(held(lock) - before.get(id(lock), 0)):
+            lock.release()
+
+
+def giving_back(work: Callable[[], Result]) -> Result:
+    """Return work(), and give back, however it ends, what it took of these locks and still holds."""
+    from gridjit.interrupts import surely
+
+    before = taken()
+    try:
+        return work()
+    finally:
+        try:
+            give_back(before)
+        except BaseException:  # an interrupt, perhaps at the call itself
+            surely(lambda: give_back(before))
+            raise
+
+
+def _is_in_llvm() -> bool:
+    """Return whether the calling thread is in a function of llvmlite's that holds its lock."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_globals.get("__name__") != "llvmlite.binding.ffi":
+        frame = frame.f_back
+    return frame is not None
+
+
+def _present(names: tuple[tuple[str, str], ...]) -> list[Any]:
+    found = (_value(module, path) for module, path in names)
+    return [lock for lock in found if hasattr(lock, "_is_owned")]
+
+
+def _value(module: str, path: str) -> Any:
+    found: Any = sys.modules.get(module)
+    for name in path.split("."):
+        found = getattr(found, name, None)
+    return found
+
+
+free_in_child(compiling_locks)
+wait_before_fork(llvm_locks)

@@ -1,0 +1,88 @@
+"""What code that runs during a compile can find through the argument types: their classes, and what types hold.
+
+A signature names a class, and an extension's type by what numba compares of it. An overload is handed more than that:
+the class with its attributes and methods, and the type with all that was put into it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from enum import Enum
+from types import CellType, FunctionType
+from typing import Any
+
+from gridjit.compiler.key.source.fingerprint import SourceFingerprint, fingerprint_values
+from gridjit.compiler.key.source.libraries import is_library
+from gridjit.compiler.key.source.scalars import scalar_text
+from gridjit.compiler.signature import ClassName, ForeignType, Signature
+
+# What Python keeps of an enum's member for itself, or is in its class's text.
+_OF_MEMBERS = frozenset({"_value_", "_name_", "__objclass__", "_sort_order_"})
+# What numba keeps of a type for itself, or compares.
+_OF_TYPES = frozenset({"_code", "name"})
+
+
+def signature_fingerprint(signature: Signature) -> SourceFingerprint:
+    """Return the fingerprint of the classes of a signature, and of the state of types of extensions; most have none."""
+    classes, foreign = signature.classes, signature.foreign
+    if not classes and not foreign:
+        return _NOTHING
+    held = [*(part for found in classes for part in _class_parts(found)), *_type_parts(foreign)]
+    return fingerprint_values(held, running=True)
+
+
+_NOTHING = SourceFingerprint(parts=())
+
+
+def _class_parts(found: ClassName) -> Iterator[tuple[str, object]]:
+    python = found.python
+    yield f"class {found} of an argument", python
+    if issubclass(python, Enum):
+        for name, member in python.__members__.items():
+            yield f"state of {found}.{name}", {key: item for key, item in _state(member) if key not in _OF_MEMBERS}
+
+
+def _type_parts(foreign: tuple[ForeignType, ...]) -> Iterator[tuple[str, object]]:
+    for found in foreign:
+        for one in _types_in(found.numba):
+            if not is_library(type(one).__module__):
+                computed = {key for key, _ in _state(one) if _is_worked_out(type(one), key)}
+                kept = {key: item for key, item in _state(one) if key not in _OF_TYPES | computed}
+                yield f"state of the type {found}", kept
+                yield f"class of the type {found}", type(one)
+                yield f"what the class of the type {found} was made with", held_by_functions(type(one)) or {}
+
+
+def _types_in(value: Any) -> Iterator[Any]:
+    """Yield a type, and those that it is made of as its key tells."""
+    if type(value) is tuple:
+        for part in value:
+            yield from _types_in(part)
+    elif hasattr(value, "key") and hasattr(value, "mangling_args"):
+        yield value
+        if value.key is not value:
+            yield from _types_in(value.key)
+
+
+def _state(value: object) -> list[tuple[str, object]]:
+    return sorted(getattr(value, "__dict__", {}).items())
+
+
+def _is_worked_out(cls: type, name: str) -> bool:
+    """Return whether an attribute is only kept after it was first asked for."""
+    return isinstance(getattr(cls, name, None), functools.cached_property)
+
+
+def held_by_functions(cls: type) -> dict[str, object] | None:
+    """Return the plain values that a class's functions were made with, None if some were made with others."""
+    made: dict[str, object] = {}
+    for function in vars(cls).values():
+        if isinstance(function, FunctionType):
+            for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+                if cell == CellType() or cell.cell_contents is cls:
+                    continue
+                if scalar_text(cell.cell_contents) is None:
+                    return None
+                made[f"{function.__name__} {name}"] = cell.cell_contents
+    return made

@@ -1,0 +1,142 @@
+"""Installed extensions: what numba loads by itself, through entry points, before it first compiles.
+
+They are part of every job's key whether or not they are loaded already: a process that only looks a kernel up, and so
+imports neither numba nor them, asks for what a process that compiles would make. Found by reading small files.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
+
+from gridjit.compiler.key.site_folders import described_by, descriptions, normalized
+from gridjit.compiler.key.source.code import digest_fields
+from gridjit.compiler.key.source.files import import_path, read_regular
+
+# The groups of entry points that numba and numba-cuda load, and the name they look for.
+GROUPS = ("numba_extensions", "numba_cuda_extensions")
+NAME = "init"
+_FILE = "entry_points.txt"
+_PYTHON = os.path.dirname(os.__file__)
+_PYTHONS_OWN = (os.path.basename(_PYTHON), "lib-dynload")
+_WORKING_COPY = rb'"editable"\s*:\s*true'
+
+Installed: TypeAlias = tuple[tuple[str, str, str], ...]
+
+# Behind the digest of an installation whose files are somebody's working copy.
+_EDITABLE = " editable"
+# What was found when they were loaded, which is what counts from then on; empty before that.
+_loaded: list[Installed] = []
+
+
+def installed_extensions(paths: Sequence[str]) -> Installed:
+    """Return (distribution, version, module:function) of each extension that numba would load from these folders.
+
+    Of several distributions of one name, the first counts, as for Python's own importlib.metadata. The version is
+    followed by a digest of the list of the distribution's files, so that one built anew counts as another.
+    """
+    found: list[tuple[str, str, str]] = []
+    folders = [folder for path in paths if isinstance(path, str) for folder in _descriptions(path or ".")]
+    if any(extending := [_extensions_in(f"{folder}/{_FILE}") for folder in folders]):
+        for (name, version), (folder, modules) in _first_of_each_name(zip(folders, extending, strict=True)).items():
+            found += [(name, f"{version} {_identity(folder)}", module) for module in modules]
+    if any(os.path.isfile(path) for path in paths if isinstance(path, str)):
+        found += (one for one in _in_archives() if one[0] not in {name for name, _, _ in found})
+    return tuple(found)
+
+
+def current_extensions() -> Installed:
+    """Return what is loaded; before that, what would be."""
+    return _loaded[0] if _loaded else _looked_up(import_path())
+
+
+def extension_fields() -> tuple[tuple[str, str], ...]:
+    """Return the installed extensions as fields of a key, one for each distribution's function."""
+    return tuple((f"installed extension {name} {module}", version) for name, version, module in current_extensions())
+
+
+def are_known_by_their_names() -> bool:
+    """Return whether the installed extensions need not be loaded to know what they are: none is being worked on."""
+    return not any(version.endswith(_EDITABLE) for _, version, _ in current_extensions())
+
+
+def is_editable_origin(origin: bytes) -> bool:
+    """Return whether a distribution's direct_url.json says that its files are somebody's working copy."""
+    return re.search(_WORKING_COPY, origin) is not None
+
+
+def note_loaded() -> Installed:
+    """Return what is installed at this moment, just before it is loaded; from now on nothing else counts."""
+    if not _loaded:
+        _loaded.append(installed_extensions(import_path()))
+    return _loaded[0]
+
+
+_looked_up = functools.lru_cache(maxsize=4)(installed_extensions)
+
+
+def _descriptions(path: str) -> list[str]:
+    """Return the folders that describe the distributions in a folder; Python's own libraries have none beside them."""
+    if path.startswith(_PYTHON) and os.path.basename(path) in _PYTHONS_OWN:
+        return []
+    return [f"{path}/{name}" for name in descriptions(path)]
+
+
+def _first_of_each_name(described: Iterable[tuple[str, list[str]]]) -> dict[tuple[str, str], tuple[str, list[str]]]:
+    """Return, by name and version, the folders and modules of distributions that none of the same name precedes."""
+    seen: set[str] = set()
+    first = {}
+    for folder, modules in described:
+        if (named := described_by(os.path.basename(folder))) is not None:
+            if named[0] not in seen:
+                first[named] = (folder, modules)
+            seen.add(named[0])
+    return first
+
+
+def _extensions_in(path: str) -> list[str]:
+    """Return "module:function" of each entry that numba loads, in the order of the groups."""
+    data = _read(path)
+    if b"_extensions" not in data:
+        return []
+    entries = list(_entries(data.decode(errors="replace")))
+    return [value for wanted in GROUPS for group, name, value in entries if (group, name) == (wanted, NAME)]
+
+
+def _entries(text: str) -> Iterator[tuple[str, str, str]]:
+    """Yield group, name and value of each line of a description of entry points."""
+    group = ""
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("[") and line.endswith("]"):
+            group = line[1:-1].strip()
+        elif line and not line.startswith("#"):
+            name, _, value = line.partition("=")
+            yield group, name.strip(), value.partition("[")[0].strip()
+
+
+def _identity(path: str) -> str:
+    """Return a digest of what tells an installation from others of its version: its files and where it came from."""
+    origin = _read(os.path.join(path, "direct_url.json"))
+    digest = digest_fields((_read(os.path.join(path, "RECORD")), origin))
+    return digest + (_EDITABLE if is_editable_origin(origin) or path.endswith(".egg-info") else "")
+
+
+def _read(path: str) -> bytes:
+    """Return what is in a file, nothing if there is none: most distributions have none, and a look is cheap."""
+    try:
+        return read_regular(path) if os.access(path, os.R_OK) else b""
+    except (OSError, ValueError):
+        return b""
+
+
+def _in_archives() -> Iterator[tuple[str, str, str]]:
+    """Yield all extensions, those in zip files too, which only importlib.metadata reads; it takes ten times as long."""
+    from importlib.metadata import entry_points
+
+    for group in GROUPS:
+        for one in entry_points(group=group, name=NAME):
+            if one.dist is not None:
+                yield normalized(one.dist.name), one.dist.version, one.value

@@ -1,0 +1,249 @@
+"""Extensions: what other libraries registered with numba-cuda that may change any kernel, as labelled key fields.
+
+What installed distributions registered counts by the distribution, as one field of each. Of the user's own code what
+counts is the code of everything registered, the code and the globals that it reaches, and the values of those globals,
+as for a kernel's own source; a value of it that gridjit cannot see into keeps every kernel's artifact in this process.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+from gridjit.compiler.key.registrations import Registration, registrations
+from gridjit.compiler.key.source.code import digest_fields, plan_of
+from gridjit.compiler.key.source.fingerprint import SourceFingerprint, fingerprint_values, function_of
+from gridjit.digests import utf8
+from gridjit.values import dataclass
+
+if TYPE_CHECKING:
+    from gridjit.compiler.key.installed import Distribution
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisteredExtensions:
+    """What is registered, as fields of a key; private: why no artifact made under them may be stored.
+
+    reached: functions, classes and modules of installed distributions that the user's registered code may run.
+    """
+
+    fields: tuple[tuple[str, str], ...] = ()
+    private: tuple[str, ...] = ()
+    reached: tuple[object, ...] = ()
+
+
+def extensions() -> RegisteredExtensions:
+    """Return what is registered now with numba-cuda; nothing in a process that has not imported it."""
+    found = [one for one in (*_rewrites(), *registrations()) if not one.stub]
+    if not found:
+        return RegisteredExtensions()
+    installed, given = _installed(tuple(one for one in found if one.owner is not None))
+    users = [one for one in found if one.owner is None]
+    general = [one for one in users if not one.kind.startswith("rewrite")]
+    sources = [
+        (_label(one), fingerprint_values([(_label(one), one.sources[0])], running=True))
+        for one in users
+        if one not in general
+    ]
+    fields = [*installed.fields, *((label, source.digest) for label, source in sources)]
+    fields += [(_label(one), _text(one)) for one in general]
+    if general or given:
+        code = _fingerprint(general, given)
+        fields.append(("extension code", code.digest))
+        sources.append(("", code))
+    return RegisteredExtensions(
+        fields=numbered(fields),
+        private=tuple(dict.fromkeys((*installed.private, *(why for _, source in sources for why in source.opaque)))),
+        reached=tuple(value for _, source in sources for value in source.reached),
+    )
+
+
+def sources_fingerprint(found: Iterable[Registration]) -> SourceFingerprint:
+    """Return the fingerprint of all that registrations consist of."""
+    found = tuple(found)
+    return _fingerprint(found, [named for one in found for named in _given_to(one)])
+
+
+def covered_functions(used: Iterable[object]) -> Iterator[FunctionType]:
+    """Yield the Python functions that keys and dependencies cover of what is registered.
+
+    used: functions of @overload and @intrinsic that a compile used; what is not an overload counts in every key.
+    """
+    wanted = {id(function_of(one)) for one in used}
+    for one in all_registrations():
+        if not one.stub or id(function_of(one.sources[0])) in wanted:
+            yield from sources_fingerprint([one]).functions
+            yield from _made_of(one).functions
+
+
+def numbered(fields: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Return fields with "(2)" and so on behind a label that was there before."""
+    labelled: dict[str, str] = {}
+    for label, text in fields:
+        name, count = label, 1
+        while name in labelled:
+            count += 1
+            name = f"{label} ({count})"
+        labelled[name] = text
+    return tuple(labelled.items())
+
+
+def forget_in_keys(found: Iterable[Registration]) -> None:
+    """Leave what a compile had installed code register out of keys: in another process a hit registers nothing."""
+    _made_by_compiles.update(one.sources[0] for one in found if one.owner is not None)
+
+
+def made_by_a_compile(found: Registration) -> bool:
+    """Return whether installed code registered it while a kernel was compiled."""
+    return found.owner is not None and found.sources[0] in _made_by_compiles
+
+
+def all_registrations() -> tuple[Registration, ...]:
+    """Return everything registered, the rewrites first."""
+    return (*_rewrites(), *registrations())
+
+
+_made_by_compiles: set[object] = set()
+# What the last look found of installed code, and for what: most looks find the same.
+_last: list[tuple[object, RegisteredExtensions, list[tuple[str, object]]]] = []
+
+
+def _rewrites() -> Iterator[Registration]:
+    for kind, rewrite in foreign_rewrites():
+        from gridjit.compiler.key.installed import owner_of
+
+        yield Registration(kind=f"rewrite {kind}", about="", sources=(rewrite,), owner=owner_of(rewrite))
+
+
+def _installed(found: tuple[Registration, ...]) -> tuple[RegisteredExtensions, list[tuple[str, object]]]:
+    """Return a field for each distribution that registered something, and the user's own code that it was given.
+
+    A field says what tells the installation from others, and what it registered, as a digest.
+    """
+    state = ([(one.kind, one.sources[0]) for one in found], len(_made_by_compiles))
+    # Other threads look too, and may find something else: what is returned was found here.
+    known = next(iter(_last), None)
+    if known is None or known[0] != state:
+        texts: dict[Distribution, set[str]] = {}
+        for one in found:
+            if one.owner is not None and not made_by_a_compile(one):
+                texts.setdefault(one.owner, set()).add(_registered_text(one))
+        fields = [(f"extension library {owner.name}", _owner_text(owner, texts[owner])) for owner in texts]
+        late = [owner.name for owner in texts if owner.overtaken]
+        private = tuple(
+            f"{name} was modified after this process began, so what is loaded may be older" for name in late
+        )
+        given = [named for one in found for named in _given_to(one)]
+        known = (state, RegisteredExtensions(fields=numbered(sorted(fields)), private=private), given)
+        _last[:] = [known]
+    return known[1:]
+
+
+def _owner_text(owner: Distribution, texts: Iterable[str]) -> str:
+    return f"{owner.identity}, registered {digest_fields(utf8(text) for text in sorted(texts))}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Made:
+    """What installed code made a registration with.
+
+    settled: texts of what stays as it is, and of objects of installed code as they first were. given: the rest, which
+    counts as it is when a job is made: the user's functions, tables and objects. functions: the user's in what settled.
+    """
+
+    source: object
+    settled: tuple[str, ...]
+    given: tuple[tuple[str, object], ...]
+    functions: tuple[FunctionType, ...] = ()
+
+
+# By the identity of what was registered, which each keeps alive.
+_made: dict[int, _Made] = {}
+
+
+def _made_of(found: Registration) -> _Made:
+    source = found.sources[0]
+    known = _made.get(id(source))
+    if known is None or known.source is not source:
+        known = _made[id(source)] = _look_at(found)
+    return known
+
+
+def _look_at(found: Registration) -> _Made:
+    if found.owner is None:
+        return _Made(source=found.sources[0], settled=(), given=())
+    from gridjit.compiler.key.made_with import is_a_librarys_object, made_with, settled_text
+
+    settled, given = [], []
+    functions: list[FunctionType] = []
+    for name, value in made_with(found):
+        if (text := settled_text(value)) is not None:
+            settled.append(f"{name}={text}")
+        elif is_a_librarys_object(value):
+            text, held = _object_text(name, value)
+            settled.append(f"{name}={text}")
+            functions += held
+        else:
+            given.append((f"{_label(found)}, given {name}", value))
+    return _Made(source=found.sources[0], settled=tuple(settled), given=tuple(given), functions=tuple(functions))
+
+
+def _object_text(name: str, value: object) -> tuple[str, tuple[FunctionType, ...]]:
+    """Return the digest of an object of installed code, and the functions that this covers.
+
+    It is the class alone, and covers none, where the object cannot be seen into.
+    """
+    found = fingerprint_values([(name, value)], running=True)
+    if found.opaque:
+        return f"{type(value).__module__}.{type(value).__qualname__}", ()
+    return found.digest, found.functions
+
+
+def _registered_text(found: Registration) -> str:
+    return " ".join((found.kind, found.name, "for", found.about, *_made_of(found).settled))
+
+
+def _given_to(found: Registration) -> tuple[tuple[str, object], ...]:
+    """Return what of the user's an installed function was made with."""
+    return _made_of(found).given
+
+
+def _fingerprint(found: Iterable[Registration], given: Iterable[tuple[str, object]]) -> SourceFingerprint:
+    parts: list[tuple[str, object]] = []
+    for one in found:
+        name = f"{_label(one)} for {one.about}"
+        if one.owner is None:
+            parts += [(f"{name}, part {n}" if n else name, source) for n, source in enumerate(one.sources)]
+        else:
+            parts.append((name, f"{one.owner.identity} {_registered_text(one)}"))
+    return fingerprint_values((*parts, *given), running=True)
+
+
+def _label(registration: Registration) -> str:
+    if registration.kind.startswith("rewrite "):
+        return f"rewrite {registration.name} {registration.kind.removeprefix('rewrite ')}"
+    return f"extension {registration.kind} {registration.name}"
+
+
+def _text(registration: Registration) -> str:
+    codes = (plan_of(s.__code__).digest for s in registration.sources if isinstance(s, FunctionType))
+    return " ".join((f"for {registration.about}", *codes))
+
+
+def foreign_rewrites() -> tuple[tuple[str, type[Any]], ...]:
+    """Return (kind, class) of each rewrite that is neither numba-cuda's nor gridjit's, without importing anything.
+
+    In the order of kinds, then of registration, which is the order they are applied in. A process that has not
+    imported numba-cuda cannot have registered any.
+    """
+    registry = getattr(sys.modules.get("numba.cuda.core.rewrites.registry"), "rewrite_registry", None)
+    if registry is None:
+        return ()
+    return tuple(
+        (kind, rewrite)
+        for kind in sorted(registry.rewrites)
+        for rewrite in registry.rewrites[kind]
+        if not str(rewrite.__module__).startswith(("numba.", "numba_cuda.", "gridjit."))
+    )

@@ -1,0 +1,248 @@
+"""Installed distributions: which one a module belongs to, and what distinguishes one installation from all others.
+
+A file belongs to the distribution that lists it, in the folder on sys.path that both are in. Editable installations are
+nobody's but their author's, and so is what no distribution lists: that is the user's own code. Nothing is imported to
+find out, importlib.metadata least of all, which takes longer than everything else here.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from functools import cache
+from types import FunctionType, ModuleType
+from typing import Any
+
+from gridjit.compiler.key.entry_points import is_editable_origin
+from gridjit.compiler.key.site_folders import described_by, descriptions, normalized
+from gridjit.compiler.key.source.code import digest_fields
+from gridjit.compiler.key.source.files import absolute, import_path, read_regular
+from gridjit.compiler.key.source.libraries import is_library, name_of_module
+from gridjit.digests import utf8
+from gridjit.values import dataclass
+
+_SITES = ("site-packages", "dist-packages")
+# What stands in a package for people and type checkers only; anything else its code may read.
+_FOR_PEOPLE = (".md", ".rst", ".html", ".pyi")
+_IMPORTED_NS = time.time_ns()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distribution:
+    """One installed distribution: its name, version, the folder it is in, and its folder of metadata."""
+
+    name: str
+    version: str
+    site: str
+    metadata: str
+
+    @property
+    def identity(self) -> str:
+        """What tells this installation from others: version, record, origin, and the stamps of its code's files.
+
+        Looked up once per process: what is loaded does not change when an installation does.
+        """
+        return _identity(self)
+
+    @property
+    def overtaken(self) -> bool:
+        """Whether a file of it was written since this process began, so that what is loaded may be older."""
+        return _newest(self) > _began()
+
+
+def distribution_of(module: str) -> Distribution | None:
+    """Return the installed distribution that the loaded module of that name is a file of, or None."""
+    return _distribution_of_file(getattr(sys.modules.get(module), "__file__", None))
+
+
+def owner_of(value: object) -> Distribution | None:
+    """Return the installed distribution that defines a function, class or module; None for the user's own code."""
+    if isinstance(value, FunctionType):
+        return _owner_of_namespace(value.__globals__)
+    if isinstance(value, ModuleType):
+        return _owner_of_namespace(vars(value))
+    cls = value if isinstance(value, type) else type(value)
+    found = distribution_of(cls.__module__)
+    # A class can say that it is another module's; its methods cannot.
+    return None if found is None or any(_is_users(method) for method in vars(cls).values()) else found
+
+
+def named(name: str) -> Distribution | None:
+    """Return the installed distribution of a normalized name: the one that is loaded from, or would be."""
+    loaded = (found for found in [*_by_file.values()] if found is not None and found.name == name)
+    places = (one for path in import_path() for one in _distributions_in(path or ".", _stamp(path or ".")))
+    return next(loaded, None) or next((one for one in places if one.name == name and not _is_editable(one)), None)
+
+
+def installed_modules() -> tuple[ModuleType, ...]:
+    """Return the loaded modules of installed distributions, less the libraries that the toolchain's versions tell.
+
+    Looked through again when other modules are loaded than last time.
+    """
+    loaded = tuple(sys.modules.values())
+    known = next(iter(_modules), None)
+    if known is None or len(known[0]) != len(loaded) or not all(map(operator.is_, known[0], loaded)):
+        modules = [module for module in loaded if isinstance(module, ModuleType)]
+        known = loaded, tuple(one for one in modules if not is_library(name_of_module(one)) and owner_of(one))
+        _modules[:] = [known]
+    return known[1]
+
+
+# What the last look found, and among which modules.
+_modules: list[tuple[tuple[object, ...], tuple[ModuleType, ...]]] = []
+
+
+def _is_users(method: object) -> bool:
+    if not isinstance(method, FunctionType) or "__file__" not in method.__globals__:
+        return False
+    home = method.__globals__.get("__name__")
+    return not is_library(str(home)) and _owner_of_namespace(method.__globals__) is None
+
+
+def _owner_of_namespace(namespace: Mapping[str, Any]) -> Distribution | None:
+    name, file = namespace.get("__name__"), namespace.get("__file__")
+    # Another namespace of the same name was filled by exec, or is another file's.
+    loaded = sys.modules.get(name) if isinstance(name, str) else None
+    return _distribution_of_file(file) if loaded is not None and loaded.__dict__ is namespace else None
+
+
+_by_file: dict[str, Distribution | None] = {}
+_by_folder: dict[str, Distribution] = {}
+
+
+def _distribution_of_file(file: object) -> Distribution | None:
+    if not isinstance(file, str):
+        return None
+    if file not in _by_file:
+        path = absolute(file)
+        # What is beside it is most likely of the same distribution.
+        beside = _by_folder.get(os.path.dirname(path))
+        known = beside is not None and path[len(beside.site) + 1 :] in _files(beside)
+        found = beside if known else next(_listing(path), None)
+        _by_file[file] = found
+        if found is not None:
+            _by_folder[os.path.dirname(path)] = found
+    return _by_file[file]
+
+
+def _listing(file: str) -> Iterator[Distribution]:
+    """Yield the distributions that list a file."""
+    known = {absolute(path) for path in import_path()}
+    site = os.path.dirname(file)
+    while (parent := os.path.dirname(site)) != site:
+        if site in known or os.path.basename(site) in _SITES:
+            inside = file[len(site) + 1 :]
+            yield from (one for one in _candidates(site, inside) if not _is_editable(one) and _lists(one, inside))
+        site = parent
+
+
+def _candidates(site: str, inside: str) -> list[Distribution]:
+    """Return the distributions in a folder, those that sound like the file first: few have to be read."""
+    top = normalized(inside.partition(os.sep)[0].partition(".")[0])
+    return sorted(_distributions_in(site, _stamp(site)), key=lambda one: (one.name != top, top not in one.name))
+
+
+@cache
+def _distributions_in(site: str, _: tuple[int, int, int]) -> tuple[Distribution, ...]:
+    return tuple(
+        Distribution(name=described[0], version=described[1], site=site, metadata=os.path.join(site, entry))
+        for entry in descriptions(site)
+        if (described := described_by(entry)) is not None
+    )
+
+
+def _is_editable(found: Distribution) -> bool:
+    # A development's own egg-info stands beside its sources, in a folder that nobody installed into.
+    developed = found.metadata.endswith(".egg-info") and os.path.basename(found.site) not in _SITES
+    return developed or is_editable_origin(_read(found, "direct_url.json") or b"")
+
+
+def _lists(found: Distribution, inside: str) -> bool:
+    # A record is long, and most are not the right one: only what names the file at all is taken apart.
+    record = _read(found, "RECORD")
+    return (record is None or inside.replace(os.sep, "/").encode() in record) and inside in _files(found)
+
+
+@cache
+def _files(found: Distribution) -> frozenset[str]:
+    """Return what a distribution lists, from its folder on; of one without a list, all code of its packages."""
+    if (record := _read(found, "RECORD")) is not None:
+        return frozenset(_recorded(record.decode(errors="replace")))
+    if (listed := _read(found, "installed-files.txt")) is not None:
+        lines = (os.path.join(found.metadata, line) for line in listed.decode(errors="replace").splitlines())
+        return frozenset(os.path.relpath(os.path.normpath(line), found.site) for line in lines)
+    tops = (_read(found, "top_level.txt") or b"").decode(errors="replace").split()
+    return frozenset(file for top in tops for file in _walked(found.site, top))
+
+
+def _recorded(record: str) -> Iterator[str]:
+    for line in record.splitlines():
+        path = line[1:].partition('",')[0].replace('""', '"') if line.startswith('"') else line.partition(",")[0]
+        yield path.replace("/", os.sep)
+
+
+def _walked(site: str, top: str) -> Iterator[str]:
+    yield f"{top}.py"
+    for folder, _, names in () if "\0" in top else os.walk(os.path.join(site, top)):
+        yield from (os.path.join(folder, name)[len(site) + 1 :] for name in names)
+
+
+@cache
+def _identity(found: Distribution) -> str:
+    texts = (_read(found, name) for name in ("RECORD", "METADATA", "PKG-INFO", "direct_url.json"))
+    record = digest_fields(text or b"" for text in texts)
+    stamps = digest_fields(utf8(f"{file} {written} {size}") for file, written, size, _ in _stamps(found))
+    return f"{found.name} {found.version}, record {record}, files {stamps}"
+
+
+@cache
+def _newest(found: Distribution) -> int:
+    # The time of the last change of the file's entry: unlike that of its content, no tool sets it back.
+    return max((changed for *_, changed in _stamps(found)), default=0)
+
+
+@cache
+def _stamps(found: Distribution) -> tuple[tuple[str, int, int, int], ...]:
+    """Return name, time of writing, size and time of change of each file that its code may be made of, or read.
+
+    Those that are gone are included; the metadata beside them counts by its content.
+    """
+    files = sorted(file for file in _files(found) if not file.endswith(_FOR_PEOPLE) and not _is_made(file))
+    return tuple((file, *_stamp(os.path.join(found.site, file))) for file in files)
+
+
+def _is_made(file: str) -> bool:
+    """Return whether a file is one that installing or importing makes."""
+    return "__pycache__" in file or ".dist-info" in file or ".egg-info" in file
+
+
+def _stamp(path: str) -> tuple[int, int, int]:
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):  # ValueError: a name that no file can have
+        return (0, 0, 0)
+    return (status.st_mtime_ns, status.st_size, status.st_ctime_ns)
+
+
+@cache
+def _began() -> int:
+    """Return when this process began, or when this module was imported if that cannot be told or was before it."""
+    try:
+        with open("/proc/self/stat", "rb") as file:
+            ticks = int(file.read().rpartition(b")")[2].split()[19])
+    except (OSError, ValueError, IndexError):
+        return _IMPORTED_NS
+    # A tick later: nothing is imported that soon, and a file may have been written in the tick before.
+    age = time.clock_gettime_ns(time.CLOCK_BOOTTIME) - (ticks + 1) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+    return min(time.time_ns() - age, _IMPORTED_NS)
+
+
+@cache
+def _read(found: Distribution, name: str) -> bytes | None:
+    try:
+        return read_regular(os.path.join(found.metadata, name))
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,303 @@
+"""Registrations: what extensions registered with numba-cuda besides rewrites, found without importing anything.
+
+Registries only grow, so each look reads what is new since the last; a process without numba-cuda has none.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Iterator, Mapping
+from types import FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+from gridjit.compiler.key.source.libraries import is_library, name_of_module
+from gridjit.forking import lock, section
+from gridjit.values import dataclass
+
+if TYPE_CHECKING:
+    from gridjit.compiler.key.installed import Distribution
+
+# The registries of types and of implementations that numba-cuda's two contexts install: module and name.
+_REGISTRIES = (
+    ("numba.cuda.core.imputils", "builtin_registry"),
+    ("numba.cuda.core.optional", "registry"),
+    ("numba.cuda.typing.templates", "builtin_registry"),
+    *((f"numba.cuda.{name}", "registry") for name in ("cudadecl", "cudaimpl", "cudamath", "libdevicedecl")),
+    *((f"numba.cuda.{name}", "registry") for name in ("libdeviceimpl", "mathimpl", "printimpl", "misc.cffiimpl")),
+    *((f"numba.cuda.{name}", "typing_registry") for name in ("vector_types", "fp16", "bf16", "fp8")),
+    *((f"numba.cuda.{name}", "target_registry") for name in ("fp16", "bf16", "fp8")),
+    ("numba.cuda.vector_types", "impl_registry"),
+    *((f"numba.cuda.typing.{name}", "registry") for name in ("arraydecl", "builtins", "cffi_utils", "cmathdecl")),
+    *((f"numba.cuda.typing.{name}", "registry") for name in ("collections", "enumdecl", "npdatetime", "npydecl")),
+    *((f"numba.cuda.cpython.{name}", "registry") for name in ("builtins", "charseq", "cmathimpl", "enumimpl")),
+    *((f"numba.cuda.cpython.{name}", "registry") for name in ("iterators", "listobj", "mathimpl", "numbers")),
+    *((f"numba.cuda.cpython.{name}", "registry") for name in ("rangeobj", "slicing", "tupleobj", "unicode")),
+    *((f"numba.cuda.np.{name}", "registry") for name in ("arraymath", "arrayobj", "npdatetime", "polynomial")),
+    ("numba.core.imputils", "builtin_registry"),
+    ("numba.core.typing.templates", "builtin_registry"),
+)
+# Tables from a type to what stands for it: module, names that lead to the table, and what an entry is.
+_TABLES = (
+    ("numba.cuda.models", "cuda_data_manager._handlers", "data model"),
+    ("numba.core.datamodel", "default_manager._handlers", "data model"),
+    ("numba.cuda.datamodel", "default_manager._handlers", "data model"),
+    ("numba.cuda.typing.typeof", "typeof_impl.registry", "type of value"),
+    ("numba.core.typing.typeof", "typeof_impl.registry", "type of value"),
+    ("numba.cuda.typing.asnumbatype", "as_numba_type.lookup", "type of annotation"),
+)
+# A list of a registry -> what its entries are.
+_LISTS = {
+    "functions": "implementation",
+    "getattrs": "attribute",
+    "setattrs": "attribute",
+    "casts": "cast",
+    "constants": "constant",
+    "attributes": "attribute",
+    "globals": "global",
+}
+_OWN = ("numba.", "numba_cuda.", "gridjit.", "llvmlite.")
+_FOR_US = (None, "cuda", "generic")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Registration:
+    """One thing that an extension registered.
+
+    kind: what it is ("lowering attribute"). about: what it is for. sources: the extension's functions and classes in
+    it, and the plain values beside them. stub: the user's function that it implements for kernels that call it, as
+    module.name; "" for what may reach kernels that never heard of the extension. owner: the installed distribution
+    that all of it is from; None if any is the user's own. key: the very object that it is for.
+    """
+
+    kind: str
+    about: str
+    sources: tuple[object, ...]
+    stub: str = ""
+    owner: Distribution | None = None
+    key: object = None
+
+    @property
+    def name(self) -> str:
+        """The name of the function or class that was registered."""
+        return _name(self.sources[0])
+
+
+def registrations() -> tuple[Registration, ...]:
+    """Return what extensions have registered until now, in the order of registration within each registry."""
+    if "numba.cuda" not in sys.modules:
+        return ()
+    with section(), _lock:
+        return tuple(found for scan in _scans() for found in scan)
+
+
+_lock = lock()
+# The lists of all registries, each with what its entries are; under what they were collected for.
+_watched: dict[object, tuple[tuple[list[Any], str], ...]] = {}
+# Registry list -> the list, how many entries were read, the last of them, and what was found.
+_lists: dict[int, tuple[list[Any], int, object, tuple[Registration, ...]]] = {}
+# Table -> its entries when it was read, and what was found.
+_tables: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Registration, ...]]] = {}
+
+
+def _scans() -> Iterator[tuple[Registration, ...]]:
+    for entries, kind in _registry_lists():
+        count, last = _lists[id(entries)][1:3] if id(entries) in _lists else (-1, None)
+        if len(entries) != count or (count and entries[-1] is not last):
+            _read_list(entries, kind)
+        if found := _lists[id(entries)][3]:
+            yield found
+    for module, path, kind in _TABLES:
+        if (table := _lookup(module, path)) is not None:
+            yield _table_scan((module, path), table, kind)
+
+
+def _registry_lists() -> tuple[tuple[list[Any], str], ...]:
+    """Return every list of every registry; they are collected again when a module was imported or a context made."""
+    installed = _installed_registries()
+    stamp = (len(sys.modules), len(installed))
+    if stamp not in _watched:
+        _watched.clear()
+        known = [(module, getattr(sys.modules.get(module), name, None)) for module, name in _REGISTRIES]
+        # One that another thread is importing does not have a registry yet.
+        complete = all(registry is not None or module not in sys.modules for module, registry in known)
+        registries = {id(found): found for found in (*(r for _, r in known), *installed) if found is not None}
+        lists = tuple(found for registry in registries.values() for found in _lists_of(registry))
+        if not complete:
+            return lists
+        _watched[stamp] = lists
+    return _watched[stamp]
+
+
+def _lists_of(registry: Any) -> Iterator[tuple[list[Any], str]]:
+    role = "typing" if hasattr(registry, "globals") else "lowering"
+    for name, entries in vars(registry).items():
+        if name in _LISTS and type(entries) is list:
+            yield entries, f"{role} {_LISTS[name]}"
+
+
+def _installed_registries() -> tuple[Any, ...]:
+    """Return the registries that the contexts have; looking must not make the contexts, which takes long."""
+    target = _lookup("numba.cuda.descriptor", "cuda_target")
+    contexts = getattr(target, "_typingctx", None), getattr(target, "_targetctx", None)
+    return tuple(registry for context in contexts for registry in tuple(getattr(context, "_registries", ())))
+
+
+def _lookup(module: str, path: str) -> Any:
+    # A module that another thread is importing may not have the name yet.
+    found: Any = sys.modules.get(module)
+    for name in path.split("."):
+        found = getattr(found, name, None)
+    return found
+
+
+def _read_list(entries: list[Any], kind: str) -> None:
+    _, count, last, found = _lists.get(id(entries), (entries, 0, None, ()))
+    if len(entries) < count or (count and entries[count - 1] is not last):
+        count, found = 0, ()
+    read = _typing if kind.startswith("typing") else _lowering
+    found += tuple(_owned(one) for entry in entries[count:] if (one := read(kind, entry)) is not None)
+    _lists[id(entries)] = (entries, len(entries), entries[-1] if entries else None, found)
+
+
+def _table_scan(name: tuple[str, str], table: Mapping[Any, Any], kind: str) -> tuple[Registration, ...]:
+    values = tuple(table.values())
+    known, found = _tables.get(name, ((), ()))
+    if values != known:
+        found = tuple(
+            _owned(Registration(kind=kind, about=_name(key), sources=sources))
+            for key, value in tuple(table.items())
+            if (sources := (*_foreign_parts(value), *(_foreign_parts(key) if kind == "data model" else ())))
+        )
+        _tables[name] = (values, found)
+    return found
+
+
+def _owned(found: Registration) -> Registration:
+    from gridjit.compiler.key.installed import owner_of  # a process without extensions does not need it
+
+    code = [source for source in found.sources if isinstance(source, type | FunctionType | ModuleType)]
+    owners = [owner_of(source) for source in code or found.sources[:1]]
+    return found if None in owners else dataclasses.replace(found, owner=owners[0])
+
+
+def _lowering(kind: str, entry: tuple[Any, ...]) -> Registration | None:
+    """Return the registration in (implementation, key, types) or (implementation, types)."""
+    implementation, *keys = entry
+    # An intrinsic's generator is registered under itself whenever the intrinsic is used, and is found through that.
+    sources = () if implementation is keys[0] else tuple(_foreign_parts(implementation))
+    about = ", ".join(_name(part) for key in keys for part in (key if isinstance(key, tuple) else (key,)))
+    return Registration(kind=kind, about=about, sources=sources) if sources else None
+
+
+def _typing(kind: str, entry: Any) -> Registration | None:
+    """Return the registration in a template class, or in (value, type) of a global."""
+    if isinstance(entry, tuple):
+        value, type_ = entry
+        templates = [t for t in getattr(type_, "templates", ()) if _implementation(t) is None]
+        sources = tuple(part for template in templates for part in _template_parts(template))
+        if not sources and not hasattr(type_, "templates") and _is_foreign(value):
+            sources = (repr(type_),)
+        return Registration(kind=kind, about=_name(value), sources=sources, key=value) if sources else None
+    if not isinstance(entry, type):
+        return None
+    metadata = getattr(entry, "metadata", None)
+    if isinstance(metadata, Mapping) and metadata.get("target") not in _FOR_US:
+        return None
+    key = getattr(entry, "key", None)
+    if (function := _implementation(entry)) is not None:
+        return _overload(entry, function, key) if _is_foreign(function) else None
+    sources = tuple(_template_parts(entry))
+    return Registration(kind=kind, about=_name(key), sources=sources, key=key) if sources else None
+
+
+def _overload(template: Any, function: Any, key: Any) -> Registration:
+    """Return the registration of an implementation by @overload and its kin, or by @intrinsic."""
+    attribute = getattr(template, "_attr", None)
+    inline = getattr(getattr(template, "_inline", None), "value", None)
+    options = getattr(template, "_jit_options", None), inline, getattr(template, "prefer_literal", None)
+    settings = (attribute, *(option for option in options if option is not None))
+    kind = "intrinsic" if hasattr(template, "_definition_func") else "overload"
+    about = _name(key) if attribute is None else f"{_name(key)}.{attribute}"
+    return Registration(
+        kind=kind, about=about, sources=(function, *settings), stub=_stub(template, key, attribute), key=key
+    )
+
+
+def _stub(template: Any, key: Any, attribute: Any) -> str:
+    """Return the name of the user's function that a template implements, "" for anything else.
+
+    Only kernels that call such a function can meet the template; a library's function, a class, an operator or an
+    attribute may be in any kernel. numba's own templates (not numba-cuda's) are not seen when they are used.
+    """
+    if attribute is not None or not any(base.__module__.startswith("numba.cuda.") for base in template.__mro__):
+        return ""
+    function = key if type(key) is FunctionType else getattr(template, "_definition_func", None)
+    return "" if function is None or is_library(_module(function)) else _name(function)
+
+
+def _implementation(template: Any) -> Any:
+    """Return the function that @overload or @intrinsic decorated, None for other templates."""
+    return getattr(template, "_overload_func", None) or getattr(template, "_definition_func", None)
+
+
+def _template_parts(template: Any) -> Iterator[object]:
+    """Yield what is the extension's in a template class, which numba-cuda may have made around it."""
+    if _is_foreign(template):
+        yield template
+        return
+    parts = [part for base in template.__bases__ for part in _foreign_parts(base)]
+    held = [part for value in vars(template).values() if type(value) is FunctionType for part in _held(value)]
+    key = getattr(template, "key", None)
+    parts += [part for part in held if _is_foreign(part)]
+    if isinstance(key, type) and _is_foreign(key):
+        # make_attribute_wrapper: the names of the attribute and of the member are held by functions of numba's.
+        parts += [key, *(part for part in held if isinstance(part, str))]
+    yield from parts
+
+
+def _foreign_parts(value: object) -> Iterator[object]:
+    """Yield value if it is an extension's, or what a function of numba's holds that is."""
+    if _is_foreign(value):
+        yield value
+    elif type(value) is FunctionType and value.__closure__:
+        yield from (part for part in _held(value) if _is_foreign(part))
+
+
+def _held(function: FunctionType, depth: int = 3) -> Iterator[object]:
+    for cell in function.__closure__ or ():
+        try:
+            value = cell.cell_contents
+        except ValueError:
+            continue
+        yield value
+        if depth and type(value) is FunctionType and not _is_foreign(value):
+            yield from _held(value, depth - 1)
+
+
+def _is_foreign(value: object) -> bool:
+    """Return whether value is code from outside numba, gridjit and Python."""
+    if not (isinstance(value, type | ModuleType) or callable(value)):
+        return False
+    module = _module(value)
+    return bool(module) and not module.startswith(_OWN) and not is_library(module)
+
+
+def _module(value: Any) -> str:
+    if isinstance(value, FunctionType):
+        return str(value.__globals__.get("__name__", ""))
+    if isinstance(value, ModuleType):
+        return name_of_module(value)
+    owner = value if isinstance(value, type) else type(value)
+    return str(owner.__module__)
+
+
+def _name(value: object) -> str:
+    """Return a name that is the same in every process."""
+    if isinstance(value, ModuleType):
+        return name_of_module(value)
+    qualname = getattr(value, "__qualname__", None)
+    if isinstance(qualname, str):
+        return f"{getattr(value, '__module__', '')}.{qualname}"
+    text = value if isinstance(value, str) else repr(value)
+    return _name(type(value)) if " at 0x" in text else text

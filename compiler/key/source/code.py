@@ -1,0 +1,201 @@
+"""CodePlan: what one code object is and refers to. Its digest does not depend on line numbers, comments or paths."""
+
+from __future__ import annotations
+
+import dis
+import re
+import weakref
+from collections.abc import Iterable, Iterator
+from types import CodeType
+from typing import Generic, TypeVar
+
+from gridjit.compiler.key.source.scalars import scalar_text
+from gridjit.digests import blake2b, utf8
+from gridjit.values import dataclass
+
+Value = TypeVar("Value")
+
+_GLOBAL_LOADS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
+_FREE_LOADS = frozenset({"LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF"})
+_ATTRIBUTE_LOADS = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
+# Generator, coroutine, *args and the like; above them are __future__ imports and whether there is a docstring.
+_FLAGS = 0x3FF
+_DOTTED = r"(?<=\.)[^\W\d]\w*"  # compiled when first used
+# A longer text is prose or source code.
+_LONGEST_NAMES = 1 << 12
+_FILLERS = frozenset({"EXTENDED_ARG", "CACHE", "PUSH_NULL", "NOP"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """A name that code loads from outside itself, and the attributes it takes of it in one go.
+
+    `helpers.clip(x)` is name "helpers" with attributes ("clip",). free: it is a closure's variable, not a global.
+    """
+
+    name: str
+    attributes: tuple[str, ...] = ()
+    free: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodePlan:
+    """What a code object, nested code included, is and refers to.
+
+    digest: of bytecode, names, argument counts, flags, exception table and constants. Docstrings and other constants
+        that no instruction loads do not count, though a first docstring moves the indices of the others.
+    references: in the order of the bytecode, without duplicates.
+    attributes: every name that may be an attribute, for modules that are put into a local variable or getattr.
+    strange: types of constants that no Python compiler makes and that are not covered.
+    """
+
+    digest: str
+    references: tuple[Reference, ...]
+    attributes: tuple[str, ...]
+    strange: tuple[str, ...]
+
+
+def plan_of(code: CodeType) -> CodePlan:
+    """Return the plan of code, made once per code object."""
+    known = _plans.get(code)
+    return _plans.put(code, _make_plan(code)) if known is None else known
+
+
+def digest_fields(fields: Iterable[bytes | memoryview]) -> str:
+    """Return the digest of byte strings, each preceded by its length so that no two sequences look alike."""
+    state = blake2b(digest_size=16)
+    for field in fields:
+        state.update(len(field).to_bytes(8, "little"))
+        state.update(field)
+    return state.hexdigest()
+
+
+def with_nested(code: CodeType) -> Iterator[CodeType]:
+    """Yield code and the code of everything defined in it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from with_nested(constant)
+
+
+def meaningful(code: CodeType) -> list[dis.Instruction]:
+    """Return the instructions of code, less those that only fill space."""
+    return [one for one in dis.get_instructions(code) if one.opname not in _FILLERS]
+
+
+def _make_plan(code: CodeType) -> CodePlan:
+    strange: dict[str, None] = {}
+    references: dict[Reference, None] = {}
+    attributes: dict[str, None] = {}
+    loaded: dict[int, set[int | None]] = {}
+    for nested in with_nested(code):
+        instructions = meaningful(nested)
+        loaded[id(nested)] = {i.arg for i in instructions if i.opcode in dis.hasconst}
+        references.update(dict.fromkeys(_references(instructions, set(code.co_freevars))))
+        attributes.update((i.argval, None) for i in instructions if i.opname in _ATTRIBUTE_LOADS)
+        attributes.update((name, None) for constant in nested.co_consts for name in _names_in(constant))
+    return CodePlan(
+        digest=_digest(code, loaded, strange),
+        references=tuple(references),
+        attributes=tuple(attributes),
+        strange=tuple(strange),
+    )
+
+
+def names_in_text(text: str) -> Iterator[str]:
+    """Yield the attributes that a text may name: `TILE`, `settings.TILE`, `{0.TILE}` as str.format takes it."""
+    if text.isidentifier():
+        yield text
+    elif "." in text and len(text) <= _LONGEST_NAMES:
+        yield from re.findall(_DOTTED, text) if "{" in text else _parts_of(text)
+
+
+def _names_in(constant: object) -> Iterator[str]:
+    # `case Tile(size=n)` keeps the names of the attributes it takes in a tuple.
+    for item in constant if type(constant) is tuple else (constant,):
+        if type(item) is str:
+            yield from names_in_text(item)
+
+
+def _parts_of(text: str) -> Iterator[str]:
+    parts = text.split(".")
+    return iter(parts if all(part.isidentifier() for part in parts) else ())
+
+
+def _references(instructions: list[dis.Instruction], freevars: set[str]) -> Iterator[Reference]:
+    for position, instruction in enumerate(instructions):
+        free = instruction.opname in _FREE_LOADS
+        if instruction.opname in _GLOBAL_LOADS or (free and instruction.argval in freevars):
+            chain = _attributes_after(instructions, position)
+            yield Reference(name=instruction.argval, attributes=chain, free=free)
+
+
+def _attributes_after(instructions: list[dis.Instruction], position: int) -> tuple[str, ...]:
+    names = []
+    for instruction in instructions[position + 1 :]:
+        if instruction.opname not in _ATTRIBUTE_LOADS:
+            break
+        names.append(instruction.argval)
+    return tuple(names)
+
+
+def _digest(code: CodeType, loaded: dict[int, set[int | None]], strange: dict[str, None]) -> str:
+    numbers = (
+        code.co_argcount,
+        code.co_posonlyargcount,
+        code.co_kwonlyargcount,
+        code.co_nlocals,
+        code.co_flags & _FLAGS,
+    )
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    indices = loaded.get(id(code), set(range(len(code.co_consts))))
+    constants = (
+        _constant_text(value, loaded, strange) if index in indices else "unused"
+        for index, value in enumerate(code.co_consts)
+    )
+    fields: list[bytes] = [code.co_code, getattr(code, "co_exceptiontable", b"")]
+    fields += [repr(numbers).encode(), repr(names).encode()]
+    fields += [utf8(text) for text in constants]
+    return digest_fields(fields)
+
+
+def _constant_text(value: object, loaded: dict[int, set[int | None]], strange: dict[str, None]) -> str:
+    if (text := scalar_text(value)) is not None:
+        return text
+    if type(value) is CodeType:
+        return f"code {_digest(value, loaded, strange)}"
+    if type(value) is tuple:
+        return "(" + "".join(_constant_text(item, loaded, strange) + "," for item in value) + ")"
+    if type(value) is frozenset:
+        return "frozenset{" + ",".join(sorted(_constant_text(item, loaded, strange) for item in value)) + "}"
+    if type(value) is slice:
+        return "slice" + _constant_text((value.start, value.stop, value.step), loaded, strange)
+    strange[type(value).__qualname__] = None
+    return f"strange {type(value).__qualname__}"
+
+
+class CodeTable(Generic[Value]):
+    """What is remembered of code objects, as long as they live. By identity: to compare code objects is slow."""
+
+    def __init__(self) -> None:
+        # The weak reference proves that an id was not given to another object.
+        self._entries: dict[int, tuple[weakref.ref[CodeType], Value]] = {}
+
+    def get(self, code: CodeType) -> Value | None:
+        """Return what is remembered of code, or None."""
+        known = self._entries.get(id(code))
+        return known[1] if known is not None and known[0]() is code else None
+
+    def put(self, code: CodeType, value: Value) -> Value:
+        """Remember value, and return it."""
+        identity, entries = id(code), self._entries
+
+        def forget(gone: weakref.ref[CodeType]) -> None:
+            if (known := entries.get(identity)) is not None and known[0] is gone:
+                entries.pop(identity, None)
+
+        entries[identity] = (weakref.ref(code, forget), value)
+        return value
+
+
+_plans: CodeTable[CodePlan] = CodeTable()

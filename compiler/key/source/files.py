@@ -1,0 +1,70 @@
+"""Files that code is made of, read without waiting; and their digests, computed again only when files may differ."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+import time
+
+from gridjit.digests import blake2b
+
+# A file written twice within one tick of the clock keeps its time stamp: younger files are always read again.
+_SETTLED_NS = 2_000_000_000
+# What is read at once: more than the size that a file says it has, which may be none.
+_PIECE = 1 << 14
+
+_digests: dict[str, tuple[tuple[int, int, int], str]] = {}
+
+
+def file_digest(path: str) -> str | None:
+    """Return the digest of the file's bytes, or None if there is no such file."""
+    try:
+        status = os.stat(path)
+        stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
+        known = _digests.get(path)
+        if known is not None and known[0] == stamp:
+            return known[1]
+        with open(path, "rb") as file:
+            digest = blake2b(file.read(), digest_size=16).hexdigest()
+    except OSError:
+        return None
+    if time.time_ns() - status.st_mtime_ns > _SETTLED_NS:
+        _digests[path] = (stamp, digest)
+    else:
+        _digests.pop(path, None)
+    return digest
+
+
+def absolute(path: str) -> str:
+    """Return path from the root on; one relative to a folder that is gone is left, and leads nowhere."""
+    try:
+        return os.path.abspath(path)
+    except OSError:
+        return path
+
+
+def import_path() -> tuple[str, ...]:
+    """Return the folders and archives that modules are imported from: the texts on sys.path, as Python takes them."""
+    return tuple([path for path in sys.path if isinstance(path, str)])
+
+
+def read_regular(path: str) -> bytes:
+    """Return the bytes of a file; raises OSError for what is missing, unreadable or not a regular file.
+
+    A pipe or a device in its place is not waited for.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            code = errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.EINVAL
+            raise OSError(code, os.strerror(code) if code == errno.EISDIR else "not a regular file", path)
+        # Without a file object, which costs as much as the rest.
+        parts = []
+        while part := os.read(descriptor, max(_PIECE, status.st_size + 1)):
+            parts.append(part)
+        return b"".join(parts)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,124 @@
+"""Texts of objects of installed classes that a kernel, or the user's code, refers to: what they are made of.
+
+The class and its code are its distribution's. What tells one object from another is its plain state, at any depth,
+and what was registered with numba-cuda for this very object: a library's `sum = make_sum(int32, 128)` keeps the 128 in
+the closure of an overload. Locks, files, counters and the like decide nothing and are passed over; whatever else
+cannot be seen raises OpaqueValue.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import tempfile
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Iterable
+from types import CellType, FunctionType, MappingProxyType, MethodType, ModuleType
+from typing import Any
+
+from gridjit.compiler.key.installed import owner_of
+from gridjit.compiler.key.made_with import is_made, is_of_no_matter
+from gridjit.compiler.key.registrations import Registration, registrations
+from gridjit.compiler.key.source.code import digest_fields, plan_of
+from gridjit.compiler.key.source.files import file_digest
+from gridjit.compiler.key.source.libraries import is_library
+from gridjit.compiler.key.source.scalars import scalar_text
+from gridjit.compiler.key.source.state import attributes_of
+from gridjit.compiler.key.source.values import Visit, type_name, value_text
+from gridjit.digests import utf8
+
+_SEQUENCES = (list, tuple, deque)
+_SETS = (set, frozenset)
+_MAPPINGS = (dict, OrderedDict, defaultdict, MappingProxyType)
+_DEEPEST = 32
+_TEMPORARY = os.path.join(tempfile.gettempdir(), "")
+# Their classes hold nothing.
+_BARE = ("abc", "typing")
+
+
+def instance_text(value: object, visit: Visit) -> str | None:
+    """Return the text of an object of an installed class; None for any other object. Raises OpaqueValue."""
+    owner = None if is_library(type(value).__module__) else owner_of(type(value))
+    if owner is None or owner.overtaken or not _is_whole(type(value)):
+        return None
+    state = _State(visit)
+    texts = [state.text(value), *sorted(map(state.registered, _registered_for(value)))]
+    return f"{type_name(type(value))} object of {owner.identity} {digest_fields(utf8(text) for text in texts)}"
+
+
+def _is_whole(cls: type) -> bool:
+    """Return whether a class's objects keep all they hold where Python keeps it: no other library's class is a base."""
+    *bases, _ = cls.__mro__
+    return all(base.__module__ in _BARE or owner_of(base) is not None for base in bases)
+
+
+def _registered_for(value: object) -> list[Registration]:
+    return [one for one in registrations() if one.key is value]
+
+
+class _State:
+    """One visit of an object's state; what was visited before is named by its number."""
+
+    def __init__(self, visit: Visit) -> None:
+        self._visit = visit
+        self._seen: dict[int, tuple[int, object]] = {}
+
+    def registered(self, found: Registration) -> str:
+        return self._all((found.kind, *found.sources))
+
+    def text(self, value: Any, depth: int = _DEEPEST) -> str:
+        if type(value) is str and value.startswith(_TEMPORARY) and (digest := file_digest(value)) is not None:
+            return f"file {digest}"  # a temporary one has another name in each process
+        if (text := scalar_text(value)) is not None:
+            return text
+        if id(value) in self._seen or not depth:
+            return f"number {self._seen[id(value)][0]}" if depth else "deep"
+        self._seen[id(value)] = (len(self._seen), value)
+        return self._composed(value, depth - 1)
+
+    def _composed(self, value: Any, depth: int) -> str:
+        kind = type(value)
+        if kind in _SEQUENCES:
+            return f"{kind.__name__}({self._all(value, depth)})"
+        if kind in _SETS:
+            return f"set({', '.join(sorted(self.text(item, depth) for item in value))})"
+        if kind in _MAPPINGS:
+            return f"dict({self._all((part for pair in value.items() for part in pair), depth)})"
+        if issubclass(kind, FunctionType):
+            return self._function(value, depth)
+        if kind is MethodType:
+            return f"method {self.text(value.__func__, depth)} of {self.text(value.__self__, depth)}"
+        if kind is functools.partial:
+            return f"partial({self._all((value.func, value.args, value.keywords), depth)})"
+        if is_of_no_matter(kind):
+            return f"a {type_name(kind)}"
+        if issubclass(kind, type | ModuleType) or is_library(kind.__module__) or not _is_whole(kind):
+            return self._plain(value)
+        return f"{self._class(kind)}({self._all(attributes_of(value), depth)})"
+
+    def _class(self, cls: type) -> str:
+        """Return the text of an installed class: its name, and of one that a call made what it was made with."""
+        return f"{type_name(cls)} {self._visit(cls)}" if is_made(cls) else type_name(cls)
+
+    def _plain(self, value: Any) -> str:
+        """Return the text of what is not an object of an installed class; its own classes' text is their name."""
+        if isinstance(value, type) and owner_of(value) is not None:
+            return f"class {self._class(value)}"
+        return value_text(value, self._visit)
+
+    def _function(self, function: FunctionType, depth: int) -> str:
+        if _is_users(function):
+            return f"function {self._visit(function)}"
+        cells = [cell.cell_contents for cell in function.__closure__ or () if cell != CellType()]
+        held = self._all((*cells, function.__defaults__, function.__kwdefaults__), depth)
+        return f"{function.__qualname__} {plan_of(function.__code__).digest}({held})"
+
+    def _all(self, values: Iterable[object], depth: int = _DEEPEST) -> str:
+        return ", ".join([self.text(value, depth) for value in values])
+
+
+def _is_users(function: FunctionType) -> bool:
+    """Return whether a function is the user's own; what a library makes with exec has no file, and is the library's."""
+    if owner_of(function) is not None or is_library(str(function.__globals__.get("__name__"))):
+        return False
+    return "__file__" in function.__globals__ or not function.__code__.co_filename.startswith("<")

@@ -1,0 +1,316 @@
+"""RunningWalk: a walk over code that runs while kernels are compiled, which may do anything Python can.
+
+Installed code is a leaf of it: its distribution stands for it. What the user's own code does that nobody can follow
+is told with its line, and keeps what is compiled with it in this process.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from functools import _lru_cache_wrapper
+from types import CodeType, FunctionType, ModuleType
+from weakref import WeakSet
+
+from gridjit.compiler.key.installed import owner_of
+from gridjit.compiler.key.made_with import held_by, is_a_librarys_object, is_made, settled_text
+from gridjit.compiler.key.source.code import CodePlan, Reference, digest_fields, names_in_text, plan_of
+from gridjit.compiler.key.source.dynamic import TAKES_NAMES, Import, dynamic_plan, line_of
+from gridjit.compiler.key.source.libraries import is_library, is_library_module
+from gridjit.compiler.key.source.opaque import OpaqueValue, of_kind
+from gridjit.compiler.key.source.order import has_secret_order, ordered_names
+from gridjit.compiler.key.source.put_on_libraries import end_of, history_of, may_hold, put_on
+from gridjit.compiler.key.source.unfollowed import (
+    leads_anywhere,
+    refused_methods,
+    refused_of,
+    states_of,
+    taken_by,
+    unfollowed,
+)
+from gridjit.compiler.key.source.values import is_librarys, module_name, type_name, value_text
+from gridjit.compiler.key.source.walk import MISSING, Walk, is_put_there, module_attribute
+from gridjit.compiler.recorded.late_imports import is_there, package_of
+from gridjit.digests import utf8
+
+# What it has kept came of what its function read then, which can be another thing now.
+_known_memos: WeakSet[_lru_cache_wrapper[object]] = WeakSet()
+
+
+class RunningWalk(Walk):
+    """One visit of all that a value reaches which runs while kernels are compiled."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ran: list[tuple[str, CodeType, CodePlan]] = []
+        # Modules and classes that the code has as values: any of it may take any attribute that it names of them.
+        self._handed_on: dict[int, object] = {}
+        self._asked: set[tuple[int, str]] = set()
+        # Names of sets whose order is another in another process; "" for those inside of something else.
+        self._unordered: list[str] = []
+        # By the id of an installed function or class: what it was made with.
+        self._made: dict[int, str] = {}
+        # Where the walk is: a function's code, the name that was followed, and what that name means itself.
+        self._code: CodeType | None = None
+        self._name = ""
+        self._named_value: object = None
+
+    def __call__(self, found: FunctionType | type) -> str:
+        """Note a function or class found in a value; returns the label it goes by, of installed code with whose."""
+        if id(found) in self._labels or (owner := owner_of(found)) is None:
+            return super().__call__(found)
+        self._alive.append(found)
+        self.reached.append(found)
+        home = module_name(found) if isinstance(found, FunctionType) else found.__module__
+        given = (self(one) for one in _users_code_in(found))
+        made = self._made_with(found)
+        return " of ".join((f"{home}.{found.__qualname__}{made} of {owner.identity}", *given))
+
+    def _made_with(self, found: FunctionType | type) -> str:
+        """Return the digest of what a call of installed code made a function or class with; "" for all others."""
+        if is_made(found) and id(found) not in self._made:
+            self._made[id(found)] = "itself"  # where it holds itself
+            texts = [f"{name}={self._held_text(value)}" for name, value in held_by(found)]
+            self._made[id(found)] = f" made with {digest_fields(map(utf8, texts))}" if texts else ""
+        return self._made.get(id(found), "")
+
+    def _held_text(self, value: object) -> str:
+        try:
+            text = settled_text(value)
+            return value_text(value, self) if text is None else text
+        except OpaqueValue:
+            if is_a_librarys_object(value):
+                return f"a {type_name(type(value))}"
+            raise
+
+    def installed(self, value: object) -> str | None:
+        """Return the text of an object of an installed class, None for others; raises OpaqueValue."""
+        text = super().installed(value)
+        if text is not None:
+            self.reached.append(type(value))
+        return text
+
+    def note(self, value: object) -> None:
+        """Count what the code takes of a module or a library's class; raises OpaqueValue for what it cannot be sure of.
+
+        This is asked wherever a value's text is made: in containers, defaults and partials as well.
+        """
+        if of_kind(value, ModuleType):
+            if not is_library_module(value):
+                # Its user may be another function, which this one gives it to.
+                self._holders.append((f"module {value.__name__}", vars(value)))
+            if value is not self._named_value:
+                self._handed_on[id(value)] = value
+            return
+        if type(value) in (set, frozenset):
+            if has_secret_order(value):
+                self._unordered.append(self._name)
+            return
+        if isinstance(value, _lru_cache_wrapper) and not _is_known_memo(value):
+            raise OpaqueValue("has results that were worked out before any kernel was compiled")
+        self._taken_attributes |= taken_by(value)
+        # Of what is named itself _used says it.
+        what = self._computes_names(value) or (None if value is self._named_value else unfollowed(value, ()))
+        if what is not None:
+            raise OpaqueValue(f"leads to {what}{self._place()}, which can be something else in another process")
+        if value is not self._named_value:
+            self._hand_on(value)
+
+    def _hand_on(self, value: object) -> None:
+        """Note that the code has a library's value: any of it may take any attribute that it names of that."""
+        if (of_kind(value, type) and refused_methods(value)) or may_hold(value):
+            self._handed_on[id(value)] = value
+
+    def _computes_names(self, value: object) -> str | None:
+        name = getattr(value, "__name__", None)
+        if name not in TAKES_NAMES or not is_library(str(getattr(value, "__module__", None))):
+            return None
+        return None if value is self._named_value and name == self._name else f"{name} under another name"
+
+    def _place(self) -> str:
+        if self._code is None:
+            return ""
+        return f" at {os.path.basename(self._code.co_filename)}:{line_of(self._code, self._name)}"
+
+    def _text(self, kind: str, name: str, owner: str, value: object) -> str:
+        direct = kind in ("global", "closure variable")
+        self._named_value, self._name = (value if direct else None), name
+        return super()._text(kind, name, owner, value)
+
+    def _value(self, part: str, name: str, kind: str, owner: str, value: object) -> str:
+        if type(value) is str:
+            # A global may be what str.format is called on.
+            self._taken_attributes.update(names_in_text(value))
+        return super()._value(part, name, kind, owner, value)
+
+    def _class(self, cls: type) -> None:
+        self._code = None
+        super()._class(cls)
+
+    def _function(self, function: FunctionType, role: str) -> None:
+        self._code = function.__code__
+        super()._function(function, role)
+        label, code = self._labels[id(function)], function.__code__
+        dynamic, plan = dynamic_plan(code), plan_of(code)
+        self._ran.append((label, code, plan))
+        for what, line in dynamic.computed:
+            self._cannot_follow(label, what, code, line)
+        for name in leads_anywhere(plan.attributes):
+            self._cannot_follow(label, name, code, line_of(code, name))
+        for found in dynamic.imports:
+            self._import(function, label, plan, found)
+
+    def _used(self, function: FunctionType, label: str, plan: CodePlan, reference: Reference, value: object) -> None:
+        names = (*reference.attributes, reference.name)
+        self._taken_attributes |= taken_by(value, reference.attributes)
+        if (what := unfollowed(value, reference.attributes)) is not None:
+            self._cannot_follow(label, what, function.__code__, line_of(function.__code__, names[0]))
+        for name in states_of(value) & {*plan.attributes}:
+            self._cannot_follow(
+                label, f"{name} of {reference.name}", function.__code__, line_of(function.__code__, name)
+            )
+        found, left = end_of(value, reference.attributes)
+        if not left:
+            self._hand_on(found)
+        elif may_hold(found):
+            self._take_of(found, left[0], label, function.__code__)
+        super()._used(function, label, plan, reference, value)
+
+    def _take_of(self, value: object, name: str, label: str, code: CodeType) -> None:
+        """Count an attribute that a program hung on a library's class, function or kernel."""
+        if (what := history_of(value, name)) is not None:
+            self._cannot_follow(label, what, code, line_of(code, name))
+        held = put_on(value, is_put_there)
+        for one in held if name == "__dict__" else (name,):
+            if one in held:
+                self._value(f"{one} put on {_named(value)}", one, "attribute", _named(value), held[one])
+
+    def _attributes(
+        self,
+        module: ModuleType,
+        chain: tuple[str, ...],
+        label: str,
+        plan: CodePlan,
+        entered: frozenset[int] = frozenset(),
+    ) -> None:
+        if not chain:
+            self._handed_on[id(module)] = module
+        super()._attributes(module, chain, label, plan, entered)
+
+    def _read_holders(self) -> None:
+        """Add what any of the code may take of modules and classes that were handed on as values, too."""
+        super()._read_holders()
+        self._note_orders()
+        done = 0
+        while done < len(self._handed_on):
+            value = [*self._handed_on.values()][done]
+            done += 1
+            for name in sorted(self._taken_attributes):
+                if (id(value), name) not in self._asked:
+                    self._asked.add((id(value), name))
+                    self._may_take(value, name)
+
+    def _note_orders(self) -> None:
+        """Refuse what takes the order of a set, where that is another in another process."""
+        for label, code, _ in self._ran:
+            named = ordered_names(code)
+            for name in named & {*self._unordered, ""}:
+                self._cannot_follow(label, f"the order of the set {name}".rstrip(), code, line_of(code, name))
+
+    def _may_take(self, value: object, name: str) -> None:
+        """Count an attribute that some of the code takes of something, and may take of value."""
+        if not isinstance(value, ModuleType) and may_hold(value):
+            label, code = next(
+                ((label, code) for label, code, plan in self._ran if name in plan.attributes), ("", None)
+            )
+            if code is not None:
+                self._take_of(value, name, label, code)
+        if not isinstance(value, ModuleType | type):
+            return
+        if isinstance(value, type):
+            refused = f"{value.__module__}.{value.__name__}.{name}" if name in refused_methods(value) else None
+        else:
+            refused = refused_of(value, name) if name in vars(value) or name == "__dict__" else None
+        if refused is not None:
+            label, code = next((label, code) for label, code, plan in self._ran if name in plan.attributes)
+            self._cannot_follow(label, refused, code, line_of(code, name))
+        elif of_kind(value, ModuleType) and name != "__wrapped__":
+            self._code = None
+            library = is_library_module(value)
+            # A module may make what it is asked for.
+            made = not library and name not in vars(value) and (type(value) is not ModuleType or _makes(value))
+            found = module_attribute(value, name) if made else vars(value).get(name, MISSING)
+            if found is not MISSING and (made or (library and (is_put_there(found) or of_kind(found, ModuleType)))):
+                self._value(f"attribute {name} of module {value.__name__}", name, "attribute", value.__name__, found)
+
+    def _import(self, function: FunctionType, label: str, plan: CodePlan, found: Import) -> None:
+        package = package_of(function.__globals__).split(".")
+        parents = package[: len(package) - found.level + 1] if found.level else []
+        name = ".".join((*parents, *([found.module] if found.module else [])))
+        # `import a.b` gives the name a to the outermost, whatever is taken of it.
+        for module in dict.fromkeys((name, name if found.names else name.partition(".")[0])):
+            self._named_module(module, found.names, function, label, plan)
+        loaded = sys.modules.get(name)
+        for inner in found.names if of_kind(loaded, ModuleType) else ():
+            if f"{name}.{inner}" in sys.modules or inner not in vars(loaded):
+                self._named_module(f"{name}.{inner}", (), function, label, plan)
+
+    def _named_module(
+        self, name: str, names: tuple[str, ...], function: FunctionType, label: str, plan: CodePlan
+    ) -> None:
+        """Count a module that code imports while it runs: what it takes of it, or before that whether it is there."""
+        loaded = sys.modules.get(name)
+        if loaded is None:
+            self._add(f"module {name} that {label} imports", "there" if is_there(name) else "not there")
+        elif not of_kind(loaded, ModuleType):
+            self.opaque[f"{label} imports {name}, which is not a module"] = None
+        else:
+            self.imported.append(name)
+            self._imported(loaded, names, function, label, plan)
+
+    def _imported(
+        self, module: ModuleType, names: tuple[str, ...], function: FunctionType, label: str, plan: CodePlan
+    ) -> None:
+        chains: list[tuple[str, ...]] = [(name,) for name in names] or [()]
+        for chain in chains:
+            reference = Reference(name=module.__name__.rpartition(".")[2], attributes=chain)
+            self._used(function, label, plan, reference, module)
+            value = vars(module).get(chain[0]) if chain else None
+            if value is not None:
+                self._value(f"{chain[0]} that {label} imports", chain[0], "global", label, value)
+                self._used(function, label, plan, Reference(name=chain[0]), value)
+        if not is_library_module(module):
+            # Its user may be another function, which this one gives it to.
+            self._holders.append((f"module {module.__name__}", vars(module)))
+            self.reached += [module] if owner_of(module) is not None else []
+
+    def _cannot_follow(self, label: str, what: str, code: CodeType, line: int) -> None:
+        where = f"{os.path.basename(code.co_filename)}:{line}"
+        self.opaque[f"{label} uses {what} at {where}, which can be something else in another process"] = None
+
+
+def _named(value: object) -> str:
+    return str(getattr(value, "__qualname__", type(value).__qualname__))
+
+
+def _is_known_memo(memo: _lru_cache_wrapper[object]) -> bool:
+    """Return whether what functools.lru_cache made had no results yet when it was first looked at."""
+    if memo.cache_info().currsize == 0:
+        _known_memos.add(memo)
+    return memo in _known_memos
+
+
+def _makes(module: ModuleType) -> bool:
+    return "__getattr__" in vars(module)
+
+
+def _users_code_in(found: FunctionType | type) -> Iterator[FunctionType | type]:
+    """Yield the user's own functions and classes that an installed function holds in its closure."""
+    for cell in getattr(found, "__closure__", None) or ():
+        try:
+            value = cell.cell_contents
+        except ValueError:
+            continue
+        if (of_kind(value, FunctionType) or of_kind(value, type)) and not is_librarys(value):
+            yield from [value] if owner_of(value) is None else []

@@ -1,0 +1,216 @@
+"""What code may use that differs between processes and is not in any source: files, clocks, the environment.
+
+Of libraries (Python's, NumPy, numba) what is listed here as the same everywhere may be used, and nothing else: nobody
+can list all that is not.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable, Iterator, Mapping
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+
+from gridjit.compiler.key.source.libraries import is_library
+from gridjit.compiler.key.source.opaque import of_kind
+
+_BUILTINS = ("eval", "exec", "compile", "globals", "locals", "vars", "dir", "open", "input", "id", "hash", "breakpoint")
+_PURE_PATHS = "basename commonpath commonprefix dirname isabs join normcase normpath split splitdrive splitext sep"
+# Modules that may be used, with all below them.
+_PURE = frozenset(
+    (
+        *("abc", "array", "ast", "base64", "binascii", "bisect", "builtins", "cmath", "collections"),
+        *("collections_abc", "colorsys", "contextlib", "copy", "copyreg", "dataclasses", "datetime", "decimal"),
+        *("difflib", "dis", "enum", "errno", "fractions", "functools", "graphlib", "hashlib", "heapq", "hmac", "html"),
+        *("inspect", "itertools", "json", "keyword", "logging", "math", "numbers", "opcode", "operator", "pprint"),
+        *("queue", "re", "reprlib", "sha1", "sha2", "sha256", "sha512", "sre", "stat", "statistics", "string"),
+        *("struct", "textwrap", "token", "types", "typing", "unicodedata", "warnings", "weakref", "weakrefset", "zlib"),
+        *("gridjit", "llvmlite", "numba", "numba_cuda"),
+        *("numpy", "numpy._core", "numpy._globals", "numpy._typing", "numpy.core", "numpy.dtypes", "numpy.exceptions"),
+        *("numpy.fft", "numpy.lib", "numpy.linalg", "numpy.ma", "numpy.polynomial", "numpy.strings", "numpy.typing"),
+    )
+)
+# Modules below those that may not.
+_IMPURE = frozenset(
+    f"numpy.lib.{name}"
+    for name in (
+        "format",
+        "_format_impl",
+        "npyio",
+        "_npyio_impl",
+        "_datasource",
+        "_iotools",
+        "introspect",
+        "_utils_impl",
+    )
+)
+# Modules of which only the named attributes are the same in every process.
+_ONLY: Mapping[str, frozenset[str]] = {
+    name: frozenset(allowed.split())
+    for name, allowed in {
+        "os": "path fspath sep altsep linesep name pathsep curdir pardir extsep devnull PathLike error",
+        "posix": "fspath",
+        "sys": "maxsize version_info version byteorder float_info int_info hexversion implementation intern"
+        " exc_info stdout stderr maxunicode platform",
+        "time": "sleep",
+        "threading": "Lock RLock Condition Semaphore BoundedSemaphore",
+        "thread": "allocate_lock lock RLock",
+        "io": "StringIO BytesIO",
+        "uuid": "UUID uuid3 uuid5 NAMESPACE_DNS NAMESPACE_OID NAMESPACE_URL NAMESPACE_X500",
+        "importlib": "import_module",
+        "codecs": "encode decode",
+        "traceback": "print_exc print_exception print_stack",
+        "pathlib": "PurePath PurePosixPath PureWindowsPath",
+        "genericpath": "commonprefix",
+        "posixpath": _PURE_PATHS,
+        "ntpath": _PURE_PATHS,
+    }.items()
+}
+# Modules and classes of which the named attributes are not.
+_NOT: Mapping[str, frozenset[str]] = {
+    name: frozenset(refused.split())
+    for name, refused in {
+        "inspect": "stack currentframe trace getframeinfo getouterframes getinnerframes getsource getsourcelines"
+        " getsourcefile getfile getmembers getmembers_static getmodule getabsfile findsource getcomments"
+        " getclosurevars getattr_static getlineno",
+        "datetime.datetime": "now today utcnow fromtimestamp astimezone",
+        "datetime.date": "today fromtimestamp",
+        "decimal": "getcontext localcontext setcontext Context DefaultContext",
+        "logging": "getLevelName getLevelNamesMapping getHandlerByName getHandlerNames root lastResort",
+        "warnings": "filters onceregistry defaultaction",
+        "weakref": "getweakrefcount getweakrefs",
+        "abc": "get_cache_token _get_dump",
+        "string": "Formatter",
+        "json": "load dump",
+        "hashlib": "file_digest",
+        "ast": "main",
+        "numba": "get_num_threads get_thread_id set_num_threads threading_layer get_parallel_chunksize",
+        **dict.fromkeys(
+            ("numba.cuda", "numba.cuda.api", "numba.cuda.cudadrv.devices"),
+            "current_context get_context get_current_device gpus list_devices detect is_available",
+        ),
+        "llvmlite.binding": "get_host_cpu_name get_host_cpu_features get_default_triple get_process_triple"
+        " load_library_permanently address_of_symbol",
+        "numpy": "load loadtxt fromfile genfromtxt memmap random save savez savetxt geterr geterrcall getbufsize"
+        " get_printoptions array2string array_repr array_str show_config show_runtime datetime64 f2py testing"
+        " ctypeslib distutils DataSource",
+        "builtins": " ".join(_BUILTINS),
+    }.items()
+}
+# Streams may be written to; what they are is another thing in another process.
+_STREAMS = frozenset({"write", "writelines", "flush"})
+# Methods of paths and files: whatever they are asked of, they look at the disk.
+_READS = frozenset({"read_text", "read_bytes", "iterdir", "rglob"})
+# Attributes that lead from one thing to all around it, or say where and in what order something was made.
+_LEADS_ANYWHERE = frozenset(
+    (
+        *("__globals__", "__subclasses__", "__self__", "__getattribute__", "co_filename", "co_firstlineno"),
+        *("f_back", "f_globals", "f_locals", "f_lineno", "tb_frame", "tb_lineno", "gi_frame", "cr_frame"),
+    )
+)
+# What tells the state of a logger or a lock, which decide nothing if nobody asks.
+_STATES = {
+    "logging": frozenset({"level", "getEffectiveLevel", "isEnabledFor", "hasHandlers", "handlers", "filters"}),
+    "thread": frozenset({"locked", "_is_owned", "_is_locked"}),
+}
+# What functions of libraries take of what they are given, without its name in the code that calls them.
+_READ_BY: Mapping[str, frozenset[str]] = {
+    "inspect": frozenset({"__doc__", "__annotations__", "__signature__", "__text_signature__"}),
+    "typing.get_type_hints": frozenset({"__annotations__"}),
+    **{
+        f"dataclasses.{name}": frozenset({"__dataclass_fields__"})
+        for name in ("fields", "asdict", "astuple", "replace", "is_dataclass")
+    },
+}
+
+
+def taken_by(value: object, attributes: Iterable[str] = ()) -> frozenset[str]:
+    """Return the attributes that a library's function takes of what it is given; value and attributes lead to it."""
+    for name in attributes:
+        if not of_kind(value, ModuleType):
+            break
+        value = vars(value).get(name)
+    if not issubclass(type(value), (FunctionType, type)):
+        return frozenset()
+    home, name = str(getattr(value, "__module__", "")), getattr(value, "__name__", "")
+    return _READ_BY.get(home) or _READ_BY.get(f"{home}.{name}", frozenset())
+
+
+def unfollowed(value: object, attributes: Iterable[str]) -> str | None:
+    """Return the name of what code takes that cannot be followed, None if it can be.
+
+    value: what the code names; attributes: what it takes of that in one go.
+    """
+    chain = tuple(attributes)
+    if not of_kind(value, ModuleType):
+        return next(_names_of(value, chain), None)
+    if not chain:
+        return None
+    if (refused := refused_of(value, chain[0])) is not None:
+        return refused
+    if value.__name__ == "sys" and chain[0] in ("stdout", "stderr") and {*chain[1:2]} - _STREAMS:
+        return ".".join((value.__name__, *chain[:2]))
+    inner = vars(value).get(chain[0])
+    return None if inner is None else unfollowed(inner, chain[1:])
+
+
+def refused_of(module: ModuleType, name: str) -> str | None:
+    """Return what is to be said of an attribute of a module if it cannot be followed, else None."""
+    found = vars(module).get(name)
+    if name == "__dict__":
+        return f"{module.__name__}.{name}"
+    if not _is_refused(module.__name__, name) or (of_kind(found, type) and issubclass(found, BaseException)):
+        return None
+    return f"{module.__name__}.{name}"
+
+
+def refused_methods(value: type) -> frozenset[str]:
+    """Return the names of what a library's class has that cannot be followed."""
+    return _NOT.get(f"{value.__module__}.{value.__name__}", frozenset())
+
+
+def states_of(value: object) -> frozenset[str]:
+    """Return the attributes that tell the state of a logger or a lock, or of what makes them; none of other values."""
+    module = value.__name__ if of_kind(value, ModuleType) else type(value).__module__
+    return _STATES.get({"threading": "thread", "_thread": "thread"}.get(module, module), frozenset())
+
+
+def leads_anywhere(attributes: Iterable[str]) -> Iterator[str]:
+    """Yield those of these attributes that only reading a file can mean, or that lead to what nobody follows."""
+    return (name for name in attributes if name in _READS or name in _LEADS_ANYWHERE)
+
+
+def _names_of(value: object, attributes: tuple[str, ...]) -> Iterator[str]:
+    if any(value is getattr(builtins, name) for name in _BUILTINS):
+        yield f"{getattr(value, '__name__', '')}()"
+    elif of_kind(value, type):
+        home, name = value.__module__, value.__qualname__.partition(".")[0]
+        if _is_refused(home, name) and not issubclass(value, BaseException):
+            yield f"{home}.{name}"
+        yield from (f"{home}.{name}.{one}" for one in attributes[:1] if one in refused_methods(value))
+    elif issubclass(type(value), (BuiltinFunctionType, FunctionType, MethodType)):
+        owner, called = getattr(value, "__self__", None), str(getattr(value, "__name__", ""))
+        if owner is not None and not isinstance(owner, ModuleType):
+            cls = owner if of_kind(owner, type) else type(owner)
+            yield from [f"{cls.__module__}.{cls.__name__}.{called}"] if called in refused_methods(cls) else ()
+            if _is_refused(cls.__module__, cls.__qualname__.partition(".")[0]):
+                yield f"{cls.__module__}.{called}"
+        elif isinstance(where := getattr(value, "__module__", None), str) and _is_refused(where, called):
+            yield f"{where}.{called}"
+    elif type(value).__module__ == "os" and type(value).__name__ == "_Environ":
+        yield "os.environ"
+
+
+def _is_refused(module: str, name: str) -> bool:
+    """Return whether an attribute of a library's module cannot be followed; those of other modules can."""
+    if not is_library(module) or (name.startswith("__") and name.endswith("__") and name != "__import__"):
+        return False
+    # What is written in C has an underscore before the name of the module that gives it out.
+    listed = module.removeprefix("_")
+    if name in _NOT.get(listed, ()):
+        return True
+    if listed in _ONLY:
+        return name not in _ONLY[listed]
+    if listed in _IMPURE:
+        return True
+    names = listed.split(".")
+    return ".".join(names[: 2 if names[0] == "numpy" else 1]) not in _PURE

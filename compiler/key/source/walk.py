@@ -1,0 +1,392 @@
+"""Walk: one visit of everything that a function or a value reaches, which yields the parts of a fingerprint."""
+
+from __future__ import annotations
+
+import builtins
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
+
+from gridjit.compiler.key.source.code import CodePlan, Reference, digest_fields, plan_of
+from gridjit.compiler.key.source.libraries import is_library_module, name_of_module
+from gridjit.compiler.key.source.opaque import OpaqueValue, of_kind
+from gridjit.compiler.key.source.scalars import scalar_text
+from gridjit.compiler.key.source.values import Visit, function_of, is_librarys, module_name, type_name, value_text
+from gridjit.digests import utf8
+
+# Longer texts are shown by their beginning and a digest.
+_LONGEST = 160
+MISSING = object()
+
+
+class Walk(Visit):
+    """One visit of all that a function reaches, in an order that depends on nothing but the code."""
+
+    def __init__(self, *, lines: bool = False) -> None:
+        self.parts: dict[str, str] = {}
+        self.opaque: dict[str, None] = {}
+        self.modules: set[str] = set()
+        self.reached: list[object] = []
+        # Modules that are loaded, and that code which runs while compiling imports inside functions.
+        self.imported: list[str] = []
+        self._lines = lines
+        self._labels: dict[int, str] = {}
+        self._taken: set[str] = set()
+        # (id of a namespace or of a cell, name) -> the value that was found there, and its text.
+        self.taken: dict[tuple[int, str], tuple[object, str]] = {}
+        self._pending: deque[FunctionType | type] = deque()
+        # Names that any code here takes as attributes, and what has attributes that count if somebody takes them.
+        self._taken_attributes: set[str] = set()
+        self._holders: list[tuple[str, Mapping[str, object]]] = []
+        self._functions: list[tuple[str, FunctionType]] = []
+        self._read: set[tuple[str, str]] = set()
+        # Keeps everything visited alive, so that no id is given out twice during the walk.
+        self._alive: list[object] = []
+
+    @property
+    def functions(self) -> tuple[FunctionType, ...]:
+        """The Python functions that were visited."""
+        return tuple(found for found in self._alive if isinstance(found, FunctionType))
+
+    def run(self, root: FunctionType) -> None:
+        """Visit a function and all that it reaches."""
+        self._label(root)
+        self._function(root, "")
+        self._run_pending()
+
+    def add(self, name: str, value: object) -> None:
+        """Visit a value and all that it reaches; name: words for what it is."""
+        self._value(name, "", "", name, value)
+        self._run_pending()
+
+    def __call__(self, found: FunctionType | type) -> str:
+        """Note a function or class found in a value; returns the label it goes by."""
+        label = self._labels.get(id(found))
+        if label is None:
+            label = self._label(found)
+            self._pending.append(found)
+        return label
+
+    def installed(self, value: object) -> str | None:
+        """Return the text of an object of an installed class, None for others; raises OpaqueValue."""
+        from gridjit.compiler.key.source.instances import instance_text  # few kernels refer to such
+
+        return instance_text(value, self)
+
+    def _run_pending(self) -> None:
+        while True:
+            while self._pending:
+                found = self._pending.popleft()
+                if isinstance(found, FunctionType):
+                    self._function(found, "callee ")
+                else:
+                    self._class(found)
+            self._read_holders()
+            if not self._pending:
+                return
+
+    def _label(self, found: FunctionType | type) -> str:
+        name = f"{_module_label(found.__module__)}{found.__qualname__}"
+        label, count = name, 1
+        while label in self._taken:
+            count += 1
+            label = f"{name} ({count})"
+        self._taken.add(label)
+        self._labels[id(found)] = label
+        self._alive.append(found)
+        return label
+
+    def _function(self, function: FunctionType, role: str) -> None:
+        label, code = self._labels[id(function)], function.__code__
+        self.modules.add(module_name(function))
+        plan = plan_of(code)
+        self._add(f"{role}{label} code", plan.digest)
+        for kind in plan.strange:
+            self.opaque[f"a constant of {label} is a {kind} object, which gridjit cannot see"] = None
+        if self._lines:
+            self._add(f"{role}{label} lines", lines_digest(code))
+        if function.__defaults__ or function.__kwdefaults__:
+            self._defaults(function, label)
+        if code.co_freevars:
+            self._closure(function, label, plan)
+        for reference in plan.references:
+            if not reference.free:
+                self._global(function, label, plan, reference)
+        if function.__dict__:
+            self._holders.append((label, function.__dict__))
+            if "__wrapped__" in function.__dict__:
+                self._value(
+                    f"wrapped by {label}", "", "the function wrapped by", label, function.__dict__["__wrapped__"]
+                )
+        self._taken_attributes.update(plan.attributes)
+        self._functions.append((label, function))
+
+    def _defaults(self, function: FunctionType, label: str) -> None:
+        defaults = function.__defaults__ or ()
+        code = function.__code__
+        positional = code.co_varnames[: code.co_argcount]
+        named: dict[str, object] = dict(zip(positional[len(positional) - len(defaults) :], defaults, strict=True))
+        named.update(function.__kwdefaults__ or {})
+        for name, value in named.items():
+            self._value(f"default {name} of {label}", name, "default", label, value)
+
+    def _closure(self, function: FunctionType, label: str, plan: CodePlan) -> None:
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            value = _cell_value(cell)
+            if _is_only_written(value, (r for r in plan.references if r.free and r.name == name), plan):
+                continue
+            text = self._value(f"closure {name} of {label}", name, "closure variable", label, value)
+            self.taken[id(cell), ""] = (value, text)
+            for reference in plan.references:
+                if reference.free and reference.name == name:
+                    self._used(function, label, plan, reference, value)
+
+    def _global(self, function: FunctionType, label: str, plan: CodePlan, reference: Reference) -> None:
+        name = reference.name
+        scope = function.__globals__
+        value = scope.get(name, MISSING)
+        if value is MISSING:
+            value = getattr(function, "__builtins__", {}).get(name, MISSING)
+            if is_own_builtin(name, value):
+                self._used(function, label, plan, reference, value)
+                return
+        if (id(scope), name) not in self.taken:
+            if _is_only_written(value, (r for r in plan.references if not r.free and r.name == name), plan):
+                return
+            self._named(scope, module_name(function), name, label, value)
+        self._used(function, label, plan, reference, value)
+
+    def _used(self, function: FunctionType, label: str, plan: CodePlan, reference: Reference, value: object) -> None:
+        """Follow the attributes that code takes of what it names."""
+        if of_kind(value, ModuleType):
+            self._attributes(value, reference.attributes, label, plan)
+
+    def _attributes(
+        self,
+        module: ModuleType,
+        chain: tuple[str, ...],
+        label: str,
+        plan: CodePlan,
+        entered: frozenset[int] = frozenset(),
+    ) -> None:
+        """Follow `module.a.b` as far as modules go; of a library's, only what is not the library's own.
+
+        Of a module used without an attribute (`m = helpers`, `getattr(helpers, "clip")`) every name that the code
+        might take is followed. entered: ids of the modules that this was done for on the way here.
+        """
+        library = is_library_module(module)
+        if not library:
+            self.modules.add(name_of_module(module))
+        if chain:
+            # A library's module may import others when it is asked for what it does not hold.
+            value = vars(module).get(chain[0], MISSING) if library else module_attribute(module, chain[0])
+            if not library or is_put_there(value):
+                self._named(vars(module), name_of_module(module), chain[0], label, value)
+            if of_kind(value, ModuleType):
+                self._attributes(value, chain[1:], label, plan, entered)
+        elif id(module) not in entered:
+            names = vars(module).keys() & plan.attributes if library else plan.attributes
+            for name in sorted(names) if library else names:
+                if library or module_attribute(module, name) is not MISSING:
+                    self._attributes(module, (name,), label, plan, entered | {id(module)})
+
+    def _named(self, scope: Mapping[str, object], module: str, name: str, label: str, value: object) -> None:
+        key = (id(scope), name)
+        if key not in self.taken:
+            text = self._value(f"global {_module_label(module)}{name}", name, "global", label, value)
+            self.taken[key] = (value, text)
+
+    def _class(self, cls: type) -> None:
+        label = self._labels[id(cls)]
+        self.modules.add(cls.__module__)
+        if not is_librarys(type(cls)):
+            self._value(f"class of class {label}", "", "the class of class", label, type(cls))
+        if issubclass(cls, Enum):
+            self._enum(cls, label)
+            return
+        if "_abc_impl" in vars(cls):
+            self._value(f"registered with class {label}", "", "what is registered with class", label, registered(cls))
+        bases = tuple(base for base in cls.__bases__ if base is not Enum)
+        self._value(f"bases of class {label}", "", "the bases of class", label, bases)
+        noise = _NAMED_TUPLES if hasattr(cls, "_fields") and cls.__bases__ == (tuple,) else _CLASS_NOISE
+        rest: dict[str, object] = {}
+        for name, value in sorted(vars(cls).items()):
+            if name in noise:
+                continue
+            if not name.startswith("__") or _is_code(value) or _is_own_name(name, value):
+                self._value(f"attribute {name} of class {label}", name, "attribute", f"class {label}", value)
+            else:
+                rest[name] = value
+        self._holders.append((f"class {label}", rest))
+
+    def _enum(self, cls: type[Enum], label: str) -> None:
+        members: dict[str, object] = {name: member._value_ for name, member in cls.__members__.items()}
+        self._value(f"members of class {label}", "", "the members of class", label, dict(sorted(members.items())))
+        for base in cls.__bases__:
+            if not is_librarys(base):
+                self._value(f"base {base.__qualname__} of class {label}", "", "a base of class", label, base)
+        for name, value in sorted(vars(cls).items()):
+            if _is_users_code(value) or (scalar_text(value) is not None and not name.startswith("_")):
+                self._value(f"attribute {name} of class {label}", name, "attribute", f"class {label}", value)
+        for name, member in cls.__members__.items():
+            state = {key: value for key, value in vars(member).items() if key not in _MEMBER_NOISE}
+            self._holders.append((f"{label}.{name}", state))
+
+    def _read_holders(self) -> None:
+        """Add those attributes of functions, classes and members that the code takes from anything."""
+        if self._taken_attributes & _SPECIAL:
+            self._holders += [
+                (label, {n: getattr(function, n) for n in _SPECIAL}) for label, function in self._functions
+            ]
+            self._functions.clear()
+        whole = "__dict__" in self._taken_attributes
+        for label, holder in tuple(self._holders):
+            # A module's own is told by whoever takes it.
+            every = whole and not label.startswith("module ")
+            for name in sorted(holder if every else holder.keys() & self._taken_attributes):
+                if name != "__wrapped__" and (label, name) not in self._read:
+                    self._read.add((label, name))
+                    self._value(f"attribute {name} of {label}", name, "attribute", label, holder[name])
+
+    def _value(self, part: str, name: str, kind: str, owner: str, value: object) -> str:
+        text = scalar_text(value)
+        if text is None:
+            text = self._text(kind, name, owner, value)
+        self._add(part, text)
+        return text
+
+    def _text(self, kind: str, name: str, owner: str, value: object) -> str:
+        if value is MISSING:
+            return "undefined"
+        try:
+            return value_text(value, self)
+        except OpaqueValue as error:
+            reason = str(error)
+        except RecursionError:
+            reason = f"is a {type(value).__qualname__} that holds itself or is nested too deeply"
+        except Exception as error:
+            # Looking at a value runs code of its class; what that raises costs the disk cache, never the launch.
+            reason = f"is a {type(value).__qualname__} that cannot be inspected ({type(error).__name__}: {error})"
+        what = f"{kind} {name!r} of {owner}" if name else f"{kind} {owner}".lstrip()
+        self.opaque[f"{what} {reason}"] = None
+        return f"opaque {type_name(type(value))}"
+
+    def _add(self, label: str, text: str) -> None:
+        if len(text) > _LONGEST:
+            text = f"{text[: _LONGEST // 2]}... {digest_fields([utf8(text)])}"
+        name, count = label, 1
+        while label in self.parts:
+            count += 1
+            label = f"{name} ({count})"
+        self.parts[label] = text
+
+
+_CLASS_NOISE = frozenset({"_abc_impl", "__annotate__", "__annotate_func__", "__dict__", "__weakref__"})
+# What collections.namedtuple makes for every class, from the names of the fields.
+_NAMED_TUPLES = _CLASS_NOISE | {"__new__", "__repr__", "__getnewargs__", "__replace__", "_make", "_replace", "_asdict"}
+# What Python keeps of a class or a member for itself, or is part of its label.
+_STANDARD = frozenset({"__module__", "__qualname__", "__doc__", "__hash__", "__firstlineno__"})
+_MEMBER_NOISE = frozenset({"_value_", "_name_", "__objclass__", "_sort_order_"})
+_SPECIAL = frozenset({"__doc__", "__annotations__"})
+
+_CONTAINERS = (list, dict, set, bytearray, deque)
+# They return None whatever the container holds.
+_WRITES = frozenset({"append", "appendleft", "extend", "extendleft", "add", "update", "insert", "clear", "discard"})
+
+
+def _is_only_written(value: object, uses: Iterable[Reference], plan: CodePlan) -> bool:
+    """Return whether value is a container that the code adds to and never looks into, such as a log."""
+    if type(value) not in _CONTAINERS or "__self__" in plan.attributes:
+        return False
+    attributes = [use.attributes[:1] for use in uses]
+    return bool(attributes) and all(first and first[0] in _WRITES for first in attributes)
+
+
+def registered(cls: type) -> tuple[type, ...]:
+    """Return the classes that were registered as subclasses of an abstract class, or of subclasses of it."""
+    from _abc import _get_dump  # type: ignore[import-not-found]  # the registry itself is hidden
+
+    found: dict[str, type] = {}
+    for base in _below(cls):
+        classes: list[type | None] = [reference() for reference in _get_dump(base)[0]]
+        found.update({type_name(one): one for one in classes if one is not None})
+    return tuple(found[name] for name in sorted(found))
+
+
+def _below(cls: type) -> Iterator[type]:
+    yield cls
+    below: list[type] = type.__subclasses__(cls)
+    for one in below:
+        if "_abc_impl" in vars(one):
+            yield from _below(one)
+
+
+def _is_code(value: object) -> bool:
+    return issubclass(type(value), (FunctionType, staticmethod, classmethod, property))
+
+
+def _is_own_name(name: str, value: object) -> bool:
+    """Return whether a name with two underscores is the author's own, or says how instances are laid out."""
+    return name == "__slots__" or (name not in _STANDARD and scalar_text(value) is not None)
+
+
+def _is_users_code(value: object) -> bool:
+    """Return whether value is a function or a method that is not a library's."""
+    inner = getattr(value, "__func__", value) if issubclass(type(value), (staticmethod, classmethod)) else value
+    return of_kind(inner, property) or (of_kind(inner, FunctionType) and not is_librarys(inner))
+
+
+def is_put_there(value: object) -> bool:
+    """Return whether a library's module holds a plain value, or code that a program put there."""
+    if scalar_text(value) is not None:
+        return True
+    found = value if issubclass(type(value), type) else function_of(value)
+    return isinstance(found, FunctionType | type) and not is_librarys(found)
+
+
+def _module_label(module: str) -> str:
+    # A child process that multiprocessing started runs the same script under another name.
+    return f"{'__main__' if module == '__mp_main__' else module}." if module else ""
+
+
+def lines_digest(code: CodeType) -> str:
+    """Return the digest of where code stands: its file, and the line of each instruction."""
+    nested = [lines_digest(constant) for constant in code.co_consts if isinstance(constant, CodeType)]
+    table = repr([*code.co_lines()])
+    return digest_fields(utf8(text) for text in (code.co_filename, str(code.co_firstlineno), table, *nested))
+
+
+def _cell_value(cell: CellType) -> object:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        # The variable has not been given a value yet.
+        return MISSING
+
+
+def is_own_builtin(name: str, value: object) -> bool:
+    """Return whether value is what Python itself has under a builtin's name, or another name of it."""
+    if not _is_builtin(value):
+        return False
+    own = getattr(value, "__name__", name)
+    return own == name or getattr(builtins, own, None) is not value or name in _ALIASES
+
+
+# Python's own second names of builtins.
+_ALIASES = frozenset({"EnvironmentError", "IOError"})
+
+
+def _is_builtin(value: object) -> bool:
+    if issubclass(type(value), (BuiltinFunctionType, type)):
+        named = getattr(value, "__module__", None) == "builtins"
+        return named and (not of_kind(value, type) or is_librarys(value))
+    return value is NotImplemented or value is Ellipsis
+
+
+def module_attribute(module: ModuleType, name: str) -> object:
+    try:
+        return getattr(module, name)
+    except Exception:
+        # What the module's own __getattr__ raises, the compiler will report; it does not concern the key.
+        return MISSING

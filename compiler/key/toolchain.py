@@ -1,0 +1,226 @@
+"""The toolchain: everything besides the source that turns a kernel into code, as labelled versions.
+
+Read from what is installed, without importing any of it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cache, lru_cache
+from pathlib import Path
+
+from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.key.numba_settings import environment as environment
+from gridjit.compiler.key.site_folders import described_by, descriptions, normalized
+from gridjit.compiler.key.source.code import digest_fields
+from gridjit.compiler.key.source.files import file_digest, import_path, read_regular
+from gridjit.digests import utf8
+
+# Raise it whenever an artifact's meaning or layout changes, so that older entries are misses.
+ARTIFACT_SCHEMA = 3
+
+Fields = tuple[tuple[str, str], ...]
+
+NOT_INSTALLED = "not installed"
+
+# Label, and the distributions that can provide it: wheels for CUDA 12 and 13 have different names.
+_COMMON: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("gridjit", ("gridjit",)),
+    ("numba-cuda", ("numba-cuda",)),
+    ("numba", ("numba",)),
+    ("llvmlite", ("llvmlite",)),
+    ("numpy", ("numpy",)),
+)
+_PTX: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("nvvm", ("nvidia-nvvm", "nvidia-cuda-nvcc", "nvidia-cuda-nvcc-cu12")),
+    ("nvjitlink", ("nvidia-nvjitlink", "nvidia-nvjitlink-cu12")),
+    ("nvrtc", ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12")),
+    ("cuda-bindings", ("cuda-bindings",)),
+    ("cuda-core", ("cuda-core",)),
+)
+# What brings the headers of CUDA's runtime, and CCCL; without one of them they are a toolkit's outside pip.
+_HEADERS = (
+    ("nvidia-cuda-runtime", "nvidia-cuda-runtime-cu12"),
+    ("nvidia-cuda-cccl", "nvidia-cuda-cccl-cu12"),
+)
+_HEADER_NAMES = frozenset(name for names in _HEADERS for name in names)
+_DISTRIBUTIONS: Mapping[str, tuple[tuple[str, tuple[str, ...]], ...]] = {"host": _COMMON, "ptx": _COMMON + _PTX}
+_WANTED = frozenset((*(name for _, names in _COMMON + _PTX for name in names), *_HEADERS[0]))
+_TOOLKIT_COMPONENTS = ("nvvm", "nvjitlink", "nvrtc")
+
+
+@cache
+def toolchain(kind: str) -> Fields:
+    """Return the labelled versions of everything that makes code for target kind "host" or "ptx".
+
+    Looked up once per process: what is loaded does not change when an installation does.
+    """
+    if kind not in _DISTRIBUTIONS:
+        raise ConfigError(f"target kind {kind!r}: one of {', '.join(_DISTRIBUTIONS)}")
+    versions = _installed(import_path())
+    components = component_versions(_DISTRIBUTIONS[kind], versions)
+    toolkit = toolkit_text(os.environ) if any(components.get(n) == NOT_INSTALLED for n in _TOOLKIT_COMPONENTS) else ""
+    return (
+        ("artifact schema", str(ARTIFACT_SCHEMA)),
+        ("python", _python_text()),
+        *components.items(),
+        ("gridjit sources", own_sources()),
+        *((("cuda toolkit", toolkit),) if toolkit else ()),
+    )
+
+
+@cache
+def debug_versions() -> Fields:
+    """Return what debug information of a GPU's kernel depends on besides: the version of CUDA's runtime library."""
+    (names, *_) = _HEADERS
+    version = _component_version(names, _installed(import_path()))
+    return (("cuda-runtime", toolkit_text(os.environ) if version == NOT_INSTALLED else version),)
+
+
+@cache
+def header_versions() -> Fields:
+    """Return what tells CUDA's headers, which linked CUDA C++ includes, apart from others: installed once, as above.
+
+    Each package that brings some, by its version and the digests of its headers that its record lists: of a development
+    build the version says little. To digest hundreds of headers at each start would cost more than to compile with
+    them, so one that was edited in place is not noticed. The compiler's own parts are in the toolchain.
+    """
+    found: dict[str, str] = {}
+    for path in import_path():
+        for name, text in _folder_headers(path or "."):
+            found.setdefault(name, text)
+    brought = tuple((f"headers of {name}", found[name]) for name in sorted(found))
+    complete = all(any(name in found for name in names) for names in _HEADERS)
+    return brought if complete else (*brought, ("headers of the cuda toolkit", toolkit_text(os.environ)))
+
+
+def version_of(distribution: str) -> str:
+    """Return the version of one of the toolchain's distributions, or "not installed"."""
+    return _component_version((distribution,), _installed(import_path()))
+
+
+@lru_cache(maxsize=4)
+def _installed(paths: tuple[str, ...]) -> Mapping[str, str]:
+    return installed_versions(paths, _WANTED)
+
+
+def installed_versions(paths: Iterable[str], wanted: Collection[str]) -> dict[str, str]:
+    """Return the versions of the wanted distributions in the folders of paths, by normalized name; the first wins."""
+    versions: dict[str, str] = {}
+    for path in paths:
+        for name, version in _folder_versions(path or ".", wanted):
+            versions.setdefault(name, version)
+    return versions
+
+
+def component_versions(wanted: Iterable[tuple[str, tuple[str, ...]]], versions: Mapping[str, str]) -> dict[str, str]:
+    """Return the version of each wanted component, given as its label and the distributions that can provide it."""
+    return {label: _component_version(names, versions) for label, names in wanted}
+
+
+def toolkit_text(environ: Mapping[str, str], roots: Iterable[str] = ("/usr/local/cuda",)) -> str:
+    """Return what tells the CUDA toolkit outside pip apart from others, or "not installed"."""
+    named = (environ.get(name, "") for name in ("CONDA_PREFIX", "CUDA_HOME", "CUDA_PATH"))
+    found = [_toolkit_root_text(Path(root)) for root in dict.fromkeys((*named, *roots)) if root]
+    return "; ".join(text for text in found if text) or NOT_INSTALLED
+
+
+def _component_version(names: tuple[str, ...], versions: Mapping[str, str]) -> str:
+    found = [name for name in names if name in versions]
+    if len(found) > 1:
+        return ", ".join(f"{name} {versions[name]}" for name in found)
+    return versions[found[0]] if found else _metadata_version(names[0])
+
+
+def _metadata_version(name: str) -> str:
+    # importlib.metadata costs ten times what the rest does, and only zip files on sys.path need it.
+    if not any(os.path.isfile(path) for path in import_path()):
+        return NOT_INSTALLED
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return NOT_INSTALLED
+
+
+def _folder_versions(path: str, wanted: Collection[str]) -> Iterator[tuple[str, str]]:
+    for entry in descriptions(path):
+        if normalized(entry.partition("-")[0]) in wanted and (found := described_by(entry)) is not None and found[1]:
+            yield found
+
+
+def _folder_headers(path: str) -> Iterator[tuple[str, str]]:
+    """Yield the name of each of NVIDIA's packages in a folder that brings headers, and what tells them apart."""
+    for entry in descriptions(path):
+        if not entry.startswith("nvidia"):
+            continue
+        name, version = described_by(entry) or ("", "")
+        listed = _listed_headers(os.path.join(path, entry, "RECORD"))
+        if version and (listed or name in _HEADER_NAMES):
+            yield name, f"{version} {listed}".strip()
+
+
+def _listed_headers(record: str) -> str:
+    """Return a digest of what a package's record lists before its own metadata; "" if it lists no headers there."""
+    try:
+        text = read_regular(record)
+    except OSError:
+        return ""
+    # Sorted, the folder of the files comes first. What differs by installer is in the metadata.
+    listed = text[: text.find(b".dist-info/")]
+    return digest_fields([listed[: listed.rfind(b"\n")]]) if b"/include/" in listed else ""
+
+
+def _python_text() -> str:
+    version = f"{sys.implementation.name} {sys.version_info.major}.{sys.version_info.minor}"
+    return f"{version}, bytecode {importlib.util.MAGIC_NUMBER.hex()}"
+
+
+def own_sources(folder: str = os.path.dirname(os.path.dirname(__file__))) -> str:
+    """Return a digest of the compiler's own files as they are, and of the record that they were installed with.
+
+    Installed or not, they may have been edited by hand; an installation of the same version may be another.
+    """
+    try:
+        stamps = _stamps(folder)
+    except OSError:
+        # Python imports from archives too.
+        archive = next((str(path) for path in Path(folder).parents if path.is_file()), "")
+        stamps = [file_digest(archive) or ""]
+    return digest_fields(utf8(stamp) for stamp in (*stamps, *_own_records(os.path.dirname(os.path.dirname(folder)))))
+
+
+def _own_records(site: str) -> Iterator[str]:
+    for entry in descriptions(site):
+        if entry.startswith("gridjit-") and entry.endswith(".dist-info"):
+            yield from (file_digest(os.path.join(site, entry, name)) or "" for name in ("RECORD", "direct_url.json"))
+
+
+def _stamps(root: str) -> list[str]:
+    """Return each source file's name, time of writing and size, in one order wherever they are."""
+    stamps, folders, inside = [], [root], len(root) + 1
+    for folder in folders:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.endswith(".py") and entry.is_file():
+                    status = entry.stat()
+                    stamps.append(f"{entry.path[inside:]} {status.st_mtime_ns} {status.st_size}")
+                elif entry.name != "__pycache__" and entry.is_dir():
+                    folders.append(entry.path)
+    stamps.sort()
+    return stamps
+
+
+def _toolkit_root_text(root: Path) -> str:
+    """Return the toolkit's version file if it has one, else its place and the age of its compiler; "" for none."""
+    if not root.is_dir():
+        return ""
+    if (digest := file_digest(str(root / "version.json"))) is not None:
+        return f"{root} version.json {digest}"
+    libraries = sorted((*root.glob("nvvm/lib*/libnvvm.so*"), *root.glob("lib*/libnv[Jr]*.so*")))
+    stamps = [f"{path.resolve()} {path.stat().st_mtime_ns}" for path in libraries]
+    return f"{root.resolve()} {digest_fields(utf8(stamp) for stamp in stamps)}" if stamps else ""

@@ -1,0 +1,1 @@
+"""Dependences that are found only while a compile runs, recorded then and checked at look-up."""

@@ -1,0 +1,350 @@
+"""Dependency: something on which a compile was found to depend only while it ran.
+
+It is recorded beside the footprint and checked when an artifact is looked up, without importing anything: what an
+extension implements is registered by whoever imported it, so in a process that did not, nothing holds.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from gridjit import reading
+from gridjit.compiler.errors import CompileError
+from gridjit.compiler.key.extensions import made_by_a_compile, numbered, sources_fingerprint
+from gridjit.compiler.key.linked_files import digest, link_fields, read_linked
+from gridjit.compiler.key.registrations import Registration, registrations
+from gridjit.compiler.key.source.code import digest_fields
+from gridjit.compiler.key.source.fingerprint import function_of
+from gridjit.compiler.key.toolchain import header_versions
+from gridjit.compiler.target import LinkedFile
+from gridjit.digests import utf8
+from gridjit.values import dataclass
+
+if TYPE_CHECKING:
+    from gridjit.compiler.job import CompileJob
+    from gridjit.compiler.recorded.reads import Reads
+
+OVERLOAD, LINKED_FILE, VALUE = "overload", "linked file", "value"
+IMPORTING_OVERLOAD = "overload that imports"
+HEADERS, TOOLKIT = "headers", "CUDA headers"
+LIBRARY, SETTINGS, LATER_SETTING = "library", "settings", "setting of a module that the compile imported"
+LOADED_SETTING = "setting of a module that is imported to ask"
+LIBRARY_CODE = "functions that a library's names stand for"
+KINDS = (
+    *(OVERLOAD, IMPORTING_OVERLOAD, LINKED_FILE, VALUE, HEADERS, TOOLKIT),
+    *(LIBRARY, SETTINGS, LATER_SETTING, LOADED_SETTING, LIBRARY_CODE),
+)
+Parts: TypeAlias = "tuple[tuple[str, str], ...]"
+# Longer texts of values are kept by their beginning and a digest.
+_LONGEST = 160
+# Bytes; a larger file that a compile found by itself is not read again to look up its result.
+_LARGEST_FILE = 1 << 30
+# Stands for implementations where none is registered but by loading the installed extensions, which the key names.
+_BY_LOADING: Parts = (("installed code", ""),)
+# What stands for the digest of a header where there was none.
+_ABSENT = "absent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dependency:
+    """A function, a file or a value outside the job's key that shaped the kernel's code.
+
+    kind, name and parts: an "overload" (@intrinsic included), by the user's function that is implemented, as
+    module.name, with (name, digest) of every implementation that is registered for it, in their order
+    ("installed code" where loading the installed extensions registered them, which the key says); an "overload that
+    imports" likewise, by the function and the modules that it had the compile load, as JSON; a "linked file" by
+    its path, with digests of it and its headers; "headers", by the file that includes them and their paths, as JSON,
+    with a digest or "absent" for each; "CUDA headers", with the packages that bring them; a "value" by the path to it
+    from the kernel, as JSON, with what people call it, and its text; a "library" by the name of its distribution, with
+    what tells this installation from others; "settings" by their module and paths in it, as JSON, with their texts; the
+    functions of a library by module, digest and names, as JSON, with the digest.
+    """
+
+    kind: str
+    name: str
+    parts: Parts
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """What it is a dependency on, whatever that is like today: (kind, name)."""
+        return self.kind, self.name
+
+    @property
+    def label(self) -> str:
+        """What it is called where it is recorded: "math_ext.gamma by math_ext.implement_gamma", or the file."""
+        if self.kind == OVERLOAD:
+            return _implemented(self.name, self.parts)
+        if self.kind == IMPORTING_OVERLOAD:
+            return _implemented(_texts(self.name)[0], self.parts)
+        if self.kind in (VALUE, LATER_SETTING, LOADED_SETTING, LIBRARY_CODE):
+            return self.parts[0][0]
+        if self.kind == SETTINGS:
+            module, *paths = _texts(self.name)
+            return ", ".join(f"{module}.{path}" for path in paths)
+        if self.kind == HEADERS:
+            return f"headers of {_texts(self.name)[0]}"
+        return f"library {self.name}" if self.kind == LIBRARY else self.name
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the dependency as plain JSON values."""
+        return {"kind": self.kind, "name": self.name, "parts": [list(part) for part in self.parts]}
+
+    @classmethod
+    def from_dict(cls, values: Any) -> Dependency:
+        """Return the dependency that as_dict described; raises Unreadable, a ValueError, for anything else."""
+        given = reading.fields(values, ("kind", "name", "parts"))
+        if reading.text(given["kind"]) not in KINDS:
+            raise reading.Unreadable(f"{given['kind']!r} is not a kind of dependency")
+        parts = reading.items(given["parts"], _part)
+        return cls(kind=given["kind"], name=reading.text(given["name"]), parts=parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discovered:
+    """The dependencies of a compile, and why its artifact must not be stored, if one cannot be told."""
+
+    dependencies: tuple[Dependency, ...] = ()
+    private: tuple[str, ...] = ()
+
+
+def discovered(
+    functions: Iterable[Callable[..., object]], before: Sequence[Registration], loaded: Collection[str]
+) -> Discovered:
+    """Return the dependencies on functions of @overload and @intrinsic that a compile used.
+
+    before, loaded: what was registered, and the names of the modules that were loaded, when the compile began. What
+    implements anything but a user's function is part of every kernel's key already (see extensions).
+    """
+    from gridjit.compiler.key.installed import owner_of
+
+    now = registrations()
+    known = {id(found.sources[0]) for found in before}
+    dependencies: dict[str, Dependency] = {}
+    private: dict[str, None] = {}
+    for function in functions:
+        if id(function) not in known and owner_of(function_of(function)) is not None:
+            continue  # installed code, which its distribution stands for
+        mine = [one for one in before if one.sources[0] is function]
+        stubs = dict.fromkeys(one.stub for one in mine if one.stub)
+        if not mine or any(_users(before, stub) != _users(now, stub) for stub in stubs):
+            private[f"{_name(function)} was registered while the kernel was compiled"] = None
+        for stub in stubs:
+            implementations = _implementations(before, stub)
+            found = sources_fingerprint(implementations)
+            private.update(dict.fromkeys(found.opaque))
+            imported = [name for name in found.imported if name not in loaded]
+            dependencies[stub] = _overload(stub, imported, _parts(implementations))
+    return Discovered(dependencies=tuple(dependencies.values()), private=tuple(private))
+
+
+def _overload(stub: str, imported: Sequence[str], parts: Parts) -> Dependency:
+    """Return the dependency on what implements a function, which is known once it has imported what it imports."""
+    if imported:
+        return Dependency(kind=IMPORTING_OVERLOAD, name=_json([stub, *imported]), parts=parts)
+    return Dependency(kind=OVERLOAD, name=stub, parts=parts)
+
+
+def file_dependencies(
+    found: Iterable[LinkedFile], known: Sequence[LinkedFile], consumed: Iterable[LinkedFile] = ()
+) -> tuple[Dependency, ...]:
+    """Return the dependencies on the files that a compile found it has to link, besides those in its key.
+
+    consumed: the CUDA C++ among them as it was compiled. The bytes that were compiled count, whatever is on disk now.
+    What has no path was in memory, or is numba-cuda's own: its headers alone count.
+    """
+    keyed = {file.name: file for file in found if file in set(known) or os.path.isabs(file.name)}
+    files = {file.name: file for file in found if file not in set(known) and os.path.isabs(file.name)}
+    linked = [Dependency(kind=LINKED_FILE, name=name, parts=link_fields([file])) for name, file in files.items()]
+    compiled = list(consumed)
+    headers = (_header_parts(made, keyed.get(made.name)) for made in compiled)
+    read = [
+        Dependency(kind=HEADERS, name=_json([made.name, *(path for path, _ in parts)]), parts=parts)
+        for made, parts in zip(compiled, headers, strict=True)
+        if parts
+    ]
+    # One of the key's, or of the files', says already which headers the toolkit has.
+    told = any(file.kind == "cu" for file in (*known, *files.values()))
+    toolkit = [] if told or not compiled else [Dependency(kind=TOOLKIT, name=TOOLKIT, parts=header_versions())]
+    return (*linked, *read, *toolkit)
+
+
+def _header_parts(made: LinkedFile, keyed: LinkedFile | None) -> tuple[tuple[str, str], ...]:
+    """Return the headers that were compiled into a file, and where there were none, less those that a key has."""
+    headers, absent = (set(keyed.headers), set(keyed.absent)) if keyed else (set(), set())
+    read = ((header.path, digest(header.data)) for header in made.headers if header not in headers)
+    return (*read, *((path, _ABSENT) for path in made.absent if path not in absent))
+
+
+def value_dependencies(reads: Reads) -> tuple[Dependency, ...]:
+    """Return the dependencies on the values that a compile took and that its job's key does not cover."""
+    from gridjit.compiler.recorded.value_path import shown
+
+    return tuple(
+        Dependency(kind=VALUE, name=_json(path), parts=((shown(path), _brief(text)),)) for path, text in reads.taken()
+    )
+
+
+def library_code_dependency(module: str, text: str, names: Sequence[str]) -> Dependency:
+    """Return the dependency on what names of a module stand for, whose text that is."""
+    return Dependency(kind=LIBRARY_CODE, name=_json([module, text, *names]), parts=((f"code of {module}", text),))
+
+
+def holds(dependency: Dependency, job: CompileJob) -> bool:
+    """Return whether a compile of job today would find the same; False if that cannot be told."""
+    return current(dependency.kind, dependency.name, job) == dependency.parts
+
+
+def current(kind: str, name: str, job: CompileJob) -> Parts | None:
+    """Return the parts that a dependency of job would have if the compile were today; None if that cannot be told."""
+    try:
+        return _CURRENT[kind](name, job) or None
+    except Exception:
+        # What is read back from a file may be anything, and looking at values runs the program's code.
+        return None
+
+
+def _value_parts(name: str, job: CompileJob) -> Parts:
+    # Few artifacts depend on a value that their key does not cover, so a warm start does without these.
+    from gridjit.compiler.recorded.reads import taken_text
+    from gridjit.compiler.recorded.value_path import follow, shown
+
+    path = _texts(name)
+    return ((shown(path), _brief(taken_text(follow(path, job.function), lines=job.has_lines))),)
+
+
+def _importing_parts(name: str, _: CompileJob) -> Parts:
+    """What an overload imports while it runs it is only told with: so it is imported to ask."""
+    from gridjit.compiler.recorded.late_imports import load
+
+    stub, *modules = _texts(name)
+    load(modules)
+    return _parts(_implementations(registrations(), stub))
+
+
+def _library_parts(name: str, _: CompileJob) -> Parts:
+    from gridjit.compiler.key.installed import named
+
+    found = named(name)
+    return () if found is None or found.overtaken else (("identity", found.identity),)
+
+
+def _settings_parts(name: str, _: CompileJob) -> Parts | None:
+    from gridjit.compiler.recorded.library_settings import setting_now
+
+    module, *paths = _texts(name)
+    texts = [(path, setting_now(module, path)) for path in paths]
+    parts = tuple((path, text) for path, text in texts if text is not None)
+    return parts if len(parts) == len(texts) else None
+
+
+def _later_setting_parts(name: str, _: CompileJob) -> Parts:
+    """A setting whose module the compile imported is what it was then, even where the module is not imported yet."""
+    from gridjit.compiler.recorded.library_code import NOT_LOADED
+    from gridjit.compiler.recorded.library_settings import setting_now
+
+    module, path, then = _texts(name)
+    return ((path, then),) if setting_now(module, path) in (then, NOT_LOADED) else ()
+
+
+def _library_code_parts(name: str, _: CompileJob) -> Parts:
+    """A module that is not imported yet will have what its own code gives it, as it had then."""
+    from gridjit.compiler.recorded.library_code import NOT_LOADED, names_text
+
+    module, then, *names = _texts(name)
+    return ((f"code of {module}", then),) if names_text(module, names) in (then, NOT_LOADED) else ()
+
+
+def _loaded_setting_parts(name: str, _: CompileJob) -> Parts | None:
+    """A setting that its module works out when it is imported may be another in each process: so it is imported."""
+    from gridjit.compiler.recorded.library_settings import setting_now
+
+    module, path = _texts(name)
+    if module not in sys.modules:
+        from gridjit.compiler.frontend.bootstrap import load_installed_extensions
+
+        load_installed_extensions()
+        importlib.import_module(module)
+    text = setting_now(module, path)
+    return None if text is None else ((path, text),)
+
+
+def _texts(name: str) -> tuple[str, ...]:
+    """Return the texts that a name is made of; raises Unreadable, a ValueError, for what _json did not make."""
+    return reading.items(reading.parse(utf8(name)), reading.text)
+
+
+def _json(values: Iterable[str]) -> str:
+    return json.dumps(list(values), separators=(",", ":"))
+
+
+def _brief(text: str) -> str:
+    """Return a text, or the beginning of a long one and the digest of all of it."""
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]}... {digest_fields([utf8(text)])}"
+
+
+def _headers_today(name: str, _: CompileJob) -> Parts:
+    _file, *paths = _texts(name)
+    return tuple((path, _header_digest(path)) for path in paths)
+
+
+def _header_digest(path: str) -> str:
+    from gridjit.compiler.key.headers import read_header
+
+    data = read_header(path)
+    return _ABSENT if data is None else digest(data)
+
+
+def _implemented(stub: str, parts: Parts) -> str:
+    return f"{stub} by {', '.join(name for name, _ in parts)}"
+
+
+def _implementations(registered: Iterable[Registration], stub: str) -> list[Registration]:
+    return [found for found in registered if found.stub == stub and not made_by_a_compile(found)]
+
+
+def _users(registered: Iterable[Registration], stub: str) -> list[Registration]:
+    return [found for found in _implementations(registered, stub) if found.owner is None]
+
+
+def _parts(implementations: Iterable[Registration]) -> Parts:
+    return numbered((found.name, sources_fingerprint([found]).digest) for found in implementations) or _BY_LOADING
+
+
+def _file_parts(path: str) -> Parts:
+    # What is read back may name anything: a pipe would be waited for, and a relative path is of no one place.
+    try:
+        if not os.path.isabs(path) or not os.path.isfile(path) or os.path.getsize(path) > _LARGEST_FILE:
+            return ()
+        return link_fields([read_linked(path)])
+    except (CompileError, OSError, ValueError):
+        return ()
+
+
+def _part(value: Any) -> tuple[str, str]:
+    name, digest = reading.row(value, 2)
+    return reading.text(name), reading.text(digest)
+
+
+def _name(function: Callable[..., object]) -> str:
+    inner = function_of(function)
+    return repr(function) if inner is None else f"{inner.__module__}.{inner.__qualname__}"
+
+
+_CURRENT: Mapping[str, Callable[[str, CompileJob], Parts | None]] = {
+    OVERLOAD: lambda name, _: _parts(_implementations(registrations(), name)),
+    IMPORTING_OVERLOAD: _importing_parts,
+    LINKED_FILE: lambda name, _: _file_parts(name),
+    VALUE: _value_parts,
+    HEADERS: _headers_today,
+    TOOLKIT: lambda _name, _job: header_versions(),
+    LIBRARY: _library_parts,
+    SETTINGS: _settings_parts,
+    LATER_SETTING: _later_setting_parts,
+    LOADED_SETTING: _loaded_setting_parts,
+    LIBRARY_CODE: _library_code_parts,
+}

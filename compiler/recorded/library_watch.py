@@ -1,0 +1,129 @@
+"""LibraryWatch: what installed code read while one compile ran, and what it registered in that time.
+
+The settings it may read are noted when the compile begins, and count with those values: a compile that changes one
+itself would change it in another process too. What was loaded only while it ran counts as it is when it ends.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from types import TracebackType
+from typing import Any
+
+from gridjit.compiler.key.extensions import all_registrations, forget_in_keys
+from gridjit.compiler.key.source.fingerprint import function_of
+from gridjit.compiler.recorded.dependencies import (
+    LATER_SETTING,
+    LIBRARY,
+    LOADED_SETTING,
+    SETTINGS,
+    Dependency,
+    library_code_dependency,
+)
+from gridjit.compiler.recorded.library_code import names_text
+from gridjit.compiler.recorded.library_settings import Reach, Setting, reach, unseen_code, unseen_now
+from gridjit.compiler.recorded.loaded_settings import as_loaded, roots
+from gridjit.compiler.recorded.written_out import is_written_out
+
+
+class LibraryWatch:
+    """A block around one compile. Whatever looking at installed code raises costs the disk cache, never the launch."""
+
+    def __init__(self) -> None:
+        self._before: dict[Setting, str | None] = {}
+        self._code_before: dict[Setting, str | None] = {}
+        self._problem: Exception | None = None
+
+    def __enter__(self) -> LibraryWatch:
+        self._registered = all_registrations()
+        try:
+            found = reach(roots(self._registered))
+            self._before, self._code_before = found.texts(), found.code_texts()
+        except Exception as error:
+            self._problem = error
+        self._alone = _alone()
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        # With other threads about, who registered it cannot be told, and it counts.
+        if self._alone and _alone():
+            before = {(one.kind, one.sources[0]) for one in self._registered}
+            forget_in_keys(one for one in all_registrations() if (one.kind, one.sources[0]) not in before)
+
+    def found(
+        self, functions: Iterable[Callable[..., Any]], key: Iterable[tuple[str, str]]
+    ) -> tuple[tuple[Dependency, ...], tuple[str, ...]]:
+        """Return the dependencies on installed code besides what a job's key says, and why they cannot be told.
+
+        functions: those of @overload and @intrinsic that the compile used.
+        """
+        try:
+            if self._problem is None:
+                return self._found(functions, key)
+        except Exception as error:
+            self._problem = error
+        return (), (f"what installed code reads cannot be told ({type(self._problem).__name__}: {self._problem})",)
+
+    def _found(
+        self, functions: Iterable[Callable[..., Any]], key: Iterable[tuple[str, str]]
+    ) -> tuple[tuple[Dependency, ...], tuple[str, ...]]:
+        used = {function_of(function) for function in functions}
+        now = all_registrations()
+        reached = reach(roots(one for one in now if not one.stub or one.sources[0] in used))
+        known = {label.removeprefix("extension library ") for label, _ in key}
+        libraries = sorted({one for one in reached.distributions if one.name not in known}, key=lambda one: one.name)
+        dependencies = (
+            *(Dependency(kind=LIBRARY, name=one.name, parts=(("identity", one.identity),)) for one in libraries),
+            *self._settings(reached),
+            *self._code(reached),
+        )
+        return dependencies, (*unseen_now(reached.settings), *unseen_code(reached.code), *self._overtaken(reached))
+
+    def _code(self, reached: Reach) -> Iterator[Dependency]:
+        """Yield what names of code stand for, of each module, less those that the compile itself gave another."""
+        names: dict[str, list[str]] = {}
+        for (module, name), text in sorted(reached.code_texts().items()):
+            if text is not None and self._code_before.get((module, name), text) == text:
+                names.setdefault(module, []).append(name)
+        for module, found in names.items():
+            yield library_code_dependency(module, names_text(module, found), found)
+
+    def _overtaken(self, reached: Reach) -> Iterator[str]:
+        """Yield a sentence for each setting that another thread may have changed meanwhile: the compile saw either."""
+        if not self._alone:
+            for (module, path), text in reached.texts().items():
+                if self._before.get((module, path), text) != text:
+                    yield f"{module}.{path} changed while the kernel was compiled"
+
+    def _settings(self, reached: Reach) -> Iterator[Dependency]:
+        read: dict[str, dict[str, str]] = {}
+        for (module, path), text in sorted(reached.texts().items()):
+            before = self._text_before((module, path))
+            if text is not None and (before is None or as_loaded((module, path)) == text == before):
+                yield _later(module, path, text)
+            elif text is not None and before == text:
+                read.setdefault(module, {})[path] = text
+        for module, texts in read.items():
+            yield Dependency(kind=SETTINGS, name=json.dumps([module, *texts]), parts=tuple(texts.items()))
+
+    def _text_before(self, setting: Setting) -> str | None:
+        return self._before.get(setting)
+
+
+def _later(module: str, path: str, text: str) -> Dependency:
+    """Return the dependency on a setting whose module may not be imported yet where it is looked up.
+
+    What the module's source writes out is what it will be. Anything else may be another in each process: its module is
+    then imported to ask.
+    """
+    if is_written_out(module, path):
+        return Dependency(kind=LATER_SETTING, name=json.dumps([module, path, text]), parts=((path, text),))
+    return Dependency(kind=LOADED_SETTING, name=json.dumps([module, path]), parts=((path, text),))
+
+
+def _alone() -> bool:
+    """Return whether no other thread of the program runs; gridjit's own run kernels."""
+    here = threading.current_thread()
+    return all(one is here or one.name.startswith("gridjit-") for one in threading.enumerate())

@@ -1,0 +1,32 @@
+"""The settings that installed extensions read, as they were when these were loaded; and the code that reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from gridjit.compiler.key.extensions import all_registrations, extensions, sources_fingerprint
+from gridjit.compiler.key.registrations import Registration
+from gridjit.compiler.recorded.library_settings import Setting, reach
+
+# Of modules that were imported when the installed extensions were loaded: where those are not loaded yet, that is
+# what they will be.
+_as_loaded: dict[Setting, str | None] = {}
+
+
+def note_loaded_settings(imported: Collection[str]) -> None:
+    """Remember the settings of modules that were just imported, with the installed extensions."""
+    found = reach(roots(all_registrations())).texts()
+    _as_loaded.update((setting, text) for setting, text in found.items() if setting[0] in imported)
+
+
+def as_loaded(setting: Setting) -> str | None:
+    """Return what a setting was when the installed extensions were loaded; None if it was not there."""
+    return _as_loaded.get(setting)
+
+
+def roots(registered: Iterable[Registration]) -> list[object]:
+    """Return the installed code among what is registered, and what the user's own of it may run."""
+    registered = tuple(registered)
+    mine = [source for one in registered if one.owner is not None for source in one.sources]
+    users = [one for one in registered if one.owner is None and one.stub]
+    return [*mine, *extensions().reached, *(sources_fingerprint(users).reached if users else ())]

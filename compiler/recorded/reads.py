@@ -1,0 +1,295 @@
+"""Reads: which Python values a kernel's code took while it was compiled, each with its path and its value then.
+
+The job's key says where to look for an artifact; what was really taken is recorded here, at the moment it is taken,
+and has to be the same wherever the artifact is used. What the key covers already - the very value that was seen when
+the job was made - is not recorded again. This file does not know numba: the front end reports what its compiler takes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import Enum
+from types import CellType, FunctionType, ModuleType
+from typing import Any
+
+from gridjit.compiler.key.source.arrays import content_digest
+from gridjit.compiler.key.source.code import plan_of
+from gridjit.compiler.key.source.fingerprint import fingerprint_values, function_of
+from gridjit.compiler.key.source.libraries import is_library, name_of_module
+from gridjit.compiler.key.source.opaque import OpaqueValue
+from gridjit.compiler.key.source.scalars import scalar_text
+from gridjit.compiler.key.source.values import Visit, value_text
+from gridjit.compiler.key.source.walk import is_own_builtin, lines_digest
+from gridjit.compiler.recorded.stray_functions import StrayFunctions, dotted_name, places_of
+from gridjit.compiler.recorded.value_path import MISSING, ValuePath, default_values, follow, shown
+
+# What the walk of the job's source saw: (id of a namespace or a cell, name) -> the value, and its text in the key.
+Known = Mapping[tuple[int, str], tuple[object, str]]
+# How deep into containers modules and functions are looked for.
+_DEPTH = 4
+_MOST_ITEMS = 1000
+
+
+class Reads:
+    """One compile's record of the values that kernel and device code took.
+
+    function: the kernel's. known: what its job's key covers; covered: the functions that it does. lines: count line
+    numbers of functions too. is_leaf: whether a module's code is identified as a whole, so that only its plain settings
+    count.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        known: Known | None = None,
+        *,
+        lines: bool = False,
+        is_leaf: Callable[[str], bool] = is_library,
+        covered: Iterable[FunctionType] = (),
+    ) -> None:
+        self.private: dict[str, None] = {}
+        self._covered = tuple(covered)
+        self._stray = StrayFunctions()
+        self._known: Known = known or {}
+        self._lines = lines
+        self._is_leaf = is_leaf
+        self._taken: dict[ValuePath, tuple[object, str]] = {}
+        self._attributes: dict[tuple[int, str], object] = {}
+        # By identity: where modules and classes, functions, and the namespaces of functions were found.
+        self._owners: dict[int, ValuePath] = {}
+        self._functions: dict[int, ValuePath] = {}
+        self._scopes: dict[int, ValuePath] = {}
+        self._arrays: dict[int, tuple[ValuePath, str]] = {}
+        # Keeps all that is known by its identity alive.
+        self._alive: list[object] = []
+        if (root := function_of(function)) is not None:
+            self._adopt_function((), root)
+
+    def take_function(self, function: FunctionType) -> None:
+        """Record that a function is compiled; what the kernel leads to is known already."""
+        if id(function) not in self._functions and not self._is_leaf(_module_name(function.__globals__)):
+            self._stray.add(function)
+
+    def settle_functions(self, covered: Callable[[], Iterable[FunctionType]]) -> None:
+        """Record the functions that were compiled and that neither the kernel leads to nor a key covers.
+
+        covered: returns those which the keys and dependencies of extensions cover.
+        """
+        if not self._stray or not [*self._stray.uncovered(self._covered)]:
+            return
+        for function, taken in self._stray.uncovered((*self._covered, *covered())):
+            places = places_of(function)
+            for path, value in places:
+                self._take(path, (0, ""), value)
+                for step, one in taken:
+                    self._take((*path, "function", step), (0, ""), one)
+            if not places:
+                reason = "was compiled, and neither the kernel nor a table of an extension leads to it"
+                self.private[f"{dotted_name(function)} {reason}"] = None
+
+    def take_global(self, function: FunctionType, name: str, value: object) -> None:
+        """Record that the code of function took a global, or a builtin where there is no such global."""
+        scope = function.__globals__
+        if name not in scope and is_own_builtin(name, value):
+            return
+        if self._stray.take(function, f"global {name}", value):
+            return
+        if (path := self._scopes.get(id(scope))) is not None:
+            self._take((*path, f"global {name}"), (id(scope), name), value)
+        elif (module := _module_of(scope)) is not None and not is_library(module):
+            self._take_outside((f"module {module}", f"attribute {name}"), (id(scope), name), value)
+
+    def take_free(self, function: FunctionType, name: str, cell: CellType, value: object) -> None:
+        """Record that the code of function took a closure's variable; one of a function that a compile made is not."""
+        if (path := self._functions.get(id(function))) is not None:
+            self._take((*path, f"free {name}"), (id(cell), ""), value)
+        else:
+            self._stray.take(function, f"free {name}", value)
+
+    def take_attribute(self, owner: Any, name: str) -> Any:
+        """Return an attribute of a module or a class, the same each time in one compile, and record that it was taken.
+
+        Raises AttributeError where there is none.
+        """
+        key = (id(owner), name)
+        if key not in self._attributes:
+            self._attributes[key] = value = getattr(owner, name)
+            self._alive += (owner, value)
+            self._take_of(owner, name, value)
+        return self._attributes[key]
+
+    def take_content(self, array: Any, digest: str) -> None:
+        """Compare what of an array's content goes into the code with what was recorded of the array."""
+        path, text = self._arrays.get(id(array), ((), ""))
+        if path and text != digest:
+            self.private[f"the content of {shown(path)} changed while the kernel was compiled"] = None
+
+    def taken(self) -> Iterator[tuple[ValuePath, str]]:
+        """Yield the path and the text of each value that was taken and is not in the key."""
+        return ((path, text) for path, (_, text) in self._taken.items())
+
+    def changed(self) -> Iterator[str]:
+        """Yield a sentence for each value that is another by now: the compile may have seen either."""
+        for path, (value, text) in self._taken.items():
+            if scalar_text(value) is None and self._text(path, value) != text:
+                yield f"{shown(path)} changed while the kernel was compiled"
+
+    def _take_of(self, owner: Any, name: str, value: object) -> None:
+        key = (id(vars(owner)) if isinstance(owner, ModuleType) else id(owner), name)
+        named = _named_path(owner)
+        leaf = named is not None and is_library(_home(owner))
+        path = (None if leaf else self._owners.get(id(owner))) or named
+        if path is None:
+            self.private[f"{name} of {owner!r} was taken, but no name leads to it"] = None
+        elif leaf:
+            self._take_outside((*path, f"attribute {name}"), key, value)
+        else:
+            self._take((*path, f"attribute {name}"), key, value)
+
+    def _take_outside(self, path: ValuePath, key: tuple[int, str], value: object) -> None:
+        """Record a value of a module that is known as a whole only if it is a plain setting, or not the module's."""
+        module = path[0].partition(" ")[2]
+        if not self._is_leaf(module) or _is_setting(value) or not self._is_leaf(_home(value)):
+            self._take(path, key, value)
+
+    def _take(self, path: ValuePath, key: tuple[int, str], value: object) -> None:
+        self._adopt(path, value, _DEPTH)
+        if (known := self._known.get(key)) is not None and known[0] is value and self._is_covered(path, *known):
+            return
+        text = self._text(path, value)
+        if text is not None and self._taken.setdefault(path, (value, text))[1] != text:
+            self.private[f"{shown(path)} changed while the kernel was compiled"] = None
+
+    def _is_covered(self, path: ValuePath, value: object, text: str) -> bool:
+        """Return whether the text that the key has for a value says what it is; of what may change, if it still is."""
+        if scalar_text(value) is not None or isinstance(value, type | ModuleType) or _function(value) is not None:
+            return True
+        return self._text(path, value) == text
+
+    def _text(self, path: ValuePath, value: object) -> str | None:
+        """Return the text of a value; None, and a reason to keep the artifact private, where it has none."""
+        try:
+            text = taken_text(value, lines=self._lines)
+        except OpaqueValue as error:
+            self.private[f"{shown(path)} {error}"] = None
+            return None
+        return text
+
+    def _note_content(self, path: ValuePath, array: Any) -> None:
+        """Remember an array's content as it is taken, also one inside of a container."""
+        if id(array) not in self._arrays and not array.dtype.hasobject:
+            self._arrays[id(array)] = (path, content_digest(array))
+            self._alive.append(array)
+
+    def _adopt(self, path: ValuePath, value: Any, depth: int) -> None:
+        """Remember how to get to a module, class or function that was taken, also inside of containers."""
+        if scalar_text(value) is not None or not depth:
+            return
+        if isinstance(value, ModuleType | type):
+            self._alive.append(value)
+            self._owners.setdefault(id(value), path)
+        elif _is_array(value):
+            self._note_content(path, value)
+        elif isinstance(value, tuple | list | dict):
+            items = value.values() if isinstance(value, dict) else value
+            for number, item in zip(range(_MOST_ITEMS), items, strict=False):
+                self._adopt((*path, f"item {number}"), item, depth - 1)
+        elif (function := _function(value)) is not None:
+            self._adopt_function(path if function is value else (*path, "function"), function)
+
+    def _adopt_function(self, path: ValuePath, function: FunctionType) -> None:
+        if id(function) in self._functions or is_library(_module_name(function.__globals__)):
+            return
+        self._alive.append(function)
+        self._functions[id(function)] = path
+        self._scopes.setdefault(id(function.__globals__), path)
+        for name, value in default_values(function).items():
+            self._adopt((*path, f"default {name}"), value, _DEPTH)
+
+
+def taken_text(value: object, *, lines: bool = False) -> str:
+    """Return a text that is equal for values that make the same code; raises OpaqueValue.
+
+    Of a function it says what its own code and defaults are: what that takes is recorded by itself.
+    """
+    if value is MISSING:
+        return "undefined"
+    return value_text(value, _Visit(lines))
+
+
+class _Visit(Visit):
+    """Says of functions and classes in a value what they are, without following them."""
+
+    def __init__(self, lines: bool) -> None:
+        self._lines = lines
+
+    def __call__(self, found: FunctionType | type) -> str:
+        return _visited(found, self._lines)
+
+    def installed(self, value: object) -> str | None:
+        """Return the text of an object of an installed class, None for others; raises OpaqueValue."""
+        from gridjit.compiler.key.source.instances import instance_text
+
+        return instance_text(value, self)
+
+
+def _visited(found: FunctionType | type, lines: bool) -> str:
+    if isinstance(found, type):
+        fingerprint = fingerprint_values([("class", found)])
+        if fingerprint.opaque:
+            raise OpaqueValue(f"leads to what gridjit cannot see: {fingerprint.opaque[0]}")
+        return f"{found.__qualname__} {fingerprint.digest}"
+    defaults = "".join(f" {name}={taken_text(value)}" for name, value in default_values(found).items())
+    place = f" {lines_digest(found.__code__)}" if lines else ""
+    return f"{found.__qualname__} {plan_of(found.__code__).digest}{place}{defaults}"
+
+
+def _function(value: object) -> FunctionType | None:
+    if isinstance(value, type | ModuleType | tuple | list | dict) or type(value).__module__ == "numpy":
+        return None
+    try:
+        return function_of(value)
+    except Exception:  # looking at a value runs code of its class
+        return None
+
+
+def _is_array(value: object) -> bool:
+    return type(value).__module__ == "numpy" and hasattr(value, "tobytes") and hasattr(value, "flags")
+
+
+def _is_setting(value: object) -> bool:
+    """Return whether a value is a plain setting: a number, a text, None, a member of an enum, or a tuple of those."""
+    if isinstance(value, tuple):
+        return all(map(_is_setting, value))
+    return scalar_text(value) is not None or isinstance(value, Enum)
+
+
+def _home(value: object) -> str:
+    """Return the name of the module that a function or a class is of; of anything else, its class's."""
+    if (function := _function(value)) is not None:
+        return _module_name(function.__globals__)
+    if isinstance(value, ModuleType):
+        return name_of_module(value)
+    module = getattr(value if isinstance(value, type) or callable(value) else type(value), "__module__", None)
+    return module if isinstance(module, str) else "builtins"
+
+
+def _module_name(scope: Mapping[str, object]) -> str:
+    name = scope.get("__name__")
+    return name if isinstance(name, str) else ""
+
+
+def _module_of(scope: Mapping[str, object]) -> str | None:
+    """Return the name of the imported module whose namespace this is, None if there is none."""
+    module = sys.modules.get(_module_name(scope))
+    return None if module is None or getattr(module, "__dict__", None) is not scope else name_of_module(module)
+
+
+def _named_path(owner: Any) -> ValuePath | None:
+    """Return the path to a module or a class by its names, None if they do not lead to it."""
+    if isinstance(owner, ModuleType):
+        name = name_of_module(owner)
+        return (f"module {name}",) if sys.modules.get(name) is owner else None
+    path = (f"module {owner.__module__}", *(f"attribute {name}" for name in owner.__qualname__.split(".")))
+    return path if follow(path, None) is owner else None

@@ -1,0 +1,51 @@
+"""written_out: whether a module's source states literally what a name of it is, so that importing it gives the same."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import sys
+from collections import Counter
+from collections.abc import Iterator
+
+from gridjit.compiler.key.source.files import read_regular
+
+
+def is_written_out(module: str, path: str) -> bool:
+    """Return whether a name of a loaded module, or of a class of it, is given a constant by its source, only once."""
+    file = getattr(sys.modules.get(module), "__file__", None)
+    if not isinstance(file, str) or not all(part.isidentifier() for part in path.split(".")):
+        return False
+    return path in _constants_of(file)
+
+
+@functools.lru_cache(maxsize=256)
+def _constants_of(file: str) -> frozenset[str]:
+    try:
+        tree = ast.parse(read_regular(file))
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return frozenset()
+    constants = {name for name, value in _given(tree.body, "") if value is not None and _is_constant(value)}
+    stored = Counter(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    return frozenset(name for name in constants if stored[name.rpartition(".")[2]] == 1)
+
+
+def _given(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, ast.expr | None]]:
+    """Yield what the statements of a module or class give a value, by name."""
+    for statement in body:
+        if isinstance(statement, ast.Assign):
+            for target in statement.targets:
+                if isinstance(target, ast.Name):
+                    yield prefix + target.id, statement.value
+        elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            yield prefix + statement.target.id, statement.value
+        elif isinstance(statement, ast.ClassDef):
+            yield from _given(statement.body, f"{prefix}{statement.name}.")
+
+
+def _is_constant(value: ast.expr) -> bool:
+    if isinstance(value, ast.UnaryOp):
+        return _is_constant(value.operand)
+    if isinstance(value, ast.Tuple):
+        return all(map(_is_constant, value.elts))
+    return isinstance(value, ast.Constant)

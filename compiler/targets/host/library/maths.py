@@ -1,0 +1,72 @@
+"""The `__nv_` mathematical functions on the host: each is a libm function, an LLVM intrinsic or a short definition.
+
+Functions of glibc's libmvec are offered to LLVM's vectorizer where the target has them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from gridjit.compiler.target import Target
+from gridjit.compiler.targets.host.library.floats import float_maths
+from gridjit.compiler.targets.host.library.integers import integer_maths
+from gridjit.compiler.targets.host.library.libm import ODD_DECLARATIONS, LibmCall, libm_calls
+from gridjit.compiler.targets.host.library.libmvec import variants, vector_forms
+from gridjit.compiler.targets.host.library.rounding import rounded_maths
+from gridjit.compiler.targets.host.library.text import PREFIX, PURE
+
+_CALLS = {PREFIX + name: call for name, call in libm_calls().items()}
+_DEFINITIONS = {name: call.definition(name.removeprefix(PREFIX)) for name, call in _CALLS.items()} | {
+    PREFIX + name: text for part in (float_maths(), integer_maths(), rounded_maths()) for name, text in part.items()
+}
+
+
+def names() -> tuple[str, ...]:
+    """Return every `__nv_` function the host has code for."""
+    return tuple(sorted(_DEFINITIONS))
+
+
+def is_maths(name: str) -> bool:
+    """Return whether the host has code for a `__nv_` function."""
+    return name in _DEFINITIONS
+
+
+def definitions(names: set[str], target: Target) -> str:
+    """Return LLVM IR text that defines those of names which are `__nv_` functions."""
+    wanted = sorted(_closure(names))
+    found = {_CALLS[name] for name in wanted if name in _CALLS}
+    calls = sorted(found, key=lambda call: (call.function, call.kind, call.count))
+    odd = [line for call, line in ODD_DECLARATIONS.items() if any(f"@{call}(" in _DEFINITIONS[n] for n in wanted)]
+    text = [*(call.declaration for call in calls), *odd, *_vector_declarations(calls, target)]
+    return "\n".join([*text, *(_definition(name, target) for name in wanted)]) + "\n"
+
+
+def _closure(names: set[str]) -> set[str]:
+    """Return those of names which are defined here, and what their definitions call in turn."""
+    found: set[str] = set()
+    waiting = [name for name in names if name in _DEFINITIONS]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += re.findall(rf"call [^@]*@({PREFIX}\w+)", _DEFINITIONS[name])
+    return found
+
+
+def _vector_declarations(calls: Iterable[LibmCall], target: Target) -> list[str]:
+    """Return the declarations of the calls' vector forms, marked as used so that they outlive the optimizer."""
+    text, used = list[str](), list[str]()
+    for call in calls:
+        for symbol, vector in vector_forms(call.function, call.kind, target):
+            text.append(f"declare {vector} @{symbol}({', '.join([vector] * call.count)}) {PURE}")
+            used.append(f"ptr @{symbol}")
+    if used:
+        kept = f"[{len(used)} x ptr] [{', '.join(used)}]"
+        text.append(f'@llvm.compiler.used = appending global {kept}, section "llvm.metadata"')
+    return text
+
+
+def _definition(name: str, target: Target) -> str:
+    body, call = _DEFINITIONS[name], _CALLS.get(name)
+    return body.replace(f"<{call.function}>", variants(call.function, call.kind, target)) if call else body

@@ -1,0 +1,113 @@
+"""Driver: the function that runs blocks of a kernel - loops over blocks, regions and threads - as LLVM IR text.
+
+    i32 entry(ptr params, ptr launch, i64 first, i64 last, ptr status)
+
+params: the kernel's parameters, each at its natural alignment. launch: {i32 griddim[3]; i32 blockdim[3]; i32 dynamic
+shared bytes}. Runs blocks first to last-1 (x fastest) and returns 0, or the first exception code (1 and up) or a
+reserved negative code, with status = {i32 code; i32 block[3]; i32 thread[3]} filled. What the blocks need of memory
+is taken from the C library and given back before the return.
+"""
+
+from __future__ import annotations
+
+from gridjit.compiler.targets.host.loops.block import watched_block
+from gridjit.compiler.targets.host.loops.frame import CONTEXT_VALUES, launch_loads
+from gridjit.compiler.targets.host.loops.metadata import metadata
+from gridjit.compiler.targets.host.loops.plan import NO_MEMORY, LoopPlan
+from gridjit.compiler.targets.host.loops.runs import plain_block, region_run
+from gridjit.compiler.targets.host.loops.threads import ThreadLoops
+
+
+def driver_text(plan: LoopPlan) -> str:
+    """Return the functions that run plan's kernel, and the metadata they use."""
+    loops = ThreadLoops()
+    blocks = _watched(plan, loops) if plan.watched else [plain_block(plan, loops)]
+    declared = ["declare ptr @aligned_alloc(i64, i64)", "declare void @free(ptr)"]
+    return "\n".join([_entry(plan), *blocks, *declared, metadata(loops.vectorized, parallel=plan.parallel)])
+
+
+def _watched(plan: LoopPlan, loops: ThreadLoops) -> list[str]:
+    first, *others = [region_run(plan, loops, number, kind) for number, kind in plan.runs]
+    return [first, watched_block(plan), *others]
+
+
+def _entry(plan: LoopPlan) -> str:
+    return "\n".join(
+        [
+            f"define i32 @{plan.entry}(ptr noalias %params, ptr noalias %launch, i64 %first, i64 %last, "
+            "ptr noalias %status) nounwind {",
+            "entry:",
+            *launch_loads(),
+            *(_take_memory(plan) if plan.scratch else ["  br label %ready", "ready:"]),
+            *_blocks(_block_values(plan)),
+            *(["  call void @free(ptr %memory)"] if plan.scratch else []),
+            "  ret i32 %result",
+            "}",
+            "",
+        ]
+    )
+
+
+def _take_memory(plan: LoopPlan) -> list[str]:
+    """Return what takes the memory of a block - shared, slab, two banks, states - or returns NO_MEMORY."""
+    return [
+        "  %state.bytes = mul nuw nsw i64 %threads, 4" if plan.watched else "  %state.bytes = add i64 0, 0",
+        f"  %slab.bytes = mul nuw nsw i64 %threads, {plan.slab}",
+        "  %dynamic.bytes = zext i32 %dynamic to i64",
+        f"  %shared.some = add nuw nsw i64 %dynamic.bytes, {plan.shared + 63}",
+        "  %shared.bytes = and i64 %shared.some, -64",
+        "  %slab.some = add nuw nsw i64 %slab.bytes, 63",
+        "  %slab.end = and i64 %slab.some, -64",
+        "  %both = add nuw nsw i64 %shared.bytes, %slab.end",
+        "  %sum = add nuw nsw i64 %both, %state.bytes",
+        f"  %sum.some = add nuw nsw i64 %sum, {127 + 2 * plan.bank_bytes}",
+        "  %size = and i64 %sum.some, -64",
+        "  %memory = call noalias ptr @aligned_alloc(i64 64, i64 %size)",
+        "  %missing = icmp eq ptr %memory, null",
+        "  br i1 %missing, label %no.memory, label %ready",
+        "no.memory:",
+        f"  store i32 {NO_MEMORY}, ptr %status, align 4",
+        f"  ret i32 {NO_MEMORY}",
+        "ready:",
+        "  %slab = getelementptr inbounds i8, ptr %memory, i64 %shared.bytes",
+        "  %bank = getelementptr inbounds i8, ptr %slab, i64 %slab.end",
+        f"  %states = getelementptr inbounds i8, ptr %bank, i64 {2 * plan.bank_bytes}",
+    ]
+
+
+def _block_values(plan: LoopPlan) -> str:
+    """Return what the block function is called with; without memory of its own there are null pointers."""
+    if plan.scratch:
+        return CONTEXT_VALUES.replace("%shared", "%memory")
+    values = CONTEXT_VALUES
+    for name in ("%shared", "%slab", "%bank", "%states"):
+        values = values.replace(name, "null")
+    return values
+
+
+def _blocks(values: str) -> list[str]:
+    """Return the loop over the blocks, which ends at the first that fails."""
+    return [
+        "  %wide = zext nneg i32 %nctaid.x to i64",
+        "  %high = zext nneg i32 %nctaid.y to i64",
+        "  %any = icmp slt i64 %first, %last",
+        "  br i1 %any, label %block, label %done",
+        "block:",
+        "  %b = phi i64 [ %first, %ready ], [ %b.next, %passed ]",
+        "  %b.x = urem i64 %b, %wide",
+        "  %b.row = udiv i64 %b, %wide",
+        "  %b.y = urem i64 %b.row, %high",
+        "  %b.z = udiv i64 %b.row, %high",
+        "  %ctaid.x = trunc nuw nsw i64 %b.x to i32",
+        "  %ctaid.y = trunc nuw nsw i64 %b.y to i32",
+        "  %ctaid.z = trunc nuw nsw i64 %b.z to i32",
+        f"  %code = call i32 @gridjit.block({values})",
+        "  %failed = icmp ne i32 %code, 0",
+        "  br i1 %failed, label %done, label %passed",
+        "passed:",
+        "  %b.next = add nuw nsw i64 %b, 1",
+        "  %more = icmp slt i64 %b.next, %last",
+        "  br i1 %more, label %block, label %done",
+        "done:",
+        "  %result = phi i32 [ 0, %ready ], [ %code, %block ], [ 0, %passed ]",
+    ]

@@ -1,0 +1,96 @@
+"""Frame: what every function of the driver can use: the launch, the parameters, the block and its memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gridjit.compiler.targets.host.library.intrinsics import COORDINATES
+from gridjit.compiler.targets.host.loops.metadata import DYNAMIC_RANGE, INVARIANT, LAUNCH, launch_range
+from gridjit.compiler.targets.host.loops.plan import LoopPlan
+from gridjit.compiler.targets.host.regions.body import Parameter
+from gridjit.compiler.targets.host.regions.coordinates import PLACE
+
+# The parameters of the functions that run a block, and what they hand on.
+CONTEXT = (
+    "ptr noalias %params, ptr noalias %launch, i32 %ctaid.x, i32 %ctaid.y, i32 %ctaid.z, "
+    "ptr %shared, ptr %slab, ptr noalias %bank, ptr noalias %states, ptr noalias %status"
+)
+CONTEXT_VALUES = (
+    "ptr %params, ptr %launch, i32 %ctaid.x, i32 %ctaid.y, i32 %ctaid.z, "
+    "ptr %shared, ptr %slab, ptr %bank, ptr %states, ptr %status"
+)
+_SIZES = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "float": 4, "double": 8, "ptr": 8}
+
+
+def supported_parameter(parameter: Parameter) -> bool:
+    """Return whether the driver can read a parameter of this type from the packed buffer."""
+    return parameter.type in _SIZES
+
+
+def launch_loads() -> list[str]:
+    """Return the loads of the launch's dimensions, with their limits."""
+    lines = []
+    for index, name in enumerate(LAUNCH):
+        lines += [
+            f"  %launch.{name} = getelementptr inbounds i8, ptr %launch, i64 {4 * index}",
+            f"  %{name} = load i32, ptr %launch.{name}, align 4, {launch_range(index)}, {INVARIANT}",
+        ]
+    return [
+        *lines,
+        "  %launch.dynamic = getelementptr inbounds i8, ptr %launch, i64 24",
+        f"  %dynamic = load i32, ptr %launch.dynamic, align 4, {DYNAMIC_RANGE}, {INVARIANT}",
+        "  %plane = mul nuw nsw i32 %ntid.x, %ntid.y",
+        "  %volume = mul nuw nsw i32 %plane, %ntid.z",
+        "  %threads = zext nneg i32 %volume to i64",
+    ]
+
+
+def block_loads(plan: LoopPlan) -> list[str]:
+    """Return the loads that open a function that runs threads: launch, parameters, and what all threads share."""
+    return [*launch_loads(), *_parameter_loads(plan.parameters), *_bank_loads(plan)]
+
+
+def _parameter_loads(parameters: Sequence[Parameter]) -> list[str]:
+    lines, offset = [], 0
+    for index, parameter in enumerate(parameters):
+        size = _SIZES[parameter.type]
+        offset = -(-offset // size) * size
+        lines.append(f"  %at.{index} = getelementptr inbounds i8, ptr %params, i64 {offset}")
+        # A bool is a byte.
+        kind = "i8" if parameter.type == "i1" else parameter.type
+        lines.append(f"  %in.{index} = load {kind}, ptr %at.{index}, align {size}, {INVARIANT}")
+        if kind != parameter.type:
+            lines.append(f"  %bit.{index} = icmp ne i8 %in.{index}, 0")
+        offset += size
+    return lines
+
+
+def _bank_loads(plan: LoopPlan) -> list[str]:
+    lines = [f"  %bank.out = getelementptr inbounds i8, ptr %bank, i64 {plan.bank_bytes}"]
+    for slot in plan.uniforms:
+        lines += [
+            f"  %uniform.at.{slot.number} = getelementptr inbounds i8, ptr %bank, i64 {slot.offset}",
+            f"  %uniform.{slot.number} = load {slot.stored}, ptr %uniform.at.{slot.number}",
+        ]
+    return lines
+
+
+def bank_renewal(plan: LoopPlan, number: int) -> list[str]:
+    """Return what takes the values that a region's threads left over into the bank that the next one reads."""
+    lines = []
+    for slot in plan.renewed[number]:
+        lines += [
+            f"  %new.at.{slot.number} = getelementptr inbounds i8, ptr %bank.out, i64 {slot.offset}",
+            f"  %new.{slot.number} = load {slot.stored}, ptr %new.at.{slot.number}",
+            f"  store {slot.stored} %new.{slot.number}, ptr %uniform.at.{slot.number}",
+        ]
+    return lines
+
+
+def arguments(parameters: Sequence[Parameter], every: str) -> str:
+    """Return the arguments of a call to a region or guard; every says whether the guard is known to hold."""
+    given = {**{f"%gj.{name}": f"%{name}" for name in COORDINATES}, "%gj.thread": "%t", "%gj.all": every}
+    given["%gj.bank"] = "%bank.out"
+    values = [f"{p.type} {given.get(p.name, '%' + p.name.removeprefix('%gj.'))}" for p in PLACE]
+    own = [f"{p.type} %{'bit' if p.type == 'i1' else 'in'}.{index}" for index, p in enumerate(parameters)]
+    return ", ".join(values + own)

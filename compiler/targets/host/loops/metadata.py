@@ -1,0 +1,68 @@
+"""Metadata: numbered facts for LLVM about the driver's loops, loads and stores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gridjit.compiler.targets.host.library.intrinsics import COORDINATES
+
+# The dimensions of a launch, in the order in which the entry is given them.
+LAUNCH = ("nctaid.x", "nctaid.y", "nctaid.z", "ntid.x", "ntid.y", "ntid.z")
+
+# Numbers far above those of any kernel.
+_GROUP, _RANGES, _UNROLLING, _LOOPS = 900000, 900010, 900090, 900100
+_DYNAMIC, _PARALLEL, _PLAIN, _NOTHING = (_RANGES + offset for offset in (6, 7, 8, 9))
+DYNAMIC_RANGE = f"!range !{_DYNAMIC}"
+INVARIANT = f"!invariant.load !{_NOTHING}"
+ACCESS_GROUP = f"!llvm.access.group !{_GROUP}"
+
+
+def access_group(text: str) -> str:
+    """Return a region's text with every load and store in the group that the loops declare independent."""
+    return "\n".join(
+        f"{line}, {ACCESS_GROUP}" if " = load " in line or line.startswith("  store ") else line
+        for line in text.split("\n")
+    )
+
+
+def launch_range(index: int) -> str:
+    """Return the limits of a dimension of LAUNCH."""
+    return f"!range !{_RANGES + index}"
+
+
+def loop_numbers(index: int) -> tuple[int, int, int]:
+    """Return the numbers of the loops over x, y and z that are written as the index-th."""
+    first = _LOOPS + 10 * index
+    return first, first + 1, first + 2
+
+
+def metadata(vectorized: Sequence[bool], *, parallel: bool) -> str:
+    """Return the metadata of the loops written, of the ranges, and of the access group.
+
+    vectorized: whether each loop may be vectorized, in the order they were written. parallel: whether their threads'
+    accesses are independent.
+    """
+    lines = [f"!{_GROUP} = distinct !{{}}", f"!{_NOTHING} = !{{}}", *_ranges()]
+    lines.append(f'!{_PARALLEL} = !{{!"llvm.loop.parallel_accesses", !{_GROUP}}}')
+    lines.append(f'!{_PLAIN} = !{{!"llvm.loop.vectorize.enable", i1 false}}')
+    # The vectorizer interleaves; copies beyond that only cost compile time.
+    lines.append(f'!{_UNROLLING} = !{{!"llvm.loop.unroll.disable"}}')
+    for index, vector in enumerate(vectorized):
+        lines += _loop(index, vector=vector, parallel=parallel)
+    return "\n".join(lines) + "\n"
+
+
+def _ranges() -> list[str]:
+    lines = []
+    for index, name in enumerate(LAUNCH):
+        low, high = COORDINATES[name]
+        lines.append(f"!{_RANGES + index} = !{{i32 {low}, i32 {high if high < 2**31 else high - 2**32}}}")
+    return [*lines, f"!{_DYNAMIC} = !{{i32 0, i32 2147483647}}"]
+
+
+def _loop(index: int, *, vector: bool, parallel: bool) -> list[str]:
+    """Return what is said of the loops over x, y and z; only that over x is ever vectorized."""
+    hints = [f"!{_UNROLLING}", *([f"!{_PARALLEL}"] if parallel else [])]
+    inner = hints if vector else [*hints, f"!{_PLAIN}"]
+    loops = zip(loop_numbers(index), (inner, hints, hints), strict=True)
+    return [f"!{number} = distinct !{{{', '.join([f'!{number}', *said])}}}" for number, said in loops]

@@ -1,0 +1,56 @@
+"""Plan: what the driver must know about a kernel, and the codes with which it ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gridjit.compiler.targets.host.regions.body import Parameter
+from gridjit.compiler.targets.host.regions.slots import Slot
+
+# Codes that no kernel returns.
+DIVERGENT = -1
+NO_MEMORY = -2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopPlan:
+    """What the driver has to know of a kernel.
+
+    regions: how many there are. guarded: whether it has a guard. fails: whether a thread can return an exception code.
+    parallel: whether the threads' accesses are independent between barriers. shared, slab: static shared bytes of a
+    block and slab bytes of a thread. bank: bytes of the values that all threads share, uniforms; renewed: those of
+    them that each region may change. dynamic: whether dynamic shared memory is used.
+    """
+
+    entry: str
+    parameters: tuple[Parameter, ...]
+    regions: int
+    guarded: bool
+    fails: bool
+    parallel: bool
+    shared: int
+    slab: int
+    bank: int
+    uniforms: tuple[Slot, ...]
+    renewed: tuple[tuple[Slot, ...], ...]
+    dynamic: bool
+
+    @property
+    def watched(self) -> bool:
+        """Whether the driver must look at what each thread returned."""
+        return self.regions > 1 or self.fails
+
+    @property
+    def scratch(self) -> bool:
+        """Whether a run needs memory of its own."""
+        return self.watched or self.shared > 0 or self.dynamic
+
+    @property
+    def bank_bytes(self) -> int:
+        """The bytes of a bank. There are two: what a region's threads read, and what they leave for the next."""
+        return -(-self.bank // 64) * 64
+
+    @property
+    def runs(self) -> list[tuple[int, str]]:
+        """The ways to run a region: for all threads, or for some: those that wait at its barrier."""
+        return [(0, "all"), *((number, kind) for number in range(1, self.regions) for kind in ("all", "some"))]

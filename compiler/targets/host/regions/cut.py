@@ -1,0 +1,104 @@
+"""Regions: a kernel cut at its barriers into parts that every thread of a block can run to the end without waiting.
+
+cuda.syncthreads ends one region and begins the next: the driver runs a region for all threads of a block in one
+loop, then the region they all wait for. What a thread still needs on the other side of a barrier is computed again
+(coordinates, addresses), or kept once in the block's bank if all threads share it, or kept in the block's slab, one
+array per value, so that the loop over the threads stays a plain, vectorizable loop. The kernel's own control flow
+decides which region comes next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from gridjit.compiler.targets.host.regions.barriers import SplitBlocks, split
+from gridjit.compiler.targets.host.regions.body import Body
+from gridjit.compiler.targets.host.regions.coordinates import PLACE
+from gridjit.compiler.targets.host.regions.liveness import live_in
+from gridjit.compiler.targets.host.regions.recomputation import recomputed
+from gridjit.compiler.targets.host.regions.slots import Slot, ValueType, lay_out
+from gridjit.compiler.targets.host.regions.uniform import uniform_values
+from gridjit.compiler.targets.host.regions.write import CutKernel, RegionWriter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Regions:
+    """A kernel cut at its barriers. regions[0] starts the kernel; regions[k] goes on after barrier k.
+
+    texts: one function definition per region. slab: bytes per thread. uniforms: the values in the bank, in the order
+    of the regions' parameters. renewed: for each region, the uniforms it may leave changed in the bank. bank: its
+    bytes. parallel: whether the threads' memory accesses may be told to LLVM as independent.
+    """
+
+    texts: tuple[str, ...]
+    slab: int
+    uniforms: tuple[Slot, ...]
+    renewed: tuple[tuple[Slot, ...], ...]
+    bank: int
+    parallel: bool
+
+
+def cut(body: Body, types: Mapping[str, ValueType], arrays: Mapping[str, ValueType]) -> Regions:
+    """Return body cut into regions; types are those of its values, arrays those of its local arrays."""
+    parts = split(body)
+    many = len(parts.starts) > 1
+    live = live_in(parts.blocks)
+    given = {parameter.name for parameter in (*PLACE, *body.parameters)}
+    crossing = sorted(set().union(*(live[start] for start in parts.starts[1:])) - given)
+    again = recomputed(body, crossing, given | set(arrays))
+    kept = [name for name in crossing if name not in again and name not in arrays]
+    places = _places(body, {name: types[name] for name in kept}, arrays if many else {})
+    whole = _cut(body, parts, live, again, places)
+    writers = [RegionWriter(whole=whole, number=number) for number in range(len(parts.starts))]
+    return Regions(
+        texts=tuple(writer.text() for writer in writers),
+        slab=places.slab,
+        uniforms=whole.uniforms,
+        renewed=tuple(_renewed(writer, whole.uniforms) for writer in writers),
+        bank=places.bank,
+        parallel=many or not arrays,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Places:
+    """The slots of the values and arrays that are kept; slab: bytes of a thread, bank: bytes of a block."""
+
+    slots: Mapping[str, Slot]
+    arrays: Mapping[str, Slot]
+    slab: int
+    bank: int
+
+
+def _places(body: Body, kept: Mapping[str, ValueType], arrays: Mapping[str, ValueType]) -> _Places:
+    """Return the slots of kept values and arrays: what all threads share in the bank, the rest in the slab."""
+    same = uniform_values(body) if kept else frozenset()
+    apart = {name: kind for name, kind in kept.items() if name not in same}
+    slots, slab = lay_out({**apart, **arrays})
+    shared, bank = lay_out({name: kind for name, kind in kept.items() if name in same})
+    slots |= {name: replace(slot, number=number) for number, (name, slot) in enumerate(shared.items())}
+    return _Places(
+        slots={name: slots[name] for name in kept},
+        arrays={name: slots[name] for name in arrays},
+        slab=slab,
+        bank=bank,
+    )
+
+
+def _cut(
+    body: Body, parts: SplitBlocks, live: Mapping[str, frozenset[str]], again: Mapping[str, str], places: _Places
+) -> CutKernel:
+    return CutKernel(
+        parameters=(*PLACE, *body.parameters),
+        blocks=parts.blocks,
+        starts=parts.starts,
+        live=tuple(live[start] for start in parts.starts),
+        again=again,
+        slots=places.slots,
+        arrays=places.arrays,
+    )
+
+
+def _renewed(writer: RegionWriter, uniforms: Sequence[Slot]) -> tuple[Slot, ...]:
+    return tuple(slot for slot in uniforms if writer.defines(slot.name))

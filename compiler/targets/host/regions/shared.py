@@ -1,0 +1,87 @@
+"""Layout: where a kernel's shared arrays lie in a block's memory, and how large its values and local arrays are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gridjit.compiler.target import Target
+from gridjit.compiler.targets.host import llvm
+from gridjit.compiler.targets.host.regions.body import Body, defined
+from gridjit.compiler.targets.host.regions.slots import ValueType
+from gridjit.compiler.targets.host.retarget import SharedArray
+
+_ALLOCA = re.compile(r" = alloca (?P<type>.+?)(?:, i\d+ (?P<count>\d+))?(?:, align (?P<align>\d+))?$")
+_LARGEST_ALIGNMENT = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedLayout:
+    """Where each shared array starts, the bytes of the static ones, and whether there is a dynamic one.
+
+    Dynamic arrays all start where the static ones end, as on the device.
+    """
+
+    offsets: Mapping[str, int]
+    size: int
+    dynamic: bool
+
+
+def lay_out_shared(arrays: Sequence[SharedArray], target: Target) -> SharedLayout:
+    """Return a place for each array."""
+    unique = {array.name: array for array in arrays}.values()
+    offsets: dict[str, int] = {}
+    end = 0
+    for array in unique:
+        if not array.dynamic:
+            align = min(array.align, _LARGEST_ALIGNMENT)
+            offsets[array.name] = start = -(-end // align) * align
+            end = start + type_of(array.type, target).size
+    dynamic = [array.name for array in unique if array.dynamic]
+    size = -(-end // 16) * 16
+    return SharedLayout(offsets=offsets | dict.fromkeys(dynamic, size), size=size, dynamic=bool(dynamic))
+
+
+def local_arrays(body: Body, target: Target) -> dict[str, ValueType]:
+    """Return the size and alignment of every local array that cleaning left in body."""
+    found = {}
+    for block in body.blocks:
+        for line in block.lines:
+            if match := _ALLOCA.search(line):
+                one = type_of(match["type"], target)
+                name = defined(line) or ""
+                size = one.size * int(match["count"] or 1)
+                align = min(max(one.align, int(match["align"] or 1)), _LARGEST_ALIGNMENT)
+                found[name] = ValueType(text=match["type"], size=size, align=align)
+    return found
+
+
+def value_types(function: Any, target: Target) -> dict[str, ValueType]:
+    """Return the types of the values that a function's instructions define, by name."""
+    types: dict[str, Any] = {}
+    values: dict[str, ValueType] = {}
+    for block in function.blocks:
+        for instruction in block.instructions:
+            if instruction.name:
+                text = str(instruction.type)
+                if text not in types:
+                    types[text] = _described(text, instruction.type, target)
+                values[_written(instruction.name)] = types[text]
+    return values
+
+
+def type_of(text: str, target: Target) -> ValueType:
+    """Return the size and alignment of an LLVM type given as text."""
+    module = llvm.parse(f"{llvm.header(target)}@x = external global {text}\n")
+    return _described(text, llvm.global_type(module, "x"), target)
+
+
+def _described(text: str, value_type: Any, target: Target) -> ValueType:
+    return ValueType(text=text, size=llvm.size_of(target, value_type), align=max(1, llvm.align_of(target, value_type)))
+
+
+def _written(name: str) -> str:
+    """Return a name as LLVM prints it: quoted if it is not a plain identifier."""
+    return f"%{name}" if re.fullmatch(r"[-a-zA-Z._][-a-zA-Z$._0-9]*", name) and "$" not in name else f'%"{name}"'

@@ -1,0 +1,232 @@
+"""Region text: a region as an LLVM function, with every value that crosses a barrier read and written through memory.
+
+LLVM turns that memory back into values; only what really crosses is left in the slab.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from gridjit.compiler.targets.host.regions.barriers import arrival
+from gridjit.compiler.targets.host.regions.body import Block, Parameter, arms, defined, opcode, rename, used
+from gridjit.compiler.targets.host.regions.slots import Slot
+
+# A region returns 0 when its thread has ended, the number of the barrier it waits at, or an exception code with
+# this bit set.
+FAILED = -(2**31)
+
+
+def region_name(number: int) -> str:
+    """Return the name of a region's function."""
+    return f"gridjit.region.{number}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CutKernel:
+    """The kernel's blocks after cutting, and what is known of the values that cross a barrier."""
+
+    parameters: tuple[Parameter, ...]
+    blocks: Mapping[str, Block]
+    starts: tuple[str, ...]
+    live: tuple[frozenset[str], ...]
+    again: Mapping[str, str]
+    slots: Mapping[str, Slot]
+    arrays: Mapping[str, Slot]
+
+    @property
+    def uniforms(self) -> tuple[Slot, ...]:
+        """The values kept in the bank, in order."""
+        return tuple(sorted((slot for slot in self.slots.values() if slot.uniform), key=lambda slot: slot.number))
+
+
+@dataclass(slots=True)
+class RegionWriter:
+    """Writes one region of a kernel."""
+
+    whole: CutKernel
+    number: int
+    fresh: int = 0
+
+    def text(self) -> str:
+        """Return the definition of the region's function."""
+        start = self.whole.starts[self.number]
+        labels = self._reachable()
+        kept = {name for name in self.whole.slots if self._mentions(labels, name)}
+        written = {name for name in kept if self._defines(labels, name)}
+        blocks = [self._block(self.whole.blocks[label], set(labels), kept, written) for label in labels]
+        own = [f"{slot.stored} {_parameter(slot)}" for slot in self.whole.uniforms]
+        parameters = ", ".join([*(f"{p.type} {p.name}" for p in self.whole.parameters), *own])
+        lines = [f"define internal i32 @{region_name(self.number)}({parameters}) nounwind {{", "gj.start:"]
+        lines += self._prologue(kept)
+        lines += [f"  br label {start}", *(line for block in blocks for line in block), "}"]
+        return "\n".join(lines) + "\n"
+
+    def defines(self, name: str) -> bool:
+        """Return whether the region gives name a new value."""
+        return self._defines(self._reachable(), name)
+
+    def _reachable(self) -> list[str]:
+        """Return the labels of the region's blocks."""
+        start = self.whole.starts[self.number]
+        seen, waiting = {start: None}, [start]
+        while waiting:
+            for label in self._successors(self.whole.blocks[waiting.pop()]):
+                if label not in seen:
+                    seen[label] = None
+                    waiting.append(label)
+        return list(seen)
+
+    def _successors(self, block: Block) -> tuple[str, ...]:
+        return block.successors if arrival(block.lines[-1]) is None else ()
+
+    def _mentions(self, labels: Iterable[str], name: str) -> bool:
+        if name in self.whole.live[self.number]:
+            return True
+        return any(name in used(line) or name == defined(line) for la in labels for line in self.whole.blocks[la].lines)
+
+    def _defines(self, labels: Iterable[str], name: str) -> bool:
+        return any(name == defined(line) for label in labels for line in self.whole.blocks[label].lines)
+
+    def _prologue(self, kept: Iterable[str]) -> list[str]:
+        lines = ["  %gj.t = zext i32 %gj.thread to i64"] if self.whole.slots or self.whole.arrays else []
+        for name, slot in self.whole.arrays.items():
+            lines += self._address(name, slot)
+        lines += [f"  {line}" for line in self.whole.again.values()]
+        for name in sorted(kept):
+            lines += self._box_and_cell(self.whole.slots[name])
+        return lines
+
+    def _box_and_cell(self, slot: Slot) -> list[str]:
+        """Return what makes a kept value's place in the region and finds the one in memory, and fills the first."""
+        lines = [f"  {_box(slot.name)} = alloca {slot.type.text}"]
+        if slot.uniform:
+            lines.append(f"  {_cell(slot.name)} = getelementptr inbounds i8, ptr %gj.bank, i64 {slot.offset}")
+        else:
+            lines += self._address(_cell(slot.name), slot)
+        return lines + (self._load_cell(slot) if slot.name in self.whole.live[self.number] else [])
+
+    def _address(self, result: str, slot: Slot) -> list[str]:
+        base, array = self._name("base"), self._name("array")
+        return [
+            f"  {base} = mul i64 %gj.threads, {slot.offset}",
+            f"  {array} = getelementptr inbounds i8, ptr %gj.slab, i64 {base}",
+            f"  {result} = getelementptr inbounds [{slot.type.stride} x i8], ptr {array}, i64 %gj.t",
+        ]
+
+    def _load_cell(self, slot: Slot) -> list[str]:
+        lines, value = list[str](), _parameter(slot)
+        if not slot.uniform:
+            value = self._name("in")
+            lines.append(f"  {value} = load {slot.stored}, ptr {_cell(slot.name)}")
+        if slot.stored != slot.type.text:
+            narrow = self._name("in")
+            lines.append(f"  {narrow} = trunc {slot.stored} {value} to {slot.type.text}")
+            value = narrow
+        return [*lines, f"  store {slot.type.text} {value}, ptr {_box(slot.name)}"]
+
+    def _store_cell(self, slot: Slot) -> list[str]:
+        value, kind = self._name("out"), slot.type.text
+        lines = [f"  {value} = load {kind}, ptr {_box(slot.name)}"]
+        if kind != "i1":
+            return [*lines, f"  store {kind} {value}, ptr {_cell(slot.name)}"]
+        wide = self._name("out")
+        return [*lines, f"  {wide} = zext i1 {value} to i8", f"  store i8 {wide}, ptr {_cell(slot.name)}"]
+
+    def _block(self, block: Block, labels: set[str], kept: set[str], written: set[str]) -> list[str]:
+        lines = [f"{block.label[1:]}:"]
+        after_phis: list[str] = []
+        for line in block.lines[:-1]:
+            name = defined(line)
+            if name in self.whole.again or name in self.whole.arrays:
+                continue
+            if opcode(line) == "phi":
+                lines.append("  " + self._phi(line, labels, kept))
+                after_phis += self._save(name, kept)
+                continue
+            lines += after_phis
+            after_phis = []
+            lines += self._with_loads(line, kept) + self._save(name, kept)
+        lines += after_phis
+        return lines + self._for_phis(block, labels, kept) + self._end(block.lines[-1], kept, written)
+
+    def _phi(self, line: str, labels: set[str], kept: set[str]) -> str:
+        """Return the phi with the arms of this region's own blocks; kept values come through their names there."""
+        head = line[: line.index("[")]
+        pairs = [
+            f"[ {_sent(value, defined(line) or '', label) if value in kept else value}, {label} ]"
+            for value, label in arms(line)
+            if label in labels and arrival(self.whole.blocks[label].lines[-1]) is None
+        ]
+        return head + ", ".join(pairs)
+
+    def _for_phis(self, block: Block, labels: set[str], kept: set[str]) -> list[str]:
+        """Return the loads, at block's end, of the kept values that phis of its successors take from it."""
+        lines: dict[str, None] = {}
+        for label in self._successors(block):
+            for phi in self.whole.blocks[label].phis if label in labels else ():
+                for value, predecessor in arms(phi):
+                    if predecessor == block.label and value in kept:
+                        sent = _sent(value, defined(phi) or "", block.label)
+                        lines[f"  {sent} = load {self.whole.slots[value].type.text}, ptr {_box(value)}"] = None
+        return list(lines)
+
+    def _save(self, name: str | None, kept: set[str]) -> list[str]:
+        if name is None or name not in kept:
+            return []
+        return [f"  store {self.whole.slots[name].type.text} {name}, ptr {_box(name)}"]
+
+    def _with_loads(self, line: str, kept: set[str]) -> list[str]:
+        names: dict[str, str] = {}
+        lines = []
+        for name in sorted(used(line) & kept):
+            names[name] = self._name("use")
+            lines.append(f"  {names[name]} = load {self.whole.slots[name].type.text}, ptr {_box(name)}")
+        result = defined(line)
+        names.pop(result or "", None)
+        return [*lines, f"  {rename(line, names)}"]
+
+    def _end(self, line: str, kept: set[str], written: set[str]) -> list[str]:
+        """Return a block's last instruction: a barrier becomes a return, and a return tells of its exception."""
+        if (barrier := arrival(line)) is not None:
+            alive = sorted(self.whole.live[barrier] & written)
+            stores = [text for name in alive for text in self._store_cell(self.whole.slots[name])]
+            return [*stores, f"  ret i32 {barrier}"]
+        if opcode(line) != "ret":
+            return self._with_loads(line, kept)
+        *loads, ret = self._with_loads(line, kept)
+        code = ret.split()[-1]
+        return ["  ret i32 0"] if code == "0" else [*loads, *self._raise(code)]
+
+    def _raise(self, code: str) -> list[str]:
+        none, marked, state = self._name("none"), self._name("marked"), self._name("state")
+        return [
+            f"  {none} = icmp eq i32 {code}, 0",
+            f"  {marked} = or i32 {code}, {FAILED}",
+            f"  {state} = select i1 {none}, i32 0, i32 {marked}",
+            f"  ret i32 {state}",
+        ]
+
+    def _name(self, stem: str) -> str:
+        self.fresh += 1
+        return f"%gj.{stem}.{self.fresh}"
+
+
+def _parameter(slot: Slot) -> str:
+    return f"%gj.uniform.{slot.number}"
+
+
+def _bare(name: str) -> str:
+    return name[1:].strip('"')
+
+
+def _box(name: str) -> str:
+    return f'%"gj.box.{_bare(name)}"'
+
+
+def _cell(name: str) -> str:
+    return f'%"gj.cell.{_bare(name)}"'
+
+
+def _sent(value: str, phi: str, label: str) -> str:
+    return f'%"gj.sent.{_bare(value)}.{_bare(phi)}.{_bare(label)}"'

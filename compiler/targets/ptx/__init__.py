@@ -1,0 +1,1 @@
+"""The CUDA target: LLVM IR to PTX by NVVM, PTX and linked files to a cubin by nvJitLink, without a GPU."""

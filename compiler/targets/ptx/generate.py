@@ -1,0 +1,47 @@
+"""The CUDA target: LLVM IR to PTX by NVVM, PTX and linked files to a cubin by nvJitLink. Needs no driver and no GPU."""
+
+from __future__ import annotations
+
+from gridjit.compiler.errors import CompileError
+from gridjit.compiler.options import Options
+from gridjit.compiler.target import Code, LinkedFile, Lowered, Target
+from gridjit.compiler.targets.ptx.link import link, uses_lto
+from gridjit.compiler.targets.ptx.nvvm import accelerated, check_arch, compile_ltoir, compile_ptx
+from gridjit.compiler.targets.ptx.resources import read_resources
+
+
+def generate(lowered: Lowered, target: Target, options: Options) -> Code:
+    """Return the cubin of lowered for target.arch, linked with lowered.linked; raises CompileError.
+
+    The assembly is the kernel's PTX; with link-time optimization no PTX is made on the way, and it is empty.
+    """
+    try:
+        check_arch(target.arch)
+        arch = accelerated(target.arch)
+        pieces = _compile(lowered, arch, options)
+        linked = link(pieces, lowered.linked, arch, options, cooperative=lowered.cooperative)
+        resources = read_resources(linked.image, lowered.entry)
+    except CompileError as error:
+        raise type(error)(f"{_place(lowered)} for {target.arch}: {error}") from error
+    return Code(
+        image=linked.image,
+        suffix=".cubin",
+        entry=lowered.entry,
+        resources=resources,
+        assembly="\n".join(piece.data.decode().strip() for piece in pieces if piece.kind == "ptx"),
+        consumed=linked.consumed,
+    )
+
+
+def _compile(lowered: Lowered, arch: str, options: Options) -> tuple[LinkedFile, ...]:
+    if uses_lto(lowered.linked, arch, options):
+        data = compile_ltoir(lowered.modules, arch, options)
+        return (LinkedFile(name=lowered.entry, kind="ltoir", data=data),)
+    texts = compile_ptx(lowered.modules, arch, options)
+    return tuple(LinkedFile(name=lowered.entry, kind="ptx", data=text) for text in texts)
+
+
+def _place(lowered: Lowered) -> str:
+    file, line = lowered.source
+    name = lowered.kernel or lowered.entry
+    return f"{name} ({file}:{line})" if file else name

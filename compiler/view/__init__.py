@@ -1,0 +1,1 @@
+"""What a compile sees of its launch; each read is recorded."""

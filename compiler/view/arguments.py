@@ -1,0 +1,167 @@
+"""ArgumentsView: what a compilation sees as the launch's arguments. It records what is read of each.
+
+A number counts by its value. An array counts by its type, which is part of the signature, until its shape or strides
+are read: then those count. Any other argument is handed out itself: the code then serves launches with that very
+object, as it is, and stays out of the cache.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.footprint import ARGUMENT, IN_FULL, ITSELF
+from gridjit.compiler.view.plain_number import is_number
+
+if TYPE_CHECKING:
+    from gridjit.compiler.view.recording import Recording
+
+_ARRAYS = ("__array_interface__", "__array__", "__dlpack__", "__cuda_array_interface__")
+
+
+class ArgumentsView(Sequence[Any]):
+    """The arguments: arrays as an ArgumentView, each always the same one, and everything else as it is."""
+
+    __slots__ = ("_count", "_get")
+
+    def __init__(self, recording: Recording, arguments: Sequence[Any]) -> None:
+        self._count = len(arguments)
+        self._get = _getter(recording, tuple(arguments))
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return tuple(self[i] for i in range(*index.indices(len(self))))
+        return self._get(range(len(self))[index])
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[position] for position in range(len(self)))
+
+    def __copy__(self) -> ArgumentsView:
+        return self
+
+    def __deepcopy__(self, memo: object) -> ArgumentsView:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise ConfigError("the arguments of a launch cannot be pickled while a kernel is compiled for it")
+
+
+class ArgumentView:
+    """An array among the arguments. dtype and ndim are free to read, as far as its type in the signature has them.
+
+    shape and strides become facts.
+    """
+
+    __slots__ = ("_read", "_text")
+
+    def __init__(self, position: int, argument: Any, read: Callable[[str], Any]) -> None:
+        self._read = read
+        self._text = f"<argument {position} of the launch, a {type(argument).__name__}>"
+
+    def __getattr__(self, name: str) -> Any:
+        return self._read(name)
+
+    # Python looks for these on the class.
+
+    def __len__(self) -> int:
+        shape: tuple[int, ...] = self._read("shape")
+        if not shape:
+            raise TypeError("len() of unsized object")
+        return shape[0]
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._read("__getitem__")(index)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[index] for index in range(len(self)))
+
+    def __bool__(self) -> bool:
+        try:
+            ask = self._read("__bool__")
+        except AttributeError:
+            return len(self) > 0
+        return bool(ask())
+
+    def __repr__(self) -> str:
+        return self._text
+
+    def __copy__(self) -> ArgumentView:
+        return self
+
+    def __deepcopy__(self, memo: object) -> ArgumentView:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise ConfigError(f"{self!r} cannot be pickled while a kernel is compiled for it; read what you need of it")
+
+
+# Both keep the arguments in a closure: what is reachable from them by attribute has to be recorded.
+
+
+def _getter(recording: Recording, arguments: tuple[Any, ...]) -> Callable[[int], Any]:
+    arrays = {
+        position: ArgumentView(position, argument, _reader(recording, position, argument))
+        for position, argument in enumerate(arguments)
+        if _is_array(argument)
+    }
+
+    def get(position: int) -> Any:
+        if (later := recording.later) is not None:
+            return later[1][position]
+        if position in arrays:
+            return arrays[position]
+        if is_number(arguments[position]):
+            recording.read(f"{ARGUMENT}{position}")
+        else:
+            recording.read(f"{ARGUMENT}{position}{ITSELF}")
+            recording.keep_private(f"the compilation was handed argument {position} itself")
+        return arguments[position]
+
+    return get
+
+
+def _is_array(argument: Any) -> bool:
+    """Return whether an argument offers memory; asked of its class, as its attributes may run any code."""
+    if isinstance(argument, numbers.Number | type) or is_number(argument):
+        return False
+    own = getattr(argument, "__dict__", {})
+    return any(hasattr(type(argument), name) or name in own for name in _ARRAYS)
+
+
+def _reader(recording: Recording, position: int, argument: Any) -> Callable[[str], Any]:
+    def read(name: str) -> Any:
+        if (later := recording.later) is not None:
+            return getattr(later[1][position], name)
+        value = getattr(argument, name)
+        if name in ("dtype", "ndim") and hasattr(argument, "shape") and _is_in_the_type(name, value, argument):
+            return value
+        if name in ("shape", "strides"):
+            recording.read(f"{ARGUMENT}{position} {name}")
+            return value
+        recording.read(f"{ARGUMENT}{position}{IN_FULL}")
+        recording.keep_private(f"the compilation read {name} of argument {position}")
+        return value
+
+    return read
+
+
+def _is_in_the_type(name: str, value: Any, argument: Any) -> bool:
+    """Return whether an array's dtype or ndim says no more than its type in the signature."""
+    if name == "ndim":
+        return type(value) is int and value == len(argument.shape)
+    if type(value).__module__ in ("numpy", "numpy.dtypes"):
+        return not _has_metadata(value)
+    return type(value).__module__ == "torch"
+
+
+def _has_metadata(dtype: Any) -> bool:
+    """Return whether a dtype, or one that it is made of, carries what a program hung on it."""
+    inner = [] if dtype.subdtype is None else [dtype.subdtype[0]]
+    inner += [field[0] for field in (dtype.fields or {}).values()]
+    titled = any(len(field) > 2 for field in (dtype.fields or {}).values())
+    return titled or dtype.metadata is not None or any(map(_has_metadata, inner))

@@ -1,0 +1,222 @@
+"""ConfigView: what a compilation sees as "the launch configuration". It records every field that is read.
+
+One view belongs to one compilation. It is visible in the compiling thread only, and only while it compiles. Nothing of
+the launch is an attribute of it: whatever hands out a field, a copy of the view included, records it then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.footprint import HAS_ARGUMENTS, PRESENCE, Effects, FactValue, Footprint
+from gridjit.compiler.launch_config import Dim3, LaunchConfig
+from gridjit.compiler.view.arguments import ArgumentsView
+from gridjit.compiler.view.recording import Launch, Recording, recording_of, remember, see, visible_view
+from gridjit.compiler.view.recording import while_current as while_current
+
+
+class ConfigView:
+    """The launch configuration as a compilation sees it.
+
+    Reading griddim, blockdim, sharedmem, cluster, cooperative or args makes the compiled code depend on that field.
+    Writing sharedmem raises the dynamic shared memory (bytes) of this launch and of every later one of the artifact.
+    Appending to pre_launch_callbacks registers hooks called with (kernel, config) before each launch.
+    A copy of it, or a pickle, is a LaunchConfig, and depends on all of that.
+    Kept beyond the compilation, by a hook or by what a hook holds, it says what the launch has whose hooks are called.
+    """
+
+    def __init__(
+        self, config: LaunchConfig | None, args: Sequence[Any] | None = None, dispatcher: Any = None, required: int = 0
+    ) -> None:
+        remember(self, Recording(config, args, required))
+        self.dispatcher = dispatcher
+        self._begin()
+
+    def _begin(self) -> None:
+        self.pre_launch_callbacks: list[Callable[..., Any]] = []
+
+    @property
+    def griddim(self) -> Dim3:
+        """Blocks in the grid, (x, y, z)."""
+        value: Dim3 = _read(self, "griddim")
+        return value
+
+    @property
+    def blockdim(self) -> Dim3:
+        """Threads in a block, (x, y, z)."""
+        value: Dim3 = _read(self, "blockdim")
+        return value
+
+    @property
+    def sharedmem(self) -> int:
+        """Dynamic shared memory of a block, bytes. Assign to require more for this launch and all later ones."""
+        _read(self, "sharedmem")
+        return recording_of(self).sharedmem
+
+    @sharedmem.setter
+    def sharedmem(self, size: int) -> None:
+        try:
+            wanted = operator.index(size)
+        except TypeError:
+            wanted = -1
+        if wanted < 0:
+            raise ConfigError(f"sharedmem = {size!r}: give 0 or more bytes")
+        recording = recording_of(self)
+        recording.required = max(recording.required, wanted)
+
+    @property
+    def cluster(self) -> Dim3 | None:
+        """Blocks in a cluster, (x, y, z), or None."""
+        value: Dim3 | None = _read(self, "cluster")
+        return value
+
+    @property
+    def cooperative(self) -> bool:
+        """Whether the launch is cooperative."""
+        return bool(_read(self, "cooperative"))
+
+    @property
+    def config(self) -> LaunchConfig | None:
+        """The whole configuration as a plain value, or None where there is no launch. All of it counts as read."""
+        return recording_of(self).snapshot()
+
+    @property
+    def args(self) -> ArgumentsView | None:
+        """The launch's arguments, or None where there is no launch; see ArgumentsView for what counts when read."""
+        return recording_of(self).arguments_view if self.read(HAS_ARGUMENTS) else None
+
+    @property
+    def ahead_of_launch(self) -> bool:
+        """Whether this compilation is for no launch. Not recorded: who was given the view asked for it before."""
+        return recording_of(self).config is None
+
+    def read(self, name: str, where: str = "") -> FactValue:
+        """Record that a field was read, at where (by default the calling code), and return its value."""
+        return recording_of(self).read(name, where)
+
+    def read_static(self, name: str, where: str = "") -> FactValue:
+        """Return what a field is as a constant of the kernel: of shared memory, with what was required so far."""
+        found, recording = self.read(name, where), recording_of(self)
+        if name == "sharedmem":
+            found = recording.said_sharedmem = recording.sharedmem
+        return found
+
+    def begin_again(self) -> bool:
+        """Return whether the code must be made again, as its constant for shared memory is less than it requires.
+
+        If so, nothing of the compilation so far counts but what it required, which is known from the start now.
+        """
+        recording = recording_of(self)
+        if recording.said_sharedmem in (None, recording.sharedmem):
+            return False
+        recording.begin(recording.required)
+        self._begin()
+        return True
+
+    def settle(self) -> None:
+        """End the compilation. A hook that holds this view may read all of it, in any launch: so all of it counts."""
+        from gridjit.compiler.hooks.description import holds
+
+        for callback in self.pre_launch_callbacks:
+            if not callable(callback):
+                raise ConfigError(
+                    f"pre_launch_callbacks got {callback!r}, which cannot be called with (kernel, config)"
+                )
+        if any(holds(callback, self) for callback in self.pre_launch_callbacks):
+            recording_of(self).snapshot()
+
+    def follow(self, later: Callable[[], Launch | None]) -> None:
+        """Tell, once the compilation has ended, of the launch that later returns; see Recording.follow."""
+        recording_of(self).follow(later)
+
+    def keep_private(self, reason: str) -> None:
+        """Keep the result in this process's memory, for a reason that explain() shows."""
+        recording_of(self).keep_private(reason)
+
+    def mark_kernel_as_launch_config_sensitive(self, *names: str) -> None:
+        """Make the kernel depend on the named fields; with none, on what is read, and have it called sensitive."""
+        recording_of(self).mark(names)
+
+    def get_kernel_launch_config_sensitive(self) -> bool | None:
+        """Return True once the kernel was marked or is known to depend on this configuration, None before."""
+        return True if recording_of(self).marked or self.footprint.sensitive else None
+
+    def is_kernel_launch_config_sensitive(self) -> bool:
+        """Return whether the kernel was marked or is known to depend on this configuration."""
+        return bool(self.get_kernel_launch_config_sensitive())
+
+    _is_kernel_launch_config_sensitive = is_kernel_launch_config_sensitive  # the name numba-cuda's backend calls
+
+    @property
+    def footprint(self) -> Footprint:
+        """What has been read so far."""
+        return recording_of(self).footprint
+
+    @property
+    def effects(self) -> Effects:
+        """What was asked for so far: shared memory, and the hooks that another process can make again."""
+        from gridjit.compiler.hooks.storing import storable
+
+        return Effects(sharedmem=recording_of(self).required, hooks=storable(self.pre_launch_callbacks))
+
+    @property
+    def reasons_to_keep_private(self) -> tuple[str, ...]:
+        """Why the result must stay in this process's memory; empty if it may be stored."""
+        from gridjit.compiler.hooks.storing import reasons_not_to_store
+
+        hooks = reasons_not_to_store("pre-launch hook", self.pre_launch_callbacks)
+        return (*recording_of(self).private, *hooks)
+
+    def __copy__(self) -> LaunchConfig | None:
+        return self.config
+
+    def __deepcopy__(self, memo: object) -> LaunchConfig | None:
+        return self.config
+
+    def __reduce__(self) -> tuple[Callable[[LaunchConfig | None], LaunchConfig | None], tuple[LaunchConfig | None]]:
+        return _itself, (self.config,)
+
+    def __repr__(self) -> str:
+        return f"<the launch configuration that {self.dispatcher!r} is compiled for>"
+
+
+def _read(view: ConfigView, name: str) -> Any:
+    """Return a field of the launch, recorded; raises RuntimeError, and records that, where there is no launch."""
+    recording = recording_of(view)
+    if (config := recording.launch_config) is None:
+        view.read(PRESENCE)
+        raise RuntimeError("No launch config set for this thread")
+    recording.read(name)
+    return getattr(config, name)
+
+
+def current_view() -> ConfigView | None:
+    """Return the view of the compilation running in this thread, or None outside one."""
+    found: ConfigView | None = visible_view()
+    return found
+
+
+def visible_config() -> ConfigView | None:
+    """Return what user code sees: the view of a launch's compilation, else None. That it asked is recorded."""
+    view = current_view()
+    return view if view is not None and view.read(PRESENCE) else None
+
+
+@contextlib.contextmanager
+def visible(view: ConfigView | None) -> Iterator[None]:
+    """Make view (None: no launch) the current one of this thread; what was visible before comes back after."""
+    before = current_view()
+    see(view)
+    try:
+        yield
+    finally:
+        see(before)
+
+
+def _itself(config: LaunchConfig | None) -> LaunchConfig | None:
+    """Return the configuration that a view was pickled as."""
+    return config

@@ -1,0 +1,188 @@
+"""Recording: what one compilation read of its launch and asked for. A ConfigView's memory, not reachable from it.
+
+What is read through a view, its arguments or a copy of it ends here, so nothing of a launch is handed out unrecorded.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec, TypeAlias, TypeVar
+
+from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.footprint import (
+    ELSEWHERE,
+    MARKABLE,
+    PRESENCE,
+    Fact,
+    FactValue,
+    Footprint,
+    current_value,
+    is_very_object,
+)
+from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.compiler.view.arguments import ArgumentsView
+
+Result = TypeVar("Result")
+Given = ParamSpec("Given")
+# A launch's configuration and arguments.
+Launch: TypeAlias = "tuple[LaunchConfig, Sequence[Any]]"
+
+# Frames of these packages are machinery: the reader of a fact is the first frame outside them.
+_MACHINERY = ("gridjit.compiler", "gridjit.runtime", "numba", "numba_cuda", "contextlib", "copy", "pickle")
+
+
+class Recording:
+    """The launch that a compilation is for (config None: ahead of any), and what the compilation did with it.
+
+    required: dynamic shared memory that the compilation is known to require, in bytes.
+    """
+
+    def __init__(self, config: LaunchConfig | None, arguments: Sequence[Any] | None, required: int = 0) -> None:
+        self.config = config
+        self.arguments = arguments
+        self._later: Callable[[], Launch | None] | None = None
+        self.arguments_view = None if arguments is None else ArgumentsView(self, arguments)
+        self.begin(required)
+
+    def begin(self, required: int) -> None:
+        """Start again: nothing is read, marked or refused, and so much shared memory is required."""
+        self.required = required
+        self.marked = False
+        self.private: list[str] = []
+        # What gridjit.static.sharedmem was said to be, which the code now holds as a constant.
+        self.said_sharedmem: int | None = None
+        self._facts: dict[str, Fact] = {}
+
+    def follow(self, later: Callable[[], Launch | None]) -> None:
+        """End the compilation. From now on, who reads while hooks of its code are called is told of that launch.
+
+        later: returns the launch of the code whose hooks this thread calls, None where it calls none of them. It must
+        not refer to the view, which hooks may hold.
+        """
+        self._later = later
+
+    @property
+    def later(self) -> Launch | None:
+        """The launch whose hooks this thread calls after the compilation; None otherwise."""
+        return None if self._later is None else self._later()
+
+    @property
+    def launch_config(self) -> LaunchConfig | None:
+        """The configuration to tell of: the later launch's, else the one that the compilation is for."""
+        return self.config if (later := self.later) is None else later[0]
+
+    def read(self, name: str, where: str = "") -> FactValue:
+        """Record that a field was read, at where (by default the calling code), and return its value."""
+        later = self.later
+        found = current_value(name, *(later or (self.config, self.arguments)))
+        if later is None:
+            self._facts.setdefault(name, Fact(field=name, value=found, where=where or _reader()))
+        running = running_recording()
+        if running is not None and running is not self:
+            running.read_elsewhere()
+        return found
+
+    def read_elsewhere(self) -> None:
+        """Record that the compilation read what another one's launch is: no later launch is known to agree in that."""
+        self._facts.setdefault(ELSEWHERE, Fact(field=ELSEWHERE, value=True, where=_reader()))
+        self.keep_private("the compilation read the launch configuration of another compilation")
+
+    def snapshot(self) -> LaunchConfig | None:
+        """Return the whole configuration, recorded field by field: what is done with it later cannot be seen."""
+        config = self.launch_config
+        if not self.read(PRESENCE) or config is None:
+            return None
+        for name in MARKABLE:
+            self.read(name)
+        return dataclasses.replace(config, sharedmem=self.sharedmem)
+
+    @property
+    def sharedmem(self) -> int:
+        """The launch's dynamic shared memory with what the compilation required so far, in bytes; unrecorded."""
+        config = self.launch_config
+        return max(0 if config is None else config.sharedmem, self.required)
+
+    def mark(self, names: Sequence[str]) -> None:
+        """Note a mark: the named fields count; with none named, what is read does, as it does anyway."""
+        if unknown := set(names) - set(MARKABLE):
+            raise ConfigError(f"mark {sorted(unknown)}: fields are {', '.join(MARKABLE)}")
+        self.marked = True
+        for name in names:
+            self.read(name)
+
+    def keep_private(self, reason: str) -> None:
+        """Keep the result in this process's memory, for a reason that explain() shows."""
+        if reason not in self.private:
+            self.private.append(reason)
+
+    @property
+    def footprint(self) -> Footprint:
+        """What has been read so far. An object that was handed out counts as it is now: the compilation may use it."""
+        return Footprint.of(self._as_now(fact) for fact in list(self._facts.values()))
+
+    def _as_now(self, fact: Fact) -> Fact:
+        if not is_very_object(fact.field):
+            return fact
+        return dataclasses.replace(fact, value=current_value(fact.field, self.config, self.arguments))
+
+
+class _Visible(threading.local):
+    """What a thread sees."""
+
+    view: Any = None
+
+
+_visible = _Visible()
+# A view's recording. Nothing that a recording refers to may refer to its view, or both would live for ever.
+_recordings: weakref.WeakKeyDictionary[Any, Recording] = weakref.WeakKeyDictionary()
+
+
+def remember(view: Any, recording: Recording) -> None:
+    """Make recording that of view."""
+    _recordings[view] = recording
+
+
+def recording_of(view: Any) -> Recording:
+    """Return the recording of a view."""
+    return _recordings[view]
+
+
+def visible_view() -> Any:
+    """Return the view that this thread sees, or None."""
+    return _visible.view
+
+
+def see(view: Any) -> None:
+    """Make view (None: none) the one that this thread sees."""
+    _visible.view = view
+
+
+def while_current(view: Any, call: Callable[Given, Result], *given: Given.args, **named: Given.kwargs) -> Result:
+    """Return what call returns, with view the one that this thread sees; what it saw before comes back after."""
+    before = visible_view()
+    # Nothing is called between the call's end and the assignment: interrupts come at calls, so none comes before it.
+    try:
+        _visible.view = view
+        return call(*given, **named)
+    finally:
+        _visible.view = before
+
+
+def running_recording() -> Recording | None:
+    """Return the recording of the compilation that runs in this thread, or None."""
+    view = visible_view()
+    return None if view is None else _recordings[view]
+
+
+def _reader() -> str:
+    frame = sys._getframe(2)
+    while frame.f_back is not None:
+        name = frame.f_globals.get("__name__", "")
+        if not any(name == package or name.startswith(package + ".") for package in _MACHINERY):
+            return f"{frame.f_code.co_filename.rpartition('/')[2]}:{frame.f_lineno}"
+        frame = frame.f_back
+    return ""

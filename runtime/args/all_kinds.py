@@ -1,0 +1,34 @@
+"""Every kind of argument, registered by being imported.
+
+The order of the kinds that are found by what a type offers: the fastest way to its memory first.
+"""
+
+from gridjit.runtime.args import dates, direction, enums, numba_values, numbers, pointers, records, tuples, type_objects
+from gridjit.runtime.args.arrays import (
+    cupy,
+    device_arrays,
+    dlpack_objects,
+    host_arrays,
+    interfaces,
+    tensors,
+    unified_arrays,
+)
+
+__all__ = [
+    "cupy",
+    "dates",
+    "device_arrays",
+    "direction",
+    "dlpack_objects",
+    "enums",
+    "host_arrays",
+    "interfaces",
+    "numba_values",
+    "numbers",
+    "pointers",
+    "records",
+    "tensors",
+    "tuples",
+    "type_objects",
+    "unified_arrays",
+]

@@ -1,0 +1,148 @@
+"""ArgumentHandler: the protocol of an argument kind, and the table of all kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from weakref import WeakKeyDictionary
+
+from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.signature import ArgType
+from gridjit.values import dataclass
+
+if TYPE_CHECKING:
+    from gridjit.runtime.args.staging import Transfer
+    from gridjit.runtime.native.operation import Operation
+
+Parameters: TypeAlias = Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where kernels run: kind "host" or "ptx", and the device's number (None: not known)."""
+
+    kind: str = "host"
+    ordinal: int | None = None
+
+    @property
+    def is_host(self) -> bool:
+        """Whether kernels can use any memory of this process."""
+        return self.kind == "host"
+
+    def __str__(self) -> str:
+        return "the host" if self.is_host else f"CUDA device {self.ordinal if self.ordinal is not None else ''}".strip()
+
+
+def check_device(what: str, device: int | None, place: Place) -> None:
+    """Raise ArgumentError if memory on a CUDA device (its number), or on the host (None), is not usable at place."""
+    if place.is_host:
+        if device is not None:
+            raise ArgumentError(
+                f"{what} on CUDA device {device} cannot be passed to a kernel on the host; copy it to the host first"
+            )
+    elif device is None:
+        raise ArgumentError(
+            f"{what} in host memory cannot be passed to a kernel on {place}; move it to the device first"
+        )
+    elif place.ordinal is not None and device != place.ordinal:
+        raise ArgumentError(
+            f"{what} on CUDA device {device} cannot be passed to a kernel on {place}; move it there, or make its "
+            "device the current one"
+        )
+
+
+class ArgumentHandler(Protocol):
+    """How one kind of Python value is passed to kernels."""
+
+    def kind(self, value: Any) -> Hashable:
+        """Return what decides value's type, as cheaply as possible; equal kinds have equal types."""
+        ...
+
+    def type_of(self, value: Any, place: Place) -> ArgType:
+        """Return the type a kernel is compiled for; raises ArgumentError saying why value cannot be passed."""
+        ...
+
+    def parameters(self, value: Any, transfer: Transfer) -> Parameters:
+        """Return the launch parameters, in the order of the type's struct codes; transfer moves memory if need be."""
+        ...
+
+    def operation(self, value: Any, place: Place, declared: ArgType) -> Operation | None:
+        """Return how the native function reads such values as the declared type, or None if only Python can."""
+        ...
+
+
+Finder: TypeAlias = Callable[[type], ArgumentHandler | None]
+
+_handlers: dict[type, ArgumentHandler] = {}
+# Other classes that were passed, and their handlers; it keeps none of them alive.
+_known: WeakKeyDictionary[type, ArgumentHandler] = WeakKeyDictionary()
+_finders: list[tuple[int, Finder]] = []
+# What a value itself may have, rather than its class -> the handler for it.
+_attributes: dict[str, ArgumentHandler] = {}
+# What looks further for the handler of a class that is new here: it knows which modules have more of them.
+_search: list[Callable[[Any], ArgumentHandler | None]] = []
+
+ACCEPTED = (
+    "pass NumPy arrays, device arrays, tensors and other objects with __cuda_array_interface__ or __dlpack__, "
+    "numbers, tuples, enums, dates, records and NumPy's types"
+)
+
+
+def register(python_type: type, handler: ArgumentHandler) -> None:
+    """Make handler responsible for python_type and its subclasses."""
+    _handlers[python_type] = handler
+
+
+def register_finder(rank: int, find: Finder) -> None:
+    """Ask find for types without a handler; if several find one, the lowest rank wins."""
+    _finders.append((rank, find))
+    _finders.sort(key=lambda finder: finder[0])
+
+
+def handler_of(value: Any) -> ArgumentHandler:
+    """Return the handler of value; raises ArgumentError for a kind that kernels cannot take."""
+    return _handlers.get(type(value)) or _known.get(type(value)) or _searched(value)
+
+
+def unreadable(value: Any, error: Exception) -> str:
+    """Return the message for an argument that raised an error when inspected, without running code of its own."""
+    return f"a {class_name(type(value))} cannot be passed to a kernel: inspecting it raised {_text(error)}; {ACCEPTED}"
+
+
+def register_attribute(name: str, handler: ArgumentHandler) -> None:
+    """Make handler responsible for values that have an attribute of their own by this name."""
+    _attributes[name] = handler
+
+
+def registered(python_type: type) -> ArgumentHandler | None:
+    """Return the handler of a class among the kinds that are loaded: its own, or the first that accepts it."""
+    found = next((h for base in python_type.__mro__ if (h := _handlers.get(base)) is not None), None)
+    return found or next((h for _, find in _finders if (h := find(python_type)) is not None), None)
+
+
+def search_with(search: Callable[[Any], ArgumentHandler | None]) -> None:
+    """Have classes that are new looked for by search, which loads the kinds that they may be of."""
+    _search[:] = [search]
+
+
+def _searched(value: Any) -> ArgumentHandler:
+    python_type = type(value)
+    if (found := next((h for search in _search if (h := search(value)) is not None), None)) is not None:
+        _known[python_type] = found
+        return found
+    if (own := next((h for name, h in _attributes.items() if hasattr(value, name)), None)) is not None:
+        return own
+    raise ArgumentError(f"a {class_name(python_type)} cannot be passed to a kernel; {ACCEPTED}")
+
+
+def class_name(python_type: type) -> str:
+    """Return the name of a class, whatever its metaclass returns."""
+    module = type.__getattribute__(python_type, "__module__")
+    return f"{module}.{type.__getattribute__(python_type, '__qualname__')}"
+
+
+def _text(error: Exception) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # its own words may fail, too
+        return type(error).__name__

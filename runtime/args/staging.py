@@ -1,0 +1,166 @@
+"""Transfer: the memory that one launch moves: host arrays copied to the device before it and back after it.
+
+Copies are made on the launch's own stream. On the host target nothing is moved: kernels work on the arrays themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gridjit.compiler.errors import ArgumentError
+from gridjit.runtime.launch.graph_capture import refuse_to_copy
+from gridjit.runtime.streams import LEGACY, Stream, new_event, stream_handle
+from gridjit.runtime.warnings import warn_of_copies
+
+if TYPE_CHECKING:
+    from gridjit.runtime.kernel import Kernel
+    from gridjit.runtime.memory.layout import StridedLayout
+    from gridjit.runtime.memory.space import Memory, Space
+
+Array = np.ndarray[Any, Any]
+# Of the device's allocations, in bytes; no item needs more.
+_ALIGNMENT = 256
+
+
+class Directed:
+    """An argument with the way it goes. reads: copied to the device before the launch. writes: back after it."""
+
+    __slots__ = ("value",)
+    reads = True
+    writes = True
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"gridjit.{type(self).__name__}({self.value!r})"
+
+
+class Transfer:
+    """What one launch moves. space: the device's memory, or None where kernels use the host's."""
+
+    __slots__ = ("_back", "_groups", "_held", "_kept", "kernel", "space", "stream")
+
+    def __init__(self, space: Space | None, stream: Any, kernel: Kernel | None = None) -> None:
+        self.space = space
+        self.stream = stream
+        self.kernel = kernel
+        self._groups: list[tuple[int, int]] = []
+        self._held: dict[tuple[int, int], Memory] = {}
+        self._back: list[tuple[Array, Array]] = []
+        self._kept: list[Any] = []
+
+    @property
+    def stream_handle(self) -> int:
+        """The handle of the launch's stream."""
+        return stream_handle(self.stream)
+
+    def keep(self, value: Any) -> None:
+        """Keep value alive until the launch is made."""
+        self._kept.append(value)
+
+    def wait_for(self, stream: int | None) -> None:
+        """Let the launch's stream wait for the work given to another stream; None: nothing to wait for."""
+        if self.space is None or stream is None:
+            return
+        mine = self.stream_handle or LEGACY
+        if stream != mine:
+            timeline = self.space.timeline
+            with new_event(timeline, timing=False) as event:
+                event.record(stream).wait(Stream(timeline, mine, None))
+
+    def expect(self, args: Iterable[Any]) -> None:
+        """Inspect all arguments of the launch, so that host arrays which overlap share memory on the device too."""
+        if self.space is None:
+            return
+        for low, high in sorted(_span(array, _layout_of(array)) for array in _arrays(args)):
+            if self._groups and low < self._groups[-1][1]:
+                start, end = self._groups.pop()
+                # What is aligned here must be so there: arrays keep their place between the device's alignments.
+                self._groups.append((start - start % _ALIGNMENT, max(end, high)))
+            else:
+                self._groups.append((low, high))
+
+    def stage(self, array: Array, *, read: bool = True, write: bool = True) -> Array:
+        """Return a ghost of array: an array of the same shape and strides, on the device.
+
+        read: whether the kernel reads what is in array. write: whether what the kernel wrote is wanted back.
+        Arrays of one launch that share memory on the host share it on the device.
+        """
+        assert self.space is not None
+        refuse_to_copy(self.space.timeline, self.stream)
+        layout = _layout_of(array)
+        memory, base = self._memory(*_span(array, layout))
+        ghost = layout.over(memory.address + array.__array_interface__["data"][0] - base, array.dtype)
+        if not ghost.flags.aligned and has_aligned_steps(array):
+            raise ArgumentError(
+                f"an unaligned array of {array.dtype} shares memory with another argument, so its copy on the device "
+                "cannot be aligned; pass a copy of it"
+            )
+        if read and array.size:
+            self.space.write(ghost, array, self.stream)
+        if write and array.size and array.flags.writeable:
+            self._back.append((ghost, array))
+        return ghost
+
+    def warn_of_copies(self, what: str) -> None:
+        """Warn, once per kernel, that a plain array is copied to the device and back."""
+        if self.kernel is None or self.kernel._warned_of_copies:
+            return
+        self.kernel._warned_of_copies = True
+        warn_of_copies(self.kernel.name, what)
+
+    def finish(self) -> None:
+        """Copy back what the kernel may have written."""
+        if self.space is None:
+            return
+        for ghost, array in self._back:
+            self.space.read(ghost, array, self.stream)
+        self._held.clear()
+        self._kept.clear()
+
+    def _memory(self, low: int, high: int) -> tuple[Memory, int]:
+        assert self.space is not None
+        within = (group for group in self._groups if group[0] <= low and high <= group[1])
+        start, end = next(within, (low, high))
+        if (start, end) not in self._held:
+            self._held[start, end] = self.space.allocate(end - start, self.stream)
+        return self._held[start, end], start
+
+
+def own(array: Array) -> Array:
+    """Return an array as NumPy has it: what a subclass reports in attributes of its own need not be true."""
+    return array if type(array) is np.ndarray else np.ndarray.view(array, np.ndarray)
+
+
+def has_aligned_steps(array: Array) -> bool:
+    """Return whether all items of an array are aligned where its first one is."""
+    return _layout_of(array).has_steps_of(array.dtype.alignment)
+
+
+def _arrays(values: Iterable[Any]) -> Iterator[Array]:
+    """Yield the NumPy arrays among values, including those in tuples and those with a direction."""
+    for value in values:
+        if issubclass(type(value), np.ndarray):
+            yield own(value)
+        elif isinstance(value, tuple):
+            yield from _arrays(value)
+        elif isinstance(value, Directed):
+            yield from _arrays((value.value,))
+
+
+def _layout_of(array: Array) -> StridedLayout:
+    # Launches on the host, where nothing is moved, need not load it.
+    from gridjit.runtime.memory.layout import StridedLayout
+
+    return StridedLayout.of(array)
+
+
+def _span(array: Array, layout: StridedLayout) -> tuple[int, int]:
+    """Return the addresses that an array lies between."""
+    address = array.__array_interface__["data"][0]
+    low, high = layout.extent
+    return address + low, address + high

@@ -1,0 +1,212 @@
+"""CudaSpace: a GPU's memory, taken from a pool in the order of a stream where the device has pools."""
+
+from __future__ import annotations
+
+import functools
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gridjit.compiler.errors import DeviceError, LaunchError
+from gridjit.forking import cached_property
+from gridjit.runtime.devices.cuda.driver import Driver
+from gridjit.runtime.devices.cuda.errors import DriverError
+from gridjit.runtime.devices.cuda.last_launched import attributed
+from gridjit.runtime.devices.cuda.peer import copy_between
+from gridjit.runtime.memory.copies import Array, Rows, address_of, plan, straightening, without_repeats
+from gridjit.runtime.memory.space import Memory
+from gridjit.runtime.streams import Stream, stream_handle
+
+if TYPE_CHECKING:
+    from gridjit.runtime.devices.cuda.device import CudaDevice
+    from gridjit.runtime.devices.cuda.timeline import CudaTimeline
+    from gridjit.runtime.memory.space import Space
+
+# Freed memory that a device's pool keeps for the next allocation.
+KEEP_BYTES = 64 << 20
+
+
+class CudaSpace:
+    """One GPU's memory.
+
+    What is allocated in a stream is freed in that stream's order; in the default stream, after all blocking streams.
+    """
+
+    def __init__(self, device: CudaDevice) -> None:
+        self._device = device
+        self.device = device.ordinal
+        # The pool, and the context that it belongs to.
+        self._pool = (0, 0)
+        # Frees that had to wait: they would have broken a capture that was under way.
+        self._waiting: deque[tuple[int, int, int]] = deque()
+
+    @property
+    def driver(self) -> Driver:
+        """The device's driver."""
+        return self._device.driver
+
+    @property
+    def timeline(self) -> CudaTimeline:
+        """The device's streams and events."""
+        return self._device.timeline
+
+    @cached_property
+    def _has_pools(self) -> bool:
+        return bool(self._device.attribute("MEMORY_POOLS_SUPPORTED"))
+
+    def _pool_of(self, epoch: int) -> int:
+        """Return the handle of the device's pool in the context of that number; 0 if the device has no pools."""
+        if self._pool[0] != epoch:
+            self._pool = (epoch, self.driver.create_pool(self.device, KEEP_BYTES) if self._has_pools else 0)
+        return self._pool[1]
+
+    def allocate(self, size: int, stream: Any) -> Memory:
+        """Return size bytes; raises DriverError if there are not as many, LaunchError while stream is captured."""
+        if size == 0:
+            return Memory(self, 0, 0)
+        handle = stream_handle(stream)
+        epoch = self._device.renew()
+        with self._device.current:
+            if self.driver.stream_capturing(handle):
+                raise LaunchError("an array cannot be made while a stream is captured: make it before the capture")
+            self._free_waiting()
+            address = self._allocate(size, handle, self._pool_of(epoch))
+        # A stream that is only a number may be gone by the time the memory is freed.
+        lasting = handle if handle <= 2 or not isinstance(stream, int) else 0
+        free = functools.partial(self._free, address, lasting, epoch, stream)
+        return Memory(self, address, size, owner=stream, free=free)
+
+    def _allocate(self, size: int, handle: int, pool: int) -> int:
+        if not pool:
+            return self.driver.allocate(size)
+        try:
+            return self.driver.allocate_from_pool(size, pool, handle)
+        except DriverError as error:
+            if error.name != "CUDA_ERROR_OUT_OF_MEMORY":
+                raise
+        self.timeline.synchronize_all()
+        self.driver.trim_pool(pool)
+        return self.driver.allocate_from_pool(size, pool, handle)
+
+    def _free(self, address: int, handle: int, epoch: int, stream: Any) -> None:
+        """Free memory; called by the garbage collector, at any time in any thread, so it takes no lock."""
+        if isinstance(stream, Stream) and not stream.alive:
+            handle = 0
+        try:
+            if self.driver.context_id(self._device.context) != epoch:
+                return  # the memory ended with its context, and its address may be another's by now
+            with self._device.current:
+                if self.driver.stream_capturing(handle):
+                    self._waiting.append((address, handle, epoch))
+                else:
+                    self._give(address, handle)
+        except DriverError:
+            pass  # the context is lost, and the memory with it
+
+    def _give(self, address: int, handle: int) -> None:
+        if self._has_pools:
+            self.driver.free_in_stream(address, handle)
+        else:
+            self.driver.free(address)
+
+    def _free_waiting(self) -> None:
+        for _ in range(len(self._waiting)):
+            try:
+                address, handle, epoch = self._waiting.popleft()
+            except IndexError:
+                return
+            self._free(address, handle, epoch, None)
+
+    def write(self, ghost: Array, values: Array, stream: Any) -> None:
+        """Copy host values into ghost; page-locked values must not change until stream has got there."""
+        turn = straightening(ghost)
+        turned = turn.of(values)
+        block = np.ascontiguousarray(turned)
+        if block is not turned:
+            self._refuse_capture(stream)
+        self._copy(plan(turn.of(ghost), address_of(block), outward=False), stream)
+
+    def read(self, ghost: Array, values: Array, stream: Any) -> None:
+        """Copy ghost into host values; page-locked values are there when stream has got there."""
+        # What is repeated by a stride of 0 is copied once.
+        once = without_repeats(ghost)
+        turn = straightening(once)
+        strided, turned = turn.of(once), turn.of(values)
+        if turned.shape == strided.shape and turned.flags.c_contiguous:
+            self._copy(plan(strided, address_of(turned), outward=True), stream)
+            return
+        self._refuse_capture(stream)
+        block = np.empty(strided.shape, strided.dtype)
+        self._copy(plan(strided, address_of(block), outward=True), stream)
+        self.timeline.synchronize(stream_handle(stream))
+        np.copyto(turned, block)
+
+    def _refuse_capture(self, stream: Any) -> None:
+        """A copy through a temporary cannot be repeated when a captured graph runs."""
+        if self.timeline.capturing(stream_handle(stream)):
+            raise LaunchError("this copy needs a temporary array, which a graph cannot have: copy contiguous arrays")
+
+    def copy(self, destination: Array, source: Array, stream: Any) -> None:
+        """Copy between two ghosts on the device; through the host if they are laid out differently."""
+        same = destination.strides == source.strides
+        turn = straightening(destination)
+        strided = turn.of(destination)
+        if same and strided.flags.c_contiguous:
+            self._copy(plan(strided, address_of(turn.of(source)), outward=False), stream)
+            return
+        values = np.empty(source.shape, source.dtype)
+        self.read(source, values, stream)
+        self.write(destination, values, stream)
+
+    def copy_from(self, destination: Array, stream: Any, space: Space, source: Array, source_stream: Any) -> bool:
+        """Copy a ghost of another space into one here; return whether that could be done without the host."""
+        if not isinstance(space, CudaSpace):
+            return False
+        return copy_between(self._device, destination, stream, space._device, source, source_stream)
+
+    def _copy(self, copies: list[Rows], stream: Any) -> None:
+        handle = stream_handle(stream)
+        with self._device.current, attributed(handle, self._device.ordinal):
+            for rows in copies:
+                if rows.height == 1:
+                    self.driver.copy(rows.destination, rows.source, rows.width, handle or None)
+                else:
+                    self.driver.copy_rows(rows, handle or None)
+
+    def pinned(self, size: int, *, mapped: bool = False) -> Memory:
+        """Return size bytes of page-locked host memory."""
+        epoch = self._device.renew()
+        with self._device.current:
+            address = self.driver.allocate_host(max(size, 1), mapped=mapped)
+        return Memory(self, address, size, free=functools.partial(self._free_whole, "free_host", address, epoch))
+
+    def managed(self, size: int, *, attach_global: bool = True) -> Memory:
+        """Return size bytes that move between host and device; raises DeviceError if the device has no such memory."""
+        if not self._device.attribute("MANAGED_MEMORY"):
+            raise DeviceError(f"{self._device!r} has no managed memory: use a mapped array, or copy with to_device()")
+        epoch = self._device.renew()
+        with self._device.current:
+            address = self.driver.allocate_managed(max(size, 1), everywhere=attach_global)
+        return Memory(self, address, size, free=functools.partial(self._free_whole, "free", address, epoch))
+
+    def pin(self, address: int, size: int) -> Callable[[], None]:
+        """Page-lock memory of the host's that exists already; returns what undoes it."""
+        with self._device.current:
+            self.driver.register_host(address, size)
+        return functools.partial(self.driver.unregister_host, address)
+
+    def _free_whole(self, free: str, address: int, epoch: int) -> None:
+        """Free memory that is of no stream by a method of the driver's, after all work in the context."""
+        try:
+            if self.driver.context_id(self._device.context) != epoch:
+                return
+            with self._device.current, self.driver.while_capturing():
+                getattr(self.driver, free)(address)
+        except DriverError:
+            pass  # the context is lost, and the memory with it
+
+
+if TYPE_CHECKING:
+    _space: type[Space] = CudaSpace

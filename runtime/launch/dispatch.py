@@ -1,0 +1,126 @@
+"""dispatch: from a call to a launch. The first call of a kind finds or makes its specialization; the rest reuse it."""
+
+from __future__ import annotations
+
+import dataclasses
+import struct
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.signature import Signature
+from gridjit.runtime.args.handler import ArgumentHandler
+from gridjit.runtime.args.staging import Transfer
+from gridjit.runtime.launch.argument_extensions import prepared
+from gridjit.runtime.launch.arguments import (
+    conversions,
+    handlers_of,
+    in_bytes,
+    kinds_of,
+    nearest_declared,
+    parameters_of,
+    signature_of,
+    types_of,
+)
+from gridjit.runtime.launch.graph_capture import refuse_to_load
+from gridjit.runtime.launch.ready import Key, Ready
+from gridjit.runtime.session import session
+
+if TYPE_CHECKING:
+    from gridjit.runtime.kernel import Kernel
+    from gridjit.runtime.launch.configured import ConfiguredKernel
+    from gridjit.runtime.launch.launched_kernel import LaunchedKernel
+    from gridjit.runtime.launch.launcher import Launcher
+
+
+def launch(
+    launcher: Launcher, given: tuple[Any, ...], configured: ConfiguredKernel | None = None, hooks: bool = True
+) -> None:
+    """Launch from Python. configured: the object that was called, if it has callbacks of its own; hooks: run them."""
+    kernel = launcher.kernel
+    handlers = handlers_of(kernel, given)
+    key = (launcher.shape, session().ordinal(kernel._target), *kinds_of(kernel, handlers, given))
+    ready = launcher.ready.get(key) or prepare(launcher, given, handlers, key)
+    if hooks and (ready.hooks or (configured is not None and configured.watched and configured._callbacks)):
+        from gridjit.runtime.launch.under_way import call_all, launching
+
+        who = configured or kernel._configured_by(launcher)
+        with launching(who, given, ready.hooks):
+            call_all(_shown(kernel, ready), who, ready.hooks)
+            _launch(launcher, ready, handlers, key, given)
+    else:
+        _launch(launcher, ready, handlers, key, given)
+
+
+def _launch(
+    launcher: Launcher, ready: Ready, handlers: Sequence[ArgumentHandler], key: Key, given: tuple[Any, ...]
+) -> None:
+    kernel = launcher.kernel
+    args = given
+    after: Sequence[Callable[[], Any]] = ()
+    if kernel.extensions:  # after the hooks: what they did to an extension or an argument counts
+        args, after = prepared(kernel.extensions, given, launcher.stream)
+        handlers = handlers_of(kernel, args)
+        ready = _packed(kernel, ready, handlers, args)
+    transfer = Transfer(ready.loaded.device.staging, launcher.stream, kernel)
+    transfer.expect(args)
+    parameters = parameters_of(kernel, ready, handlers, args, transfer)
+    ready.loaded.launch(launcher.config, launcher.stream, ready.sharedmem, in_bytes(kernel, ready, args, parameters))
+    transfer.finish()
+    for call in after:
+        call()
+    if ready.launchable and not kernel.extensions:
+        launcher.learn(ready, key, args)
+
+
+def prepare(launcher: Launcher, args: tuple[Any, ...], handlers: Sequence[ArgumentHandler], key: Key) -> Ready:
+    """Return what a launch with args needs, finding or making its specialization first."""
+    kernel, shape, table = launcher.kernel, launcher.shape, launcher.ready
+    drops = table.drops
+    own = signature_of(kernel, args)
+    signature = nearest_declared(kernel, own)
+    if not kernel.is_loaded_for(signature, shape.config, args):
+        refuse_to_load(kernel.timeline, launcher.stream, kernel.name, signature)
+    found, loaded = kernel.specialization_for(signature, shape.config, args)
+    converters, codes = conversions(own, signature)
+    ready = Ready(
+        loaded=loaded,
+        declared=signature.arguments,
+        converters=converters,
+        pack=struct.Struct(codes).pack,
+        sharedmem=max(shape.config.sharedmem, found.artifact.effects.sharedmem),
+        hooks=found.hooks,
+        launchable=loaded.address is not None and not found.hooks,
+        found=found,
+    )
+    shape.required = max(shape.required, found.artifact.effects.sharedmem)
+    if not any(fact.of_each_launch for fact in found.footprint.facts):
+        table.put(key, ready, drops)
+    return ready
+
+
+def _packed(kernel: Kernel, ready: Ready, handlers: Sequence[ArgumentHandler], args: tuple[Any, ...]) -> Ready:
+    """Return ready for arguments as the extensions prepared them; the code is for those that were given."""
+    kinds = kinds_of(kernel, handlers, args)
+    if (found := ready.packed.get(kinds)) is None:
+        found = ready.packed[kinds] = _repacked(kernel, ready, handlers, args)
+    return found
+
+
+def _repacked(kernel: Kernel, ready: Ready, handlers: Sequence[ArgumentHandler], args: tuple[Any, ...]) -> Ready:
+    from gridjit.runtime.args.conversion import conversion
+
+    own = types_of(kernel, handlers, args)
+    for name, made, wanted in zip(kernel.parameter_names, own.arguments, ready.declared, strict=True):
+        if conversion(made, wanted) is None:
+            raise ArgumentError(
+                f"argument '{name}' of {kernel.name}: the kernel takes {wanted}, and an extension prepared {made}"
+            )
+    converters, codes = conversions(own, Signature(arguments=ready.declared))
+    return dataclasses.replace(ready, pack=struct.Struct(codes).pack, converters=converters, packed={})
+
+
+def _shown(kernel: Kernel, ready: Ready) -> LaunchedKernel:
+    if not ready.shown:
+        ready.shown.append(kernel._launched_as(ready.found))
+    return ready.shown[0]

@@ -1,0 +1,41 @@
+"""ForAll: a launch of one thread for each of a number of tasks; the block is chosen for the device if not given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.runtime.launch.arguments import signature_of
+
+if TYPE_CHECKING:
+    from gridjit.runtime.kernel import Kernel
+
+# The block that a kernel is compiled for to learn which block suits it.
+_TRIAL_BLOCK = 256
+
+
+class ForAll:
+    """`kernel.forall(ntasks)`: call it with the kernel's arguments."""
+
+    def __init__(self, kernel: Kernel, ntasks: int, tpb: int, stream: Any, sharedmem: int) -> None:
+        if ntasks < 0:
+            raise ConfigError(f"forall({ntasks}): the number of tasks cannot be negative")
+        self._kernel = kernel
+        self._ntasks = ntasks
+        self._block = tpb
+        self._stream = stream
+        self._sharedmem = sharedmem
+
+    def __call__(self, *args: Any) -> None:
+        """Launch at least as many threads as there are tasks; for none, only check the arguments."""
+        signature = signature_of(self._kernel, args)
+        if self._ntasks == 0:
+            return
+        block = self._block or self._suitable_block(signature, args)
+        self._kernel.configure(-(-self._ntasks // block), block, self._stream, self._sharedmem)(*args)
+
+    def _suitable_block(self, signature: Any, args: tuple[Any, ...]) -> int:
+        trial = LaunchConfig.of(-(-self._ntasks // _TRIAL_BLOCK), _TRIAL_BLOCK, self._sharedmem)
+        _, loaded = self._kernel.specialization_for(signature, trial, args)
+        return loaded.potential_block(self._sharedmem)

@@ -1,0 +1,143 @@
+"""Indexable: `kernel[grid, block]`, remembered; by machine code, once it is available."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from gridjit.cache.store import Store
+from gridjit.runtime.devices.base import LoadedKernel
+from gridjit.runtime.launch.configured import ConfiguredKernel
+from gridjit.runtime.launch.ready import ReadyTable, launch_key
+from gridjit.runtime.native.indexing import recent
+from gridjit.runtime.session import session
+
+if TYPE_CHECKING:
+    from gridjit.runtime.accepted import LaunchLike
+
+
+class Indexable:
+    """What can be configured by indexing: `kernel[grid, block]` again is a look-up that gives a new object.
+
+    1, True and 1.0 are equal, but only whole numbers are dimensions. So what is found by equality counts only if it is
+    an int, or the very object that was given before.
+
+    Machine code looks among the last few (native/indexing says how), before __getitem__ does among more of them.
+    """
+
+    __slots__ = ("_hot", "_misses", "_ready")
+
+    # What machine code knows, as native/indexing/recent.py has it, and how often it did not know an index.
+    _hot: tuple[Any, ...]
+    _misses: int
+    # All that is ready for launches, and the indexings themselves.
+    _ready: ReadyTable
+
+    def __init__(self) -> None:
+        self._ready = ReadyTable()
+        self._misses = 0
+        self._hot = recent.NONE_YET
+
+    def __getitem__(self, launch: LaunchLike) -> ConfiguredKernel:
+        """Return the kernel configured by [griddim, blockdim(, stream(, sharedmem))]."""
+        try:
+            if len(launch) == 2:
+                grid, block = launch
+                launcher, same_grid, same_block = self._ready.launchers[launch]
+            else:
+                given: Any = launch  # maybe of four, which is a ValueError
+                grid, block, stream = given
+                launcher, same_grid, same_block = self._ready.launchers[launch_key(grid, block, stream)]
+        except (KeyError, TypeError, ValueError):
+            return self._index(launch)
+        if (grid is same_grid or grid.__class__ is int) and (block is same_block or block.__class__ is int):
+            if _untried and launcher.fast is not None:
+                index_natively(session().store(launcher.kernel.cached))
+            return ConfiguredKernel.of(launcher)
+        return self._index(launch)
+
+    def _index(self, launch: Any) -> ConfiguredKernel:
+        """Return the kernel configured by what was between the brackets, and remember it."""
+        made = self._configure(launch)
+        if _is_exact(launch) and len(launch) <= 3:
+            key = launch if len(launch) == 2 else launch_key(*launch)
+            self._ready.remember(key, made.launcher, launch[0], launch[1])
+        return made
+
+    def _drop(self, gone: Sequence[LoadedKernel] | None = None) -> None:
+        """Let launches be looked up anew, all of them or those that use the code of one of these."""
+        self._ready.drop(gone)
+        # Those that are let go have forgotten what they could launch natively.
+        self._hot = recent.kept(self._hot, lambda made: made.launcher.fast is not None)
+
+    def _show(self, launch: Any, made: ConfiguredKernel) -> None:
+        """Have machine code give made out again for such an index, once nobody else has it."""
+        if made.launcher.fast is None or not _is_exact(launch):
+            return
+        if recent.is_full(self._hot):
+            self._misses += 1
+            if self._misses % recent.PATIENCE:
+                return
+        self._hot = recent.added(self._hot, made, launch, self._misses)
+
+    def _hide(self, made: ConfiguredKernel) -> None:
+        """Let go of what is never to be given out again: made, for it has callbacks of its own."""
+        if any(one is made for one in self._hot):
+            self._hot = recent.kept(self._hot, lambda one: one is not made)
+
+    def _configure(self, launch: Any) -> ConfiguredKernel:
+        """Return the kernel configured by what was between the brackets; raises ConfigError."""
+        raise NotImplementedError
+
+
+_getitem = Indexable.__getitem__
+# Whether machine code was not asked for yet: it is when an index comes again whose launches go through it.
+_untried = [True]
+
+
+def _missed(indexable: Indexable, launch: Any) -> ConfiguredKernel:
+    """Return what __getitem__ would, for machine code that did not find it, and show it for the next time."""
+    made = _getitem(indexable, launch)
+    indexable._show(launch, made)
+    return made
+
+
+def is_native() -> bool:
+    """Return whether machine code is what indexes."""
+    return vars(Indexable)["__getitem__"] is not _getitem
+
+
+def index_natively(store: Store) -> bool:
+    """Have all that is Indexable be indexed through machine code from now on; return whether that can be."""
+    _untried.clear()
+    if is_native():
+        return True
+    from gridjit.runtime.native.indexing.install import install  # a process that never indexes twice has no use for it
+
+    return install(Indexable, ConfiguredKernel, _missed, store)
+
+
+def index_from_python(*, until_tried: bool = False) -> None:
+    """Have all that is Indexable be indexed by __getitem__ from now on, until machine code is asked for.
+
+    until_tried: it is asked for where it pays, as in a new process; else by index_natively() alone.
+    """
+    _untried[:] = [True] * until_tried
+    if is_native():
+        from gridjit.runtime.native.indexing.install import uninstall
+
+        uninstall(Indexable, _getitem)
+
+
+def _is_exact(launch: Any) -> bool:
+    """Return whether an index is one that nothing else is the same as, stream aside."""
+    return (
+        type(launch) is tuple
+        and 2 <= len(launch) <= 4
+        and all(map(_is_dims, launch[:2]))
+        and (len(launch) < 4 or type(launch[3]) is int)
+    )
+
+
+def _is_dims(dims: Any) -> bool:
+    return type(dims) is int or (type(dims) is tuple and all(type(dim) is int for dim in dims))

@@ -1,0 +1,100 @@
+"""Launcher: a kernel with its configuration and stream; what all equal indexings share, and what machine code knows.
+
+Its `fast` is the native launch function where there is one. It knows the kinds of arguments it was told of; every other
+call is launched from Python, and told to the native function for the next time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.forking import lock, section
+from gridjit.runtime.launch.dispatch import launch
+from gridjit.runtime.launch.native_table import table_of
+from gridjit.runtime.native.function import KEYWORDS_GIVEN, MAX_TABLES, NativeFunction, native_function
+from gridjit.runtime.session import session
+
+if TYPE_CHECKING:
+    from gridjit.runtime.kernel import Kernel
+    from gridjit.runtime.launch.ready import Key, Ready, ReadyTable, Shape
+
+_making = lock()
+
+
+class Launcher:
+    """A kernel with its configuration and stream. ready: the kernel's table, of which it is part.
+
+    fast: the native function, once it knows a kind of arguments, so that it is worth calling first; until then None.
+    """
+
+    __slots__ = ("__weakref__", "_told", "config", "fast", "kernel", "native", "ready", "shape", "stream")
+
+    # Tables made in a launcher's life; they are never freed, so a call that keeps needing new ones stays in Python.
+    LIMIT = 64
+
+    def __init__(self, kernel: Kernel, shape: Shape, stream: Any, ready: ReadyTable) -> None:
+        self.kernel = kernel
+        self.shape = shape
+        self.config = shape.config
+        self.stream = stream
+        self.ready = ready
+        self.native: NativeFunction | None = None
+        self.fast: Callable[..., None] | None = None
+        # What the native function was told, or cannot be: the number of a context, and a key of the table.
+        self._told: list[tuple[int, Key]] = []
+
+    def slow(self, *args: Any) -> None:
+        """Launch from Python, for the kinds of arguments that the native function was not told of."""
+        launch(self, args)
+
+    def failed(self, code: int, *args: Any) -> None:
+        """Launch from Python after the native function could not: it raises what is wrong, or mends it."""
+        if code == KEYWORDS_GIVEN:
+            raise ArgumentError(f"{self.kernel.name} takes its arguments by position, not by keyword")
+        launch(self, args)
+
+    def learn(self, ready: Ready, key: Key, args: tuple[Any, ...]) -> None:
+        """Have the native function launch such arguments from now on, if it can, and ready is still in the table."""
+        told = self._told
+        new = (ready.loaded.context, key)
+        if len(told) >= self.LIMIT or new in told[-MAX_TABLES:]:
+            return
+        # Looked at after `told`: whatever is dropped or changed from here on makes that another list.
+        if self.ready.get(key) is not ready or self.kernel.extensions:
+            return
+        try:
+            self._tell(ready, args, new[0])
+            # Last: what an interrupt kept from being told is told the next time.
+            told.append(new)
+        finally:
+            if self._told is not told:
+                self.forget()
+
+    def _tell(self, ready: Ready, args: tuple[Any, ...], context: int) -> None:
+        table = table_of(self, ready, args, context)
+        if table is not None and (native := self._native()) is not None:
+            native.add(table)
+            self.fast = native.call
+
+    def _native(self) -> NativeFunction | None:
+        """Return the native function, made when the first table is; None if launches go through Python."""
+        # Objects that are launched know it by its address, so there is one, for the launcher's whole life.
+        with section(), _making:
+            if self.native is None:
+                self.native = native_function(session().store(self.kernel.cached), self.slow, self.failed)
+        return self.native
+
+    def forget(self) -> None:
+        """Let the next launch look up its specialization anew."""
+        self._told = []
+        self.fast = None
+        if self.native is not None:
+            self.native.clear()
+
+
+def launcher_for(ready: ReadyTable, kernel: Kernel, config: LaunchConfig, stream: Any) -> Launcher:
+    """Return the launcher that all indexings of a kernel with this configuration and stream share."""
+    return ready.launcher(config, stream, lambda shape: Launcher(kernel, shape, stream, ready))

@@ -1,0 +1,89 @@
+"""launch_table: the native function's table for a launch that Python has just made, or None if only Python can."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from gridjit.runtime.args.handler import Place, handler_of
+from gridjit.runtime.native.operation import Operation
+from gridjit.runtime.native.probes import slot_offset
+from gridjit.runtime.native.table import LaunchTable, SlotGuard
+from gridjit.runtime.session import session
+from gridjit.runtime.streams import LEGACY, Stream, stream_handle
+
+if TYPE_CHECKING:
+    from gridjit.runtime.devices.base import Device
+    from gridjit.runtime.launch.launcher import Launcher
+    from gridjit.runtime.launch.ready import Ready
+
+# The slot of our own streams that holds another object once the stream is destroyed.
+LIVE = "_live"
+
+
+def table_of(launcher: Launcher, ready: Ready, args: tuple[Any, ...], context: int) -> LaunchTable | None:
+    """Return the native function's table for such arguments, or None if only Python can launch them.
+
+    context: the number of the calling thread's context.
+    """
+    loaded, config, stream = ready.loaded, launcher.config, launcher.stream
+    plain = config.cluster is None and not config.cooperative and not loaded.artifact.cooperative
+    if not plain or loaded.address is None or not session().settings.native_launch:
+        return None
+    place = place_on(loaded.device)
+    found = [
+        handler_of(arg).operation(arg, place, declared) for arg, declared in zip(args, ready.declared, strict=True)
+    ]
+    operations = tuple(operation for operation in found if operation is not None)
+    if len(operations) < len(args) or not _can_watch(stream):
+        return None
+    handle = stream_handle(stream)
+    follow, followed = _followed(operations)
+    if follow and (followed or LEGACY) != (handle or LEGACY):
+        return None
+    table = LaunchTable(
+        launch=loaded.address,
+        entry=loaded.entry(context),
+        config=config,
+        sharedmem=ready.sharedmem,
+        stream=handle,
+        operations=operations,
+        hold_gil=launcher.kernel.hold_gil,
+        guard=_guard(stream),
+        follow=follow,
+        followed=followed,
+        keep=(loaded, stream),
+        kernel=loaded.artifact.kernel,
+        device=loaded.device.ordinal,
+    )
+    return table if table.fits and table.places[1] == struct.calcsize(loaded.artifact.parameters) else None
+
+
+def _followed(operations: Sequence[Operation]) -> tuple[int, int]:
+    """Return the function that tells the stream that arguments' library works in, and the stream; zeros if none."""
+    functions = {operation.follow for operation in operations} - {0}
+    if not functions:
+        return 0, 0
+    # Only one library is known that has such a function.
+    (function,) = functions
+    return function, ctypes.PYFUNCTYPE(ctypes.c_int64)(function)()
+
+
+def place_on(device: Device) -> Place:
+    """Return where a device's kernels run: which memory they can use."""
+    return Place() if device.staging is None else Place(kind="ptx", ordinal=device.ordinal)
+
+
+def _can_watch(stream: Any) -> bool:
+    """Return whether the native function can see that a stream's handle is still good."""
+    return not isinstance(stream, Stream) or slot_offset(type(stream), LIVE) is not None
+
+
+def _guard(stream: Any) -> SlotGuard | None:
+    """Return what must hold for a stream's handle to be good; None if it always is."""
+    if not isinstance(stream, Stream):
+        return None
+    place = slot_offset(type(stream), LIVE)
+    return None if place is None else SlotGuard(address=id(stream) + place, holds=id(stream._live))

@@ -1,0 +1,159 @@
+"""ReadyTable: all that is ready for a kernel's launches, in one place, so that nothing that was dropped is launched.
+
+A launch is known by how it is shaped and by its arguments, and is looked up in two steps. Its shape - the index as it
+was written, or configuration and stream - gives its Launcher; the Launcher's shape and the kinds of arguments give
+what is Ready. What machine code was told is ready here too, as long as it may be launched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.compiler.signature import ArgType
+from gridjit.forking import WeakList, lock, section
+from gridjit.runtime.devices.base import LoadedKernel
+from gridjit.runtime.specialize.table import Hook, Specialization
+from gridjit.values import dataclass, field
+
+if TYPE_CHECKING:
+    from gridjit.runtime.args.conversion import Converter
+    from gridjit.runtime.launch.launched_kernel import LaunchedKernel
+    from gridjit.runtime.launch.launcher import Launcher
+
+# A Shape, the device's number, and the kind of each argument.
+Key = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Ready:
+    """What a launch needs, worked out once for a configuration and kinds of arguments.
+
+    declared: the types that the code takes, one an argument. converters: what makes them of the arguments' own.
+    launchable: whether the native function may launch it: it has an address, and no hooks. found: the code.
+    packed: the same for arguments as extensions prepare them, by their kinds.
+    """
+
+    loaded: LoadedKernel
+    declared: tuple[ArgType, ...]
+    converters: tuple[Converter | None, ...]
+    pack: Callable[..., bytes]
+    sharedmem: int
+    hooks: list[Hook]
+    launchable: bool
+    found: Specialization
+    packed: dict[Hashable, Ready] = field(default_factory=dict)
+    # What hooks see it as, once there were any.
+    shown: list[LaunchedKernel] = field(default_factory=list)
+
+
+class Shape:
+    """A configuration, as what is ready for it is found by: an object that is compared without calling Python.
+
+    required: the dynamic shared memory that code launched with this configuration requires, in bytes.
+    """
+
+    __slots__ = ("config", "required")
+
+    def __init__(self, config: LaunchConfig) -> None:
+        self.config = config
+        self.required = 0
+
+
+class ReadyTable:
+    """What is ready for the launches of one kernel; bounded, as what is dropped can be looked up again.
+
+    get: returns what is Ready under a Key, or None. launchers: by launch_key, each with grid and block as they were.
+    drops: how often all was dropped.
+    """
+
+    SHAPES = 1024
+    # A launch that is written as an index is known by that, and by its configuration and stream.
+    LAUNCHERS = 2 * SHAPES
+
+    def __init__(self) -> None:
+        self._rows: dict[Key, Ready] = {}
+        # The dictionary's own, so that a launch calls no Python for it: there is this one for the table's whole life.
+        self.get: Callable[[Key], Ready | None] = self._rows.get
+        self._shapes: dict[LaunchConfig, Shape] = {}
+        self.launchers: dict[Hashable, tuple[Launcher, Any, Any]] = {}
+        # With those that only somebody's configured kernel keeps.
+        self._all: WeakList[Launcher] = WeakList()
+        self.drops = 0
+        self._changing = lock()
+
+    def __contains__(self, config: LaunchConfig) -> bool:
+        return config in self._shapes
+
+    def put(self, key: Key, ready: Ready, drops: int) -> None:
+        """Have ready found under key, unless all was dropped since there were as many drops."""
+        with section(), self._changing:
+            if self.drops == drops:
+                self._rows[key] = ready
+
+    def drop(self, gone: Sequence[LoadedKernel] | None = None) -> None:
+        """Let launches be looked up anew: all of them, or those for whose shapes the code of one of these is ready."""
+        with section(), self._changing:
+            self.drops += gone is None
+            # Kept until the lock is free again: what is unloaded may run code of anybody's.
+            stale = [(key, self._rows.pop(key)) for key, ready in list(self._rows.items()) if _is_of(ready, gone)]
+        if gone is None:
+            self._shapes, self.launchers = {}, {}
+        shapes = {key[0] for key, _ in stale}
+        for launcher in self._all.list():
+            if gone is None:
+                launcher.shape.required = 0
+            if gone is None or launcher.shape in shapes:
+                launcher.forget()
+        # A launcher keeps all code that it has launched: indexings to come get new ones.
+        self.launchers = {key: found for key, found in list(self.launchers.items()) if found[0].shape not in shapes}
+
+    def launcher(self, config: LaunchConfig, stream: Any, make: Callable[[Shape], Launcher]) -> Launcher:
+        """Return what all indexings with this configuration and stream share, made if there is none yet."""
+        shape = self._shapes.get(config) or self._new_shape(config)
+        key = launch_key(shape, None, stream)
+        found = self.launchers.get(key)
+        if found is None:
+            found = self._roomy().setdefault(key, (make(shape), None, None))
+            self._all.add(found[0])
+        return found[0]
+
+    def remember(self, key: Hashable, launcher: Launcher, grid: Any, block: Any) -> None:
+        """Have launcher found under key, for the very grid and block."""
+        self._roomy()[key] = launcher, grid, block
+
+    def relearn(self) -> None:
+        """Have every launch come through Python again, until it is known anew whether the native function may do it."""
+        for launcher in self._all.list():
+            launcher.forget()
+
+    def _roomy(self) -> dict[Hashable, tuple[Launcher, Any, Any]]:
+        if len(self.launchers) >= self.LAUNCHERS:
+            self.launchers = {}
+        return self.launchers
+
+    def _new_shape(self, config: LaunchConfig) -> Shape:
+        if len(self._shapes) >= self.SHAPES:
+            self._let_go()
+        return self._shapes.setdefault(config, Shape(config))
+
+    def _let_go(self) -> None:
+        """Keep what is ready for configured kernels that somebody has, and nothing else."""
+        self._shapes, self.launchers = {}, {}
+        held = {launcher.shape for launcher in self._all.list()}
+        with section(), self._changing:
+            _freed_later = [self._rows.pop(key) for key in list(self._rows) if key[0] not in held]
+
+
+def launch_key(grid: Any, block: Any, stream: Any) -> Hashable:
+    """Return what stands for a launch in a stream.
+
+    A stream is known by its identity: what it compares equal to is its own affair. A launcher keeps its stream alive,
+    so that the identity stays its own; the table's bounds let go of both.
+    """
+    return (grid, block, 0, stream) if type(stream) is int else (grid, block, id(stream))
+
+
+def _is_of(ready: Ready, gone: Sequence[LoadedKernel] | None) -> bool:
+    return gone is None or any(ready.loaded is one for one in gone)

@@ -1,0 +1,124 @@
+"""under_way: the launch that a thread is making, from its hooks on: what it was called with, and the hooks."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator, MutableSequence
+from typing import TYPE_CHECKING, Any
+
+from gridjit.values import dataclass
+
+if TYPE_CHECKING:
+    from gridjit.compiler.launch_config import LaunchConfig
+    from gridjit.runtime.launch.configured import ConfiguredKernel
+    from gridjit.runtime.launch.launched_kernel import LaunchedKernel
+
+Callback = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class UnderWay:
+    """A launch whose hooks are called. hooks: those of its code, in the code's own list."""
+
+    configured: ConfiguredKernel
+    args: tuple[Any, ...]
+    hooks: list[Callback]
+
+
+class _Launches(threading.local):
+    """The launches that a thread is at, the innermost last."""
+
+    all: tuple[UnderWay, ...] = ()
+
+
+_launches = _Launches()
+
+
+class Callbacks(MutableSequence[Callback]):
+    """The hooks of a launch's code, then the callbacks of its object, as one list; a change is one of theirs."""
+
+    def __init__(self, *lists: list[Callback]) -> None:
+        self._lists = lists
+
+    def __len__(self) -> int:
+        return sum(map(len, self._lists))
+
+    def __getitem__(self, index: Any) -> Any:
+        return [one for part in self._lists for one in part][index]
+
+    def __delitem__(self, index: Any) -> None:
+        kept = list(self)
+        del kept[index]
+        self.keep(kept)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        kept = list(self)
+        kept[index] = value
+        self.keep(kept)
+
+    def insert(self, index: int, value: Callback) -> None:
+        """Insert before index; what is not one of the code's hooks is the object's."""
+        kept = list(self)
+        kept.insert(index, value)
+        self.keep(kept)
+
+    def keep(self, callbacks: Iterable[Callback]) -> None:
+        """Keep of the code's hooks those among callbacks, and make the others the object's."""
+        hooks, own = self._lists
+        kept: list[Callback] = []
+        rest: list[Callback] = []
+        for callback in callbacks:
+            (kept if hooks.count(callback) > kept.count(callback) else rest).append(callback)
+        hooks[:] = kept
+        own[:] = rest
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+
+class Hooks(list[Callback]):
+    """The hooks of one specialization, which can be referred to weakly."""
+
+    __slots__ = ("__weakref__",)
+
+
+def launches_with(hooks: Hooks) -> Callable[[], tuple[LaunchConfig, tuple[Any, ...]] | None]:
+    """Return what returns the launch that this thread is at whose code has these hooks, or None; it keeps none."""
+    known = weakref.ref(hooks)
+
+    def find() -> tuple[LaunchConfig, tuple[Any, ...]] | None:
+        wanted, launches = known(), reversed(getattr(_launches, "all", ()))
+        found = (one for one in launches if wanted is not None and one.hooks is wanted)
+        return next(((one.configured.launcher.config, one.args) for one in found), None)
+
+    return find
+
+
+@contextlib.contextmanager
+def launching(configured: ConfiguredKernel, args: tuple[Any, ...], hooks: list[Callback]) -> Iterator[None]:
+    """Make a launch the one that this thread is at."""
+    before = _launches.all
+    _launches.all = (*before, UnderWay(configured=configured, args=args, hooks=hooks))
+    try:
+        yield
+    finally:
+        _launches.all = before
+
+
+def launch_of(configured: ConfiguredKernel) -> UnderWay | None:
+    """Return the launch through an object that this thread is at, the innermost one; or None."""
+    return next((one for one in reversed(_launches.all) if one.configured is configured), None)
+
+
+def call_all(kernel: LaunchedKernel, configured: ConfiguredKernel, hooks: list[Callback]) -> None:
+    """Call hooks, then the object's own callbacks. They may remove each other, and add others, which are called too."""
+    waiting = [*hooks, *configured.own_callbacks]
+    known = tuple(waiting)
+    while waiting:
+        waiting.pop(0)(kernel, configured)
+        now = (*hooks, *configured.own_callbacks)
+        if now != known:
+            waiting = [one for one in waiting if one in now] + [one for one in now if one not in known]
+            known = now

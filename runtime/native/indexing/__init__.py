@@ -1,0 +1,1 @@
+"""`kernel[grid, block]` in machine code."""

@@ -1,0 +1,1 @@
+"""A kernel under numba-cuda's names: its types, code and pickles."""

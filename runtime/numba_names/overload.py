@@ -1,0 +1,168 @@
+"""Overload: one compiled form of a kernel, under numba-cuda's names."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, TextIO
+
+from gridjit.compiler.errors import ConfigError, UnsupportedError
+from gridjit.compiler.job import CompileJob
+from gridjit.runtime.devices.base import KernelAttributes, LoadedKernel
+from gridjit.runtime.session import session
+from gridjit.runtime.specialize.table import Specialization
+
+if TYPE_CHECKING:
+    from gridjit.compiler.view.config import ConfigView
+    from gridjit.runtime.kernel import Kernel
+    from gridjit.runtime.numba_names.code_library import CodeLibrary
+
+
+class Overload:
+    """A specialization and the kernel it is of; what it does not have itself, the specialization has."""
+
+    def __init__(self, kernel: Kernel, specialization: Specialization) -> None:
+        self.kernel = kernel
+        self.specialization = specialization
+
+    @property
+    def cooperative(self) -> bool:
+        """Whether the kernel synchronizes the grid, so that all its blocks must be resident at once."""
+        return self.specialization.artifact.cooperative
+
+    @property
+    def launch_config_sensitive(self) -> bool:
+        """Whether its compile depended on the launch configuration, or was marked as if it did."""
+        return bool(self.specialization.metadata.get("launch_config_sensitive"))
+
+    @property
+    def entry_name(self) -> str:
+        """The symbol that is launched."""
+        return self.specialization.artifact.entry
+
+    @property
+    def regs_per_thread(self) -> int:
+        """Registers of a thread."""
+        return self.attributes().registers
+
+    @property
+    def shared_mem_per_block(self) -> int:
+        """Static shared memory of a block, in bytes."""
+        return self.attributes().shared_bytes
+
+    @property
+    def local_mem_per_thread(self) -> int:
+        """Local memory of a thread, in bytes."""
+        return self.attributes().local_bytes
+
+    @property
+    def const_mem_size(self) -> int:
+        """Constant memory, in bytes."""
+        return self.attributes().constant_bytes
+
+    @property
+    def max_threads_per_block(self) -> int:
+        """Threads that a block may have."""
+        return self.attributes().max_threads
+
+    def attributes(self) -> KernelAttributes:
+        """Return what the kernel uses on its device."""
+        return self._loaded().attributes()
+
+    def max_cooperative_grid_blocks(self, blockdim: int | tuple[int, ...], dynsmemsize: int = 0) -> int:
+        """Return how many blocks of a cooperative launch fit on the current device.
+
+        blockdim: threads of a block. dynsmemsize: dynamic shared memory of a block, in bytes.
+        """
+        threads = 1
+        for dim in blockdim if isinstance(blockdim, tuple) else (blockdim,):
+            threads *= dim
+        blocks = self._loaded().resident_blocks(threads, dynsmemsize)
+        if blocks is None:
+            raise ConfigError("the host has no limit of blocks for a cooperative launch")
+        return blocks
+
+    def inspect_llvm(self) -> str:
+        """Return the LLVM IR of the kernel and of what it calls, made again from its source."""
+        from gridjit.compiler.frontend.readable import llvm_ir
+
+        return llvm_ir(self._job(), self._view())
+
+    def inspect_asm(self, cc: Any = None) -> str:
+        """Return the assembly text: PTX; the host's, made again from the source."""
+        if found := self.specialization.artifact.assembly:
+            return found
+        from gridjit.compiler.frontend.readable import assembly
+
+        return assembly(self._job(), self._view())
+
+    def inspect_lto_ptx(self, cc: Any = None) -> str:
+        """Return the PTX after link-time optimization with the linked files, made again from the source."""
+        from gridjit.compiler.frontend.readable import lto_ptx
+
+        self._refuse_for_the_host("PTX")
+        return lto_ptx(self._job(), self._view())
+
+    def inspect_sass(self) -> str:
+        """Return the machine code with the source lines it is known for."""
+        return self._disassembled("-gi")
+
+    def inspect_sass_cfg(self) -> str:
+        """Return the control-flow graph of the machine code, in DOT."""
+        return self._disassembled("-cfg")
+
+    def inspect_types(self, file: TextIO | None = None) -> None:
+        """Write the source with numba's IR and inferred types to file (default: standard output)."""
+        out = file or sys.stdout
+        print(self.entry_name, self.specialization.signature, file=out)
+        print("-" * 80, self._type_annotation, "=" * 80, sep="\n", file=out)
+
+    @property
+    def _type_annotation(self) -> Any:
+        from gridjit.compiler.frontend.readable import annotation
+
+        return annotation(self._job(), self._view())
+
+    @property
+    def _codelibrary(self) -> CodeLibrary:
+        """The code, under numba-cuda's names for it."""
+        from gridjit.runtime.numba_names.code_library import CodeLibrary
+
+        return CodeLibrary(self)
+
+    def _disassembled(self, *flags: str) -> str:
+        from gridjit.compiler.targets.ptx.sass import disassembled
+
+        artifact = self.specialization.artifact
+        self._refuse_for_the_host("SASS")
+        return disassembled(artifact.image, *flags)
+
+    def _refuse_for_the_host(self, what: str) -> None:
+        artifact = self.specialization.artifact
+        if artifact.target.kind != "ptx":
+            raise UnsupportedError(
+                f"{artifact.kernel}: code for {artifact.target} has no {what}; look at what "
+                "compile(signature, target='sm_90') makes"
+            )
+
+    def _loaded(self) -> LoadedKernel:
+        return self.kernel.loaded(self.specialization, session().device_for(self.specialization.target))
+
+    def _job(self) -> CompileJob:
+        return self.kernel.job_for(self.specialization.signature, self.specialization.target)
+
+    def _view(self) -> ConfigView:
+        from gridjit.compiler.view.config import ConfigView
+
+        required = self.specialization.artifact.effects.sharedmem
+        return ConfigView(self.specialization.config, None, self.kernel, required)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        try:
+            return getattr(self.specialization, name)
+        except AttributeError:
+            raise AttributeError(f"a compiled form of {self.kernel!r} has no attribute {name!r}") from None
+
+    def __repr__(self) -> str:
+        return f"<{self.specialization} of {self.kernel!r}>"

@@ -1,0 +1,80 @@
+"""The launch configuration during compilation: gridjit.launchconfig's functions."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, TypedDict
+
+from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.launch_config import LaunchConfig
+
+if TYPE_CHECKING:
+    from gridjit.compiler.view.config import ConfigView
+    from gridjit.runtime.kernel import Kernel
+
+    class Capture(TypedDict):
+        """What capture_compile_config saw. config: the configuration of the last compilation, or None."""
+
+        config: LaunchConfig | None
+
+
+class _Captures(threading.local):
+    """The captures that a thread has open: each kernel with what is told of its compiles."""
+
+    def __init__(self) -> None:
+        self.active: list[tuple[Kernel, Capture]] = []
+
+
+_captures = _Captures()
+
+
+def current_launch_config() -> ConfigView | None:
+    """Return the configuration of the launch that this thread is compiling a kernel for, or None.
+
+    What is read of it becomes part of the compiled kernel's dependence.
+    """
+    from gridjit.compiler.view.config import visible_config
+
+    return visible_config()
+
+
+def ensure_current_launch_config() -> ConfigView:
+    """Return the configuration of the launch that this thread is compiling for; raises RuntimeError outside one."""
+    view = current_launch_config()
+    if view is None:
+        raise RuntimeError("No launch config set for this thread")
+    return view
+
+
+@contextlib.contextmanager
+def capture_compile_config(kernel: Kernel) -> Iterator[Capture]:
+    """Record the launch configuration that a compilation of kernel saw, in this thread, inside the `with` block.
+
+    Yields a dictionary: capture["config"] has griddim, blockdim and sharedmem of the last compilation that a launch
+    triggered, once it has ended, or stays None if nothing was compiled.
+
+        with gridjit.launchconfig.capture_compile_config(kernel) as capture:
+            kernel[grid, block](x)
+        print(capture["config"])
+    """
+    from gridjit.runtime.numba_names.inspection import Inspection
+
+    if not isinstance(kernel, Inspection):
+        raise ConfigError(f"capture_compile_config takes a kernel made by gridjit.jit, not {kernel!r}")
+    capture: Capture = {"config": None}
+    entry = (kernel, capture)
+    active = _captures.active
+    active.append(entry)
+    try:
+        yield capture
+    finally:
+        active[:] = [other for other in active if other is not entry]
+
+
+def note_compile(kernel: Kernel, config: LaunchConfig | None) -> None:
+    """Tell the captures of this thread that kernel was compiled for config."""
+    for captured, capture in _captures.active:
+        if captured == kernel and config is not None:
+            capture["config"] = config

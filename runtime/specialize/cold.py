@@ -1,0 +1,206 @@
+"""specialize: the cold path. From a job and a launch to the code that is right for it: found, or compiled once.
+
+The order is the guarantee: look, lock, look again; and an artifact is put before the manifest that names its shape.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from gridjit.cache.lock import Locks
+from gridjit.cache.manifest import note_use
+from gridjit.cache.store import Store
+from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.compiled import Compiled
+from gridjit.compiler.errors import CompileDisabledError
+from gridjit.compiler.job import CompileJob
+from gridjit.compiler.signature import Signature
+from gridjit.compiler.target import Target
+from gridjit.runtime.launch import hooks
+from gridjit.runtime.session import Session
+from gridjit.runtime.specialize.kernel_code import KernelCode
+from gridjit.runtime.specialize.look import Launch, Look
+from gridjit.runtime.specialize.table import Displaced, Specialization
+from gridjit.values import dataclass
+
+if TYPE_CHECKING:
+    from gridjit.compiler.view.config import ConfigView
+    from gridjit.runtime.kernel import Kernel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Cold:
+    """What the cold path works with, handed in by a kernel.
+
+    code: what the kernel has in memory, of this generation. compile: makes code of a job as a view shows its launch.
+    let_go: has launches ask anew for what a new specialization displaced.
+    lock_timeout: seconds to wait for another's compile before compiling too.
+    anew: compile whatever is stored, and in memory from there.
+    apart: neither look at what is stored nor store anything, as what is printed while it is compiled is wanted.
+    """
+
+    here: Session
+    store: Store
+    locks: Locks
+    kernel: Kernel
+    code: KernelCode
+    generation: int
+    compile: Callable[[CompileJob, ConfigView], Compiled]
+    let_go: Callable[[Displaced], None]
+    lock_timeout: float = 120.0
+    anew: bool = False
+    apart: bool = False
+
+
+def specialize(job: CompileJob, launch: Launch, cold: Cold) -> Specialization:
+    """Return the specialization of job for launch, compiling it on a miss."""
+    look = Look.at(cold.store, job, launch)
+    if (found := look_up(look, cold)) is not None:
+        return add(found, cold)
+    with cold.locks.single_flight(look.key, _patience(cold)):
+        if (made := in_memory(job.signature, job.target, launch, cold)) is not None:
+            return made
+        look = look.again()
+        if (found := look_up(look, cold)) is not None:
+            return add(found, cold)
+        reason = _why(look, cold)
+        return add(specialization(look, _kept(look, compile_now(look, reason, cold), cold), "compiled", reason), cold)
+
+
+def in_memory(signature: Signature, target: Target, launch: Launch, cold: Cold) -> Specialization | None:
+    """Return the specialization that the kernel has in memory for launch, or None."""
+    found = cold.code.table.match(signature, target, launch.config, launch.args)
+    return None if cold.anew and found is not None and found.origin == "disk" else found
+
+
+def look_up(look: Look, cold: Cold) -> Specialization | None:
+    """Return the stored specialization whose facts all hold for the launch, or None."""
+    if look.job.private or cold.anew or cold.apart:
+        return None
+    for shape, name in look.candidates():
+        if (found := _read(look, name)) is not None:
+            note_use(look.store, look.key, shape, name, look.manifest, cold.locks)
+            return specialization(look, found, "disk", "in the cache")
+    return None
+
+
+def compile_now(look: Look, reason: str, cold: Cold) -> Compiled:
+    """Return what the job compiles to for the launch, for a reason; it says that, and its job's key, to all processes.
+
+    Raises CompileDisabledError if nothing may be compiled, or what compiling raises.
+    """
+    from gridjit.compiler.view.config import ConfigView, while_current
+    from gridjit.runtime.specialize.capture import note_compile
+
+    job, launch, kernel = look.job, look.launch, cold.kernel
+    if cold.here.settings.assert_no_compile:
+        raise CompileDisabledError(
+            f"{job.kernel}{job.signature} for {job.target} is not in the cache ({reason}), "
+            "and GRIDJIT_ASSERT_NO_COMPILE forbids compiling it"
+        )
+    view = ConfigView(launch.config, launch.args, _shown(kernel))
+    try:
+        made = while_current(view, cold.compile, job, view)
+    finally:
+        note_compile(kernel, launch.config)  # not before: a capture that is open could be read while compiling
+    kernel.stats.count("compiles")
+    return _followed(view, _with_reason(made, reason, look.key))
+
+
+def specialization(look: Look, made: Compiled, origin: str, reason: str) -> Specialization:
+    """Return what was made, or found, for the launch that looked."""
+    return Specialization(
+        signature=look.job.signature,
+        config=look.launch.config,
+        artifact=made.artifact,
+        origin=origin,
+        milliseconds=round((time.perf_counter() - look.started) * 1e3, 2),
+        reason=reason,
+        hooks=made.hooks,
+        module=made.module,
+    )
+
+
+def add(found: Specialization, cold: Cold) -> Specialization:
+    """Have the kernel keep found in memory, unless all was forgotten since the launch began; return it."""
+    kernel = cold.kernel
+    kernel.stats.note(found.origin, found.signature)
+    if cold.generation != cold.code.generation:
+        return found
+    displaced = cold.code.table.add(found)
+    cold.here.report(f"{found.origin} {kernel.name}{found} in {found.milliseconds} ms: {found.reason}")
+    if cold.here.recorder is not None and not found.signature.foreign:
+        from gridjit.runtime.specialize.needs import Need
+
+        cold.here.recorder.note(Need.of(f"{kernel.py_func.__module__}:{kernel.name}", found))
+    if displaced:
+        cold.let_go(displaced)
+    return found
+
+
+def _read(look: Look, name: str) -> Compiled | None:
+    """Return the artifact of a name with its functions, if it proves to be right for the launch; else None."""
+    data = look.store.get(name)
+    artifact = None if data is None else Artifact.from_bytes(data)
+    if artifact is None or not (_is_for(artifact, look.job) and look.agrees(artifact)):
+        return None
+    callbacks = hooks.resolve(artifact.effects.hooks)
+    module = hooks.resolve_module(artifact.effects)
+    if callbacks is None or module is None:
+        return None
+    return Compiled(artifact=artifact, hooks=list(callbacks), module=module)
+
+
+def _is_for(artifact: Artifact, job: CompileJob) -> bool:
+    """Return whether an artifact says that it is job's: its name says so already, and costs nothing to compare."""
+    mine = (job.kernel, str(job.signature), job.target, job.signature.codes)
+    return (artifact.kernel, artifact.signature, artifact.target, artifact.parameters) == mine
+
+
+def _patience(cold: Cold) -> float:
+    """Return how many seconds to wait for another's compile."""
+    from gridjit.compiler.view.config import current_view
+
+    # A thread that is compiling holds numba's lock, and the job's holder may be waiting for that: so it does not wait.
+    return cold.lock_timeout if current_view() is None else 0.0
+
+
+def _why(look: Look, cold: Cold) -> str:
+    from gridjit.runtime.specialize import explain
+
+    return explain.reason(cold.code.table, look)
+
+
+def _kept(look: Look, made: Compiled, cold: Cold) -> Compiled:
+    """Store what was compiled; return it, with the reason if it could not be."""
+    from gridjit.runtime.specialize.keep import keep
+
+    if cold.apart:
+        return made
+    return dataclasses.replace(made, artifact=keep(look, made.artifact, cold.locks))
+
+
+def _with_reason(made: Compiled, reason: str, key: str) -> Compiled:
+    """Return what was compiled with its job's key and the reason for it, so that other processes can tell them."""
+    metadata = {**made.artifact.metadata, "job": key, "why": reason}
+    return dataclasses.replace(made, artifact=dataclasses.replace(made.artifact, metadata=metadata))
+
+
+def _followed(view: ConfigView, made: Compiled) -> Compiled:
+    """Return what was compiled under view; who keeps that sees, in hooks of its launches, what those have."""
+    from gridjit.runtime.launch.under_way import Hooks, launches_with
+
+    followed = Hooks(made.hooks)
+    view.follow(launches_with(followed))
+    return dataclasses.replace(made, hooks=followed)
+
+
+def _shown(kernel: Any) -> Any:
+    """Return what a compile sees as its kernel."""
+    from gridjit.runtime.specialize.kernel_view import KernelView
+
+    # The same each time, as long as the kernel lives: a library may keep what it knows of a kernel under it.
+    return vars(kernel).setdefault("_shown", KernelView(kernel))

@@ -1,0 +1,41 @@
+"""keep: a new artifact into the store, then its shape into the manifest, so that what a manifest names was there."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from gridjit.cache.errors import CacheError
+from gridjit.cache.history import PastJob, add_job
+from gridjit.cache.lock import Locks
+from gridjit.cache.manifest import add_compile
+from gridjit.compiler.artifact import Artifact
+from gridjit.runtime.launch import hooks
+from gridjit.runtime.specialize.look import Look, name_of, shape_of
+
+
+def keep(look: Look, artifact: Artifact, locks: Locks) -> Artifact:
+    """Store an artifact, then its shape, then a new job's fields; not what has to stay in this process.
+
+    What nobody could read back has to, too: the artifact that comes back says why.
+    """
+    if artifact.private:
+        return artifact
+    try:
+        name, data = name_of(look.key, artifact.footprint.facts, artifact.dependencies), readable(artifact)
+    except (CacheError, ValueError, TypeError) as error:
+        return dataclasses.replace(artifact, private=(f"it could not be read back from a file: {error}",))
+    look.store.put(name, data, suffix=artifact.suffix)
+    if not add_compile(look.store, look.key, shape_of(artifact), name, locks).shapes:
+        add_job(look.store, look.job.kernel, PastJob.of(look.key, look.job.fields))
+    return artifact
+
+
+def readable(artifact: Artifact) -> bytes:
+    """Return an artifact's bytes; raises ValueError or TypeError if they are not read as what they were made of."""
+    data = artifact.to_bytes()
+    again = Artifact.read(data)
+    if again.to_bytes() != data:
+        raise ValueError("something of it is read as something else")
+    if hooks.resolve(again.effects.hooks) is None or hooks.resolve_module(again.effects) is None:
+        raise ValueError("a function that it wants called cannot be made again")
+    return data

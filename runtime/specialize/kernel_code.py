@@ -1,0 +1,58 @@
+"""KernelCode: what a kernel has in memory: its specializations, at most so many, each loaded where it is launched."""
+
+from __future__ import annotations
+
+from gridjit.forking import lock, section
+from gridjit.messages import warn_or_log
+from gridjit.runtime.devices.base import Device, LoadedKernel
+from gridjit.runtime.specialize.table import Displaced, Specialization, Specializations, SpecializationWarning
+
+
+class KernelCode:
+    """The code of one kernel in this process. Any thread may load, unload and forget.
+
+    table: the specializations. generation: raised when all is forgotten, as a launch that began before must not bring
+    it back.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.table = Specializations(limit)
+        self.generation = 0
+        self._loaded: dict[tuple[Specialization, Device], LoadedKernel] = {}
+        self._loading = lock()
+        self._crowded = False
+
+    def is_loaded(self, found: Specialization, device: Device) -> bool:
+        """Return whether a specialization can be launched on device at once."""
+        return (found, device) in self._loaded
+
+    def load(self, found: Specialization, device: Device) -> LoadedKernel:
+        """Return a specialization as it is launched on device, loading it if need be."""
+        with section(), self._loading:
+            if (loaded := self._loaded.get((found, device))) is None:
+                loaded = self._loaded[found, device] = device.load(found.artifact, found.module)
+        return loaded
+
+    def unload(self, displaced: Displaced) -> list[LoadedKernel]:
+        """Let go of what was evicted; return what no launch may use without asking, what is doubted among it."""
+        with section(), self._loading:
+            gone = [loaded for (old, _), loaded in self._loaded.items() if old in displaced.doubted]
+            # Whatever is loaded and not known: another thread may have loaded it just when it was evicted.
+            return gone + [self._loaded.pop(key) for key in list(self._loaded) if key[0] not in self.table]
+
+    def forget(self) -> tuple[Specialization, ...]:
+        """Forget and return all specializations."""
+        self.generation += 1
+        forgotten = self.table.clear()
+        with section(), self._loading:
+            self._loaded.clear()
+        return forgotten
+
+    def warn_of_crowding(self, name: str) -> None:
+        """Warn, once, that a kernel of this name has more specializations than it may keep."""
+        if not self._crowded:
+            from gridjit.runtime.specialize import explain
+
+            self._crowded = True
+            crowded = SpecializationWarning(explain.crowding(name, self.table))
+            warn_or_log(crowded, logger="gridjit", stacklevel=2)

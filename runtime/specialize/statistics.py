@@ -1,0 +1,48 @@
+"""Statistics: how often a kernel was compiled, and found or missed on disk."""
+
+from __future__ import annotations
+
+from gridjit.compiler.signature import Signature
+from gridjit.forking import lock, section
+from gridjit.runtime.numba_names.by_signature import BySignature
+
+
+class Statistics:
+    """Counts of one kernel in this process.
+
+    compiles: how often code was made. cache_hits, cache_misses: how often the cache had it, or not, by signature.
+    """
+
+    __slots__ = ("_lock", "cache_hits", "cache_misses", "compiles")
+
+    def __init__(self) -> None:
+        self.compiles = 0
+        self.cache_hits: BySignature[int] = BySignature()
+        self.cache_misses: BySignature[int] = BySignature()
+        self._lock = lock()
+
+    @property
+    def disk_hits(self) -> int:
+        """How often the cache had the code."""
+        return sum(list(self.cache_hits.values()))
+
+    @property
+    def disk_misses(self) -> int:
+        """How often the cache did not have the code."""
+        return sum(list(self.cache_misses.values()))
+
+    def count(self, name: str) -> None:
+        """Add one to a count; safe from any thread."""
+        with section(), self._lock:
+            setattr(self, name, getattr(self, name) + 1)
+
+    def note(self, origin: str, signature: Signature) -> None:
+        """Count where code for signature came from: "disk" is a hit, "compiled" a miss."""
+        counts = {"disk": self.cache_hits, "compiled": self.cache_misses}.get(origin)
+        if counts is not None:
+            with section(), self._lock:
+                counts[signature] = counts.get(signature, 0) + 1
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{name}={getattr(self, name)}" for name in ("compiles", "disk_hits", "disk_misses"))
+        return f"Statistics({counts})"

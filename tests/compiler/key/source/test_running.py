@@ -1,0 +1,462 @@
+"""Code that runs while compiling is followed wherever it goes; what nobody can follow is named, with its line."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from gridjit.compiler.key.source.fingerprint import SourceFingerprint, fingerprint_values
+
+HELPERS = """
+TILE, OTHER = 3, 1
+DEPTH = 2
+def deeper():
+    return DEPTH
+class Late:
+    SIZE = 4
+"""
+BASE = """
+import codecs, configparser, contextlib, decimal, enum, functools, gzip, importlib, io, itertools, json, logging, math
+import numpy, operator, os, random, re, sys, threading, time, types, uuid, warnings
+import datetime as dates
+from collections import namedtuple
+from dataclasses import make_dataclass
+from datetime import datetime
+from os import environ
+from pathlib import Path
+from random import random as drawn
+from time import perf_counter
+from typing import NamedTuple
+import running_helpers
+LOCK = threading.Lock()
+"""
+
+
+@pytest.fixture
+def load() -> Iterator[Callable[..., ModuleType]]:
+    """Make a module of a text, in a file of its own name that need not be there."""
+
+    def load(text: str, name: str = "running") -> ModuleType:
+        module = ModuleType(name)
+        module.__dict__.update(__file__=f"/nowhere/{name}.py", __package__="")
+        sys.modules[name] = module
+        exec(compile(textwrap.dedent(text), f"/nowhere/{name}.py", "exec", dont_inherit=True), module.__dict__)
+        return module
+
+    load(HELPERS, "running_helpers")
+    yield load
+    for name in ("running", "running_helpers"):
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def look(load: Callable[..., ModuleType]) -> Callable[[str], SourceFingerprint]:
+    """Return the fingerprint of the function `run` of a text."""
+    return lambda text: fingerprint_values([("run", load(BASE + textwrap.dedent(text)).run)], running=True)
+
+
+# Where something is kept that nobody can follow, and how it is used.
+KEPT = {
+    "partial": ("get = functools.partial(os.getenv, 'TILE')", "get()", "os.getenv"),
+    "list": ("held = [os.getenv]", "held[0]('TILE')", "os.getenv"),
+    "default": ("def get(n, f=os.getenv): return f(n)", "get('TILE')", "os.getenv"),
+    "attribute of a class": ("class C:\n    get = staticmethod(os.getenv)", "C.get('TILE')", "os.getenv"),
+    "lru_cache": ("get = functools.lru_cache(os.getenv)", "get('TILE')", "os.getenv"),
+    "wrapper": ("def get(): pass\nget.__wrapped__ = os.getenv", "get.__wrapped__('TILE')", "os.getenv"),
+    "bound method": ("now = [datetime.now]", "now[0]()", "datetime.datetime.now"),
+    "module handed on": ("def read(m): return m.environ", "read(os)", "os.environ"),
+    "module in a list": ("held = [os]", "held[0].environ", "os.environ"),
+    "module's module": ("running_helpers.os = os\ndef read(m): return m.os.environ", "read(running_helpers)", "os.env"),
+    "what an added-to list gives back": ("held = [3]", "held.append.__self__[0]", "__self__"),
+    "namespace": ("def read(m): return m.__dict__", "read(running_helpers)", "running_helpers.__dict__"),
+    "class handed on": ("def read(c): return c.now()", "read(datetime)", "datetime.datetime.now"),
+    "set of texts": ("S = {'a', 'b'}", "[one for one in S]", "the order of the set S"),
+    "set of an object": ("class C:\n    held = {'a', 'b'}", "list(C.held)", "the order of the set held"),
+    "set in a local name": ("S = {int, float}", "(lambda s: next(iter(s)))(S)", "the order of the set S"),
+    "set that is written there": ("", "[one for one in {'a', 'b'}]", "the order of the set"),
+    "class in a local name": ("", "(lambda d: d.now())(dates.datetime)", "datetime.datetime.now"),
+    "history of a kernel": (
+        "import gridjit\n@gridjit.jit\ndef k(o): pass\ndef read(k): return k.stats",
+        "read(k)",
+        "stats of a kernel",
+    ),
+    "file that NumPy opens": ("", "numpy.lib.format.open_memmap('a.npy')", "open_memmap"),
+    "getattr": ("get = getattr", "get(running_helpers, x)", "getattr under another name"),
+    "attrgetter": ("from operator import attrgetter as get", "get(x)(x)", "attrgetter under another name"),
+}
+
+
+@pytest.mark.parametrize(("before", "code", "what"), KEPT.values(), ids=KEPT)
+def test_what_nobody_can_follow_is_found_wherever_it_is_kept(
+    look: Callable[[str], SourceFingerprint], before: str, code: str, what: str
+) -> None:
+    reasons = look(f"{before}\ndef run(x):\n    return {code}\n").opaque
+    assert any(what in reason and "can be something else in another process" in reason for reason in reasons), reasons
+
+
+UNFOLLOWED = {
+    "eval": ("eval('1')", "eval()"),
+    "exec": ("exec(x)", "exec()"),
+    "compile": ("compile(x, '', 'eval')", "compile()"),
+    "globals": ("globals()['TILE']", "globals()"),
+    "locals": ("locals()", "locals()"),
+    "vars": ("vars(x)", "vars()"),
+    "dir": ("dir(x)", "dir()"),
+    "getattr": ("getattr(running_helpers, x)", "getattr with a computed name"),
+    "setattr": ("setattr(x, 'a' + x, 1)", "setattr with a computed name"),
+    "hasattr": ("hasattr(x, x)", "hasattr with a computed name"),
+    "import_module": ("importlib.import_module(x)", "import_module with a computed name"),
+    "import_module of a package": ("importlib.import_module('.config', x)", "import_module with a computed name"),
+    "import_module with more": ("importlib.import_module('.config', *x)", "import_module with a computed name"),
+    "relative __import__": ("__import__('config', globals(), None, ['A'], 1)", "__import__ with a computed name"),
+    "__import__": ("__import__(x + '.config')", "__import__ with a computed name"),
+    "os.environ": ("os.environ['TILE']", "os.environ"),
+    "environ": ("environ.get('TILE')", "os.environ"),
+    "os.getenv": ("os.getenv('TILE')", "os.getenv"),
+    "os.path.exists": ("os.path.exists(x)", "posixpath.exists"),
+    "os under another name": ("[o := os, o.getpid()]", "os."),
+    "sys.argv": ("sys.argv[1]", "sys.argv"),
+    "sys.modules": ("sys.modules['a'].TILE", "sys.modules"),
+    "open": ("open(x).read()", "open()"),
+    "io.open": ("io.open(x)", "io.open"),
+    "a path's class": ("Path(x).exists()", "pathlib.Path"),
+    "a library nobody listed": ("configparser.ConfigParser().read(x)", "configparser.ConfigParser"),
+    "a file by codecs": ("codecs.open(x)", "codecs.open"),
+    "compressed files": ("gzip.open(x)", "gzip.open"),
+    "decimal's context": ("decimal.getcontext().prec", "decimal.getcontext"),
+    "NumPy's state": ("numpy.geterr()", "numpy.geterr"),
+    "NumPy's files": ("numpy.load(x)", "numpy.load"),
+    "NumPy's random numbers": ("numpy.random.rand()", "numpy.random"),
+    "a logger's level": ("logging.getLogger('a').level", "level of logging"),
+    "a lock's state": ("LOCK.locked()", "locked of LOCK"),
+    "subclasses": ("x.__subclasses__()", "__subclasses__"),
+    "standard output": ("sys.stdout.isatty()", "sys.stdout.isatty"),
+    "warnings' filters": ("warnings.filters", "warnings.filters"),
+    "attrgetter": ("operator.attrgetter(x)(x)", "attrgetter with a computed name"),
+    "a path": ("Path(x).read_text()", "read_text"),
+    "time": ("time.time()", "time.time"),
+    "time's function": ("perf_counter()", "time.perf_counter"),
+    "datetime": ("datetime.now()", "datetime.datetime.now"),
+    "datetime's module": ("dates.datetime.utcnow()", "datetime.datetime.utcnow"),
+    "random": ("random.randint(1, 2)", "random.randint"),
+    "random's function": ("drawn()", "random.random"),
+    "uuid": ("uuid.uuid4()", "uuid.uuid4"),
+    "a thread": ("threading.get_ident()", "threading.get_ident"),
+    "id": ("id(x)", "id()"),
+    "hash": ("hash('text')", "hash()"),
+    "the kernel": ("x.dispatcher.tile", "an attribute of the kernel"),
+    "the kernel's name for it": ("[k := x.dispatcher, k.tile]", "an attribute of the kernel"),
+}
+
+
+@pytest.mark.parametrize(("code", "what"), UNFOLLOWED.values(), ids=UNFOLLOWED)
+def test_what_nobody_can_follow_is_named_with_its_line(
+    look: Callable[[str], SourceFingerprint], code: str, what: str
+) -> None:
+    text = f"\ndef helper(x):\n    y = 1\n    return {code}\n\ndef run(x):\n    return helper(x)\n"
+    line = (BASE + text).splitlines().index(f"    return {code}") + 1
+    reasons = [reason for reason in look(text).opaque if reason.startswith(f"running.helper uses {what}")]
+    assert reasons and f" at running.py:{line}, which can be" in reasons[0]
+
+
+def test_an_import_inside_a_function_hides_nothing(look: Callable[[str], SourceFingerprint]) -> None:
+    for code in ("import time\n    return time.time()", "from os import environ\n    return environ['A']"):
+        assert "which can be something else in another process" in look(f"def run(x):\n    {code}\n").opaque[0]
+
+
+HARMLESS = {
+    "names that are written": "return getattr(x, 'a', None), hasattr(x, 'b'), setattr(x, 'c', 1)",
+    "paths that are not looked at": "return os.path.join('a', os.sep, 'b'), os.fspath('a')",
+    "facts of the interpreter": "return sys.version_info >= (3, 10), sys.maxsize, sys.byteorder",
+    "arithmetic": "return math.sqrt(2), operator.add(1, 2), list(itertools.chain([1], [2])), sum(range(3))",
+    "texts": "return re.sub('a', 'b', 'c'), json.dumps({}), 'a{}'.format(1), ' '.join(map(str, [1]))",
+    "containers": "return sorted({1: 2}.items()), [1].index(1), (1,).count(1), namedtuple('P', 'a')",
+    "NumPy": "return numpy.dtype('f4'), numpy.float32(1), numpy.prod((1, 2)), numpy.linalg.norm, numpy.int8",
+    "log entries": "logging.getLogger('a').debug('text')\n    return warnings.warn('text')",
+    "exceptions": "try:\n        return x\n    except (json.JSONDecodeError, configparser.Error):\n        return 1",
+    "contexts": "with LOCK, contextlib.suppress(KeyError):\n        return datetime(2000, 1, 1)",
+    "streams": "print(1, file=sys.stderr)\n    return sys.stderr.write('')",
+    "locks": "return threading.Lock(), threading.RLock()",
+    "buffers": "return io.StringIO()",
+    "a mark on the kernel": "return x.dispatcher.mark_launch_config_sensitive('blockdim')",
+    "an import that is written": "return importlib.import_module('running_helpers').TILE",
+    "a name like a builtin's": "vars = len\n    return vars(x)",
+}
+
+
+@pytest.mark.parametrize("body", HARMLESS.values(), ids=HARMLESS)
+def test_what_is_the_same_everywhere_keeps_nothing_private(look: Callable[[str], SourceFingerprint], body: str) -> None:
+    assert look(f"def run(x):\n    {body}\n").opaque == ()
+
+
+WAYS_TO_A_MODULE = {
+    "import": "import running_helpers as h\n    return h.TILE",
+    "from": "from running_helpers import TILE\n    return TILE",
+    "local": "from running_helpers import Late, TILE as t\n    return t + Late.SIZE",
+    "import_module": "return importlib.import_module('running_helpers').TILE",
+    "import_module imported": "from importlib import import_module\n    return import_module('running_helpers').TILE",
+    "__import__": "return __import__('running_helpers').TILE",
+    "container": "return HELD['one'].TILE",
+    "argument": "return take(running_helpers)",
+    "default": "return defaulted()",
+    "result": "return give().TILE",
+    "partial": "return bound()",
+    "lru_cache": "return remembered()",
+    "getattr": "return getattr(running_helpers, 'TILE')",
+    "class pattern": "match running_helpers:\n        case types.ModuleType(TILE=tile):\n            return tile",
+    "dotted attrgetter": "import operator\n    return operator.attrgetter('running_helpers.TILE')(running)",
+    "format": "return '{0.TILE}'.format(running_helpers)",
+    "format by name": "return 'x{m.TILE:>4}'.format(m=running_helpers)",
+}
+WAYS = """
+import running
+HELD = {"one": running_helpers}
+def take(module):
+    return module.TILE
+def give():
+    import running_helpers
+    return running_helpers
+def defaulted(module=running_helpers):
+    return module.TILE
+bound = functools.partial(take, running_helpers)
+@functools.lru_cache
+def remembered():
+    return running_helpers.TILE
+"""
+
+
+@pytest.mark.parametrize("body", WAYS_TO_A_MODULE.values(), ids=WAYS_TO_A_MODULE)
+def test_a_modules_value_counts_however_code_came_to_it(load: Callable[..., ModuleType], body: str) -> None:
+    run = load(f"{BASE}{WAYS}def run(x):\n    {body}\n").run
+    before = fingerprint_values([("run", run)], running=True)
+    assert before.opaque == ()
+    sys.modules["running_helpers"].OTHER = 7  # type: ignore[attr-defined]
+    assert fingerprint_values([("run", run)], running=True) == before
+    sys.modules["running_helpers"].TILE = 4  # type: ignore[attr-defined]
+    assert fingerprint_values([("run", run)], running=True) != before
+
+
+CHANGES = {
+    "attribute of a function": ("def f(): pass\nf.TILE = 3\ndef run(x): return f.TILE", "3", "4"),
+    "annotation": ("def f(a: 3): pass\ndef run(x): return f.__annotations__['a']", "a: 3", "a: 4"),
+    "docstring": ("def f():\n    'three'\ndef run(x): return f.__doc__", "three", "four"),
+    "enum's method": (
+        "class E(enum.Enum):\n    A = 1\n    def f(self): return 3\ndef run(x): return E.A.f()",
+        "3",
+        "4",
+    ),
+    "member's attribute": (
+        "TILE = 3\n"
+        "class E(enum.Enum):\n    A = 1\n    def __init__(self, n): self.tile = TILE\ndef run(x): return E.A.tile",
+        "TILE = 3",
+        "TILE = 4",
+    ),
+    "functional enum": ("E = enum.Enum('E', {'A': 3})\ndef run(x): return E.A.value", "3", "4"),
+    "named tuple's property": (
+        "class P(NamedTuple):\n    a: int\n    @property\n    def area(self): return 3\np = P(1)\n"
+        "def run(x): return p.area",
+        "return 3",
+        "return 4",
+    ),
+    "named tuple's base": (
+        "class P(namedtuple('P', 'a')):\n    def area(self): return 3\np = P(1)\ndef run(x): return p.area()",
+        "return 3",
+        "return 4",
+    ),
+    "metaclass": (
+        "class M(type):\n    def tile(cls): return 3\nclass C(metaclass=M): pass\ndef run(x): return C.tile()",
+        "return 3",
+        "return 4",
+    ),
+    "__call__": ("class C:\n    def __call__(self): return 3\ndef run(x): return C()()", "return 3", "return 4"),
+    "__class_getitem__": (
+        "class C:\n    def __class_getitem__(cls, n): return 3\ndef run(x): return C[1]",
+        "return 3",
+        "return 4",
+    ),
+    "__slots__": ("class C:\n    __slots__ = ('a3',)\ndef run(x): return C", "a3", "a4"),
+    "own dunder": ("class C:\n    __tile__ = 3\ndef run(x): return C.__tile__", "= 3", "= 4"),
+    "class docstring": ("class C:\n    'three'\ndef run(x): return C.__doc__", "three", "four"),
+    "new_class": (
+        "C = types.new_class('C', (), {}, lambda names: names.update(TILE=3))\ndef run(x): return C.TILE",
+        "TILE=3",
+        "TILE=4",
+    ),
+    "make_dataclass": (
+        "C = make_dataclass('C', ['a'], namespace={'TILE': 3})\ndef run(x): return C.TILE",
+        "'TILE': 3",
+        "'TILE': 4",
+    ),
+    "class without a module": (
+        "space = {}\nexec('class C:\\n    TILE = 3', space)\nC = space['C']\ndef run(x): return C.TILE",
+        "TILE = 3",
+        "TILE = 4",
+    ),
+    "function in a library's name": (
+        "space = {'__name__': 'json'}\nexec('def f(): return 3', space)\nf = space['f']\ndef run(x): return f()",
+        "return 3",
+        "return 4",
+    ),
+    "class of a wrapper": (
+        "class W:\n    def __init__(self, f): functools.update_wrapper(self, f)\n    def __call__(self): return 3\n"
+        "@W\ndef one(): return 1\ndef run(x): return one()",
+        "return 3",
+        "return 4",
+    ),
+    "attribute of a wrapper's class": (
+        "class W:\n    K = 3\n    def __init__(self, f): functools.update_wrapper(self, f)\n"
+        "    def __call__(self): return self.K\n@W\ndef one(): return 1\ndef run(x): return one()",
+        "K = 3",
+        "K = 4",
+    ),
+    "slot of a wrapper": (
+        "class W:\n    __slots__ = ('n', '__wrapped__')\n    def __call__(self): return self.n\n"
+        "def one(): return 1\nw = W()\nw.n, w.__wrapped__ = 3, one\ndef run(x): return w()",
+        "n, w.__wrapped__ = 3",
+        "n, w.__wrapped__ = 4",
+    ),
+    "annotation that inspect reads": (
+        "import inspect\ndef f(a: 3): pass\ndef run(x): return inspect.signature(f)",
+        "a: 3",
+        "a: 4",
+    ),
+    "docstring that inspect reads": (
+        "from inspect import getdoc as read\ndef f():\n    'three'\ndef run(x): return read(f)",
+        "three",
+        "four",
+    ),
+    "type hint": (
+        "import typing\nclass C:\n    x: typing.Literal[3]\ndef run(x): return typing.get_type_hints(C)",
+        "3",
+        "4",
+    ),
+    "metadata of a field": (
+        "from dataclasses import *\n@dataclass\nclass C:\n    x: int = field(default=1, metadata={'tile': 3})\n"
+        "def run(x): return fields(C)[0]",
+        "3",
+        "4",
+    ),
+    "fields of make_dataclass": (
+        "import dataclasses\nC = make_dataclass('C', ['a', 'b'])\ndef run(x): return len(dataclasses.fields(C))",
+        ", 'b']",
+        "]",
+    ),
+    "what a library's class was given": (
+        "import fractions\nfractions.Fraction.TILE = 3\ndef run(x): return fractions.Fraction.TILE",
+        "TILE = 3",
+        "TILE = 4",
+    ),
+    "what a library's class was given, of a local name": (
+        "import fractions\nfractions.Fraction.TILE = 3\ndef run(x):\n    c = fractions.Fraction\n    return c.TILE",
+        "TILE = 3",
+        "TILE = 4",
+    ),
+    "what a library's function was given": (
+        "import textwrap\ntextwrap.dedent.TILE = 3\ndef read(f): return f.TILE\n"
+        "def run(x): return read(textwrap.dedent)",
+        "TILE = 3",
+        "TILE = 4",
+    ),
+    "an attribute hung on a kernel": (
+        "import gridjit\n@gridjit.jit\ndef k(o): pass\nk.tile = 3\ndef run(x): return k.tile",
+        "tile = 3",
+        "tile = 4",
+    ),
+    "an attribute hung on a device function in a list": (
+        "import gridjit\n@gridjit.jit(device=True)\ndef f(o): pass\nf.tile = 3\nheld = [f]\n"
+        "def run(x): return held[0].tile",
+        "tile = 3",
+        "tile = 4",
+    ),
+    "all that a function was given": (
+        "def f(): pass\nf.TILE = 3\ndef run(x): return list(f.__dict__.values())",
+        "TILE = 3",
+        "TILE = 4",
+    ),
+    "all that a kernel was given": (
+        "import gridjit\n@gridjit.jit\ndef k(o): pass\nk.tile = 3\ndef run(x): return k.__dict__",
+        "tile = 3",
+        "tile = 4",
+    ),
+    "a class that was registered with an abstract one": (
+        "import abc\nclass W(abc.ABC): pass\nW.register(int)\ndef run(x): return issubclass(int, W)",
+        "register(int)",
+        "register(str)",
+    ),
+    "a class that was registered with a subclass": (
+        "import abc\nclass W(abc.ABC): pass\nclass N(W): pass\nN.register(int)\ndef run(x): return issubclass(int, W)",
+        "N.register(int)",
+        "N",
+    ),
+    "bound method": ("class C:\n    @classmethod\n    def f(cls): return 3\nf = C.f\ndef run(x): return f()", "3", "4"),
+}
+
+
+@pytest.mark.parametrize(("text", "before", "after"), CHANGES.values(), ids=CHANGES)
+def test_what_code_takes_of_functions_classes_and_members_counts(
+    look: Callable[[str], SourceFingerprint], text: str, before: str, after: str
+) -> None:
+    one, again, changed = look(text), look(text), look(text.replace(before, after))
+    assert one == again
+    assert one != changed
+    assert one.opaque == ()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "S = {'a', 'b'}\ndef run(x): return x in S",
+        "S = {'a', 'b'}\ndef run(x): return sorted(S), len(S), S.issubset(x)",
+        "S = {1, 2.5}\ndef run(x): return [one for one in S]",
+        "class C:\n    held = {'a', 'b'}\n    def has(x): return x not in C.held\ndef run(x): return C.has(x)",
+        "def run(x): return x in {'a', 'b'}",
+    ],
+)
+def test_what_is_only_asked_of_a_set_is_the_same_in_any_order(
+    look: Callable[[str], SourceFingerprint], body: str
+) -> None:
+    assert look(body).opaque == ()
+    assert look(body) == look(body)
+
+
+def test_another_builtin_in_place_of_one_counts(
+    look: Callable[[str], SourceFingerprint], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = look("def run(x): return min(3, 5)")
+    monkeypatch.setattr("builtins.min", max)
+    assert look("def run(x): return min(3, 5)") != before
+
+
+def test_results_that_were_kept_before_any_compile_cannot_be_told(look: Callable[[str], SourceFingerprint]) -> None:
+    text = "G = 3\n@functools.lru_cache\ndef pick(): return G\n{}\ndef run(x): return pick()"
+    assert look(text.format("")).opaque == ()
+    assert "has results that were worked out before" in look(text.format("pick()\nG = 7")).opaque[0]
+
+
+def test_an_attribute_that_no_code_takes_does_not_count(look: Callable[[str], SourceFingerprint]) -> None:
+    text = "def f(a: {0}):\n    'text {0}'\nf.OTHER = {0}\ndef run(x): return f(1)"
+    assert look(text.format(3)) == look(text.format(4))
+
+
+def test_two_namespaces_of_one_name_stay_apart(look: Callable[[str], SourceFingerprint]) -> None:
+    text = """
+        def plugin(tile):
+            space = {"__name__": "plugin"}
+            exec(f"TILE = {tile}\\ndef f(): return TILE", space)
+            return space["f"]
+        one, other = plugin(%s), plugin(%s)
+        def run(x): return one() - other()
+    """
+    assert len({look(text % tiles).digest for tiles in ((1, 2), (2, 1), (1, 1), (2, 2))}) == 4
+
+
+def test_a_file_that_is_read_is_named(look: Callable[[str], SourceFingerprint], tmp_path: Path) -> None:
+    (reason,) = look(
+        f"PLACE = {str(tmp_path)!r}\ndef run(x):\n    with open(PLACE) as file:\n        return 1\n"
+    ).opaque
+    assert reason.startswith("running.run uses open() at running.py:")

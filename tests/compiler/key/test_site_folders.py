@@ -1,0 +1,90 @@
+"""Site folders: each is listed once, and again when something was put into it or taken out."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy
+import pytest
+
+from gridjit.compiler.key.site_folders import descriptions
+
+PROGRAM = """
+    import collections, os, sys
+    import numpy as np
+    import gridjit
+    from gridjit import cuda
+
+    @gridjit.jit
+    def kernel(x):
+        x[cuda.grid(1)] += 1
+
+    listed = collections.Counter()
+
+    def count(event, given):
+        if event in ("os.listdir", "os.scandir") and isinstance(given[0], str):
+            listed[os.path.realpath(given[0])] += 1
+
+    sys.addaudithook(count)
+    x = np.zeros(8)
+    kernel[1, 8](x)
+    assert x.all()
+    print(kernel.stats.compiles, listed[os.path.realpath(sys.argv[1])], "numba" in sys.modules)
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """A folder with two descriptions, which were put there long ago."""
+    for name in ("b-1.dist-info", "a.egg-info", "module"):
+        (tmp_path / "site" / name).mkdir(parents=True)
+    return settled(tmp_path / "site")
+
+
+def settled(folder: Path) -> Path:
+    os.utime(folder, ns=(1, 1))
+    return folder
+
+
+def test_a_folders_descriptions_are_sorted(site: Path) -> None:
+    assert descriptions(str(site)) == ("a.egg-info", "b-1.dist-info")
+
+
+@pytest.mark.parametrize("folder", ["missing", "site/a\0b"])
+def test_what_is_no_folder_describes_nothing(folder: str, tmp_path: Path) -> None:
+    assert descriptions(str(tmp_path / folder)) == ()
+
+
+def test_what_is_installed_and_removed_is_seen_at_once_whatever_the_folders_time(site: Path) -> None:
+    for number in range(20):
+        (site / f"c-{number}.dist-info").mkdir()
+        assert f"c-{number}.dist-info" in descriptions(str(settled(site)))
+        (site / f"c-{number}.dist-info").rmdir()
+        assert descriptions(str(settled(site))) == ("a.egg-info", "b-1.dist-info")
+
+
+def test_the_current_folder_is_the_one_of_this_moment(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(site)
+    assert descriptions("") == ("a.egg-info", "b-1.dist-info")
+    monkeypatch.chdir(tmp_path)
+    assert descriptions("") == ()
+
+
+def test_a_first_launch_from_disk_lists_what_is_installed_once(tmp_path: Path) -> None:
+    # Where numba is installed; beside what else was changed lately, the folder would be listed each time.
+    installed = str(Path(numpy.__file__).parents[1])
+    (tmp_path / "program.py").write_text(textwrap.dedent(PROGRAM))
+    command = [sys.executable, str(tmp_path / "program.py"), installed]
+    runs = [
+        subprocess.run(
+            command, env=os.environ | {"GRIDJIT_TARGET": "host"}, stdout=subprocess.PIPE, text=True, check=True
+        ).stdout.split()
+        for _ in range(2)
+    ]
+    assert runs[1] == ["0", "1", "False"]

@@ -1,0 +1,301 @@
+"""The toolchain's fields name what is installed, without importing it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.key import numba_settings as toolchain_environment
+from gridjit.compiler.key.toolchain import (
+    ARTIFACT_SCHEMA,
+    component_versions,
+    debug_versions,
+    environment,
+    installed_versions,
+    own_sources,
+    toolchain,
+    toolkit_text,
+)
+
+
+def distribution(folder: Path, name: str) -> Path:
+    (folder / name).mkdir(parents=True)
+    return folder
+
+
+def run(code: str, cwd: Path | None = None, environ: Mapping[str, str] = MappingProxyType({})) -> Any:
+    """Return the JSON that code prints in another process with these variables."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=cwd, env={**clean, **environ}, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("kind", ["host", "ptx"])
+def test_the_fields_are_the_installed_versions(kind: str) -> None:
+    fields = dict(toolchain(kind))
+    assert fields["artifact schema"] == str(ARTIFACT_SCHEMA)
+    assert fields["python"].startswith(f"cpython {sys.version_info.major}.{sys.version_info.minor}, bytecode ")
+    for name in ("gridjit", "numba-cuda", "numba", "llvmlite", "numpy"):
+        assert fields[name] == version(name)
+
+
+def test_only_ptx_depends_on_nvidias_compilers() -> None:
+    assert {"nvvm", "nvjitlink", "cuda-bindings"} <= set(dict(toolchain("ptx")))
+    assert not {"nvvm", "nvjitlink", "cuda-bindings"} & set(dict(toolchain("host")))
+
+
+def test_an_unknown_kind_is_refused() -> None:
+    with pytest.raises(ConfigError, match="target kind 'vulkan': one of host, ptx"):
+        toolchain("vulkan")
+
+
+@pytest.mark.parametrize(
+    ("entry", "name", "found"),
+    [
+        ("numba_cuda-0.30.4.dist-info", "numba-cuda", "0.30.4"),
+        ("Nvidia.NVVM-13.4.92.dist-info", "nvidia-nvvm", "13.4.92"),
+        ("numba-0.70.0.dev0+4.gabcdef.dist-info", "numba", "0.70.0.dev0+4.gabcdef"),
+        ("llvmlite-0.50.0-py3.11.egg-info", "llvmlite", "0.50.0"),
+    ],
+)
+def test_versions_are_read_from_folder_names(tmp_path: Path, entry: str, name: str, found: str) -> None:
+    folder = str(distribution(tmp_path, entry))
+    assert installed_versions([folder], {name}) == {name: found}
+    assert installed_versions([folder], {"another"}) == {}
+
+
+def test_the_first_folder_wins_as_it_does_for_imports(tmp_path: Path) -> None:
+    first = distribution(tmp_path / "first", "numba-1.0.dist-info")
+    second = distribution(tmp_path / "second", "numba-2.0.dist-info")
+    assert installed_versions([str(first), str(second)], {"numba"}) == {"numba": "1.0"}
+
+
+def test_folders_that_are_none_are_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert installed_versions([str(tmp_path / "missing"), str(tmp_path / "file")], {"numba"}) == {}
+
+
+def test_a_component_is_found_under_any_of_its_names() -> None:
+    wanted = (("nvvm", ("nvidia-nvvm", "nvidia-cuda-nvcc-cu12")), ("numba", ("numba",)))
+    assert component_versions(wanted, {"nvidia-cuda-nvcc-cu12": "12.9"}) == {"nvvm": "12.9", "numba": "not installed"}
+    both = component_versions(wanted, {"nvidia-nvvm": "13.4", "nvidia-cuda-nvcc-cu12": "12.9", "numba": "1"})
+    assert both == {"nvvm": "nvidia-nvvm 13.4, nvidia-cuda-nvcc-cu12 12.9", "numba": "1"}
+
+
+def test_a_distribution_inside_a_zip_file_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive = tmp_path / "bundle.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("zipped_part-3.1.dist-info/METADATA", "Metadata-Version: 2.1\nName: zipped-part\nVersion: 3.1\n")
+    monkeypatch.syspath_prepend(str(archive))
+    assert component_versions((("part", ("zipped-part",)),), {}) == {"part": "3.1"}
+
+
+def test_a_toolkit_outside_pip_is_told_by_its_version_file(tmp_path: Path) -> None:
+    (tmp_path / "version.json").write_text('{"cuda": {"version": "13.0.1"}}')
+    one = toolkit_text({"CUDA_HOME": str(tmp_path)}, roots=())
+    (tmp_path / "version.json").write_text('{"cuda": {"version": "13.0.2"}}')
+    assert str(tmp_path) in one
+    assert toolkit_text({"CUDA_HOME": str(tmp_path)}, roots=()) != one
+
+
+def test_a_toolkit_without_a_version_file_is_told_by_its_libraries(tmp_path: Path) -> None:
+    library = tmp_path / "nvvm" / "lib64" / "libnvvm.so.4"
+    library.parent.mkdir(parents=True)
+    library.write_text("")
+    os.utime(library, (1, 1))
+    one = toolkit_text({}, roots=(str(tmp_path),))
+    os.utime(library, (2, 2))
+    assert toolkit_text({}, roots=(str(tmp_path),)) != one
+    assert toolkit_text({}, roots=(str(tmp_path / "missing"),)) == "not installed"
+
+
+def test_nothing_of_the_toolchain_is_imported() -> None:
+    code = (
+        "import json, sys\nfrom gridjit.compiler.key.toolchain import environment, toolchain\n"
+        "toolchain('host'), toolchain('ptx'), environment()\n"
+        "roots = {'numba', 'numba_cuda', 'llvmlite', 'numpy', 'cuda', 'importlib.metadata'}\n"
+        "print(json.dumps([name for name in sys.modules if name in roots or name.partition('.')[0] in roots]))"
+    )
+    assert run(code) == []
+
+
+ENVIRONMENT = (
+    "import json\nfrom gridjit.compiler.key.toolchain import environment\n{}\nprint(json.dumps(environment()))"
+)
+
+
+def test_settings_at_their_defaults_are_not_named() -> None:
+    assert environment({}) == ()
+    assert environment({"NUMBA_OPT": "3", "NUMBA_CUDA_LOG_LEVEL": "DEBUG", "PATH": "/bin"}) == ()
+
+
+def test_settings_that_alter_code_are_named_with_their_value() -> None:
+    variables = {"NUMBA_OPT": "0", "NUMBA_CUDA_ENABLE_NRT": "True", "NUMBA_FORCE_CUDA_CC": "9.0"}
+    found = run(ENVIRONMENT.format(""), environ=variables)
+    assert found == [["NUMBA_OPT", "0"], ["NUMBA_FORCE_CUDA_CC", "(9, 0)"], ["NUMBA_CUDA_ENABLE_NRT", "True"]]
+
+
+@pytest.mark.parametrize("imports", ["", "import numba.cuda"], ids=["before", "after"])
+def test_the_configuration_file_counts_as_numba_reads_it(tmp_path: Path, imports: str) -> None:
+    # numba refuses an optimization level that is no text, and takes the runtime's switch from the environment alone.
+    (tmp_path / ".numba_config.yaml").write_text(
+        '{"boundscheck": 1, "cuda_debuginfo": 1, "opt": 0, "cuda_enable_nrt": 1}'
+    )
+    # JSON is YAML enough, and PyYAML need not be installed.
+    (tmp_path / "yaml.py").write_text(
+        "import json\nYAMLError = ValueError\n"
+        "def safe_load(text):\n    return json.loads(text if isinstance(text, str) else text.read())\n"
+    )
+    quiet = f"import warnings\nwarnings.simplefilter('ignore')\n{imports}"
+    found = run(ENVIRONMENT.format(quiet), tmp_path, {"PYTHONPATH": str(tmp_path), "NUMBA_BOUNDSCHECK": "0"})
+    assert found == [["NUMBA_BOUNDSCHECK", "0"], ["NUMBA_CUDA_DEBUGINFO", "1"]]
+
+
+def test_a_setting_that_numba_cannot_read_is_at_its_default() -> None:
+    assert environment({"NUMBA_OPT": "fast"}) == ()
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [{}, {"NUMBA_OPT": "1", "NUMBA_CUDA_ENABLE_NRT": "1", "NUMBA_BOUNDSCHECK": "1", "NUMBA_FORCE_CUDA_CC": "8.0"}],
+    ids=["defaults", "set"],
+)
+def test_settings_are_the_same_before_and_after_numba_is_imported(variables: dict[str, str]) -> None:
+    before = run(ENVIRONMENT.format(""), environ=variables)
+    after = run(ENVIRONMENT.format("import numba.cuda"), environ=variables)
+    assert before == after
+    assert {name for name, _ in before} == set(variables)
+
+
+def test_an_assignment_to_numbas_configuration_is_seen() -> None:
+    code = ENVIRONMENT.format("import numba\nnumba.config.CUDA_ENABLE_NRT = True")
+    assert run(code) == [["NUMBA_CUDA_ENABLE_NRT", "False, numba.config says True"]]
+
+
+def test_a_variable_of_numbas_that_nobody_listed_counts_as_it_stands() -> None:
+    given = {"NUMBA_OF_TOMORROW": "5", "LLVMLITE_ENABLE_IR_LAYER_TYPED_POINTERS": "0"}
+    fields = (("NUMBA_OF_TOMORROW", "'5'"), ("LLVMLITE_ENABLE_IR_LAYER_TYPED_POINTERS", "'0'"))
+    assert environment(given) == fields
+
+
+def test_what_is_known_to_change_no_code_does_not_count() -> None:
+    assert environment({"NUMBA_NUM_THREADS": "3", "NUMBA_DUMP_LLVM": "1", "NUMBA_CACHE_DIR": "/somewhere"}) == ()
+
+
+def test_every_setting_that_numba_cuda_reads_counts_or_is_known_to_change_no_code() -> None:
+    read = {name for path in _sources_of_numba_cuda() for name in re.findall(r"\bconfig\.([A-Z][A-Z0-9_]+)", path)}
+    known = {setting.attribute or setting.variable.removeprefix("NUMBA_") for setting in toolchain_environment.SETTINGS}
+    known |= {*toolchain_environment._MADE, *toolchain_environment._DUMPS, *toolchain_environment._DUMPS.values()}
+    known |= toolchain_environment._OF_NO_CODE
+    # Python's version and the machine's are in the toolchain; the others name a tool to run, or a file to write.
+    assert read - known == {"PYVERSION", "IS_WIN32", "MACHINE_BITS", "GDB_BINARY", "HTML"}
+
+
+def _sources_of_numba_cuda() -> Iterator[str]:
+    root = Path(str(files("numba_cuda"))) / "numba" / "cuda"
+    for path in root.rglob("*.py"):
+        if not {"tests", "simulator"} & set(path.relative_to(root).parts):
+            yield path.read_text()
+
+
+ASSIGNED = """
+import json
+import numba.core.config as config
+BEFORE
+from gridjit.compiler.frontend.bootstrap import numba_cuda
+numba_cuda()
+from gridjit.compiler.key.toolchain import environment
+first = environment()
+config.CUDA_DEBUG_POLY = not config.CUDA_DEBUG_POLY
+print(json.dumps([first, environment()]))
+"""
+
+
+def test_what_numba_cuda_sets_itself_counts_where_it_was_assigned() -> None:
+    first, second = run(ASSIGNED.replace("BEFORE", ""))
+    assert (first, [label for label, _ in second]) == ([], ["numba.config.CUDA_DEBUG_POLY"])
+
+
+def test_what_was_assigned_ahead_of_numba_cuda_counts_the_same() -> None:
+    ahead = "import json\nimport numba.core.config as config\nconfig.CUDA_DEBUG_POLY = 7\n"
+    ask = "from gridjit.compiler.key.toolchain import environment\n"
+    code = f"{ahead}{ask}first = environment()\nimport numba.cuda\nprint(json.dumps([first, environment()]))"
+    assert run(code) == [[["numba.config.CUDA_DEBUG_POLY", "7"]]] * 2
+
+
+def test_debug_information_depends_on_the_version_of_cudas_runtime() -> None:
+    assert [label for label, _ in debug_versions()] == ["cuda-runtime"]
+
+
+def test_the_environment_is_read_anew_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NUMBA_CUDA_INCLUDE_PATH", raising=False)
+    before = environment()
+    monkeypatch.setenv("NUMBA_CUDA_INCLUDE_PATH", "/include")
+    assert set(environment()) - set(before) == {("NUMBA_CUDA_INCLUDE_PATH", "'/include'")}
+
+
+def own_installation(site: Path) -> Path:
+    """Return the compiler's folder of an installation of gridjit that was made below site."""
+    compiler, info = site / "gridjit" / "compiler", site / "gridjit-0.1.0.dist-info"
+    compiler.mkdir(parents=True)
+    info.mkdir()
+    (compiler / "driver.py").write_text("ONE = 1\n")
+    (info / "RECORD").write_text("gridjit/compiler/compile.py,sha256=one,8\n")
+    return compiler
+
+
+OWN_CHANGES = {
+    "a file edited by hand": ("gridjit/compiler/compile.py", "ONE = 111\n"),
+    "a file added": ("gridjit/compiler/targets/other.py", ""),
+    "another build of the same version": (
+        "gridjit-0.1.0.dist-info/RECORD",
+        "gridjit/compiler/compile.py,sha256=two,8\n",
+    ),
+    "another commit of the same version": ("gridjit-0.1.0.dist-info/direct_url.json", '{"commit_id": "two"}'),
+}
+
+
+@pytest.mark.parametrize(("name", "text"), OWN_CHANGES.values(), ids=OWN_CHANGES)
+def test_gridjits_own_installation_counts_by_its_files_and_not_by_its_version_alone(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    folder = own_installation(tmp_path / "site-packages")
+    before = own_sources(str(folder))
+    changed = tmp_path / "site-packages" / name
+    changed.parent.mkdir(exist_ok=True)
+    changed.write_text(text)
+    assert own_sources(str(folder)) != before
+
+
+@pytest.mark.parametrize("name", ["gridjit/compiler/__pycache__/driver.pyc", "gridjit/notes.txt", "other-1.dist-info"])
+def test_what_is_none_of_gridjits_code_does_not_count(tmp_path: Path, name: str) -> None:
+    folder = own_installation(tmp_path / "site-packages")
+    before = own_sources(str(folder))
+    other = tmp_path / "site-packages" / name
+    other.parent.mkdir(exist_ok=True)
+    other.write_text("")
+    assert own_sources(str(folder)) == before
+
+
+def test_gridjit_inside_an_archive_counts_by_its_bytes(tmp_path: Path) -> None:
+    (tmp_path / "all.zip").write_bytes(b"one")
+    folder = str(tmp_path / "all.zip" / "gridjit" / "compiler")
+    before = own_sources(folder)
+    (tmp_path / "all.zip").write_bytes(b"other")
+    assert own_sources(folder) != before

@@ -1,0 +1,104 @@
+"""The cold path: how often it looks at what is stored, what leaves a compile, and what a mark in the middle does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import gridjit
+from gridjit.cache.disk import DiskStore
+from gridjit.cache.key import Key
+from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.compile import compile_job
+from gridjit.compiler.footprint import Fact
+from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.compiler.signature import ScalarType, Signature
+from gridjit.compiler.view.config import ConfigView, while_current
+from gridjit.runtime.session import session
+from gridjit.runtime.specialize.needs import Need
+
+SIGNATURE = Signature(arguments=(ScalarType(dtype="int64"),))
+
+
+def does_nothing(x):
+    pass
+
+
+def hook(kernel, config):
+    """What a kernel may have called before its launches."""
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Return how often each key is asked for on disk."""
+    counts: Counter[str] = Counter()
+    get = DiskStore.get
+
+    def counted(store: DiskStore, key: str) -> bytes | None:
+        counts[key] += 1
+        return get(store, key)
+
+    monkeypatch.setattr(DiskStore, "get", counted)
+    return counts
+
+
+def manifest_of(kernel: gridjit.Kernel) -> str:
+    """Return the key of a kernel's manifest."""
+    return Key.of(kernel.job_for(SIGNATURE, session().target(None)).fields).digest
+
+
+def test_a_compile_reads_the_manifest_before_the_lock_under_it_and_to_add_and_a_hit_reads_it_once(
+    asked: Counter[str], restart: Callable[[], None]
+) -> None:
+    kernel = gridjit.jit(does_nothing, target="host")
+    kernel.compile(SIGNATURE)
+    assert (kernel.stats.compiles, asked[manifest_of(kernel)]) == (1, 3)
+    restart()
+    asked.clear()
+    again = gridjit.jit(does_nothing, target="host")
+    again.compile(SIGNATURE)
+    assert (again.stats.disk_hits, asked[manifest_of(again)]) == (1, 1)
+
+
+def test_all_that_a_compile_gives_is_in_what_it_returns() -> None:
+    kernel = gridjit.jit(does_nothing, target="host")
+    view = ConfigView(LaunchConfig.of(1, 32), (1,))
+    view.pre_launch_callbacks.append(hook)
+    made = while_current(view, compile_job, kernel.job_for(SIGNATURE, session().target("host")), view)
+    assert (made.hooks, bool(made.module)) == ([hook], False)
+    assert [stored.qualname for stored in made.artifact.effects.hooks] == ["hook"]
+    view.pre_launch_callbacks.append(hook)
+    assert made.hooks == [hook]
+
+
+def test_a_fact_is_the_same_from_the_view_to_the_disk_and_to_a_recorded_line() -> None:
+    view = ConfigView(LaunchConfig.of((4, 2), 128, 64), ())
+    for field in ("blockdim", "griddim.x", "cluster", "cooperative"):
+        view.read(field, where="work.py:3")
+    kernel = gridjit.jit(does_nothing, target="host")
+    made = while_current(view, compile_job, kernel.job_for(SIGNATURE, session().target("host")), view)
+    facts = view.footprint.facts
+    again = Artifact.read(made.artifact.to_bytes()).footprint.facts
+    assert [(fact, fact.where) for fact in again] == [(fact, fact.where) for fact in facts]
+    need = Need(kernel="work:does_nothing", signature=SIGNATURE, config=None, target="host", facts=facts)
+    assert set(Need.from_line(need.to_line()).facts) == set(facts)
+    assert Fact(field="blockdim", value=(128, 1, 1)) in facts
+
+
+def test_what_was_begun_before_a_mark_does_not_serve_launches_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = gridjit.jit(does_nothing, target="host")
+    make, marked = kernel.job_for, []
+
+    def job_for(*given: Any) -> Any:
+        job = make(*given)
+        if not marked:
+            marked.append(kernel.mark_launch_config_sensitive())
+        return job
+
+    monkeypatch.setattr(kernel, "job_for", job_for)
+    kernel[1, 32](1)
+    kernel[1, 64](1)
+    assert [found.launch_config_sensitive for found in kernel.specializations] == [True]
