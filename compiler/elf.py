@@ -60,6 +60,8 @@ def is_code(image: bytes, entry: str, *, linked: bool) -> bool:
 
 def runs_here(image: bytes) -> bool:
     """Return whether an ELF file is an object file for this computer's kind of processor."""
+    if image[:6] != _MAGIC or len(image) < _HEADER.size:
+        return False
     kind, machine = _KIND.unpack_from(image)
     return bool(kind == _RELOCATABLE and machine == _MACHINES.get(os.uname().machine, machine))
 

@@ -478,14 +478,14 @@ EXTENSION_EDITS = {
         old="value * times",
         new="value * times + 1",
         out=[21, 15, 16],
-        why="mutated_overload.overload_doubled has changed",
+        why="mutated_overload.overload_doubled, which the compile used, has changed",
     ),
     "what an overload calls": ExtensionEdit(
         file="mutated_overload.py",
         old="return 2",
         new="return 3",
         out=[30, 15, 16],
-        why="mutated_overload.overload_doubled has changed",
+        why="mutated_overload.overload_doubled, which the compile used, has changed",
     ),
     "comment beside an overload": ExtensionEdit(
         file="mutated_overload.py", old="\n\ndef factor", new="\n\n# two\ndef factor", out=EXTENSION_RESULT, compiles=0

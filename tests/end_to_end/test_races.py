@@ -17,7 +17,7 @@ from gridjit import cuda
 from gridjit.cache.disk import DiskStore
 from gridjit.cache.lock import Locks
 from gridjit.cache.memory import MemoryStore
-from gridjit.runtime import kernel as kernel_module
+from gridjit.runtime.specialize import capture
 
 pytestmark = pytest.mark.usefixtures("target")
 # A quick look, and the figure of record. Code for a GPU takes longer to make.
@@ -51,13 +51,13 @@ def miss_together(patch: pytest.MonkeyPatch, store: type) -> None:
 
 def compile_together(patch: pytest.MonkeyPatch) -> None:
     """Let two threads begin to compile only when both are about to."""
-    both_compile, note = threading.Barrier(2, timeout=SOON_S), kernel_module.note_compile  # type: ignore[attr-defined]
+    both_compile, note = threading.Barrier(2, timeout=SOON_S), capture.note_compile
 
     def noted(*args: Any) -> None:
         both_compile.wait()
         note(*args)
 
-    patch.setattr(kernel_module, "note_compile", noted)
+    patch.setattr(capture, "note_compile", noted)
 
 
 def launch_at_once(kernels: Sequence[gridjit.Kernel], dtypes: Sequence[Any]) -> list[np.ndarray]:

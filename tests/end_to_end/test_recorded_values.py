@@ -290,7 +290,7 @@ SWAPPED = """
 import numpy as np
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.frontend import taking
+from gridjit.compiler.frontend.isolated import taking
 TABLE = np.array([START, 0])
 copied = taking._copied
 def copied_later(array):

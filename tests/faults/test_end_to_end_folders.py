@@ -289,7 +289,7 @@ def test_a_disk_full_of_cache_keeps_the_newest(cache_dir: Path, mounted: Callabl
         ("GRIDJIT_CACHE_DIR", "{file}/cache", "cache folder {file}/cache cannot be written: "),
         ("GRIDJIT_CACHE_DIR", "{shared}", "cache folder {shared} is not used: it can be written by other users"),
         ("GRIDJIT_CACHE_BASE", "{shared}", "cache folder {shared} is not used: it can be written by other users"),
-        ("GRIDJIT_CACHE_SIZE", "100", "is bounded to 100 bytes and cannot hold an entry of "),
+        ("GRIDJIT_CACHE_SIZE", "100", "is limited to 100 bytes and cannot hold an entry of "),
         ("GRIDJIT_CACHE_KEY_FILE", "{file}/key", "GRIDJIT_CACHE_KEY_FILE={file}/key cannot be read"),
         ("GRIDJIT_RECORD", "{file}/record", "GRIDJIT_RECORD={file}/record cannot be written: "),
     ],

@@ -40,7 +40,7 @@ import builtins, importlib, os, signal, sys, threading, warnings
 import numpy as np
 import gridjit, gridjit.forking, gridjit.messages
 from gridjit import cuda
-from gridjit.runtime.native import placed
+from gridjit.runtime.native import placement
 
 place, stuck = sys.argv[1], sys.argv[2] == "stuck"
 SOON_S = 100
@@ -83,7 +83,7 @@ def pause(*args, **kwargs):
 def work():
     launches(threads, np.float32)
     launches(threads, np.float64)  # one more than it keeps, which is warned of
-    placed.launch_address(gridjit.runtime.session.session().store())
+    placement.launch_address(gridjit.runtime.session.session().store())
 
 setattr(owner, name, pause)
 thread = threading.Thread(target=work, daemon=True)
@@ -100,7 +100,7 @@ if child == 0:
     right = launches(cached) == [1.0] * 8 and cached.stats.compiles == 0
     right = right and launches(compiled) == [2.0] * 8 and compiled.stats.compiles == 1
     right = right and launches(threads) == [3.0] * 8
-    placed.launch_address(gridjit.runtime.session.session().store())
+    placement.launch_address(gridjit.runtime.session.session().store())
     os._exit(0 if right else 1)
 status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 over.set()

@@ -123,7 +123,7 @@ on_another_thread(lambda: gridjit.runtime.session.session().store().put("ab" * 1
 assert current_view() is None
 assert target_extension.current_target() == "cpu", target_extension.current_target()
 assert numba.cuda.compiler.get_current_device.__module__.startswith("numba")
-from gridjit.compiler.frontend import isolation, replacing
+from gridjit.compiler.frontend.isolated import isolation, replacing
 from gridjit.compiler.frontend.locks import compiling_locks
 from gridjit.forking import held
 assert replacing.changes_now() == 0 and isolation._left.target is None

@@ -106,7 +106,7 @@ def load_library(name: str) -> bool:
 def load_object(image: bytes, entry: str) -> LoadedCode:
     """Return an object file's code, executable, with the address of entry; raises LaunchError if it does not link."""
     if not runs_here(image):
-        raise LaunchError(f"the object code of {entry} is not for this computer's kind of processor")
+        raise LaunchError(f"{entry}: the object code does not load: it is not for this computer's kind of processor")
     elements = (_Element * 2)(_Element(_OBJECT, image, len(image)), _Element(_THIS_PROCESS, b"", 0))
     exports = (_Symbol * 1)(_Symbol(entry.encode(), 0))
     error = _Text()

@@ -57,7 +57,8 @@ def count(counts: KernelCounts) -> None:
             counts.ours.setdefault(_name(kernel.py_func), False)
 
     def has_code(kernel: Kernel) -> None:
-        counts.ours[_name(kernel.py_func)] = True
+        if kernel.specializations:
+            counts.ours[_name(kernel.py_func)] = True
 
     def numba_made(kernel: Any) -> None:
         if not getattr(kernel, "targetoptions", {"device": True}).get("device"):
@@ -68,7 +69,7 @@ def count(counts: KernelCounts) -> None:
 
     for owner, method, note in (
         (Kernel, "__init__", made),
-        (Kernel, "_add", has_code),
+        (Kernel, "_specialized", has_code),
         (dispatcher, "__init__", numba_made),
         (dispatcher, "call", numba_launched),
     ):
