@@ -7,6 +7,7 @@ itself would change it in another process too. What was loaded only while it ran
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
@@ -125,5 +126,7 @@ def _later(module: str, path: str, text: str) -> Dependency:
 
 def _alone() -> bool:
     """Return whether no other thread of the program runs; gridjit's own run kernels."""
-    here = threading.current_thread()
-    return all(one is here or one.name.startswith("gridjit-") for one in threading.enumerate())
+    here, running = threading.current_thread(), sys._current_frames()
+    # Of a thread that was not started by threading, what stands for it may be listed for ever.
+    others = (one for one in threading.enumerate() if one is not here and one.ident in running)
+    return all(one.name.startswith("gridjit-") for one in others)

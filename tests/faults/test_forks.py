@@ -22,7 +22,7 @@ STAGES = {
     "in LLVM": "gridjit.compiler.targets.host.llvm:binding.parse_assembly",
     "linking": "gridjit.compiler.targets.host.libllvm:_linker",
     "loading": "gridjit.runtime.devices.host.device:load",
-    "placing a native function": "gridjit.runtime.native.placement:_place",
+    "placing a native function": "gridjit.runtime.native.placement:_address_in_memory",
     "keeping a specialization": "gridjit.runtime.specialize.table:Specializations._doubt",
     "launching": "gridjit.runtime.devices.host.launch:_deal",
     "looking up": "gridjit.cache.files:open_shard",
