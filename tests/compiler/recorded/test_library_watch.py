@@ -25,6 +25,5 @@ def test_a_thread_that_threading_did_not_start_counts_until_it_ends_and_no_longe
     during = _alone()
     over.release()
     ended.acquire()
-    while threading._active and any(one.name.startswith("Dummy") and not _alone() for one in threading.enumerate()):
-        pass  # its last steps
-    assert (before, during, _alone()) == (True, False, True)
+    assert (before, during) == (True, False)
+    assert any(_alone() for _ in range(1_000_000))  # it may still be at its last steps
