@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from gridjit.cache.memory import MemoryStore
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.footprint import Effects, Footprint
@@ -19,6 +20,9 @@ from gridjit.runtime.launch.indexing import Indexable
 from gridjit.runtime.launch.launched_kernel import LaunchedKernel
 from gridjit.runtime.launch.launcher import Launcher, launcher_for
 from gridjit.runtime.launch.ready import ReadyTable
+from gridjit.runtime.native.function import NativeFunction, native_function
+from gridjit.runtime.native.operation import Operation
+from gridjit.runtime.native.table import KernelHandle, LaunchTable
 from gridjit.runtime.specialize.table import Hook, Specialization
 from tests.runtime.recording_device import Contexts as Contexts
 from tests.runtime.recording_device import Launched as Launched
@@ -136,3 +140,22 @@ class IndexedKernel(Indexable):
 
 def calcsize(signature: Signature) -> int:
     return struct.calcsize(signature.codes)
+
+
+def told_to_read(operation: Operation, recorder: Recorder, surprised: list[Any]) -> NativeFunction:
+    """Return a native function that launches through recorder if it can read its one argument, else notes it."""
+    function = native_function(
+        MemoryStore(), lambda *args: surprised.append(args), lambda *args: surprised.append(args)
+    )
+    assert function is not None
+    function.add(
+        LaunchTable(
+            launch=recorder.address,
+            entry=KernelHandle(handle=1),
+            config=LaunchConfig.of(1, 1),
+            sharedmem=0,
+            stream=0,
+            operations=(operation,),
+        )
+    )
+    return function

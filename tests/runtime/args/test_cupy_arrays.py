@@ -9,16 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridjit.cache.memory import MemoryStore
 from gridjit.compiler.errors import ArgumentError
-from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.runtime.args.arrays.cupy import CupyArray, find_fields
 from gridjit.runtime.args.handler import Place
 from gridjit.runtime.native.foreign_arrays import CupyFields
-from gridjit.runtime.native.function import NativeFunction, native_function
+from gridjit.runtime.native.function import NativeFunction
 from gridjit.runtime.native.probes import object_layout
-from gridjit.runtime.native.table import KernelHandle, LaunchTable
-from tests.runtime.standin import Recorder
+from tests.runtime.standin import Recorder, told_to_read
 
 pytestmark = pytest.mark.skipif(object_layout() is None, reason="this interpreter launches from Python")
 CUDA = Place(kind="ptx", ordinal=3)
@@ -94,21 +91,7 @@ def told_of(fields: CupyFields, array: Array, recorder: Recorder, surprised: lis
     handler = CupyArray(fields, 0)
     operation = handler.operation(array, CUDA, handler.type_of(array, CUDA))
     assert operation is not None
-    function = native_function(
-        MemoryStore(), lambda *args: surprised.append(args), lambda *args: surprised.append(args)
-    )
-    assert function is not None
-    function.add(
-        LaunchTable(
-            launch=recorder.address,
-            entry=KernelHandle(handle=1),
-            config=LaunchConfig.of(1, 1),
-            sharedmem=0,
-            stream=0,
-            operations=(operation,),
-        )
-    )
-    return function
+    return told_to_read(operation, recorder, surprised)
 
 
 def test_fields_are_found_where_they_are(fields: CupyFields) -> None:

@@ -9,17 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridjit.cache.memory import MemoryStore
-from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import ArrayType
 from gridjit.runtime.args.arrays.tensors import ExchangedTensor
 from gridjit.runtime.args.handler import Place
 from gridjit.runtime.args.staging import Transfer
 from gridjit.runtime.memory.dlpack_structures import Tensor
-from gridjit.runtime.native.function import NativeFunction, native_function
+from gridjit.runtime.native.function import NativeFunction
 from gridjit.runtime.native.probes import object_layout
-from gridjit.runtime.native.table import KernelHandle, LaunchTable
-from tests.runtime.standin import Recorder
+from tests.runtime.standin import Recorder, told_to_read
 
 pytestmark = pytest.mark.skipif(object_layout() is None, reason="this interpreter launches from Python")
 HOST = Place()
@@ -56,21 +53,7 @@ def told_of(
     handler = ExchangedTensor(Exchanged, ADDRESS)
     operation = handler.operation(value, HOST, declared or handler.type_of(value, HOST))
     assert operation is not None
-    function = native_function(
-        MemoryStore(), lambda *args: surprised.append(args), lambda *args: surprised.append(args)
-    )
-    assert function is not None
-    function.add(
-        LaunchTable(
-            launch=recorder.address,
-            entry=KernelHandle(handle=1),
-            config=LaunchConfig.of(1, 1),
-            sharedmem=0,
-            stream=0,
-            operations=(operation,),
-        )
-    )
-    return function
+    return told_to_read(operation, recorder, surprised)
 
 
 @pytest.mark.parametrize(
