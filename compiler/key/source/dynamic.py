@@ -42,10 +42,14 @@ class Import:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DynamicPlan:
-    """The imports of a code object, nested code included, and what it does with computed names, with the lines."""
+    """The imports of a code object, nested code included, and what it does with computed names, with the lines.
+
+    given: the globals that those names are, "" where they are anything else.
+    """
 
     imports: tuple[Import, ...]
     computed: tuple[tuple[str, int], ...]
+    given: tuple[str, ...]
 
 
 _plans: CodeTable[DynamicPlan] = CodeTable()
@@ -57,8 +61,9 @@ def dynamic_plan(code: CodeType) -> DynamicPlan:
         return known
     listed = [(nested, _with_keywords(nested)) for nested in with_nested(code)]
     imports = dict.fromkeys(found for _, instructions in listed for found in imports_of(instructions))
-    computed = dict.fromkeys(found for nested, instructions in listed for found in computed_uses(nested, instructions))
-    return _plans.put(code, DynamicPlan(imports=tuple(imports), computed=tuple(computed)))
+    uses = [found for nested, instructions in listed for found in computed_uses(nested, instructions)]
+    computed, given = dict.fromkeys(use[:2] for use in uses), dict.fromkeys(use[2] for use in uses)
+    return _plans.put(code, DynamicPlan(imports=tuple(imports), computed=tuple(computed), given=tuple(given)))
 
 
 def _with_keywords(code: CodeType) -> list[dis.Instruction]:
@@ -109,21 +114,21 @@ def _is_text(instruction: dis.Instruction) -> bool:
     return instruction.opname == "LOAD_CONST" and type(instruction.argval) is str
 
 
-def computed_uses(code: CodeType, instructions: list[dis.Instruction]) -> Iterator[tuple[str, int]]:
-    """Yield what a code object does with a name that is not written in it, and the line."""
+def computed_uses(code: CodeType, instructions: list[dis.Instruction]) -> Iterator[tuple[str, int, str]]:
+    """Yield what a code object does with a name not written in it, the line, and the global that says it, or ""."""
     if not _INTERESTING.isdisjoint(code.co_names) or not _INTERESTING.isdisjoint(code.co_freevars):
         for position, (line, instruction) in enumerate(_with_lines(instructions)):
             name = instruction.argval
             if instruction.opname in _LOADS and name in TAKES_NAMES:
                 if not _is_written(instructions, position):
-                    yield f"{name} with a computed name", line
+                    yield f"{name} with a computed name", line, _given(instructions, position)
             elif "LOAD_FAST" in instruction.opname and type(name) is tuple and not _INTERESTING.isdisjoint(name):
                 # Two variables in one instruction, neither of which is called there.
-                yield f"{' and '.join(_INTERESTING.intersection(name))} under another name", line
+                yield f"{' and '.join(_INTERESTING.intersection(name))} under another name", line, ""
             elif instruction.opname in _ATTRIBUTES and name == "dispatcher":
                 after = instructions[position + 1] if position + 1 < len(instructions) else instruction
                 if after.opname not in _ATTRIBUTES or after.argval not in _OF_KERNELS:
-                    yield "an attribute of the kernel", line
+                    yield "an attribute of the kernel", line, ""
 
 
 def _is_written(instructions: list[dis.Instruction], position: int) -> bool:
@@ -160,14 +165,13 @@ def _with_lines(instructions: list[dis.Instruction]) -> Iterator[tuple[int, dis.
 
 def works_names_out(code: CodeType, namespace: Mapping[str, object]) -> bool:
     """Return whether code takes names that neither stand in it nor are texts of its namespace: getattr(x, NAME)."""
-    for nested in with_nested(code):
-        instructions = _with_keywords(nested)
-        for position, one in enumerate(instructions):
-            if one.opname in _LOADS and one.argval in TAKES_NAMES and not _is_written(instructions, position):
-                given = _argument(instructions, position, TAKES_NAMES[one.argval])
-                if given is None or given.opname not in _GLOBALS or type(namespace.get(given.argval)) is not str:
-                    return True
-    return False
+    return any(type(namespace.get(name)) is not str for name in dynamic_plan(code).given)
+
+
+def _given(instructions: list[dis.Instruction], callee: int) -> str:
+    """Return the global that the call of what is loaded at callee takes a name from; "" for anything else."""
+    given = _argument(instructions, callee, TAKES_NAMES[instructions[callee].argval])
+    return str(given.argval) if given is not None and given.opname in _GLOBALS else ""
 
 
 def _is_literal(instructions: list[dis.Instruction], callee: int, number: int) -> bool:
