@@ -9,8 +9,8 @@ from typing import Any
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.messages import warn
 
-# The counters that modules write to, by identity. numba-cuda makes new ones when a context is reset, and a module that
-# is still loaded must not write to memory that was freed: these few bytes stay.
+# The counters that modules write to, by identity. numba-cuda makes new ones when a context is reset. A module that is
+# still loaded must not write to freed memory, so these few bytes stay.
 _counters: dict[int, Any] = {}
 
 
@@ -23,9 +23,9 @@ def counting() -> bool:
 
 
 def count(module: Any) -> None:
-    """Have a module's kernels count in the current context; the setup callback of what is compiled while counting().
+    """Let a module's kernels count in the current context: the setup callback of what is compiled while counting().
 
-    On another device than the counters' nothing is counted, with a warning: it may not reach their memory.
+    On a device other than the counters' nothing is counted, and a warning says so: it may not reach their memory.
     """
     numba_cuda()
     from numba.cuda.cudadrv.devices import get_context

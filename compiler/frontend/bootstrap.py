@@ -19,13 +19,13 @@ from gridjit.interrupts import uninterrupted
 
 # What numba-cuda asks the CUDA runtime library while it is imported, answered where there is none: CUDA 13.0.
 _CUDA_VERSION = 13000
-# Seconds to wait for another thread that loads extensions; they run code of their own, which may wait for this thread.
+# Seconds to wait for another thread that loads extensions. These run code of their own, which may wait for this thread.
 _PATIENCE = 60.0
 
 
 @functools.cache
 def numba_cuda() -> ModuleType:
-    """Return the module numba.cuda, imported on the first call; raises CompileError where it is its simulator."""
+    """Return the module numba.cuda, imported on the first call; raises CompileError if it is the simulator."""
     if os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0"):
         raise CompileError(
             "NUMBA_ENABLE_CUDASIM replaces numba-cuda's compiler with its simulator; unset it: gridjit compiles "
@@ -44,7 +44,7 @@ def _import() -> None:
 
 
 def _is_being_imported() -> bool:
-    """Return whether a thread is in the middle of importing numba: if it is this one, no other may wait for that."""
+    """Return whether a thread is importing numba just now. If it is this one, no other thread may wait for that."""
     modules = (sys.modules.get(name) for name in ("numba", "numba.cuda"))
     return any(getattr(getattr(module, "__spec__", None), "_initializing", False) for module in modules)
 
@@ -75,11 +75,11 @@ _loaded: list[bool] = []
 
 
 def load_installed_extensions() -> None:
-    """Have numba load the extensions that are installed, if that was not done in this process.
+    """Have numba load the installed extensions, unless this process has done so.
 
-    One that fails is a warning that names it, as for numba. What they do while they are loaded sees no launch, and is
-    not part of what the kernel about to be compiled reads. What they register then is not a field of any key: that
-    they are installed is, in every process.
+    If one fails, a warning names it, as in numba. While they are loaded they see no launch, and what they read does
+    not count as read by the kernel about to be compiled. What they register is not a field of any key; that they are
+    installed is, in every process.
     """
     if _loaded:
         return

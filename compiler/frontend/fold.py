@@ -1,7 +1,7 @@
 """fold: puts the launch's own dimensions into the code as constants, for the fields that jit(specialize=...) names.
 
-Done on the LLVM text, where cuda.blockDim, cuda.grid() and everything built on them have become reads of the same
-special registers - in device functions too.
+It works on the LLVM text, where cuda.blockDim, cuda.grid() and everything built on them have become reads of the same
+special registers, in device functions too.
 """
 
 from __future__ import annotations

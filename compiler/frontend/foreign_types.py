@@ -34,10 +34,10 @@ def foreign_item(numba_type: Any) -> ForeignType:
 
 
 def _unseen(key: str | None, held: str | None) -> str:
-    """Return why the name of a type does not tell all that it is; empty if it does.
+    """Return why a type's name does not identify the type; empty if it does.
 
-    What its class and data model are is in the key of every kernel, as all that is registered with numba. A class that
-    a function of an installed library made is told by the library, and by the plain values that it was made with.
+    Its class and data model are in the key of every kernel, like all that is registered with numba. A class that a
+    function of an installed library made is identified by the library and the plain values that it was made with.
     """
     if held is None:
         return "has a class that its module does not have under that name"
@@ -55,8 +55,8 @@ def _is_named(python: type) -> bool:
 def _made_with(python: type) -> str | None:
     """Return the plain values that a class was made with in a function of an installed library.
 
-    None where that does not tell it from every other class: the user's own, one that holds something else, and one
-    that was registered beside another which looks the same.
+    None if these do not tell it from every other class: if it is the user's own, holds something else, or was
+    registered beside another that looks the same.
     """
     if owner_of(python) is None or (text := _held_text(python)) is None:
         return None
@@ -72,7 +72,7 @@ def _held_text(python: type) -> str | None:
 
 
 def _key_text(value: Any) -> str | None:
-    """Return what numba compares of a type (its key) as text, None where there is more to it than can be told."""
+    """Return what numba compares of a type (its key) as text, or None if text cannot say all of it."""
     from numba.cuda import types
 
     if value is None or type(value) in (str, int, float, bool):
@@ -102,7 +102,7 @@ def foreign_argument(numba_type: Any) -> ForeignType:
 
 
 def _codes(llvm_type: Any) -> str:
-    """Return the struct-module codes of what a data model is passed as."""
+    """Return the struct codes of the values that are passed for a data model."""
     from llvmlite import ir
 
     match llvm_type:

@@ -1,6 +1,6 @@
-"""linkable: what a kernel is linked with beyond what its author named: the files of functions, and numba-cuda's own.
+"""linkable: what a kernel is linked with besides what its author named: functions' files, and numba-cuda's own.
 
-The latter are CUDA C++: what array reshaping calls, and its runtime, which allocates and counts references.
+numba-cuda's files are CUDA C++: what array reshaping calls, and its runtime, which allocates and counts references.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _BESIDE = re.compile(r'^#include "(\w+\.cuh)"$', re.MULTILINE)
 
 
 def discovered_files(library: Any, known: Iterable[LinkedFile]) -> tuple[LinkedFile, ...]:
-    """Return the files to link with one of numba-cuda's code libraries, in a fixed order, less those that are known.
+    """Return the files to link with one of numba-cuda's code libraries, in a fixed order, without the known ones.
 
-    A file that is known by its path is taken as it was read then, whatever it is by now.
+    A file whose path is known is used as it was read then, whatever it holds by now.
     """
     files = list(known)
     paths = {file.name for file in files if os.path.isabs(file.name)}
@@ -54,7 +54,7 @@ def nrt_file() -> LinkedFile:
 
 @functools.cache
 def _numba_file(path: str) -> LinkedFile:
-    """Return a file of numba-cuda's with the headers beside it written out: it has no folder, wherever it is."""
+    """Return a file of numba-cuda's with the headers beside it written into it, so that it depends on no folder."""
     file = Path(numba_cuda().__file__ or "").parent / path
     text = _BESIDE.sub(lambda match: (file.parent / match[1]).read_text(), file.read_text())
     return LinkedFile(name=file.name, kind="cu", data=text.encode(), toolkit=True)

@@ -1,6 +1,6 @@
 """Foreign locks: numba's and llvmlite's locks that a compile takes, freed in a forked child and after an interrupt.
 
-Both take their locks in Python, where an interrupt can come between having one and knowing it. Nothing is imported.
+Both take their locks in Python, where an interrupt can come between taking one and noting it. Nothing is imported.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _IN_LLVM = (("llvmlite.binding.ffi", "lib._lock._lock"),)
 
 
 def compiling_locks() -> list[Any]:
-    """Return the reentrant locks that are held while something is compiled, of what is imported."""
+    """Return the reentrant locks that are held while something is compiled, of the imported libraries."""
     return _present(_COMPILING)
 
 
@@ -41,22 +41,22 @@ def llvm_locks() -> list[Any]:
 def taken() -> dict[int, int]:
     """Return how often the calling thread rightly holds each of these locks.
 
-    LLVM's only inside a call of LLVM, where a signal's handler or a finalizer may compile as well; else what is held
-    was kept by an interrupted finalizer.
+    LLVM's lock is rightly held only inside a call of LLVM, where a signal handler or a finalizer may compile as well.
+    Otherwise an interrupted finalizer has kept it.
     """
     known = {id(lock): held(lock) for lock in compiling_locks()}
     return known | {id(lock): held(lock) for lock in llvm_locks() if held(lock) and _is_in_llvm()}
 
 
 def give_back(before: dict[int, int]) -> None:
-    """Release what the calling thread took of these locks since it held so many, and did not release."""
+    """Release these locks until the calling thread holds each only as often as before."""
     for lock in (*compiling_locks(), *llvm_locks()):
         for _ in range(held(lock) - before.get(id(lock), 0)):
             lock.release()
 
 
 def giving_back(work: Callable[[], Result]) -> Result:
-    """Return work(), and give back, however it ends, what it took of these locks and still holds."""
+    """Return work(). However it ends, release what it took of these locks and still holds."""
     from gridjit.interrupts import surely
 
     before = taken()

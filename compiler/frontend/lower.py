@@ -30,10 +30,10 @@ _HOST_CAPABILITY = (9, 0)
 # The functions that a module of LLVM IR defines, and whatever global names it mentions.
 _DEFINED = re.compile(r'^define[^@\n]*@("[^"\n]*"|[\w.$-]+)', re.MULTILINE)
 _NAMED = re.compile(r'@("[^"\n]*"|[\w.$-]+)')
-# What numba says of a kernel that allocates memory without its runtime, and how a kernel may.
+# What numba says of a kernel that allocates memory without its runtime, and what the user can do.
 _CANNOT_ALLOCATE = ("NRT required but not enabled", "Only accept returning of array")
 _HOW_TO_ALLOCATE = "\nKernels may allocate with NUMBA_CUDA_ENABLE_NRT=1, or numba.cuda.config.CUDA_ENABLE_NRT = True"
-# What an implementation that numba tried refused, in the list of those.
+# Why an implementation that numba tried refused, in numba's list of them.
 _REASON = re.compile(r"raised a specific error:\s*(\S.*?)(?=\n\s*raised from|\Z)", re.DOTALL)
 _ARCH = re.compile(r"sm_(\d+)(\d)([af]?)")
 
@@ -47,9 +47,9 @@ def lower(
     view: ConfigView,
     reads: Reads | None = None,
 ) -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
-    """Return the kernel lowered for target, and the functions that extensions implemented for it on the way.
+    """Return the kernel lowered for target, and the functions of extensions that its compile used.
 
-    While it runs, view is the launch configuration that this thread sees; what code takes from Python goes into reads.
+    Meanwhile, view is the launch configuration that this thread sees, and what code takes from Python goes into reads.
     Raises CompileError in the user's terms.
     """
     taking = reads or Reads(function)
@@ -70,7 +70,7 @@ def lower(
         return while_visible(view, compile_it)
     except GridjitError:
         raise
-    except Exception as error:  # numba raises dozens of types; each is the user's kernel not compiling
+    except Exception as error:  # numba raises dozens of types; each means that the user's kernel does not compile
         kind = LaunchNeededError if needs_launch(view, error) else CompileError
         raise for_cause(kind, _message(function, signature, target, error), error) from error
 
@@ -173,10 +173,10 @@ def _finish_kernel(kernel: Any, options: Options, bounds: tuple[int, ...] | None
 
 
 def _ordered_modules(library: Any) -> tuple[str, ...]:
-    """Return the kernel's module first, then each after one that calls into it, in an order that is always the same.
+    """Return the kernel's module first, then each after one that calls into it, always in the same order.
 
-    NVVM drops a function that may be dropped (linkonce) if none of the modules before has called it. numba-cuda keeps
-    the modules in a set.
+    NVVM drops a function that may be dropped (linkonce) unless an earlier module calls it. numba-cuda keeps the
+    modules in a set.
     """
     first = str(library._module)
     waiting = sorted({str(module) for module in library.modules} - {first})
@@ -192,9 +192,9 @@ def _ordered_modules(library: Any) -> tuple[str, ...]:
 def _to_link(
     modules: tuple[str, ...], library: Any, linked: tuple[LinkedFile, ...], target: Target
 ) -> tuple[LinkedFile, ...]:
-    """Return linked and what else is called. The host links nothing: there calls of it are refused.
+    """Return linked and whatever else is called. The host links nothing and refuses calls of such code.
 
-    Files that called functions brought along are recorded as dependencies; code in memory is in the key, with the
+    Files that called functions brought along are recorded as dependencies. Code in memory is in the key, with the
     functions or extensions that hold it.
     """
     if target.kind != "ptx":
@@ -210,12 +210,12 @@ def _exception_entry(exception: Any, arguments: Any, location: Any) -> Exception
 
 
 def _discovered(record: Isolation) -> tuple[Callable[..., Any], ...]:
-    # What exec made of a namespace without a name has no module.
+    # A function that exec made in a namespace without __name__ has no module.
     return tuple(f for f in record.discovered if not str(f.__module__).startswith(("numba.", "numba_cuda.")))
 
 
 def _message(function: Callable[..., Any], signature: Signature, target: Target, error: Exception) -> str:
-    """Return the error as: which kernel, with which types, for what, where; numba's words, of candidates errors."""
+    """Return what failed: the kernel, its types, the target, the place, and numba's words or its candidates' errors."""
     text = _words(error)
     words, *candidates = re.split(r"\n\s*There are \d+ candidate", text)
     reasons = dict.fromkeys(reason.strip() for one in candidates for reason in _REASON.findall(one))
@@ -226,7 +226,7 @@ def _message(function: Callable[..., Any], signature: Signature, target: Target,
 
 
 def _words(error: Exception) -> str:
-    """Return what numba says, its first line whole: an error's msg may lack the name that it is about."""
+    """Return what numba says, with the whole first line: an error's msg may lack the name that it is about."""
     words = said_by(getattr(error, "msg", None) or error).strip()
     first, *rest = words.splitlines() or [""]
     whole = next((line for line in said_by(error).splitlines() if first and line.endswith(first)), first)
@@ -234,7 +234,7 @@ def _words(error: Exception) -> str:
 
 
 def _place(function: Callable[..., Any], error: Exception) -> str:
-    """Return file:line of the innermost place that numba names: the last in its text, which goes inwards."""
+    """Return file:line of the innermost place that numba names: the last one, since its text goes inwards."""
     code = function.__code__
     if named := re.findall(r'File "[^"]*?([^"/]+)", line (\d+)', said_by(error)):
         return ":".join(named[-1])
@@ -243,7 +243,7 @@ def _place(function: Callable[..., Any], error: Exception) -> str:
 
 
 def _constraint_location(error: Exception) -> Any:
-    """Return the source location that type inference was at: errors of numba's own call resolution carry none."""
+    """Return the source location that type inference had reached: errors of numba's own call resolution carry none."""
     frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
     constraints = [frame.f_locals["constraint"] for frame in frames if "constraint" in frame.f_locals]
     return getattr(constraints[-1], "loc", None) if constraints else None

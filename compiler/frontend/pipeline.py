@@ -20,7 +20,7 @@ def kernel_pipeline() -> Any:
 
     @register_pass(mutates_CFG=True, analysis_only=False)
     class FootprintBackend(CUDABackend):  # type: ignore[misc]  # numba is untyped
-        """Ends a kernel's compile: tells the view of a mark in the metadata, and the metadata of marks and facts."""
+        """Ends a kernel's compile: a mark in the metadata goes to the view, and marks and facts to the metadata."""
 
         _name = "gridjit_footprint_backend"
 

@@ -22,7 +22,7 @@ def llvm_ir(job: CompileJob, view: ConfigView) -> str:
 
 
 def assembly(job: CompileJob, view: ConfigView) -> str:
-    """Return the assembly of a kernel that the compile made none of: the host's, or PTX after optimization at link."""
+    """Return a kernel's assembly where its compile made none: the host's, or PTX after optimization at link time."""
     if job.target.kind == "ptx":
         return lto_ptx(job, view)
     from gridjit.compiler.targets.host import generate
@@ -32,7 +32,7 @@ def assembly(job: CompileJob, view: ConfigView) -> str:
 
 
 def lto_ptx(job: CompileJob, view: ConfigView) -> str:
-    """Return the PTX of a kernel after link-time optimization with what it is linked with."""
+    """Return a kernel's PTX after link-time optimization together with what it is linked with."""
     lowered, _ = lower(job.function, job.signature, job.options, job.target, job.linked, view)
     arch = accelerated(job.target.arch)
     data = compile_ltoir(lowered.modules, arch, job.options)

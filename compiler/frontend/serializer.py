@@ -8,7 +8,7 @@ from gridjit.compiler.frontend.bootstrap import numba_cuda
 
 
 def dumps(value: Any) -> bytes:
-    """Return value as bytes; raises PicklingError or TypeError for what has no meaning elsewhere, as device arrays."""
+    """Return value as bytes; raises PicklingError or TypeError if it means nothing elsewhere, as a device array."""
     numba_cuda()
     from numba.cuda import serialize
 
@@ -17,7 +17,7 @@ def dumps(value: Any) -> bytes:
 
 
 def loads(data: bytes) -> Any:
-    """Return the value of bytes, which must be trusted: they may run any code."""
+    """Return the value that bytes hold. They must be trusted: they may run any code."""
     numba_cuda()
     from numba.cuda import serialize
 

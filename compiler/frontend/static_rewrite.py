@@ -52,7 +52,7 @@ def install() -> None:
 
 
 def _static_value(func_ir: Any, statement: Any, ir: Any, typing_error: Any) -> int | None:
-    """Return the integer that an assignment's right side stands for, None if it is not a static name."""
+    """Return the integer that an assignment's right side stands for, or None if it is not one of the names."""
     value = statement.value
     where = f"{statement.loc.filename.rpartition('/')[2]}:{statement.loc.line}"
     try:

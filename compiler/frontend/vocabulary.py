@@ -1,4 +1,4 @@
-"""What the module gridjit.cuda, and functions made by gridjit.jit, are where numba-cuda expects its own."""
+"""What numba-cuda takes for its own: the module gridjit.cuda, and device functions made by gridjit.jit."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""One compile by numba-cuda, closed off: it meets nothing of other compiles, and leaves nothing behind."""
+"""One compile by numba-cuda, closed off: it finds nothing of other compiles, and leaves nothing behind."""

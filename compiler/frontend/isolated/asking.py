@@ -1,8 +1,9 @@
 """asking: notes when code that runs in a compile asks numba for the kernel's function, or for its lines.
 
-A rewrite or an overload is handed numba's view of a function: the Python function itself is in it, with its attributes,
-texts, annotations and globals, and so are the lines of its code. Those are in no key, unless it says lines. Numba asks
-for them all the time and makes no other code of them; what anybody else was told keeps the result in this process.
+A rewrite or an overload is handed numba's view of a function. In it are the Python function itself, with its
+attributes, texts, annotations and globals, and the lines of its code. The key does not hold these, except lines where
+it is asked to. Numba reads them all the time, and its code does not depend on them. If anybody else reads them, the
+result stays in this process.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _NUMBAS = ("numba.", "gridjit.")
 
 
 def tell_who_asks(view: ConfigView, lines: bool) -> None:
-    """Keep what is compiled for view private if others ask, until the changes are undone. lines: the key has them."""
+    """Until the changes are undone, make view's result private if others ask. lines: whether the key has the lines."""
     from numba.cuda.core.bytecode import FunctionIdentity
     from numba.cuda.core.ir import Loc
 
@@ -30,7 +31,7 @@ def tell_who_asks(view: ConfigView, lines: bool) -> None:
 
 
 class _Asked:
-    """Stands before an attribute of instances, and sees who reads it."""
+    """Stands in front of an attribute of instances, and sees who reads it."""
 
     def __init__(self, view: ConfigView, name: str, what: str) -> None:
         self._view, self._name = view, name
@@ -51,7 +52,7 @@ class _Asked:
 
 
 def _put(owner: type, name: str, asked: _Asked) -> None:
-    """Put it before what instances hold; a compile inside another puts its own before that one's, for a while."""
+    """Put it in front of what instances hold; a compile inside another puts its own in front of that, for a while."""
     before = vars(owner).get(name)
     on_undo(lambda: _take_away(owner, name) if before is None else setattr(owner, name, before))
     setattr(owner, name, asked)

@@ -1,7 +1,7 @@
 """Contexts: numba-cuda's two contexts, which read registries bit by bit, completed after a compile was cut short.
 
-A context goes through what is new in a registry once and remembers only how far it has asked. Where an interrupt, or a
-fork, came in the middle, the rest would be missing for good: every later compile would fail.
+A context goes through what is new in a registry once, and remembers only how far it has asked. After an interrupt or a
+fork in the middle, the rest would be missing for good, and every later compile would fail.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from gridjit.compiler.frontend.isolated.replacing import on_undo
 
-# Whether the contexts may lack something: true from the start of each compile to its good end, and of contexts that
+# Whether the contexts may lack something. True from the start of each compile to its success, and for contexts that
 # numba-cuda's own compiles made.
 _half_read = True
 
@@ -39,13 +39,13 @@ def contexts_may_be_half_read() -> None:
 
 
 def contexts_are_whole() -> None:
-    """Say that a compile came to its end, so that nothing is missing."""
+    """Note that a compile reached its end, so that nothing is missing."""
     global _half_read
     _half_read = False
 
 
 def mend_contexts() -> None:
-    """Begin a compile that is in no other: have the contexts read again what they lack, if the last was cut short."""
+    """Begin an outermost compile: have the contexts read what they lack, if the last compile was cut short."""
     from numba.cuda.descriptor import cuda_target
 
     if _half_read:
@@ -59,10 +59,10 @@ def mend_contexts() -> None:
 
 
 def set_contexts_aside() -> None:
-    """Begin a compile inside another: until its changes are undone the contexts are as if nothing were going on.
+    """Begin a compile inside another: until its changes are undone, the contexts look as if nothing were going on.
 
-    The other may be at any place, as a signal's handler or a finalizer can launch a kernel: in the middle of reading
-    a registry, of a list, or of typing the very function that is compiled now. It finds all as it left it.
+    The other may be anywhere, since a signal handler or a finalizer can launch a kernel: in the middle of reading a
+    registry, of a list, or of typing the very function that is compiled now. It finds everything as it left it.
     """
     from numba.cuda.descriptor import cuda_target
 
@@ -75,7 +75,7 @@ def set_contexts_aside() -> None:
 
 
 def _set_aside(context: Any, **fresh: Any) -> None:
-    """Give a context tables of its own, with the same in them: one assignment, as is the way back."""
+    """Give a context copies of its tables. This is one assignment, and so is putting the old ones back."""
     kept = vars(context)
     tables = {name: copy.copy(value) for name, value in kept.items() if isinstance(value, dict)}
     tables["_registries"] = {registry: copy.copy(loader) for registry, loader in kept["_registries"].items()}
@@ -147,6 +147,6 @@ def _implemented(context: Any) -> Callable[[str, Any], bool]:
 
 
 def _versions(selector: Any) -> tuple[Any, ...]:
-    """Return what a selector chooses from, and have it choose anew: the choice it remembers may be one from less."""
+    """Return what a selector chooses from, and have it choose anew: it may remember a choice from fewer."""
     selector._cache.clear()
     return tuple(selector.versions)

@@ -1,9 +1,9 @@
 """Isolation: a compile finds none of what other compiles left inside numba-cuda, and leaves nothing there.
 
 numba-cuda keeps device functions, overload implementations, intrinsics and internal functions by argument types
-alone. What one of them was compiled from may have changed since, and what it read of the launch configuration, the
-hooks it registered and the extensions it used would be lost to whoever finds it. So every kernel's compile starts
-with these tables empty and puts the old ones back, under numba's global compiler lock.
+alone. What one of them was compiled from may have changed since. Whoever finds it would not learn what it read of the
+launch configuration, which hooks it registered and which extensions it used. So every kernel's compile starts with
+these tables empty and puts the old ones back, under numba's global compiler lock.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Result = TypeVar("Result")
 # that the IR does not depend on which libraries this machine happens to have.
 _NVVM_IR_VERSION = (2, 0, 3, 2)
 _FIRST_USER_CODE, _LAST_CODE = 1024, 2**31 - 1
-# What templates of @overload and of @intrinsic remember from one compile to the next.
+# What the templates of @overload and @intrinsic remember from one compile to the next.
 _TEMPLATE_TABLES = ("_impl_cache", "_compiled_overloads", "_inline_overloads", "_overload_cache")
 
 
@@ -71,19 +71,19 @@ def isolated(
 ) -> Result:
     """Return work(record): one compile for an architecture, which notes in the record and in reads what it uses.
 
-    Whatever ends it - an interrupt at any place of numba's code, too - the next compile finds all as it should be.
+    However it ends, even by an interrupt anywhere in numba's code, the next compile finds everything as it should be.
     """
     numba_cuda()
     core, cuda = compiler_locks()
     if not contexts_exist() and not held(core) and not held(section()):
         uninterrupted(_make_contexts)
-    # Taken in C, where having a lock and knowing it are one step; numba's own wrappers take them in Python.
+    # Taken in C, where taking a lock and noting it are one step; numba's own wrappers take them in Python.
     with core, cuda, section():
         return _restoring(lambda: _isolated(Isolation(view=view), compute_capability, boundscheck, reads, work))
 
 
 def _make_contexts() -> None:
-    """Have numba-cuda import what its first compile would, as nothing mends a module that is imported halfway."""
+    """Have numba-cuda import what its first compile would: nothing mends a module that was imported halfway."""
     core, cuda = compiler_locks()
     with core, cuda, section():
         make_contexts()
@@ -100,7 +100,7 @@ def _isolated(
 
     outermost = _is_outermost()
     if outermost:
-        undo_to(0)  # of a compile that was cut short while it undid
+        undo_to(0)  # left by a compile that was cut short while undoing
         mend_contexts()
     start = changes_now()
     try:
@@ -128,15 +128,15 @@ def _isolated(
 
 
 def _is_outermost() -> bool:
-    """Return whether the calling thread, which is compiling, is in no other compile: of gridjit's or numba's own.
+    """Return whether the calling thread's compile is not inside another one, of gridjit's or of numba's own.
 
-    An inner one may begin at any place of the other: signals' handlers, finalizers and traces launch kernels, too.
+    An inner one may begin anywhere in the other: signal handlers, finalizers and trace functions launch kernels, too.
     """
     return held(compiler_locks()[0]) == 1
 
 
 class _Left(threading.local):
-    """Numba's target before the calling thread's compile; after one that was cut short, what it did not restore."""
+    """Numba's target before the calling thread's compile; if that was cut short, the target still to be restored."""
 
     target: str | None = None
 
@@ -145,9 +145,9 @@ _left = _Left()
 
 
 def _restoring(compile_it: Callable[[], Result]) -> Result:
-    """Return compile_it(), and have the thread's locks and numba's target as they were, however it ends.
+    """Return compile_it(), and restore the thread's locks and numba's target, however it ends.
 
-    A target that an interrupt kept from being restored is restored by the thread's next compile.
+    If an interrupt prevents that, the thread's next compile restores the target.
     """
     from numba.core import target_extension
 
@@ -183,7 +183,7 @@ in_child(_after_fork_in_child)
 
 
 def _silence_what_cannot_speak() -> None:
-    """Have numba's warnings lost where standard error is closed, which would end the compile."""
+    """Let numba's warnings be lost if standard error is closed; otherwise they would end the compile."""
     if getattr(sys.stderr, "closed", False):
         replace(warnings, "_showwarnmsg_impl", lambda message: None)
 
@@ -206,7 +206,7 @@ def _set_boundscheck(boundscheck: bool) -> None:
 
 
 def _number_exceptions(record: Isolation) -> None:
-    """Number exceptions by what they are: numba-cuda counts from 1 in every function, so callees' codes collide."""
+    """Number exceptions by what they are. numba-cuda counts from 1 in every function, so callees' codes collide."""
     from numba.cuda.core import callconv
 
     def add(helper: Any, exception: Any, arguments: Any, location: Any) -> int:
@@ -227,7 +227,7 @@ def _empty_device_functions(record: Isolation) -> None:
     from numba.cuda.utils import pysignature
 
     def empty(dispatcher: Any) -> None:
-        """Forget what a device function was compiled to, and from: its defaults are those of today."""
+        """Forget what a device function was compiled to, and what from: its defaults become those of today."""
         if id(dispatcher) in record.emptied:
             return
         record.emptied.add(id(dispatcher))
@@ -235,7 +235,7 @@ def _empty_device_functions(record: Isolation) -> None:
         replace(dispatcher, "overloads", type(compiled)())
         replace(dispatcher._compiler, "pysig", pysignature(dispatcher.py_func))
         if not dispatcher._can_compile:
-            # For declared signatures it was compiled when it was decorated, from the globals of that moment.
+            # For declared signatures it was compiled when it was decorated, with the globals of that time.
             for args, result in compiled.items():
                 if hasattr(result, "fndesc"):
                     dispatcher.compile_device(args, result.signature.return_type)
@@ -260,7 +260,7 @@ def _empty_device_functions(record: Isolation) -> None:
 
 
 def _empty_templates(record: Isolation) -> None:
-    """Empty the tables of each @overload and @intrinsic template when it is first used, and record its function."""
+    """When each @overload and @intrinsic template is first used, empty its tables and record its function."""
     from numba.cuda.typing import templates
 
     def watched(original: Callable[..., Any], function: str) -> Callable[..., Any]:

@@ -1,9 +1,9 @@
 """Makes a compile's ConfigView the answer of numba.cuda.launchconfig, in this thread and for its duration.
 
-numba-cuda keeps that answer in thread-local storage which only its C dispatcher sets: around a call of a dispatcher's
-`_compile_for_args`. So the compile runs inside such a call, on a dispatcher made for nothing else. The module that is
-asked for the answer is told to ask the view first, so that the question is recorded, and a compile for no launch has
-the answer None. Functions that a library imported from numba.cuda.launchconfig earlier answer too.
+numba-cuda keeps that answer in thread-local storage, which only its C dispatcher sets, around a call of a dispatcher's
+`_compile_for_args`. So the compile runs inside such a call, on a dispatcher made for nothing else. The module that
+gives the answer is told to ask the view first. So the question is recorded, and in a compile for no launch the answer
+is None. This also holds for functions that a library imported from numba.cuda.launchconfig earlier.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _NOTHING_TO_MATCH = (False, (), (), False, False, False)
 
 # The module of numba-cuda's backend pass.
 _BACKEND = "numba.cuda.compiler"
-# The words of those who ask for a launch that is not there; numba-cuda's own error is a plain RuntimeError.
+# What the errors say if somebody asks for a launch and none is there; numba-cuda's own is a plain RuntimeError.
 _NO_LAUNCH = ("No launch config set for this thread", "needs a launch configuration")
 
 
 def needs_launch(view: ConfigView, error: Exception) -> bool:
-    """Return whether a compile failed since there is no launch that it is for."""
+    """Return whether a compile failed because it needs a launch and is not for one."""
     return any(words in said_by(error) for words in _NO_LAUNCH) and view.ahead_of_launch
 
 
 def said_by(error: object) -> str:
-    """Return the words of an error; its class where they cannot be had, as a program's own errors run its code."""
+    """Return an error's text, or its class if the text cannot be had: a program's own errors run its code."""
     try:
         return str(error)
     except Exception:
@@ -63,18 +63,18 @@ def while_visible(view: ConfigView, compile_it: Callable[[], Result]) -> Result:
 
 @functools.cache
 def _ask_the_view(dispatchers: Any) -> None:
-    """Have numba-cuda's C module tell this thread's view that it was asked; once a process, and for other threads too.
+    """Have numba-cuda's C module tell this thread's view that it was asked; once in a process, for all threads.
 
-    What it answers is its own, but for a view: that of a compile for no launch stands for none.
+    Its answers remain its own, except that the configuration of a compile for no launch becomes None.
     """
     original = dispatchers.get_current_launch_config
 
     def get_current_launch_config() -> Any:
         found = original()
-        # Within our compile numba-cuda may launch a kernel of its own: that one's compile sees its own launch.
+        # Within our compile numba-cuda may launch a kernel of its own, whose compile sees its own launch.
         if found is not None and not isinstance(found, ConfigView):
             return found
-        # It asks too, at the end of each function, for a mark that is nothing to the code.
+        # It also asks at the end of each function, about a mark that does not change the code.
         if sys._getframe(2).f_globals.get("__name__") == _BACKEND:
             return None
         return visible_config()

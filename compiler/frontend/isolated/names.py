@@ -1,4 +1,4 @@
-"""Names: functions may have any names, LLVM's text may not: surrogates, line ends and quotes are escaped."""
+"""Names: functions may have any name, but LLVM's text may not: surrogates, line ends and quotes are escaped."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def readable(name: str) -> str:
 
 
 def make_names_readable(replace: Callable[[Any, str, Any], Any]) -> None:
-    """Have numba see readable names only; replace sets an attribute for a while, and returns the original."""
+    """Let numba see readable names only; replace sets an attribute for a while, and returns the original."""
     from numba.cuda import itanium_mangler, typing
     from numba.cuda.core.bytecode import FunctionIdentity
 

@@ -1,7 +1,7 @@
 """replacing: what a compile replaces in numba-cuda, and how all of it is undone.
 
-Guarded by numba's lock. Each change can be undone alone, and even twice, so that a compile that is cut short at any
-place - by an interrupt, or by a fork in another thread - leaves what the next one can undo.
+Guarded by numba's lock. Each change can be undone alone, and even twice. So whatever a compile leaves that is cut
+short anywhere, by an interrupt or by a fork in another thread, the next one can undo.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-# What undoes the changes of the compile that runs and of those it runs inside, in their order.
+# What undoes the changes of the running compile and of those that it runs inside, in their order.
 _changes: list[Callable[[], object]] = []
 
 
@@ -29,12 +29,12 @@ def on_undo(undo: Callable[[], object]) -> None:
 
 
 def changes_now() -> int:
-    """Return how many changes there are: what undo_to takes to undo those to come."""
+    """Return how many changes there are. Given to undo_to, that undoes those made from now on."""
     return len(_changes)
 
 
 def undo_to(start: int) -> None:
-    """Undo all changes but the first `start`, the last one first."""
+    """Undo all changes except the first `start`, the last one first."""
     while len(_changes) > start:
         _changes[-1]()
         del _changes[-1]

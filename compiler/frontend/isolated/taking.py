@@ -1,7 +1,7 @@
-"""taking: where numba-cuda's compiler takes values from Python, each is recorded in the compile's Reads.
+"""taking: records each value that numba-cuda's compiler takes from Python in the compile's Reads.
 
-It takes globals and closures' variables when it turns bytecode into its own form, attributes of modules and of classes
-when it infers types and lowers, and the content of arrays when it writes it into the code.
+The compiler takes globals and closures' variables when it turns bytecode into its own form, attributes of modules and
+classes when it infers types and lowers, and the content of arrays when it writes it into the code.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _record_names(reads: Reads) -> None:
 
 
 def _record_attributes(reads: Reads) -> None:
-    """Have a module's attribute taken once for both its type and its value, which could differ otherwise."""
+    """Take a module's attribute once for both its type and its value, which could differ otherwise."""
     from numba.cuda import types
     from numba.cuda.core.base import BaseContext as TargetContext
     from numba.cuda.core.imputils import impl_ret_borrowed
@@ -97,7 +97,7 @@ def _record_constant_attributes(reads: Reads) -> None:
 
 
 def _record_contents(reads: Reads) -> None:
-    """Have arrays written into the code from a copy, whose bytes are the ones that are recorded."""
+    """Write arrays into the code from a copy, so that the recorded bytes are those in the code."""
     from numba.cuda.target import CUDATargetContext
 
     def make_constant_array(context: Any, builder: Any, kind: Any, array: Any) -> Any:

@@ -26,7 +26,7 @@ from gridjit.compiler.targets.host.survey import refuse_unsupported
 from gridjit.compiler.targets.host.uniform_chains import may_never_end, never_ends
 
 _BODY = "gridjit.body"
-# A region's function: the kernel's own code, which may have loops beside the driver's.
+# A region's function: the kernel's own code, which may have loops besides those that run it.
 _REGION = re.compile(r"^define [^\n]*@gridjit\.region\.[^\n]*\n.*?^}", re.MULTILINE | re.DOTALL)
 
 
@@ -62,7 +62,7 @@ def _optimized(lowered: Lowered, target: Target, options: Options) -> tuple[llvm
 
 
 def _final(text: str, target: Target, level: int) -> llvm.Module:
-    """Return the optimized module of a text; its loops are not vectorized if LLVM would never be done with them."""
+    """Return the optimized module of a text; its loops are not vectorized if LLVM would never finish."""
     if level > 1 and may_never_end("\n".join(_REGION.findall(text))):
         plain = llvm.parse(text)
         llvm.optimize(plain, target, level, vectorize=False)
@@ -78,7 +78,7 @@ def _kernel(lowered: Lowered) -> str:
 
 
 def _one_module(modules: Sequence[Retargeted], lowered: Lowered, target: Target) -> llvm.Module:
-    """Return the kernel's modules, what they call of intrinsics and maths, and the wrapper around the entry, linked."""
+    """Return the kernel's modules, the intrinsics and maths that they call, and the entry's wrapper as one module."""
     declared = set().union(*(part.declared for part in modules))
     head = llvm.header(target)
     parsed = [llvm.parse(head + part.text) for part in modules]
@@ -148,7 +148,7 @@ def _fails(body: Body) -> bool:
 
 
 def _assemble(body: Body, functions: Sequence[str], plan: LoopPlan, regions: Regions) -> str:
-    """Return the text of the final module: what the kernel still needs, its regions and their driver."""
+    """Return the text of the final module: what the kernel still needs, its regions, and the loops that run them."""
     rest = "\n".join(line for line in body.rest.splitlines() if not line.startswith("declare void @gridjit."))
     tagged = [access_group(text) if regions.parallel else text for text in functions]
     return "\n".join([rest, *tagged, driver_text(plan)])

@@ -1,7 +1,7 @@
 """libllvm: the few calls that running stored code needs, bound straight to llvmlite's shared library.
 
-llvmlite.binding makes the same calls, but importing it costs 20 ms and imports llvmlite.ir, which is a compiler's
-tool: a process that finds its kernels in the cache needs neither. The functions are those of llvmlite 0.50.
+llvmlite.binding makes the same calls, but importing it takes 20 ms and imports llvmlite.ir, which only compiling needs.
+A process that finds its kernels in the cache needs neither. The functions are those of llvmlite 0.50.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _SIGNATURES = {
 
 
 class _Text:
-    """A string that LLVM returns through a pointer, and that is given back to it."""
+    """A string that LLVM returns through a pointer, and frees when it is asked to."""
 
     def __init__(self) -> None:
         self.pointer = c_char_p()
@@ -73,7 +73,7 @@ class LoadedCode:
 
     def __init__(self, tracker: int, address: int, linker: _Linker) -> None:
         self.address = address
-        # At interpreter exit code may still be running on other threads: then it stays.
+        # At interpreter exit, code may still be running on other threads; then it stays.
         weakref.finalize(self, _unload, tracker, linker).atexit = False
 
 
@@ -143,8 +143,8 @@ def _library() -> ctypes.CDLL:
 class _Linker:
     """A linker of a few objects. It goes with the last of them.
 
-    It keeps 9 KB for each object that it ever linked, also when that is unloaded, so that no one may link for ever;
-    and it takes 100 KB and a millisecond itself, so that it is not made for each.
+    It keeps 9 KB for each object that it ever linked, even after that is unloaded, so none is used for ever. A new one
+    takes 100 KB and a millisecond, so none is made for a single object.
     """
 
     OBJECTS = 16
@@ -178,7 +178,7 @@ def _end_linker(handle: int) -> None:
 
 
 def _unload(tracker: int, linker: _Linker) -> None:
-    """Unload one object; its linker, given to be kept until here, may go after it."""
+    """Unload one object. Its linker is a parameter so that it lives at least until then."""
     error = _Text()
     with section():
         _library().LLVMPY_LLJIT_Dylib_Tracker_Dispose(tracker, byref(error.pointer))

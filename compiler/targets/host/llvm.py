@@ -16,8 +16,8 @@ from gridjit.compiler.targets.host.processor import llvm_features
 # An llvmlite module; the library has no types of its own.
 Module = Any
 
-# Enough cleaning to see a kernel's shape, and nothing that duplicates or moves a barrier: names are given last, so
-# that every value and block of the result can be spoken of.
+# Enough cleaning to see a kernel's shape, and nothing that duplicates or moves a barrier. Names are given last, so
+# that every value and block of the result has one.
 _CLEANING = (
     "always_inliner",
     "sroa",
@@ -48,7 +48,7 @@ def link(modules: Sequence[Module]) -> Module:
     first, *others = modules
     try:
         for other in others:
-            # LLVM frees it. Its wrapper learns that before: an interrupt right behind LLVM's function is not too early.
+            # LLVM frees it. Its wrapper is told first, because an interrupt may come right after LLVM's function.
             other._owned = True
             first.link_in(other)
     except RuntimeError as error:
@@ -120,7 +120,7 @@ def global_type(module: Module, name: str) -> Any:
 
 
 def size_of(target: Target, value_type: Any) -> int:
-    """Return the bytes a value of an LLVM type takes in an array."""
+    """Return how many bytes a value of an LLVM type takes in an array."""
     return int(_machine(target).target_data.get_abi_size(value_type))
 
 
@@ -143,12 +143,12 @@ def _machine(target: Target) -> Any:
 
 
 def _run(passes: Any, module: Module, builder: Any) -> None:
-    """Run passes, which can be run only once, and free them: 30 KB for each of LLVM's own pipelines."""
+    """Run passes, which can be run only once, and free them: LLVM's own pipelines take 30 KB each."""
     try:
         passes.run(module, builder)
     finally:
         if type(passes)._dispose is ObjectRef._dispose:
-            # llvmlite frees none: the empty method of one base class hides that of the other.
+            # llvmlite itself never frees them: the empty method of one base class hides that of the other.
             NewPassManager._dispose(passes)
             passes.detach()
         else:

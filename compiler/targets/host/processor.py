@@ -7,8 +7,8 @@ import ctypes
 from gridjit.compiler.target import Target
 from gridjit.compiler.targets.host.libllvm import cpu_features, cpu_name
 
-# A pseudo-feature beside LLVM's own: which of glibc's vector functions the code may call, so that code
-# made where they are is not loaded where they are not. 1: since glibc 2.22, 2: since glibc 2.35.
+# A pseudo-feature besides LLVM's own: which of glibc's vector functions the code may call, so that code that calls
+# them is not loaded where they are missing. 1: since glibc 2.22, 2: since glibc 2.35.
 _LIBMVEC = "libmvec"
 _LIBMVEC_SYMBOLS = {2: "_ZGVbN2v_tan", 1: "_ZGVbN2v_sin"}
 

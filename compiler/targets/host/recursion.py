@@ -1,4 +1,4 @@
-"""Recursion: functions that call themselves remain calls, so they must not need anything of the thread they run in."""
+"""Recursion: functions that call themselves are not inlined, so they cannot use anything of the thread they run in."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """retarget: one module of numba-cuda's NVVM dialect as LLVM IR text that any target's LLVM can read.
 
-Parsing rewrites NVVM intrinsics into forms only a GPU has, so they are renamed before LLVM sees them. Shared
-memory, coordinates and barriers become calls without a body, which later stages replace.
+Parsing rewrites NVVM intrinsics into forms that only a GPU has, so they are renamed before LLVM sees them. Shared
+memory, coordinates and barriers become calls of functions without a body, which later stages replace.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _ADDRESS_SPACE = re.compile(r" addrspace\((\d+)\)")
 _ARITHMETIC = re.compile(r"(= f(?:add|sub|mul)) (?=float|double|half|<)")
 _FAST_ARITHMETIC = re.compile(r"(= f(?:add|sub|mul|div|rem|neg)) (?=float|double|half|<)")
 _DECLARE = re.compile(r'^declare [^\n]*?@"?([^"(\s]+)"?\([^\n]*$', re.MULTILINE)
-# What opens every local array. LLVM takes such a store apart item by item, which takes it minutes for many.
+# Every local array starts with such a store. LLVM takes it apart item by item, which takes minutes for many items.
 _ZEROS = re.compile(r'^ *store (?P<type>\[.*\]) zeroinitializer, (?P=type)\* (?P<at>%"[^"]+"|%[-\w.$]+)', re.MULTILINE)
 _SIZE = r"ptrtoint (ptr getelementptr (\g<type>, ptr null, i64 1) to i64)"
 _SET = rf"  call void @llvm.memset.p0.i64(ptr \g<at>, i8 0, i64 {_SIZE}, i1 false)"
 _DECLARE_SET = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
 
-# NVVM contracts multiply-adds by default; the host's results differ less if it does too.
+# NVVM contracts multiply-adds by default. If the host does too, its results differ less from a GPU's.
 _CONTRACT = r"\1 contract "
 _FAST = r"\1 reassoc nsz arcp contract afn "
 
@@ -70,7 +70,7 @@ def retarget(text: str, *, kernel: str, fastmath: bool) -> Retargeted:
     text, asm = replace_asm(text)
     shared = tuple(_shared_array(found) for found in _SHARED.finditer(text))
     text = _SHARED_USE.sub(rf'call ptr @"{intrinsics.SHARED_ARRAY}\g<name>"()', _SHARED.sub("", text))
-    # A function that no earlier module mentions would otherwise be lost when modules are linked one by one.
+    # Otherwise a function that no earlier module mentions would be lost when modules are linked one by one.
     text = _flatten(text, kernel).replace("define linkonce_odr ", "define weak_odr ")
     text = (_FAST_ARITHMETIC if fastmath else _ARITHMETIC).sub(_FAST if fastmath else _CONTRACT, text)
     text, zeros = _ZEROS.subn(_SET, text)

@@ -1,6 +1,6 @@
 """What a kernel uses that the host does not support: found in its LLVM IR and reported in the user's own words.
 
-This runs before any code is generated, because LLVM ends the process at an instruction that it cannot compile.
+It runs before any code is generated, because LLVM ends the process at an instruction that it cannot compile.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _DECLARE = re.compile(r'^declare [^\n]*?@"?([^"(\s]+)"?\(', re.MULTILINE)
 _ASM = re.compile(r'^[^"\n]*(?:"[^"\n]*"[^"\n]*)?\bcall [^@"\n]*\basm\b[^"\n]*"((?:[^"\\\n]|\\.)*)"', re.MULTILINE)
 _DEBUG = re.compile(r"!dbg !(\d+)")
 
-# The operations a user knows, by the beginning of the name the front end gives their function.
+# The operations as a user knows them, by the first part of the name that the front end gives their function.
 _VOCABULARY = (
     ("llvm.nvvm.shfl.sync", "cuda.shfl_sync (and its up, down and xor forms)"),
     ("llvm.nvvm.vote", "cuda.all_sync, any_sync, eq_sync or ballot_sync"),

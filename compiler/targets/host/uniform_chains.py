@@ -1,8 +1,8 @@
 """Uniform chains: whether LLVM's vectorizer would follow so many paths through a loop's values that it never ends.
 
-Of a value that is the same in all turns of a loop it asks which lanes its users need, and those users' users, through
-each way anew. In `m = x if x > m else m`, unrolled 32 times, there are 2**32 ways. Loops of that kind are found in what
-LLVM makes of a kernel without vectorizing; the answer errs on the side of too many ways, which costs speed alone.
+For a value that is the same in all turns of a loop, it asks which lanes its users need, and their users, along each
+path anew. In `m = x if x > m else m`, unrolled 32 times, there are 2**32 paths. Loops of that kind are found in what
+LLVM makes of a kernel without vectorizing. In doubt the answer is yes, which costs speed and nothing else.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from collections.abc import Iterator
 _BLOCK = re.compile(r'^("[^"]+"|[-\w.$]+):', re.MULTILINE)
 _NAME = re.compile(r'%(?:"[^"]+"|[-\w.$]+)')
 _TARGET = re.compile(r'label %("[^"]+"|[-\w.$]+)')
-# Far more than any program that it can deal with has, and gone through in a hundredth of a second.
+# Far more than in any program that LLVM finishes, and followed in a hundredth of a second.
 _MOST = 2**17
 
 
 def may_never_end(text: str) -> bool:
-    """Return whether a kernel's own code has loops, which may be unrolled, or as many ways already."""
+    """Return whether a kernel's own code has loops, which may be unrolled, or so many paths already."""
     functions = list(_functions(text))
     loops = any(next(_back_edges(blocks), None) is not None for blocks in functions)
     return loops or any(_ways([line for _, lines in blocks for line in lines]) > _MOST for blocks in functions)
 
 
 def never_ends(text: str) -> bool:
-    """Return whether a loop of a module that LLVM has optimized has more ways than can be followed."""
+    """Return whether a loop of a module that LLVM has optimized has more paths than can be followed."""
     return any(_ways(loop) > _MOST for blocks in _functions(text) for loop in _innermost(blocks))
 
 
@@ -46,7 +46,7 @@ def _back_edges(blocks: list[tuple[str, list[str]]]) -> Iterator[tuple[int, int]
 
 
 def _innermost(blocks: list[tuple[str, list[str]]]) -> Iterator[list[str]]:
-    """Yield the instructions of each loop that has none inside."""
+    """Yield the instructions of each innermost loop."""
     loops = list(_back_edges(blocks))
     for head, latch in loops:
         if not any((head, latch) != other and head <= other[0] and other[1] <= latch for other in loops):
@@ -54,7 +54,7 @@ def _innermost(blocks: list[tuple[str, list[str]]]) -> Iterator[list[str]]:
 
 
 def _ways(lines: list[str]) -> int:
-    """Return through how many users, and users of users, the uniform value with most of them is used."""
+    """Return how many paths through users, and users of users, lead from the uniform value that has the most."""
     varying: set[str] = set()
     uniform: list[tuple[str, list[str]]] = []
     for line in lines:

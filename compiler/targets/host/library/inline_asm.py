@@ -1,4 +1,4 @@
-"""The inline PTX that numba-cuda writes, by its exact text, and what replaces it on the host."""
+"""Inline PTX that numba-cuda writes, recognized by its exact text, and what replaces it on the host."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The device's intrinsics on the host: atomics and fences are defined here, thread coordinates only declared.
 
-Coordinates, shared memory and barriers stay calls without a body until a kernel is one function; then
+Coordinates, shared memory and barriers remain calls of functions without a body until a kernel is one function. Then
 `coordinates` and `barriers` turn them into that function's own parameters and regions.
 """
 
@@ -12,8 +12,8 @@ OURS = "gridjit.nvvm."
 THEIRS = "llvm.nvvm."
 BARRIER = "gridjit.nvvm.barrier0"
 
-# Coordinates with the range of their values (exclusive end): CUDA's limits. Knowing them lets LLVM drop the
-# handling of negative indices, without which loads do not vectorize.
+# Coordinates with the range of their values (exclusive end): CUDA's limits. They let LLVM drop the handling of
+# negative indices, with which loads would not vectorize.
 _BLOCK, _GRID = 1024, 2**31 - 1
 COORDINATES: dict[str, tuple[int, int]] = {
     **{f"tid.{axis}": (0, limit) for axis, limit in zip("xyz", (_BLOCK, _BLOCK, 64), strict=True)},
@@ -116,7 +116,7 @@ _PORTABLE = re.compile(
 
 
 def is_intrinsic(name: str) -> bool:
-    """Return whether the host has code for a function the front end declared."""
+    """Return whether the host has code for a function that the front end declared."""
     ours = name.replace(THEIRS, OURS, 1)
     coordinate = ours.removeprefix(OURS + SREG)
     return (

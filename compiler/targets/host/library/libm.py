@@ -40,7 +40,7 @@ _OF_ONE = [
     "y1",
 ]
 _OF_TWO = ["pow", "atan2", "fmod", "hypot", "remainder", "nextafter", "fdim"]
-# CUDA's fast functions trade accuracy for speed that the host does not need to trade.
+# CUDA's fast functions give up accuracy for speed. The host does not need to.
 _FAST = ["sin", "cos", "tan", "exp", "exp10", "log", "log2", "log10"]
 # Functions whose arguments are not all of one type.
 ODD_DECLARATIONS = {

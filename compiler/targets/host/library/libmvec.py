@@ -32,7 +32,7 @@ _LIBMVEC = dict.fromkeys(("sin", "cos", "exp", "log", "pow"), 1) | dict.fromkeys
     ],
     2,
 )
-# Vector extensions as the vector ABI names them, the feature that has them, and their bytes.
+# Vector extensions: their letter in the vector ABI, the processor feature, and the bytes of a vector.
 _VECTORS = (("e", "avx512f", 64), ("d", "avx2", 32), ("b", "sse2", 16))
 
 
@@ -52,6 +52,6 @@ def vector_forms(function: str, kind: str, target: Target) -> list[tuple[str, st
 
 
 def variants(function: str, kind: str, target: Target) -> str:
-    """Return the attribute of a call that tells the vectorizer of a libm function's forms."""
+    """Return the attribute that tells the vectorizer which vector forms the called libm function has."""
     forms = ",".join(f"{symbol}({symbol})" for symbol, _ in vector_forms(function, kind, target))
     return f' "vector-function-abi-variant"="{forms}"' if forms else ""

@@ -27,7 +27,7 @@ def watched_block(plan: LoopPlan) -> str:
 
 
 def _step(plan: LoopPlan) -> list[str]:
-    """Return what runs the region that is next: its number times 2, and 1 if only some threads run it."""
+    """Return the code that runs the next region. %next is its number times 2, plus 1 if only some threads run it."""
     arms, cases = [], []
     for number, kind in plan.runs:
         arms.append(f"    i32 {2 * number + (kind == 'some')}, label %run.{number}.{kind}")
@@ -41,7 +41,7 @@ def _step(plan: LoopPlan) -> list[str]:
 
 
 def _judge(plan: LoopPlan) -> list[str]:
-    """Return what reads the summary of a run: an exception, the end, one barrier for all to wait at, or several."""
+    """Return the code that reads a run's summary: an exception, the end, one barrier for all threads, or several."""
     answers = ", ".join(f"[ %got.{number}.{kind}, %run.{number}.{kind} ]" for number, kind in plan.runs)
     return [
         "judge:",
@@ -64,7 +64,7 @@ def _judge(plan: LoopPlan) -> list[str]:
 
 
 def _go_on() -> list[str]:
-    """Return what chooses the next region: that of the barrier at which threads wait."""
+    """Return the code that chooses the next region: that of the barrier at which threads wait."""
     return [
         "again:",
         # Threads that have ended count as arrived; from then on only the others run, and only they are in low.
@@ -79,7 +79,7 @@ def _go_on() -> list[str]:
 
 
 def _search() -> list[str]:
-    """Return what finds the first thread that raised, or that waits at the last of several barriers."""
+    """Return the code that finds the first thread that raised, or that waits at the last of several barriers."""
     return [
         "search:",
         "  %wanted = phi i32 [ 0, %judge ], [ %high, %wait ]",
@@ -99,7 +99,7 @@ def _search() -> list[str]:
 
 
 def _report() -> list[str]:
-    """Return what fills the status with the code, the block and the thread found, and returns the code."""
+    """Return the code that fills the status with the code, the block and the thread found, and returns the first."""
     values = ["code", *(f"ctaid.{axis}" for axis in "xyz"), *(f"tid.{axis}" for axis in "xyz")]
     lines = [
         "found:",

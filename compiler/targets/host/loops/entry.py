@@ -1,11 +1,11 @@
-"""Driver: the function that runs blocks of a kernel - loops over blocks, regions and threads - as LLVM IR text.
+"""Entry: the function that runs blocks of a kernel - loops over blocks, regions and threads - as LLVM IR text.
 
     i32 entry(ptr params, ptr launch, i64 first, i64 last, ptr status)
 
 params: the kernel's parameters, each at its natural alignment. launch: {i32 griddim[3]; i32 blockdim[3]; i32 dynamic
-shared bytes}. Runs blocks first to last-1 (x fastest) and returns 0, or the first exception code (1 and up) or a
-reserved negative code, with status = {i32 code; i32 block[3]; i32 thread[3]} filled. What the blocks need of memory
-is taken from the C library and given back before the return.
+shared bytes}. It runs blocks first to last-1 (x fastest) and returns 0, the first exception code (1 and up) or a
+reserved negative code; unless 0, status = {i32 code; i32 block[3]; i32 thread[3]} is filled. The memory that blocks
+need is allocated by the C library and freed before the return.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _entry(plan: LoopPlan) -> str:
 
 
 def _take_memory(plan: LoopPlan) -> list[str]:
-    """Return what takes the memory of a block - shared, slab, two banks, states - or returns NO_MEMORY."""
+    """Return the code that allocates a block's memory - shared, slab, two banks, states - or returns NO_MEMORY."""
     return [
         "  %state.bytes = mul nuw nsw i64 %threads, 4" if plan.watched else "  %state.bytes = add i64 0, 0",
         f"  %slab.bytes = mul nuw nsw i64 %threads, {plan.slab}",
@@ -76,7 +76,7 @@ def _take_memory(plan: LoopPlan) -> list[str]:
 
 
 def _block_values(plan: LoopPlan) -> str:
-    """Return what the block function is called with; without memory of its own there are null pointers."""
+    """Return the arguments of the block function; without memory of its own they are null pointers."""
     if plan.scratch:
         return CONTEXT_VALUES.replace("%shared", "%memory")
     values = CONTEXT_VALUES

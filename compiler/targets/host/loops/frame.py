@@ -1,4 +1,4 @@
-"""Frame: what every function of the driver can use: the launch, the parameters, the block and its memory."""
+"""Frame: what every function around the regions can use: the launch, the parameters, the block and its memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SIZES = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "float": 4,
 
 
 def supported_parameter(parameter: Parameter) -> bool:
-    """Return whether the driver can read a parameter of this type from the packed buffer."""
+    """Return whether a parameter of this type can be read from the packed buffer."""
     return parameter.type in _SIZES
 
 
@@ -46,7 +46,7 @@ def launch_loads() -> list[str]:
 
 
 def block_loads(plan: LoopPlan) -> list[str]:
-    """Return the loads that open a function that runs threads: launch, parameters, and what all threads share."""
+    """Return the loads at the start of a function that runs threads: launch, parameters, and what all threads share."""
     return [*launch_loads(), *_parameter_loads(plan.parameters), *_bank_loads(plan)]
 
 
@@ -76,7 +76,7 @@ def _bank_loads(plan: LoopPlan) -> list[str]:
 
 
 def bank_renewal(plan: LoopPlan, number: int) -> list[str]:
-    """Return what takes the values that a region's threads left over into the bank that the next one reads."""
+    """Return the code that moves the values that a region's threads left into the bank that the next one reads."""
     lines = []
     for slot in plan.renewed[number]:
         lines += [

@@ -1,4 +1,4 @@
-"""Metadata: numbered facts for LLVM about the driver's loops, loads and stores."""
+"""Metadata: what LLVM is told of the loops around regions, and of their loads and stores."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def metadata(vectorized: Sequence[bool], *, parallel: bool) -> str:
     lines = [f"!{_GROUP} = distinct !{{}}", f"!{_NOTHING} = !{{}}", *_ranges()]
     lines.append(f'!{_PARALLEL} = !{{!"llvm.loop.parallel_accesses", !{_GROUP}}}')
     lines.append(f'!{_PLAIN} = !{{!"llvm.loop.vectorize.enable", i1 false}}')
-    # The vectorizer interleaves; copies beyond that only cost compile time.
+    # The vectorizer interleaves; more copies only cost compile time.
     lines.append(f'!{_UNROLLING} = !{{!"llvm.loop.unroll.disable"}}')
     for index, vector in enumerate(vectorized):
         lines += _loop(index, vector=vector, parallel=parallel)
@@ -61,7 +61,7 @@ def _ranges() -> list[str]:
 
 
 def _loop(index: int, *, vector: bool, parallel: bool) -> list[str]:
-    """Return what is said of the loops over x, y and z; only that over x is ever vectorized."""
+    """Return the metadata of the loops over x, y and z; only that over x is ever vectorized."""
     hints = [f"!{_UNROLLING}", *([f"!{_PARALLEL}"] if parallel else [])]
     inner = hints if vector else [*hints, f"!{_PLAIN}"]
     loops = zip(loop_numbers(index), (inner, hints, hints), strict=True)

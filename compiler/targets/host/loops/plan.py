@@ -1,4 +1,4 @@
-"""Plan: what the driver must know about a kernel, and the codes with which it ends."""
+"""Plan: what the loops around a kernel's regions depend on, and the codes with which they end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NO_MEMORY = -2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopPlan:
-    """What the driver has to know of a kernel.
+    """What the loops around a kernel's regions depend on.
 
     regions: how many there are. guarded: whether it has a guard. fails: whether a thread can return an exception code.
     parallel: whether the threads' accesses are independent between barriers. shared, slab: static shared bytes of a
@@ -37,7 +37,7 @@ class LoopPlan:
 
     @property
     def watched(self) -> bool:
-        """Whether the driver must look at what each thread returned."""
+        """Whether what each thread returned must be looked at."""
         return self.regions > 1 or self.fails
 
     @property
@@ -47,7 +47,7 @@ class LoopPlan:
 
     @property
     def bank_bytes(self) -> int:
-        """The bytes of a bank. There are two: what a region's threads read, and what they leave for the next."""
+        """The bytes of a bank. There are two: one that a region's threads read, and one that they fill for the next."""
         return -(-self.bank // 64) * 64
 
     @property

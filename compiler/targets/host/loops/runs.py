@@ -9,7 +9,7 @@ from gridjit.compiler.targets.host.loops.threads import ThreadLoops
 from gridjit.compiler.targets.host.regions import guard
 from gridjit.compiler.targets.host.regions.write import region_name
 
-# What a run returns: the lowest and highest state of its threads, and one less than the lowest that is not 0.
+# A run returns its threads' lowest and highest state, and one less than the lowest that is not 0.
 SUMMARY = "{ i32, i32, i32 }"
 _START = {"low": "2147483647", "high": "-2147483648", "least": "-1"}
 
@@ -58,7 +58,7 @@ def _threads(plan: LoopPlan, loops: ThreadLoops, number: int, kind: str) -> list
 
 
 def _guarded(plan: LoopPlan, loops: ThreadLoops, fast: list[str], slow: list[str]) -> list[str]:
-    """Return loops that ask all threads the guard, and then run fast for all of them or slow for all of them."""
+    """Return loops that evaluate the guard for all threads, and then run either fast or slow for all of them."""
     return [
         "  %holds = alloca i8",
         "  store i8 1, ptr %holds",
@@ -94,7 +94,7 @@ def _call(plan: LoopPlan, number: int, every: str, *, inline: bool = True) -> st
 
 
 def _if_waiting(plan: LoopPlan, number: int) -> list[str]:
-    """Return what runs a region for a thread if it waits at the region's barrier."""
+    """Return the code that runs a region for a thread if it waits at the region's barrier."""
     return [
         "  %old.at = getelementptr inbounds i32, ptr %states, i64 %t.wide",
         "  %old = load i32, ptr %old.at, align 4",
@@ -109,7 +109,7 @@ def _if_waiting(plan: LoopPlan, number: int) -> list[str]:
 
 
 def _note() -> list[str]:
-    """Return what keeps a thread's state, and counts it into the summary."""
+    """Return the code that stores a thread's state and counts it into the summary."""
     return [
         "  %state.at = getelementptr inbounds i32, ptr %states, i64 %t.wide",
         f"  store i32 %state, ptr %state.at, align 4, {ACCESS_GROUP}",

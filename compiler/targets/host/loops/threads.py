@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from gridjit.compiler.targets.host.loops.metadata import LAUNCH, loop_numbers
 from gridjit.compiler.targets.host.regions.body import defined, rename
 
-# What the loops of a function share; every other value is a loop's own.
+# The values that a function's loops share; every other value is a loop's own.
 _SHARED_NAMES = (
     *(f"%{name}" for name in LAUNCH),
     *(f"%ctaid.{axis}" for axis in "xyz"),
@@ -25,7 +25,7 @@ class ThreadLoops:
     def loop(self, name: str, body: list[str], before: str, after: str, *, vectorize: bool = True) -> list[str]:
         """Return the loops over z, y and x around body; names inside are made unique by a prefix.
 
-        They go on from the block called before, and lead to one called after. body finds the thread's number in %t
+        They follow the block called before, and lead to the one called after. body finds the thread's number in %t
         and %t.wide.
         """
         x, y, z = loop_numbers(len(self.vectorized))
@@ -63,7 +63,7 @@ def _heads(name: str, before: str) -> list[str]:
 
 
 def _end(name: str, axis: str, after: str, number: int) -> list[str]:
-    """Return where the loop over an axis goes round, or on to after."""
+    """Return the end of the loop over an axis, which goes round or on to after."""
     return [
         f"{name}.{axis}.end:",
         f"  %{axis}.next = add nuw nsw i32 %tid.{axis}, 1",
@@ -73,7 +73,7 @@ def _end(name: str, axis: str, after: str, number: int) -> list[str]:
 
 
 def _prefixed(lines: list[str], name: str) -> list[str]:
-    """Return lines with every value and label that only this loop uses made its own."""
+    """Return lines in which every value and label that only this loop uses has a name of its own."""
     own = {found for line in lines if (found := defined(line)) is not None} - set(_SHARED_NAMES)
     names = {value: f"%{name}.{value[1:]}" for value in own}
     return [rename(line, names) for line in lines]

@@ -34,7 +34,7 @@ def arrival(line: str) -> int | None:
 
 
 def split(body: Body) -> SplitBlocks:
-    """Return body's blocks, each ended by an arrival at every barrier in it and gone on with in a block of its own."""
+    """Return body's blocks: at every barrier a block ends with an arrival, and the rest is a block of its own."""
     blocks: dict[str, Block] = {}
     starts = [body.blocks[0].label]
     last: dict[str, str] = {}

@@ -13,7 +13,7 @@ _PREDECESSORS = re.compile(r"\s*; preds = .*$")
 _DEFINITION = re.compile(rf"^\s*({NAME}) = (.*)$", re.DOTALL)
 _LABELS = re.compile(rf"label {NAME}")
 _SUCCESSOR = re.compile(rf"label ({NAME})")
-# Local arrays may move to the slab, and lifetimes are a stack's.
+# Local arrays may move to the slab, where lifetimes, which are for the stack, do not apply.
 _LIFETIME = re.compile(r"call void @llvm\.lifetime\.")
 _ARM = re.compile(rf"\[ (\S.*?), ({NAME}) \]")
 

@@ -1,10 +1,10 @@
 """Regions: a kernel cut at its barriers into parts that every thread of a block can run to the end without waiting.
 
-cuda.syncthreads ends one region and begins the next: the driver runs a region for all threads of a block in one
-loop, then the region they all wait for. What a thread still needs on the other side of a barrier is computed again
-(coordinates, addresses), or kept once in the block's bank if all threads share it, or kept in the block's slab, one
-array per value, so that the loop over the threads stays a plain, vectorizable loop. The kernel's own control flow
-decides which region comes next.
+cuda.syncthreads ends one region and begins the next. One loop runs a region for all threads of a block, the next loop
+the region that they all wait for. What a thread still needs beyond a barrier is computed again (coordinates,
+addresses), kept once in the block's bank if all threads share it, or kept in the block's slab, one array per value, so
+that the loop over the threads stays a plain, vectorizable loop. The kernel's own control flow decides which region
+comes next.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def cut(body: Body, types: Mapping[str, ValueType], arrays: Mapping[str, ValueTy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Places:
-    """The slots of the values and arrays that are kept; slab: bytes of a thread, bank: bytes of a block."""
+    """The slots of the kept values and arrays. slab: bytes of a thread, bank: bytes of a block."""
 
     slots: Mapping[str, Slot]
     arrays: Mapping[str, Slot]
@@ -72,7 +72,7 @@ class _Places:
 
 
 def _places(body: Body, kept: Mapping[str, ValueType], arrays: Mapping[str, ValueType]) -> _Places:
-    """Return the slots of kept values and arrays: what all threads share in the bank, the rest in the slab."""
+    """Return the slots of kept values and arrays: in the bank what all threads share, in the slab the rest."""
     same = uniform_values(body) if kept else frozenset()
     apart = {name: kind for name, kind in kept.items() if name not in same}
     slots, slab = lay_out({**apart, **arrays})

@@ -1,7 +1,7 @@
 """Guard: a kernel's initial condition (`if i < n:`), evaluated for a whole block of threads before any of them runs.
 
-Where all threads of a block pass it, the driver runs the kernel with the answer known: the loop over the threads
-then has no condition left and uses plain vector loads and stores, three times as fast as masked ones.
+If all threads of a block pass it, the kernel runs with the answer known: the loop over the threads then has no
+condition left and uses plain vector loads and stores, three times as fast as masked ones.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def guard(body: Body) -> Guarded:
 
 
 def _ends(block: Block) -> bool:
-    """Return whether block does nothing but end the thread."""
+    """Return whether block only ends the thread."""
     return opcode(block.lines[-1]) == "ret" and all(opcode(line) == "phi" for line in block.lines[:-1])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _ARITHMETIC = frozenset(["add", "sub", "mul", "and", "or", "xor", "shl", "lshr", "ashr"])
-# On integers and addresses, cheap, and without an effect: neither memory nor a trap.
+# On integers and addresses, cheap, and without effects: they neither touch memory nor trap.
 _SIMPLE = _ARITHMETIC | {"icmp", "select", "sext", "zext", "trunc", "getelementptr"}
 # What is cheaper to compute again than to keep: integers, addresses, comparisons. Divisions could trap, loads
 # could see another value.

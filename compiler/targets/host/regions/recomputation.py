@@ -11,7 +11,7 @@ _MOST_STEPS = 24
 
 
 def recomputed(body: Body, crossing: Iterable[str], given: Iterable[str]) -> dict[str, str]:
-    """Return name -> instruction, in order, of the values that regions compute again, with all they are made of.
+    """Return name -> instruction, in order, of the values that regions compute again, and of all that these need.
 
     crossing: the values in question. given: the values that every region has anyway.
     """
@@ -22,7 +22,7 @@ def recomputed(body: Body, crossing: Iterable[str], given: Iterable[str]) -> dic
 
 
 def _recipe(name: str, lines: dict[str, str], known: dict[str, tuple[str, ...] | None]) -> tuple[str, ...] | None:
-    """Return the names to compute, in order, for name; None if it has to be kept. known gathers the answers."""
+    """Return the names to compute for name, in order, or None if it has to be kept. known collects the answers."""
     if name in known:
         return known[name]
     known[name] = None

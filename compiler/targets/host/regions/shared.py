@@ -45,7 +45,7 @@ def lay_out_shared(arrays: Sequence[SharedArray], target: Target) -> SharedLayou
 
 
 def local_arrays(body: Body, target: Target) -> dict[str, ValueType]:
-    """Return the size and alignment of every local array that cleaning left in body."""
+    """Return the size and alignment of every local array that is left in body after cleaning."""
     found = {}
     for block in body.blocks:
         for line in block.lines:

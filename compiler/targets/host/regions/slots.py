@@ -22,7 +22,7 @@ class ValueType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:
-    """Where a value is kept: in the slab at offset times the number of threads, or in the bank at offset itself.
+    """Where a value is kept: in the slab at offset times the number of threads, or in the bank at offset.
 
     A uniform value comes to a region as a parameter (number is its place among them) and goes into the bank.
     """

@@ -1,7 +1,7 @@
 """uniform: the values of a kernel that are the same for every thread of a block.
 
-A value is uniform if it is made of uniform values only, and no thread can have taken another way to it. Loads and
-calls count as divergent. The answer errs on the side of divergent, which costs speed and nothing else.
+A value is uniform if it is made of uniform values only, and no thread can have reached it on another path. Loads and
+calls count as divergent. In doubt a value is divergent, which costs speed and nothing else.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def uniform_values(body: Body) -> frozenset[str]:
                 name = defined(line)
                 if name is not None and _diverges(line, block.label in apart, divergent):
                     divergent.add(name)
-        # Threads leave a loop after different turns: whatever they take out of it differs.
+        # Threads leave a loop after different numbers of turns: whatever they take out of it differs.
         for label, region in regions.items():
             if label in region and _reads(blocks[label].lines[-1]) & divergent:
                 divergent |= {name for inner in region for line in blocks[inner].lines if (name := defined(line))}
@@ -55,7 +55,7 @@ def _reads(line: str) -> set[str]:
 
 
 def _until_all_meet(blocks: dict[str, Block], branch: str, meeting: str | None) -> set[str]:
-    """Return the blocks that threads parted at branch can be in, up to and with the one where they all meet."""
+    """Return the blocks that threads can be in once they parted at branch, up to and with the one where all meet."""
     seen: set[str] = set()
     waiting = list(blocks[branch].successors)
     while waiting:
@@ -68,7 +68,7 @@ def _until_all_meet(blocks: dict[str, Block], branch: str, meeting: str | None) 
 
 
 def _meetings(blocks: dict[str, Block]) -> dict[str, str | None]:
-    """Return, for each block, the nearest other block that every way from it to the end goes through, or None."""
+    """Return, for each block, the nearest other block that every path from it to the end goes through, or None."""
     after = {label: frozenset(blocks) for label in blocks}
     changed = True
     while changed:
@@ -78,8 +78,8 @@ def _meetings(blocks: dict[str, Block]) -> dict[str, str | None]:
             new = frozenset((label,)) | (frozenset.intersection(*ways) if ways else frozenset())
             changed |= new != after[label]
             after[label] = new
-    # What comes after a block on every way comes in one order; the nearest has the most still after it. A block
-    # that no way leads out of has everything after it, and thus no meeting.
+    # The blocks that follow a block on every path do so in one order, and the nearest has the most still to follow.
+    # If no path leads from a block to the end, everything follows it; its threads never meet.
     endless = {label for label in blocks if len(after[label]) == len(blocks) > 1 and blocks[label].successors}
     return {
         label: None

@@ -1,6 +1,6 @@
 """Region text: a region as an LLVM function, with every value that crosses a barrier read and written through memory.
 
-LLVM turns that memory back into values; only what really crosses is left in the slab.
+LLVM turns that memory back into values, so that only what really crosses is left in the slab.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class RegionWriter:
         return lines
 
     def _box_and_cell(self, slot: Slot) -> list[str]:
-        """Return what makes a kept value's place in the region and finds the one in memory, and fills the first."""
+        """Return the code that makes a kept value's box in the region, finds its cell in memory, and fills the box."""
         lines = [f"  {_box(slot.name)} = alloca {slot.type.text}"]
         if slot.uniform:
             lines.append(f"  {_cell(slot.name)} = getelementptr inbounds i8, ptr %gj.bank, i64 {slot.offset}")
@@ -151,7 +151,7 @@ class RegionWriter:
         return lines + self._for_phis(block, labels, kept) + self._end(block.lines[-1], kept, written)
 
     def _phi(self, line: str, labels: set[str], kept: set[str]) -> str:
-        """Return the phi with the arms of this region's own blocks; kept values come through their names there."""
+        """Return the phi with the arms from this region's own blocks; kept values come through their names there."""
         head = line[: line.index("[")]
         pairs = [
             f"[ {_sent(value, defined(line) or '', label) if value in kept else value}, {label} ]"
@@ -187,7 +187,7 @@ class RegionWriter:
         return [*lines, f"  {rename(line, names)}"]
 
     def _end(self, line: str, kept: set[str], written: set[str]) -> list[str]:
-        """Return a block's last instruction: a barrier becomes a return, and a return tells of its exception."""
+        """Return a block's end: a barrier becomes a return, and a return says whether an exception was raised."""
         if (barrier := arrival(line)) is not None:
             alive = sorted(self.whole.live[barrier] & written)
             stores = [text for name in alive for text in self._store_cell(self.whole.slots[name])]
