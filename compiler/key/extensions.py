@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.key.registrations import Registration, registrations
 from gridjit.compiler.key.source.code import digest_fields, plan_of
-from gridjit.compiler.key.source.fingerprint import SourceFingerprint, fingerprint_values, function_of
+from gridjit.compiler.key.source.fingerprint import SourceFingerprint, fingerprint_values
+from gridjit.compiler.key.source.objects import function_of
 from gridjit.digests import utf8
 from gridjit.values import dataclass
 

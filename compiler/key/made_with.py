@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 from gridjit.compiler.key.installed import installed_modules, owner_of
 from gridjit.compiler.key.registrations import Registration
 from gridjit.compiler.key.source.code import plan_of, with_nested
-from gridjit.compiler.key.source.libraries import is_library, name_of_module
+from gridjit.compiler.key.source.libraries import is_library, is_librarys, name_of_module
+from gridjit.compiler.key.source.opaque import type_name
 from gridjit.compiler.key.source.scalars import scalar_text
-from gridjit.compiler.key.source.values import is_librarys, type_name
 from gridjit.values import dataclass
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from gridjit.compiler.key.extensions import made_by_a_compile, numbered, sources
 from gridjit.compiler.key.linked_files import digest, link_fields, read_linked
 from gridjit.compiler.key.registrations import Registration, registrations
 from gridjit.compiler.key.source.code import digest_fields
-from gridjit.compiler.key.source.fingerprint import function_of
+from gridjit.compiler.key.source.objects import function_of
 from gridjit.compiler.key.toolchain import header_versions
 from gridjit.compiler.target import LinkedFile
 from gridjit.digests import utf8

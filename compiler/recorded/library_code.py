@@ -62,6 +62,31 @@ def name_text(module: str, name: str) -> str:
     return methods_text(found) if name.endswith(METHODS) and isinstance(found, type) else code_text(found)
 
 
+def name_now(module: str, name: str) -> str | None:
+    """Return what one name of a module stands for today; None for what cannot be told."""
+    try:
+        return name_text(module, name)
+    except OpaqueValue:
+        return None
+
+
+def unseen_code(module: str, name: str) -> str:
+    """Return a sentence for a name that stands for code of the user's which cannot be followed; else ""."""
+    try:
+        name_text(module, name)
+    except OpaqueValue as error:
+        return f"{module}.{name.removesuffix(METHODS)} holds the user's code: {error}"
+    return ""
+
+
+def users_text(name: str, value: object) -> str:
+    """Return the text of the user's code, found under a name of installed code; raises OpaqueValue."""
+    found = fingerprint_values([(name, value)], running=True)
+    if found.opaque:
+        raise OpaqueValue(f"{name} is the user's code: {found.opaque[0]}")
+    return f"the user's code {found.digest}"
+
+
 def _methods(cls: type) -> Iterator[tuple[str, object]]:
     return ((name, item) for name, item in sorted(vars(cls).items()) if isinstance(item, _METHODS))
 
@@ -77,10 +102,7 @@ def _function_text(function: FunctionType) -> str:
     home = str(function.__globals__.get("__name__"))
     if not _is_users(function, home):
         return f"{home}.{function.__qualname__}"
-    found = fingerprint_values([(function.__qualname__, function)], running=True)
-    if found.opaque:
-        raise OpaqueValue(f"{function.__qualname__} is the user's code: {found.opaque[0]}")
-    return f"the user's code {found.digest}"
+    return users_text(function.__qualname__, function)
 
 
 def _is_users(function: FunctionType, home: str) -> bool:

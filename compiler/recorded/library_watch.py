@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from gridjit.compiler.key.extensions import all_registrations, forget_in_keys
-from gridjit.compiler.key.source.fingerprint import function_of
+from gridjit.compiler.key.source.objects import function_of
 from gridjit.compiler.recorded.dependencies import (
     LATER_SETTING,
     LIBRARY,
@@ -24,7 +24,8 @@ from gridjit.compiler.recorded.dependencies import (
     library_code_dependency,
 )
 from gridjit.compiler.recorded.library_code import names_text
-from gridjit.compiler.recorded.library_settings import Reach, Setting, reach, unseen_code, unseen_now
+from gridjit.compiler.recorded.library_reach import Reach, reach
+from gridjit.compiler.recorded.library_settings import Setting
 from gridjit.compiler.recorded.loaded_settings import as_loaded, roots
 from gridjit.compiler.recorded.written_out import is_written_out
 
@@ -80,7 +81,7 @@ class LibraryWatch:
             *self._settings(reached),
             *self._code(reached),
         )
-        return dependencies, (*unseen_now(reached.settings), *unseen_code(reached.code), *self._overtaken(reached))
+        return dependencies, (*reached.unseen(), *self._overtaken(reached))
 
     def _code(self, reached: Reach) -> Iterator[Dependency]:
         """Yield what names of code stand for, of each module, less those that the compile itself gave another."""
@@ -101,16 +102,13 @@ class LibraryWatch:
     def _settings(self, reached: Reach) -> Iterator[Dependency]:
         read: dict[str, dict[str, str]] = {}
         for (module, path), text in sorted(reached.texts().items()):
-            before = self._text_before((module, path))
+            before = self._before.get((module, path))
             if text is not None and (before is None or as_loaded((module, path)) == text == before):
                 yield _later(module, path, text)
             elif text is not None and before == text:
                 read.setdefault(module, {})[path] = text
         for module, texts in read.items():
             yield Dependency(kind=SETTINGS, name=json.dumps([module, *texts]), parts=tuple(texts.items()))
-
-    def _text_before(self, setting: Setting) -> str | None:
-        return self._before.get(setting)
 
 
 def _later(module: str, path: str, text: str) -> Dependency:

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable
 
 from gridjit.compiler.key.extensions import all_registrations, extensions, sources_fingerprint
 from gridjit.compiler.key.registrations import Registration
-from gridjit.compiler.recorded.library_settings import Setting, reach
+from gridjit.compiler.recorded.library_reach import reach
+from gridjit.compiler.recorded.library_settings import Setting
 
 # Of modules that were imported when the installed extensions were loaded: where those are not loaded yet, that is
 # what they will be.

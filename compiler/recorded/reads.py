@@ -13,10 +13,11 @@ from enum import Enum
 from types import CellType, FunctionType, ModuleType
 from typing import Any
 
-from gridjit.compiler.key.source.arrays import content_digest
 from gridjit.compiler.key.source.code import plan_of
-from gridjit.compiler.key.source.fingerprint import fingerprint_values, function_of
+from gridjit.compiler.key.source.fingerprint import fingerprint_values
+from gridjit.compiler.key.source.foreign import array_digest
 from gridjit.compiler.key.source.libraries import is_library, name_of_module
+from gridjit.compiler.key.source.objects import function_of
 from gridjit.compiler.key.source.opaque import OpaqueValue
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.key.source.values import Visit, value_text
@@ -179,7 +180,7 @@ class Reads:
     def _note_content(self, path: ValuePath, array: Any) -> None:
         """Remember an array's content as it is taken, also one inside of a container."""
         if id(array) not in self._arrays and not array.dtype.hasobject:
-            self._arrays[id(array)] = (path, content_digest(array))
+            self._arrays[id(array)] = (path, array_digest(array))
             self._alive.append(array)
 
     def _adopt(self, path: ValuePath, value: Any, depth: int) -> None:

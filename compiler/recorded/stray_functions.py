@@ -16,9 +16,8 @@ from gridjit.compiler.key.extensions import all_registrations
 from gridjit.compiler.key.installed import installed_modules, owner_of
 from gridjit.compiler.key.source.code import with_nested
 from gridjit.compiler.key.source.libraries import is_library, name_of_module
+from gridjit.compiler.key.source.objects import function_of, state_of
 from gridjit.compiler.key.source.scalars import scalar_text
-from gridjit.compiler.key.source.state import state_of
-from gridjit.compiler.key.source.values import function_of
 from gridjit.compiler.recorded.value_path import ValuePath
 
 # How deep into a module's tables a function is looked for, and how many values are looked at.

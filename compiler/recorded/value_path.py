@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import CellType, FunctionType
 from typing import Any, TypeAlias
 
-from gridjit.compiler.key.source.fingerprint import function_of
+from gridjit.compiler.key.source.objects import function_of
 
 ValuePath: TypeAlias = tuple[str, ...]
 

@@ -10,7 +10,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from gridjit.compiler.frontend.isolated.replacing import replace
-from gridjit.compiler.key.source.arrays import content_digest
+from gridjit.compiler.key.source.foreign import array_digest
 from gridjit.compiler.recorded.reads import Reads
 from gridjit.compiler.recorded.value_path import MISSING
 
@@ -102,7 +102,7 @@ def _record_contents(reads: Reads) -> None:
 
     def make_constant_array(context: Any, builder: Any, kind: Any, array: Any) -> Any:
         copied = _copied(array)
-        reads.take_content(array, content_digest(copied))
+        reads.take_content(array, array_digest(copied))
         return original(context, builder, kind, copied)
 
     original = replace(CUDATargetContext, "make_constant_array", make_constant_array)

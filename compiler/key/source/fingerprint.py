@@ -1,7 +1,7 @@
 """SourceFingerprint: what a kernel's source is - its code, the values it refers to and every function it can call.
 
 It is made without importing anything, and it sees a changed global, closure cell, default or callee at once: only
-digests of immutable code objects are remembered between calls. Library modules are leaves (see source_library).
+digests of immutable code objects are remembered between calls. Library modules are leaves (see `libraries`).
 
 An object of any other class can say what it is through a method `__gridjit_fingerprint__(self) -> str`: the text it
 returns must change whenever code compiled against the object would.
@@ -14,7 +14,7 @@ from types import FunctionType
 
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.key.source.code import digest_fields
-from gridjit.compiler.key.source.values import function_of as function_of
+from gridjit.compiler.key.source.objects import function_of
 from gridjit.compiler.key.source.walk import Walk
 from gridjit.digests import utf8
 from gridjit.values import dataclass, field

@@ -22,9 +22,10 @@ from gridjit.compiler.key.registrations import Registration, registrations
 from gridjit.compiler.key.source.code import digest_fields, plan_of
 from gridjit.compiler.key.source.files import file_digest
 from gridjit.compiler.key.source.libraries import is_library
+from gridjit.compiler.key.source.objects import attributes_of
+from gridjit.compiler.key.source.opaque import type_name
 from gridjit.compiler.key.source.scalars import scalar_text
-from gridjit.compiler.key.source.state import attributes_of
-from gridjit.compiler.key.source.values import Visit, type_name, value_text
+from gridjit.compiler.key.source.values import Visit, value_text
 from gridjit.digests import utf8
 
 _SEQUENCES = (list, tuple, deque)

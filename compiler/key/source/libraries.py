@@ -1,17 +1,19 @@
-"""Which modules are libraries: leaves of a fingerprint, covered by the toolchain's versions instead of their code."""
+"""Libraries: modules that the toolchain's versions cover, so that a fingerprint does not look into their code."""
 
 from __future__ import annotations
 
 import os
 import sys
 from functools import cache
-from types import ModuleType
+from types import FunctionType, ModuleType
 
 # Every one of these has its version in gridjit.compiler.key.toolchain. "cuda" as a whole is not: it is a namespace that
 # others put packages into.
 LIBRARIES = ("numba", "numba_cuda", "numpy", "llvmlite", "gridjit", "cuda.bindings", "cuda.core", "cuda.pathfinder")
 _PREFIXES = tuple(f"{name}." for name in LIBRARIES)
 _STDLIB_FOLDER = os.path.dirname(os.__file__)
+_HEAP_TYPE = 1 << 9
+_CODE_OF_CLASSES = (FunctionType, staticmethod, classmethod, property)
 
 
 def is_library(module: str) -> bool:
@@ -41,6 +43,39 @@ def is_namespace_of(module: str, namespace: object) -> bool:
     top = module.partition(".")[0]
     loaded = sys.modules.get(module)
     return top not in sys.stdlib_module_names or loaded is None or loaded.__dict__ is namespace
+
+
+def home_of(found: FunctionType | type) -> str:
+    """Return the module that a class is of, or a function runs in: functools.wraps gives it another __module__."""
+    name = found.__globals__.get("__name__") if isinstance(found, FunctionType) else found.__module__
+    return name if isinstance(name, str) else ""
+
+
+def is_librarys(value: FunctionType | type) -> bool:
+    """Return whether a function or class is a library's own; programs can give theirs a library's module."""
+    if isinstance(value, FunctionType):
+        name = home_of(value)
+        return is_library(name) and is_namespace_of(name, value.__globals__)
+    module = value.__module__
+    if module != "builtins" and not is_library(module):
+        return False
+    # A class made in a namespace without a name claims to be of builtins, and one made by a library's function claims
+    # to be of that library. Only classes of Python code get their module that way.
+    if not value.__flags__ & _HEAP_TYPE or module.partition(".")[0] not in sys.stdlib_module_names:
+        return True
+    return "<locals>" in value.__qualname__ or _is_found(value) or not _has_code(value)
+
+
+def _is_found(value: type) -> bool:
+    found: object = sys.modules.get(value.__module__)
+    for name in value.__qualname__.split("."):
+        found = getattr(found, "__dict__", {}).get(name)
+    return found is value
+
+
+def _has_code(value: type) -> bool:
+    # What C defines keeps its methods in descriptors, and has no dictionary of its instances.
+    return any(isinstance(item, _CODE_OF_CLASSES) or name == "__dict__" for name, item in vars(value).items())
 
 
 @cache

@@ -1,4 +1,4 @@
-"""OpaqueValue: a value that cannot be fingerprinted, and the words that say why."""
+"""OpaqueValue: a value that cannot be fingerprinted, and the words that say why; and what classes are called there."""
 
 from __future__ import annotations
 
@@ -20,6 +20,11 @@ def article(value: object) -> str:
     """Return an object's class with its article: a Model, an Object."""
     name = type(value).__qualname__
     return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+
+
+def type_name(cls: type) -> str:
+    """Return a class's name as people write it: stats.Model, int."""
+    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
 
 
 def of_kind(value: object, kind: type[_T]) -> TypeGuard[_T]:

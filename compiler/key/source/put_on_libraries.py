@@ -9,9 +9,9 @@ import dis
 from collections.abc import Callable, Iterator, Mapping
 from types import FunctionType, ModuleType
 
-from gridjit.compiler.key.source.libraries import is_library
+from gridjit.compiler.key.source.libraries import is_library, is_librarys
+from gridjit.compiler.key.source.objects import function_of
 from gridjit.compiler.key.source.opaque import of_kind
-from gridjit.compiler.key.source.values import function_of, is_librarys
 
 # What a kernel or a dispatcher keeps of its launches and compiles differs by process.
 _HISTORY = frozenset(

@@ -17,8 +17,8 @@ from gridjit.compiler.key.installed import owner_of
 from gridjit.compiler.key.made_with import held_by, is_a_librarys_object, is_made, settled_text
 from gridjit.compiler.key.source.code import CodePlan, Reference, digest_fields, names_in_text, plan_of
 from gridjit.compiler.key.source.dynamic import TAKES_NAMES, Import, dynamic_plan, line_of
-from gridjit.compiler.key.source.libraries import is_library, is_library_module
-from gridjit.compiler.key.source.opaque import OpaqueValue, of_kind
+from gridjit.compiler.key.source.libraries import home_of, is_library, is_library_module, is_librarys
+from gridjit.compiler.key.source.opaque import OpaqueValue, of_kind, type_name
 from gridjit.compiler.key.source.order import has_secret_order, ordered_names
 from gridjit.compiler.key.source.put_on_libraries import end_of, history_of, may_hold, put_on
 from gridjit.compiler.key.source.unfollowed import (
@@ -29,7 +29,7 @@ from gridjit.compiler.key.source.unfollowed import (
     taken_by,
     unfollowed,
 )
-from gridjit.compiler.key.source.values import is_librarys, module_name, type_name, value_text
+from gridjit.compiler.key.source.values import value_text
 from gridjit.compiler.key.source.walk import MISSING, Walk, is_put_there, module_attribute
 from gridjit.compiler.recorded.late_imports import is_there, package_of
 from gridjit.digests import utf8
@@ -62,7 +62,7 @@ class RunningWalk(Walk):
             return super().__call__(found)
         self._alive.append(found)
         self.reached.append(found)
-        home = module_name(found) if isinstance(found, FunctionType) else found.__module__
+        home = home_of(found)
         given = (self(one) for one in _users_code_in(found))
         made = self._made_with(found)
         return " of ".join((f"{home}.{found.__qualname__}{made} of {owner.identity}", *given))

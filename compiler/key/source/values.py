@@ -13,13 +13,11 @@ import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from gridjit.compiler.key.source.arrays import array_text, numpy_scalar_text, ufunc_text
-from gridjit.compiler.key.source.code import digest_fields
 from gridjit.compiler.key.source.files import file_digest
-from gridjit.compiler.key.source.libraries import is_library, is_library_module, is_namespace_of, name_of_module
-from gridjit.compiler.key.source.opaque import OpaqueValue, article, unseen
+from gridjit.compiler.key.source.libraries import home_of, is_library, is_library_module, is_librarys, name_of_module
+from gridjit.compiler.key.source.objects import options_of, state_of, wrapped_in
+from gridjit.compiler.key.source.opaque import OpaqueValue, article, type_name, unseen
 from gridjit.compiler.key.source.scalars import scalar_text
-from gridjit.compiler.key.source.state import state_of
 
 
 class Visit:
@@ -49,81 +47,11 @@ def value_text(value: object, visit: Visit) -> str:
         # A proxy says that it is of its object's class; type() knows better.
         if issubclass(type(value), kind):
             return describe(value, visit)
-    for cls in type(value).__mro__:
-        if (describe := _FOREIGN.get((cls.__module__, cls.__name__))) is not None:
-            return describe(value, visit)
+    if (text := _foreign_text(value, visit)) is not None:
+        return text
     if type(value).__name__ == "cython_function_or_method":
         return _native_text(value, visit)
     return _wrapper_text(value, visit)
-
-
-def type_name(cls: type) -> str:
-    """Return a class's name as people write it: stats.Model, int."""
-    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
-
-
-def module_name(function: types.FunctionType) -> str:
-    """Return the module that function runs in; __module__ says something else below functools.wraps."""
-    name = function.__globals__.get("__name__")
-    return name if isinstance(name, str) else ""
-
-
-def is_librarys(value: types.FunctionType | type) -> bool:
-    """Return whether a function or class is a library's own; programs can give theirs a library's module."""
-    if isinstance(value, types.FunctionType):
-        name = module_name(value)
-        return is_library(name) and is_namespace_of(name, value.__globals__)
-    module = value.__module__
-    if module != "builtins" and not is_library(module):
-        return False
-    # A class made in a namespace without a name says that it is of builtins, one made by a library's function that
-    # it is of that library. Only classes of Python code are told where they are from that way.
-    if not value.__flags__ & _HEAP_TYPE or module.partition(".")[0] not in sys.stdlib_module_names:
-        return True
-    return "<locals>" in value.__qualname__ or _is_found(value) or not _has_code(value)
-
-
-_HEAP_TYPE = 1 << 9
-
-
-def _is_found(value: type) -> bool:
-    found: object = sys.modules.get(value.__module__)
-    for name in value.__qualname__.split("."):
-        found = getattr(found, "__dict__", {}).get(name)
-    return found is value
-
-
-def _has_code(value: type) -> bool:
-    # What C defines keeps its methods in descriptors, and has no dictionary of its instances.
-    return any(isinstance(item, _CODE_OF_CLASSES) or name == "__dict__" for name, item in vars(value).items())
-
-
-_CODE_OF_CLASSES = (types.FunctionType, staticmethod, classmethod, property)
-
-
-def function_of(value: object) -> types.FunctionType | None:
-    """Return the Python function that value is or stands for, or None."""
-    for _ in range(100):
-        if value is None or type(value) is types.FunctionType:
-            return value
-        value = _inner(value)
-    return None
-
-
-def _inner(value: object) -> object:
-    """Return what a wrapper has under `py_func` or `__wrapped__`, None if it has neither.
-
-    Proxies and mocks answer every name with another of their kind: from those nothing but a function is taken.
-    """
-    for name in ("py_func", "__wrapped__"):
-        try:
-            found = object.__getattribute__(value, name)
-        except Exception:
-            found = _attribute(value, name) if hasattr(type(value), "__getattr__") else None
-            found = found if type(found) is types.FunctionType else None
-        if found is not None:
-            return found
-    return None
 
 
 def _items_text(values: Iterable[object], visit: Visit) -> str:
@@ -144,7 +72,7 @@ def _function_text(value: types.FunctionType, visit: Visit) -> str:
     if not is_librarys(value):
         return f"function {visit(value)}"
     visit.note(value)
-    text = f"library function {module_name(value)}.{value.__qualname__}"
+    text = f"library function {home_of(value)}.{value.__qualname__}"
     # A library's decorator made it around somebody's function: contextlib.contextmanager(f), say.
     held = [_held_text(cell.cell_contents, visit) for cell in value.__closure__ or () if cell != types.CellType()]
     held.append(_held_text(value.__dict__.get("__wrapped__"), visit))
@@ -237,59 +165,17 @@ def _own_text(value: Any) -> str:
     return f"{type_name(type(value))} {text!r}"
 
 
-def _numba_type_text(value: Any, visit: Visit) -> str:
-    if (dispatcher := getattr(value, "dispatcher", None)) is not None:
-        return f"type of {value_text(dispatcher, visit)}"
-    text = f"numba type {type_name(type(value))} {_stable_repr(value)}"
-    if (cls := getattr(value, "instance_class", None)) is not None:
-        text = f"{text} of {value_text(cls, visit)}"
-    if is_library(type(value).__module__):
-        return text
-    # A type of the user's own: its name need not tell all that its class keeps in it.
-    state = {name: item for name, item in vars(value).items() if name not in ("_code", "name")}
-    return f"{text} of {value_text(type(value), visit)} {_dict_text(state, visit)}"
+def _foreign_text(value: object, visit: Visit) -> str | None:
+    if not any(str(cls.__module__).partition(".")[0] in FOREIGN for cls in type(value).__mro__):
+        return None
+    from gridjit.compiler.key.source.foreign import foreign_text  # few kernels refer to such values
 
-
-def _stable_repr(value: object) -> str:
-    text = repr(value)
-    if " at 0x" in text:
-        raise OpaqueValue(f"is {article(value)} object known only by its address")
-    return text
-
-
-def _signature_text(value: object, _: Visit) -> str:
-    return f"signature {_stable_repr(value)}"
-
-
-def _extern_text(value: Any, visit: Visit) -> str:
-    """Describe what cuda.declare_device made: numba-cuda's context holds what it is called by and linked with."""
-    context = getattr(getattr(sys.modules.get("numba.cuda.descriptor"), "cuda_target", None), "_targetctx", None)
-    found = getattr(context, "_defns", {}).get(value)
-    if found is None:
-        raise OpaqueValue(f"is the external function {value.name!r}, which numba-cuda does not know")
-    (_, implementation), *_ = found.versions
-    (descriptor,) = implementation.__defaults__
-    abi = type_name(type(descriptor.call_conv))
-    links = (_link_text(file, visit) for library in implementation.libs for file in library._linking_files)
-    cooperative = any(library.use_cooperative for library in implementation.libs)
-    signature = value_text(value.sig, visit)
-    return f"external function {value.name} {signature} {abi} {cooperative} {', '.join(sorted(links))}"
-
-
-def _link_text(file: Any, visit: Visit) -> str:
-    return f"{file} {file_digest(file)}" if isinstance(file, str) else value_text(file, visit)
-
-
-def _linkable_text(value: Any, visit: Visit) -> str:
-    data = value.data
-    data = data.encode() if isinstance(data, str) else bytes(data)
-    callbacks = (getattr(value, "setup_callback", None), getattr(value, "teardown_callback", None))
-    return f"{type_name(type(value))} {value.name} {digest_fields([data])} {_items_text(callbacks, visit)}"
+    return foreign_text(value, lambda inner: value_text(inner, visit))
 
 
 def _wrapper_text(value: object, visit: Visit) -> str:
     """Describe an object that stands for a function: a dispatcher with py_func, or anything with __wrapped__."""
-    inner = _inner(value)
+    inner = wrapped_in(value)
     if not callable(inner):
         text = visit.installed(value)
         if text is None:
@@ -297,7 +183,7 @@ def _wrapper_text(value: object, visit: Visit) -> str:
         return str(text)
     if is_library(type(value).__module__):
         visit.note(value)
-        state, of = {**(_attribute(value, "targetoptions") or {}), **_declared(value)}, type(value).__name__
+        state, of = options_of(value), type(value).__name__
     else:
         # What it does when it is called, and what else it holds, is its class's to say.
         state = {k: v for k, v in state_of(value).items() if k not in _WRAPPER_NAMES}
@@ -310,14 +196,6 @@ def _class_or_owner(cls: type, visit: Visit) -> str:
 
     owner = owner_of(cls)
     return value_text(cls, visit) if owner is None else owner.identity
-
-
-def _declared(value: Any) -> dict[str, object]:
-    """Return the signatures that numba-cuda's function was declared with; others come and go with its calls."""
-    if _attribute(value, "_can_compile") is not False:
-        return {}
-    found = (_attribute(value, "overloads") or {}).items()
-    return {"declared": tuple(f"{_attribute(one, 'signature')} {arguments}" for arguments, one in found)}
 
 
 def _options_text(options: Any, visit: Visit) -> str:
@@ -337,25 +215,8 @@ _option_texts: dict[tuple[object, ...], str] = {}
 _WRAPPER_NAMES = {*functools.WRAPPER_ASSIGNMENTS, "py_func", "__wrapped__"}
 
 
-def _attribute(value: object, name: str) -> Any:
-    try:
-        return getattr(value, name, None)
-    except Exception:
-        # A user's property may raise anything; then the value does not stand for a function.
-        return None
-
-
-def _field_text(value: Any, visit: Visit) -> str:
-    """Describe a field of a dataclass."""
-    parts = (value.name, value.type, value.default, value.default_factory, value.metadata, value._field_type)
-    flags = (value.init, value.repr, value.hash, value.compare, getattr(value, "kw_only", None))
-    return f"field({_items_text((*parts, *flags), visit)})"
-
-
-def _alias_text(value: Any, visit: Visit) -> str:
-    """Describe a type as annotations have it: list[int], Literal[3]."""
-    return f"{type(value).__name__} {value_text(value.__origin__, visit)}[{_items_text(value.__args__, visit)}]"
-
+# The libraries whose values `foreign` describes.
+FOREIGN = frozenset({"_collections", "_thread", "dataclasses", "logging", "numba", "numpy", "types", "typing"})
 
 _Describe = Callable[[Any, Visit], str]
 
@@ -372,7 +233,6 @@ _EXACT: dict[type, _Describe] = {
     slice: lambda value, visit: f"slice({_items_text((value.start, value.stop, value.step), visit)})",
     bytearray: lambda value, visit: repr(value),
     functools.partial: _partial_text,
-    types.GenericAlias: _alias_text,
     types.UnionType: lambda value, visit: f"union {_items_text(value.__args__, visit)}",
     types.MethodType: _method_text,
     types.BuiltinFunctionType: _builtin_text,
@@ -393,29 +253,3 @@ _KINDS: tuple[tuple[type, _Describe], ...] = (
     (enum.Enum, _enum_text),
     (tuple, _tuple_text),
 )
-
-# Classes of libraries that must not be imported here, by where they are defined.
-_FOREIGN: dict[tuple[str, str], _Describe] = {
-    # What is logged and who waits for whom decides nothing about code.
-    ("logging", "Logger"): lambda value, _: f"logger {value.name}",
-    ("_thread", "lock"): lambda _value, _: "lock",
-    ("_thread", "RLock"): lambda _value, _: "lock",
-    ("_collections", "_tuplegetter"): lambda value, _: f"field {value.__reduce__()[1][0]}",
-    ("dataclasses", "Field"): _field_text,
-    # There is one of each, or few that are told by their names.
-    ("dataclasses", "_MISSING_TYPE"): lambda _value, _: "missing",
-    ("dataclasses", "_HAS_DEFAULT_FACTORY_CLASS"): lambda _value, _: "a default factory's",
-    ("dataclasses", "_FIELD_BASE"): lambda value, _: f"dataclasses.{value.name}",
-    ("typing", "_GenericAlias"): _alias_text,
-    ("typing", "_SpecialForm"): lambda value, _: repr(value),
-    ("numpy", "ndarray"): lambda value, visit: array_text(value),
-    ("numpy", "generic"): lambda value, visit: numpy_scalar_text(value),
-    ("numpy", "dtype"): lambda value, visit: repr(value),
-    ("numpy", "ufunc"): lambda value, visit: ufunc_text(value),
-    ("numba.core.types.abstract", "Type"): _numba_type_text,
-    ("numba.cuda.types.abstract", "Type"): _numba_type_text,
-    ("numba.core.typing.templates", "Signature"): _signature_text,
-    ("numba.cuda.typing.templates", "Signature"): _signature_text,
-    ("numba.cuda.compiler", "ExternFunction"): _extern_text,
-    ("numba.cuda.cudadrv.linkable_code", "LinkableCode"): _linkable_text,
-}

@@ -9,10 +9,11 @@ from enum import Enum
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 
 from gridjit.compiler.key.source.code import CodePlan, Reference, digest_fields, plan_of
-from gridjit.compiler.key.source.libraries import is_library_module, name_of_module
-from gridjit.compiler.key.source.opaque import OpaqueValue, of_kind
+from gridjit.compiler.key.source.libraries import home_of, is_library_module, is_librarys, name_of_module
+from gridjit.compiler.key.source.objects import function_of
+from gridjit.compiler.key.source.opaque import OpaqueValue, of_kind, type_name
 from gridjit.compiler.key.source.scalars import scalar_text
-from gridjit.compiler.key.source.values import Visit, function_of, is_librarys, module_name, type_name, value_text
+from gridjit.compiler.key.source.values import Visit, value_text
 from gridjit.digests import utf8
 
 # Longer texts are shown by their beginning and a digest.
@@ -99,7 +100,7 @@ class Walk(Visit):
 
     def _function(self, function: FunctionType, role: str) -> None:
         label, code = self._labels[id(function)], function.__code__
-        self.modules.add(module_name(function))
+        self.modules.add(home_of(function))
         plan = plan_of(code)
         self._add(f"{role}{label} code", plan.digest)
         for kind in plan.strange:
@@ -154,7 +155,7 @@ class Walk(Visit):
         if (id(scope), name) not in self.taken:
             if _is_only_written(value, (r for r in plan.references if not r.free and r.name == name), plan):
                 return
-            self._named(scope, module_name(function), name, label, value)
+            self._named(scope, home_of(function), name, label, value)
         self._used(function, label, plan, reference, value)
 
     def _used(self, function: FunctionType, label: str, plan: CodePlan, reference: Reference, value: object) -> None:

@@ -97,15 +97,15 @@ def test_what_a_container_held_that_changed_meanwhile_keeps_the_artifact_private
 
 
 def test_content_that_is_written_into_the_code_has_to_be_what_was_recorded() -> None:
-    from gridjit.compiler.key.source.arrays import content_digest
+    from gridjit.compiler.key.source.foreign import array_digest
 
     table = np.arange(3)
     reads = Reads(kernel)
     reads.take_global(kernel, "table", table)  # type: ignore[arg-type]
-    reads.take_content(table, content_digest(table))
+    reads.take_content(table, array_digest(table))
     assert not reads.private
     table[0] = 7
-    reads.take_content(table, content_digest(table))
+    reads.take_content(table, array_digest(table))
     assert list(reads.private) == ["the content of table changed while the kernel was compiled"]
 
 

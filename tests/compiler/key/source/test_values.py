@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 
 from gridjit.compiler.key.source.fingerprint import fingerprint
+from gridjit.compiler.key.source.foreign import DESCRIBED
 from gridjit.compiler.key.source.opaque import OpaqueValue
-from gridjit.compiler.key.source.values import Visit, value_text
+from gridjit.compiler.key.source.values import FOREIGN, Visit, value_text
 
 Point = namedtuple("Point", "x y")
 Pixel = namedtuple("Pixel", "x y")
@@ -273,3 +274,11 @@ def test_strides_of_extents_of_one_count_as_a_kernel_may_read_them() -> None:
     assert one.flags.c_contiguous and other.flags.c_contiguous and one.strides != other.strides
     assert text(one) != text(other)
     assert text(one) == text(np.zeros((1, 3)))
+
+
+def test_every_described_class_of_another_library_is_looked_up() -> None:
+    assert {module.partition(".")[0] for module, _ in DESCRIBED} == FOREIGN
+
+
+def test_callables_in_annotations_differ_by_their_types() -> None:
+    assert text(Callable[[int], str]) == text(Callable[[int], str]) != text(Callable[[str], str])

@@ -1,0 +1,180 @@
+"""Texts of values whose classes are other libraries': found by where a class is defined, without importing it.
+
+text: what makes the text of a value inside another.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from gridjit.compiler.key.source.code import digest_fields
+from gridjit.compiler.key.source.files import file_digest
+from gridjit.compiler.key.source.libraries import is_library
+from gridjit.compiler.key.source.opaque import OpaqueValue, article, type_name, unseen
+
+Text = Callable[[object], str]
+
+
+def foreign_text(value: object, text: Text) -> str | None:
+    """Return the text of a value if its class, or a base of it, is known here; raises OpaqueValue."""
+    for cls in type(value).__mro__:
+        if (describe := DESCRIBED.get((cls.__module__, cls.__name__))) is not None:
+            return describe(value, text)
+    return None
+
+
+def _items_text(values: Iterable[object], text: Text) -> str:
+    return "".join(f"{text(value)}, " for value in values)
+
+
+def _numba_type_text(value: Any, text: Text) -> str:
+    if (dispatcher := getattr(value, "dispatcher", None)) is not None:
+        return f"type of {text(dispatcher)}"
+    words = f"numba type {type_name(type(value))} {_stable_repr(value)}"
+    if (cls := getattr(value, "instance_class", None)) is not None:
+        words = f"{words} of {text(cls)}"
+    if is_library(type(value).__module__):
+        return words
+    # A type of the user's own: its name need not tell all that its class keeps in it.
+    state = {name: item for name, item in vars(value).items() if name not in ("_code", "name")}
+    return f"{words} of {text(type(value))} {text(state)}"
+
+
+def _stable_repr(value: object) -> str:
+    words = repr(value)
+    if " at 0x" in words:
+        raise OpaqueValue(f"is {article(value)} object known only by its address")
+    return words
+
+
+def _extern_text(value: Any, text: Text) -> str:
+    """Describe what cuda.declare_device made: numba-cuda's context holds what it is called by and linked with."""
+    context = getattr(getattr(sys.modules.get("numba.cuda.descriptor"), "cuda_target", None), "_targetctx", None)
+    found = getattr(context, "_defns", {}).get(value)
+    if found is None:
+        raise OpaqueValue(f"is the external function {value.name!r}, which numba-cuda does not know")
+    (_, implementation), *_ = found.versions
+    (descriptor,) = implementation.__defaults__
+    abi = type_name(type(descriptor.call_conv))
+    links = (_link_text(file, text) for library in implementation.libs for file in library._linking_files)
+    cooperative = any(library.use_cooperative for library in implementation.libs)
+    return f"external function {value.name} {text(value.sig)} {abi} {cooperative} {', '.join(sorted(links))}"
+
+
+def _link_text(file: Any, text: Text) -> str:
+    return f"{file} {file_digest(file)}" if isinstance(file, str) else text(file)
+
+
+def _linkable_text(value: Any, text: Text) -> str:
+    data = value.data
+    data = data.encode() if isinstance(data, str) else bytes(data)
+    callbacks = (getattr(value, "setup_callback", None), getattr(value, "teardown_callback", None))
+    return f"{type_name(type(value))} {value.name} {digest_fields([data])} {_items_text(callbacks, text)}"
+
+
+def _field_text(value: Any, text: Text) -> str:
+    """Describe a field of a dataclass."""
+    parts = (value.name, value.type, value.default, value.default_factory, value.metadata, value._field_type)
+    flags = (value.init, value.repr, value.hash, value.compare, getattr(value, "kw_only", None))
+    return f"field({_items_text((*parts, *flags), text)})"
+
+
+def _alias_text(value: Any, text: Text) -> str:
+    """Describe a type as annotations have it: list[int], Literal[3]."""
+    return f"{type(value).__name__} {text(value.__origin__)}[{_items_text(value.__args__, text)}]"
+
+
+def _signature_text(value: object, _: Text) -> str:
+    return f"signature {_stable_repr(value)}"
+
+
+def _numpy_scalar_text(value: Any, _: Text) -> str:
+    """Return the text of a NumPy scalar: its type, and its bytes beside what people read."""
+    if value.dtype.hasobject:
+        raise unseen(value)
+    return f"numpy {value.dtype!r} {value} 0x{value.tobytes().hex()}"
+
+
+# Digests of arrays that nobody can write to, by identity.
+_frozen_arrays: dict[int, tuple[weakref.ref[Any], tuple[object, ...], str]] = {}
+
+
+def _array_text(value: Any, _: Text) -> str:
+    """Return the text of an array: element type, shape, layout, access and a digest of its content as it is now."""
+    if value.dtype.hasobject or type(value).__name__ not in ("ndarray", "memmap", "recarray"):
+        raise unseen(value)
+    flags = value.flags
+    order = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
+    both = order == "C" and flags.f_contiguous
+    access = "" if flags.writeable else " readonly"
+    layout = f"{'CF' if both else order}{'' if flags.aligned else ' unaligned'}{access}"
+    # Strides of extents of one are anything, and a kernel may read them; others follow from the layout, or are made to.
+    free = order != "A" and min(value.shape, default=2) < 2
+    strides = f" strides {value.strides}" if free else ""
+    return f"{type(value).__name__} {value.dtype!r} {value.shape} {layout}{strides} {_digest_of(value)}"
+
+
+def _digest_of(value: Any) -> str:
+    known = _frozen_arrays.get(id(value))
+    shape = (value.shape, value.strides, value.dtype.str)
+    if known is not None and known[0]() is value and known[1] == shape and _is_frozen(value):
+        return known[2]
+    digest = array_digest(value)
+    if _is_frozen(value):
+        identity = id(value)
+        _frozen_arrays[identity] = (weakref.ref(value, lambda _: _frozen_arrays.pop(identity, None)), shape, digest)
+    return digest
+
+
+def array_digest(value: Any) -> str:
+    """Return the digest of an array's bytes as they are now."""
+    numpy: Any = sys.modules["numpy"]
+    # In the order of memory where that copies nothing; the layout is part of the text beside the digest.
+    flat = value.view(numpy.ndarray).ravel("F" if value.flags.fnc else "C")
+    return digest_fields([memoryview(flat.view("u1")) if flat.nbytes else b""])
+
+
+def _is_frozen(value: Any) -> bool:
+    # Only bytes never change. Whatever else is read-only today was written through an older view, or will be.
+    while (base := getattr(value, "base", None)) is not None:
+        value = base
+    return type(value) is bytes
+
+
+def _ufunc_text(value: Any, _: Text) -> str:
+    """Return the name of one of NumPy's own universal functions."""
+    numpy: Any = sys.modules["numpy"]
+    name = value.__name__
+    if getattr(numpy, name, None) is not value:
+        raise OpaqueValue(f"is the ufunc {name!r} from outside NumPy, whose code gridjit cannot see")
+    return f"ufunc {name}"
+
+
+DESCRIBED: dict[tuple[str, str], Callable[[Any, Text], str]] = {
+    # What is logged and who waits for whom decides nothing about code.
+    ("logging", "Logger"): lambda value, _: f"logger {value.name}",
+    ("_thread", "lock"): lambda _value, _: "lock",
+    ("_thread", "RLock"): lambda _value, _: "lock",
+    ("_collections", "_tuplegetter"): lambda value, _: f"field {value.__reduce__()[1][0]}",
+    ("dataclasses", "Field"): _field_text,
+    # There is one of each, or a few that are known by their names.
+    ("dataclasses", "_MISSING_TYPE"): lambda _value, _: "missing",
+    ("dataclasses", "_HAS_DEFAULT_FACTORY_CLASS"): lambda _value, _: "a default factory's",
+    ("dataclasses", "_FIELD_BASE"): lambda value, _: f"dataclasses.{value.name}",
+    ("types", "GenericAlias"): _alias_text,
+    ("typing", "_GenericAlias"): _alias_text,
+    ("typing", "_SpecialForm"): lambda value, _: repr(value),
+    ("numpy", "ndarray"): _array_text,
+    ("numpy", "generic"): _numpy_scalar_text,
+    ("numpy", "dtype"): lambda value, _: repr(value),
+    ("numpy", "ufunc"): _ufunc_text,
+    ("numba.core.types.abstract", "Type"): _numba_type_text,
+    ("numba.cuda.types.abstract", "Type"): _numba_type_text,
+    ("numba.core.typing.templates", "Signature"): _signature_text,
+    ("numba.cuda.typing.templates", "Signature"): _signature_text,
+    ("numba.cuda.compiler", "ExternFunction"): _extern_text,
+    ("numba.cuda.cudadrv.linkable_code", "LinkableCode"): _linkable_text,
+}

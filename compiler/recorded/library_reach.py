@@ -1,0 +1,291 @@
+"""Reach: what installed code that takes part in a compile may read, found by the names in it.
+
+Installed code is identified by its distribution, and a walk over it finds what else counts: the settings that it may
+read, unless the compile itself changes them, and the functions and classes that its names stand for.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    CodeType,
+    FunctionType,
+    GetSetDescriptorType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    MethodType,
+    ModuleType,
+    WrapperDescriptorType,
+)
+
+from gridjit.compiler.key.installed import Distribution, owner_of
+from gridjit.compiler.key.source.dynamic import works_names_out
+from gridjit.compiler.key.source.libraries import home_of, is_library, name_of_module
+from gridjit.compiler.key.source.opaque import of_kind
+from gridjit.compiler.recorded.code_names import CodeNames, names_in, names_of
+from gridjit.compiler.recorded.library_code import METHODS, name_now, unseen_code
+from gridjit.compiler.recorded.library_settings import (
+    DECLARED,
+    Setting,
+    declaration_of,
+    is_users,
+    setting_now,
+    setting_text,
+    unseen_now,
+)
+from gridjit.values import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Reach:
+    """What installed code reaches: its settings, the distributions that its code is of, and names of code in them."""
+
+    settings: tuple[Setting, ...]
+    distributions: frozenset[Distribution]
+    # Names that stand for functions and classes, as settings are named; with a dot behind it, a class's methods.
+    code: tuple[Setting, ...] = ()
+
+    def texts(self) -> dict[Setting, str | None]:
+        """Return what each setting is now; None for what is none any more."""
+        return {setting: setting_now(*setting) for setting in self.settings}
+
+    def unseen(self) -> tuple[str, ...]:
+        """Return a sentence for each setting and name that cannot be told, as what stands there is the user's code."""
+        reasons = (*(unseen_now(*one) for one in self.settings), *(unseen_code(*one) for one in self.code))
+        return tuple(dict.fromkeys(reason for reason in reasons if reason))
+
+    def code_texts(self) -> dict[Setting, str | None]:
+        """Return what each name of code stands for now; None for what cannot be told."""
+        return {named: name_now(*named) for named in self.code}
+
+
+def reach(roots: Iterable[object]) -> Reach:
+    """Return what is reached from installed functions and classes, and from the modules they name."""
+    walk = _Walk()
+    for root in roots:
+        walk.follow(root)
+    walk.run()
+    packages = dict.fromkeys(package for name in walk.modules for package in _packages_of(name))
+    declared = [(name, DECLARED) for name in packages if declaration_of(name) is not None]
+    settings = (*declared, *walk.settings)
+    return Reach(settings=settings, distributions=frozenset(walk.distributions), code=tuple(walk.code))
+
+
+def _packages_of(module: str) -> Iterator[str]:
+    """Yield the packages that a module is in, the outermost first, and itself: a namespace package has no code."""
+    parts = module.split(".")
+    return (".".join(parts[:count]) for count in range(1, len(parts) + 1))
+
+
+class _Walk:
+    """One visit of installed code, by the names in it: what it reads is among them, and perhaps more."""
+
+    def __init__(self) -> None:
+        self.settings: dict[Setting, None] = {}
+        self.code: dict[Setting, None] = {}
+        self.distributions: set[Distribution] = set()
+        self.modules: dict[str, None] = {}
+        self._pending: deque[FunctionType | type] = deque()
+        self._seen: dict[int, object] = {}
+        self._entered: set[tuple[int, int]] = set()
+        self._items = _MOST_ITEMS
+
+    def follow(self, value: object, names: tuple[str, ...] = (), depth: int = 0) -> None:
+        """Note what installed code there is in value; names: what its user might take of a module."""
+        kind = type(value)
+        if kind in _CODELESS or id(value) in self._seen:
+            return
+        if issubclass(kind, ModuleType):
+            self._module(value, names)  # type: ignore[arg-type]
+        else:
+            self._seen[id(value)] = value
+            if kind is FunctionType or issubclass(kind, type):
+                self._pending.append(value)  # type: ignore[arg-type]
+            elif depth < _DEEPEST:
+                for part in _parts_of(value):
+                    self._items -= 1
+                    if self._items > 0:
+                        self.follow(part, names, depth + 1)
+
+    def run(self) -> None:
+        """Visit everything that was noted, and what that reaches."""
+        while self._pending:
+            found = self._pending.popleft()
+            name = home_of(found)
+            if is_library(name):
+                if of_kind(found, FunctionType):
+                    self._wrapping(found)
+                continue
+            if (owner := owner_of(found)) is None:
+                continue
+            self.distributions.add(owner)
+            self.modules[name] = None
+            if isinstance(found, type):
+                self._class(found)
+            else:
+                self._function(found)
+
+    def _function(self, function: FunctionType) -> None:
+        code = names_of(function.__code__)
+        # Many functions may have been made of one code.
+        if (id(code), id(function.__globals__)) not in self._entered:
+            self._entered.add((id(code), id(function.__globals__)))
+            self._entering(function, code)
+        self._held(function, code.names)
+
+    def _entering(self, function: FunctionType, code: CodeNames) -> None:
+        """Match a function's names with its module, and with the modules that it names or may import."""
+        module, namespace, names = home_of(function), function.__globals__, code.names
+        self._namespace(module, namespace, names)
+        package = namespace.get("__package__")
+        for found in _imported(package, names if code.imports else code.texts):
+            self._module(found, names)
+        for base, name in code.taken:
+            if not base:
+                if name not in namespace and not hasattr(builtins, name):
+                    self.settings[module, name] = None
+            elif of_kind(named := namespace.get(base), ModuleType):
+                self._absent(named, (name,))
+            elif code.imports:
+                for found in _imported(package, (base,)):
+                    self._absent(found, (name,))
+        if code.computes:
+            for named in {id(v): v for v in map(namespace.get, names) if of_kind(v, ModuleType)}.values():
+                self._absent(named, code.texts)
+                self._module(named, self._spelled(namespace, names))
+                if works_names_out(function.__code__, namespace):
+                    self._module(named, _public_settings(named))
+
+    def _absent(self, module: ModuleType, names: Iterable[str]) -> None:
+        """Note names that code takes of a module which has none such: it may have another time."""
+        if is_library(module.__name__) or owner_of(module) is None:
+            return
+        for name in names:
+            if name.isidentifier() and name not in vars(module):
+                self.settings[module.__name__, name] = None
+
+    def _spelled(self, namespace: Mapping[str, object], names: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the names that the texts spell which code names: TAKEN = "TILE", getattr(settings, TAKEN)."""
+        values = (namespace.get(name) for name in names if not name.startswith("__"))
+        return _interned.setdefault(found := tuple(names_in(value for value in values if type(value) is str)), found)
+
+    def _wrapping(self, function: FunctionType) -> None:
+        """Follow what a library's function was made around: functools.singledispatch, a decorator's wrapper."""
+        self.follow(vars(function).get("__wrapped__"))
+        self._held(function, ())
+
+    def _held(self, function: FunctionType, names: tuple[str, ...]) -> None:
+        for cell in function.__closure__ or ():
+            if cell != _EMPTY:
+                self.follow(cell.cell_contents, names)
+        for default in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
+            self.follow(default, names)
+        for value in vars(function).values():
+            self.follow(value, names)
+
+    def _class(self, cls: type) -> None:
+        if "<locals>" not in cls.__qualname__:
+            self.code[cls.__module__, f"{cls.__qualname__}{METHODS}"] = None
+        for base in cls.__bases__:
+            self.follow(base)
+        for name, value in tuple(vars(cls).items()):
+            if not name.startswith("__") and "<locals>" not in cls.__qualname__ and setting_text(value) is not None:
+                self.settings[cls.__module__, f"{cls.__qualname__}.{name}"] = None
+            else:
+                self.follow(value)
+
+    def _module(self, module: ModuleType, names: tuple[str, ...]) -> None:
+        if (id(module), id(names)) in self._entered or is_library(name_of_module(module)):
+            return
+        self._entered.add((id(module), id(names)))
+        if (owner := owner_of(module)) is not None:
+            self.distributions.add(owner)
+            self.modules[name_of_module(module)] = None
+            self._namespace(name_of_module(module), vars(module), names)
+
+    def _namespace(self, module: str, namespace: Mapping[str, object], names: tuple[str, ...]) -> None:
+        for name in names:
+            if name in namespace:
+                value = namespace[name]
+                if setting_text(value) is not None or is_users(value):
+                    self.settings[module, name] = None
+                else:
+                    if callable(value):
+                        self.code[module, name] = None
+                    self.follow(value, names)
+
+
+def _public_settings(module: ModuleType) -> tuple[str, ...]:
+    """Return the names of all settings of a module, one of which code takes by a name that it works out."""
+    public = {name: value for name, value in vars(module).items() if not name.startswith("_")}
+    names = tuple(name for name, value in public.items() if setting_text(value) is not None)
+    return _interned.setdefault(names, names)
+
+
+def _parts_of(value: object) -> Iterable[object]:
+    """Return what an object's code may be in: its class, a container's items, what a wrapper stands for."""
+    kind = type(value)
+    if issubclass(kind, property):
+        return [getattr(value, name) for name in ("fget", "fset", "fdel")]
+    if issubclass(kind, (staticmethod, classmethod)):
+        return [getattr(value, "__func__", None)]
+    if issubclass(kind, MethodType):
+        return [getattr(value, "__func__", None), getattr(value, "__self__", None)]
+    if issubclass(kind, functools.partial):
+        return [getattr(value, "func", None), getattr(value, "args", ()), getattr(value, "keywords", ())]
+    if issubclass(kind, (dict, MappingProxyType)):
+        return [kind, *_pairs(value)]
+    if issubclass(kind, (list, tuple, set, frozenset, deque)):
+        return [kind, *value]  # type: ignore[misc]
+    state = _state(value)
+    held = state if type(state) is dict else {}
+    if is_library(kind.__module__) and kind.__module__ not in _WRAPPING:
+        # A decorator's object: what it stands for is where decorators put it, and nothing is asked of its class.
+        return [held.get("__wrapped__"), held.get("py_func")]
+    return [kind, *held.values()]
+
+
+def _pairs(value: object) -> list[object]:
+    """Return the keys and values of a mapping; nothing of a class of its own is called."""
+    items = dict.items(value) if isinstance(value, dict) else value.items()  # type: ignore[attr-defined]
+    return [part for pair in tuple(items) for part in pair]
+
+
+def _state(value: object) -> object:
+    try:
+        return object.__getattribute__(value, "__dict__")
+    except Exception:
+        # A class may make of its __dict__ what it likes; then value is nothing that code stands behind.
+        return None
+
+
+def _imported(package: object, names: tuple[str, ...]) -> Iterator[ModuleType]:
+    """Yield the loaded modules that code with these names may import, from its own package or from anywhere."""
+    own = package.split(".") if isinstance(package, str) and package else []
+    prefixes = ["", *(".".join(own[:count]) + "." for count in range(1, len(own) + 1))]
+    for prefix in prefixes:
+        for name in names:
+            if isinstance(module := sys.modules.get(prefix + name), ModuleType):
+                yield module
+
+
+# Values that no code stands behind.
+_CODELESS = frozenset(
+    {type(None), type(...), bool, int, float, complex, str, bytes, bytearray, CellType, CodeType}
+    | {BuiltinFunctionType, GetSetDescriptorType, MemberDescriptorType, MethodDescriptorType, WrapperDescriptorType}
+)
+# A library's modules whose objects stand for the code that they were given.
+_WRAPPING = ("functools",)
+# How far objects in objects are followed, and how many parts of objects and containers a walk looks at.
+_DEEPEST = 8
+_MOST_ITEMS = 50_000
+# Equal lists of names, one object of each.
+_interned: dict[tuple[str, ...], tuple[str, ...]] = {}
+_EMPTY = CellType()
