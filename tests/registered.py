@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from gridjit.compiler.frontend.isolated import contexts
 from gridjit.compiler.key import registrations
+from gridjit.compiler.key.source.libraries import in_loaded
 
 
 @contextmanager
@@ -31,7 +32,7 @@ def taken_away_after() -> Iterator[None]:
             changed = True
     if changed:
         for name in ("numba.cuda.typing.typeof", "numba.core.typing.typeof"):
-            registrations._lookup(name, "typeof_impl._clear_cache")()
+            in_loaded(name, "typeof_impl._clear_cache")()
         # The contexts remember how far they have read each list.
         contexts.contexts_may_be_half_read()
         contexts.mend_contexts()
@@ -42,6 +43,6 @@ def _lists() -> list[tuple[list[object], str]]:
 
 
 def _tables() -> list[dict[object, object]]:
-    found = [registrations._lookup(module, path) for module, path, _ in registrations._TABLES]
+    found = [in_loaded(module, path) for module, path, _ in registrations._TABLES]
     # What functools.singledispatch shows of its table is a proxy of it.
     return [gc.get_referents(table)[0] if isinstance(table, MappingProxyType) else table for table in found if table]

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, TypeVar
 
+from gridjit.compiler.key.source.libraries import in_loaded
 from gridjit.forking import free_in_child, held, wait_before_fork
 
 Result = TypeVar("Result")
@@ -79,15 +80,8 @@ def _is_in_llvm() -> bool:
 
 
 def _present(names: tuple[tuple[str, str], ...]) -> list[Any]:
-    found = (_value(module, path) for module, path in names)
+    found = (in_loaded(module, path) for module, path in names)
     return [lock for lock in found if hasattr(lock, "_is_owned")]
-
-
-def _value(module: str, path: str) -> Any:
-    found: Any = sys.modules.get(module)
-    for name in path.split("."):
-        found = getattr(found, name, None)
-    return found
 
 
 free_in_child(compiling_locks)

@@ -6,7 +6,6 @@ finds it, and the digest tells that it is the same.
 
 from __future__ import annotations
 
-import contextlib
 import dis
 import functools
 import sys
@@ -17,6 +16,7 @@ from typing import Any
 from gridjit.compiler.hooks.hook import DEEPEST, LONGEST, Hook, Plain, is_scalar
 from gridjit.compiler.hooks.sharing import changes_elsewhere, is_object_shared, is_shared, is_shared_in
 from gridjit.compiler.key.source.code import plan_of, with_nested
+from gridjit.compiler.key.source.objects import MISSING, cell_value, closure_of, defaults_of
 
 _LOCALS = "<locals>"
 # Where a decorator leaves the function that it was given.
@@ -69,15 +69,10 @@ def holds(callback: Any, value: object, depth: int = 3) -> bool:
     if depth == 0:
         return False
     held = [getattr(callback, name, None) for name in ("__self__", "func", "__func__")]
-    held += [
-        *(getattr(callback, "__defaults__", None) or ()),
-        *(getattr(callback, "__kwdefaults__", None) or {}).values(),
-    ]
+    if isinstance(function := getattr(callback, "__func__", callback), FunctionType):
+        held += [*closure_of(function).values(), *defaults_of(function).values()]
     if type(callback) is functools.partial:
         held += [*callback.args, *callback.keywords.values()]
-    for cell in getattr(callback, "__closure__", None) or ():
-        with contextlib.suppress(ValueError):  # it has no value yet
-            held.append(cell.cell_contents)
     return any(holds(item, value, depth - 1) for item in held if item is not None)
 
 
@@ -188,10 +183,9 @@ def is_plain_class(cls: type) -> bool:
 
 
 def _content(cell: Any, name: str) -> object:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        raise NotRepeatableError(f"its variable {name!r} has no value yet") from None
+    if (value := cell_value(cell)) is MISSING:
+        raise NotRepeatableError(f"its variable {name!r} has no value yet")
+    return value
 
 
 def _plain(value: Any, what: str, depth: int) -> Plain:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 from enum import Enum
-from types import CellType, FunctionType
+from types import FunctionType
 from typing import Any
 
 from gridjit.compiler.key.source.fingerprint import SourceFingerprint, fingerprint_values
 from gridjit.compiler.key.source.libraries import is_library
+from gridjit.compiler.key.source.objects import closure_of
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.signature import ClassName, ForeignType, Signature
 
@@ -79,10 +80,10 @@ def held_by_functions(cls: type) -> dict[str, object] | None:
     made: dict[str, object] = {}
     for function in vars(cls).values():
         if isinstance(function, FunctionType):
-            for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-                if cell == CellType() or cell.cell_contents is cls:
+            for name, value in closure_of(function).items():
+                if value is cls:
                     continue
-                if scalar_text(cell.cell_contents) is None:
+                if scalar_text(value) is None:
                     return None
-                made[f"{function.__name__} {name}"] = cell.cell_contents
+                made[f"{function.__name__} {name}"] = value
     return made

@@ -13,13 +13,14 @@ import io
 import itertools
 import sys
 from collections.abc import Iterable, Iterator
-from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING
 
 from gridjit.compiler.key.installed import installed_modules, owner_of
 from gridjit.compiler.key.registrations import Registration
 from gridjit.compiler.key.source.code import plan_of, with_nested
 from gridjit.compiler.key.source.libraries import is_library, is_librarys, name_of_module
+from gridjit.compiler.key.source.objects import closure_of
 from gridjit.compiler.key.source.opaque import type_name
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.values import dataclass
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 Named = tuple[str, object]
 
 _DEEPEST = 64
-_EMPTY = CellType()
 # Modules whose objects say nothing about code.
 _OF_NO_MATTER = frozenset({"_thread", "threading", "tempfile", "weakref", "_weakref", "logging"})
 _STORES = frozenset(("append", "extend", "insert", "pop", "popitem", "clear", "update", "setdefault", "add", "remove"))
@@ -142,10 +142,7 @@ class _Holdings:
 
 
 def _held_by(function: FunctionType) -> Iterator[Named]:
-    for number, name in enumerate(function.__code__.co_freevars):
-        cell = (function.__closure__ or ())[number]
-        if cell != _EMPTY:
-            yield name, cell.cell_contents
+    yield from closure_of(function).items()
     yield from ((f"default {number}", value) for number, value in enumerate(function.__defaults__ or ()))
     yield from (function.__kwdefaults__ or {}).items()
 

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from gridjit.compiler.key.source.libraries import is_library, name_of_module
+from gridjit.compiler.key.source.libraries import in_loaded, is_library, name_of_module
+from gridjit.compiler.key.source.objects import closure_of
 from gridjit.forking import lock, section
 from gridjit.values import dataclass
 
@@ -108,7 +109,7 @@ def _scans() -> Iterator[tuple[Registration, ...]]:
         if found := _lists[id(entries)][3]:
             yield found
     for module, path, kind in _TABLES:
-        if (table := _lookup(module, path)) is not None:
+        if (table := in_loaded(module, path)) is not None:
             yield _table_scan((module, path), table, kind)
 
 
@@ -138,17 +139,9 @@ def _lists_of(registry: Any) -> Iterator[tuple[list[Any], str]]:
 
 def _installed_registries() -> tuple[Any, ...]:
     """Return the registries that the contexts have; looking must not make the contexts, which takes long."""
-    target = _lookup("numba.cuda.descriptor", "cuda_target")
+    target = in_loaded("numba.cuda.descriptor", "cuda_target")
     contexts = getattr(target, "_typingctx", None), getattr(target, "_targetctx", None)
     return tuple(registry for context in contexts for registry in tuple(getattr(context, "_registries", ())))
-
-
-def _lookup(module: str, path: str) -> Any:
-    # A module that another thread is importing may not have the name yet.
-    found: Any = sys.modules.get(module)
-    for name in path.split("."):
-        found = getattr(found, name, None)
-    return found
 
 
 def _read_list(entries: list[Any], kind: str) -> None:
@@ -265,11 +258,7 @@ def _foreign_parts(value: object) -> Iterator[object]:
 
 
 def _held(function: FunctionType, depth: int = 3) -> Iterator[object]:
-    for cell in function.__closure__ or ():
-        try:
-            value = cell.cell_contents
-        except ValueError:
-            continue
+    for value in closure_of(function).values():
         yield value
         if depth and type(value) is FunctionType and not _is_foreign(value):
             yield from _held(value, depth - 1)

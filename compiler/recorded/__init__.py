@@ -1,1 +1,1 @@
-"""Dependences that are found only while a compile runs, recorded then and checked at look-up."""
+"""What a compile turns out to depend on while it runs: recorded then, and checked at each look-up."""

@@ -1,8 +1,8 @@
-"""CodeNames: the names by which one code object may take something, found without following what it does.
+"""CodeNames: the names by which a code object may take something, found without following what it does.
 
-Besides its globals, attributes and imports these are texts among its constants that look like names, for getattr,
-attrgetter, a namespace's items and patterns of classes. A name too many costs at most a look; a name too few would be
-a value that is read unseen.
+Besides its globals, attributes and imports these are constants that look like names, for getattr, attrgetter, a
+namespace's items and class patterns. One name too many costs at most a look. With one too few, a value would be read
+unseen.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _taken(code: CodeType) -> Iterator[tuple[str, str]]:
 
 
 def _only_counted(every: Iterable[CodeType]) -> frozenset[str]:
-    """Return the globals that code sets, or adds to, and does not look at otherwise: a counter, what was last."""
+    """Return the globals that code sets or adds to, and does not look at otherwise: a counter, the latest value."""
     read, stored = set(), set()
     for code in every:
         steps = [step for step in dis.get_instructions(code) if step.opname not in ("CACHE", "EXTENDED_ARG", "NOP")]
@@ -118,7 +118,7 @@ def _only_counted(every: Iterable[CodeType]) -> frozenset[str]:
 
 
 def _is_counting(steps: list[dis.Instruction]) -> bool:
-    """Return whether steps are those of `name += value` for a value that is at hand."""
+    """Return whether steps are those of `name += value` for a constant or a local value."""
     if len(steps) < 4:
         return False
     load, value, add, store = steps

@@ -1,6 +1,6 @@
 """Modules that code imports while it runs: how they are named, whether they are there, and loading them.
 
-Whether one is there is found without running any of it.
+Whether one exists is found without running any of its code.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def package_of(namespace: Mapping[str, Any]) -> str:
 
 
 def is_there(name: str) -> bool:
-    """Return whether a module that is not loaded can be found; below a package that is not, whether that can be."""
+    """Return whether a module that is not loaded can be found; if its package is not loaded, whether that can be."""
     while "." in name and name.rpartition(".")[0] not in sys.modules:
         name = name.rpartition(".")[0]
     try:
@@ -32,7 +32,7 @@ def is_there(name: str) -> bool:
 
 
 def load(names: Iterable[str]) -> None:
-    """Load those of these modules that are not; raises what they raise, ImportError for one that ends the program."""
+    """Load these modules, unless they are loaded; raises what they raise, ImportError if one ends the program."""
     try:
         for name in names:
             if name not in sys.modules:

@@ -1,7 +1,7 @@
 """The functions and classes that names of installed modules stand for, as one text that changes if one is replaced.
 
-A program may put something in the place of a library's function, or of a method of its class. What the library's own
-code put there is told by its name and module; the user's own is followed, as code that runs while kernels are compiled.
+A program may replace a library's function, or a method of its class. What the library itself put there is identified
+by its name and module. The user's own code is followed, since it runs while kernels are compiled.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gridjit.compiler.key.source.opaque import OpaqueValue
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.digests import utf8
 
-# The text for a module that is not imported: its names will stand for what its own code makes of them.
+# The text for a module that is not imported: its own code will say what its names stand for.
 NOT_LOADED = "not loaded"
 # Behind a class's name: its methods.
 METHODS = "."
@@ -27,7 +27,7 @@ _METHODS = (FunctionType, staticmethod, classmethod, property)
 
 
 def code_text(value: object) -> str:
-    """Return a text that tells what a name stands for from what else it could stand for; raises OpaqueValue."""
+    """Return a text that differs for all that a name could stand for; raises OpaqueValue."""
     if isinstance(value, FunctionType):
         return _function_text(value)
     if isinstance(value, type):
@@ -47,7 +47,7 @@ def methods_text(cls: type) -> str:
 def names_text(module: str, names: Iterable[str]) -> str:
     """Return the digest of what names of a module stand for today; raises OpaqueValue.
 
-    A name with a dot behind it is that of a class, whose methods count.
+    A name that ends in a dot is a class's, whose methods count.
     """
     if module not in sys.modules:
         return NOT_LOADED
@@ -55,7 +55,7 @@ def names_text(module: str, names: Iterable[str]) -> str:
 
 
 def name_text(module: str, name: str) -> str:
-    """Return what one name of a module that is loaded stands for today; raises OpaqueValue."""
+    """Return what a name of a loaded module stands for today; raises OpaqueValue."""
     found: object = sys.modules.get(module)
     for part in name.removesuffix(METHODS).split("."):
         found = getattr(found, "__dict__", {}).get(part)
@@ -63,7 +63,7 @@ def name_text(module: str, name: str) -> str:
 
 
 def name_now(module: str, name: str) -> str | None:
-    """Return what one name of a module stands for today; None for what cannot be told."""
+    """Return what a name of a module stands for today, or None if that cannot be told."""
     try:
         return name_text(module, name)
     except OpaqueValue:
@@ -71,7 +71,7 @@ def name_now(module: str, name: str) -> str | None:
 
 
 def unseen_code(module: str, name: str) -> str:
-    """Return a sentence for a name that stands for code of the user's which cannot be followed; else ""."""
+    """Return why a name stands for code of the user's that cannot be followed; "" if it does not."""
     try:
         name_text(module, name)
     except OpaqueValue as error:

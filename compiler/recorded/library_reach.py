@@ -1,7 +1,7 @@
-"""Reach: what installed code that takes part in a compile may read, found by the names in it.
+"""Reach: what installed code may read when it takes part in a compile, found by the names in it.
 
-Installed code is identified by its distribution, and a walk over it finds what else counts: the settings that it may
-read, unless the compile itself changes them, and the functions and classes that its names stand for.
+Installed code is identified by its distribution. A walk over it finds what else counts: the settings that it may read,
+unless the compile itself changes them, and the functions and classes that its names stand for.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from types import (
 from gridjit.compiler.key.installed import Distribution, owner_of
 from gridjit.compiler.key.source.dynamic import works_names_out
 from gridjit.compiler.key.source.libraries import home_of, is_library, name_of_module
+from gridjit.compiler.key.source.objects import closure_of, defaults_of
 from gridjit.compiler.key.source.opaque import of_kind
 from gridjit.compiler.recorded.code_names import CodeNames, names_in, names_of
 from gridjit.compiler.recorded.library_code import METHODS, name_now, unseen_code
@@ -49,25 +50,25 @@ class Reach:
 
     settings: tuple[Setting, ...]
     distributions: frozenset[Distribution]
-    # Names that stand for functions and classes, as settings are named; with a dot behind it, a class's methods.
+    # Names that stand for functions and classes, written as settings are. One that ends in a dot: a class's methods.
     code: tuple[Setting, ...] = ()
 
     def texts(self) -> dict[Setting, str | None]:
-        """Return what each setting is now; None for what is none any more."""
+        """Return the text of each setting now, or None if it is not a setting any more."""
         return {setting: setting_now(*setting) for setting in self.settings}
 
     def unseen(self) -> tuple[str, ...]:
-        """Return a sentence for each setting and name that cannot be told, as what stands there is the user's code."""
+        """Return a sentence for each setting and name whose text cannot be told."""
         reasons = (*(unseen_now(*one) for one in self.settings), *(unseen_code(*one) for one in self.code))
         return tuple(dict.fromkeys(reason for reason in reasons if reason))
 
     def code_texts(self) -> dict[Setting, str | None]:
-        """Return what each name of code stands for now; None for what cannot be told."""
+        """Return what each name of code stands for now, or None if that cannot be told."""
         return {named: name_now(*named) for named in self.code}
 
 
 def reach(roots: Iterable[object]) -> Reach:
-    """Return what is reached from installed functions and classes, and from the modules they name."""
+    """Return what installed functions and classes reach, and the modules that they name."""
     walk = _Walk()
     for root in roots:
         walk.follow(root)
@@ -79,13 +80,13 @@ def reach(roots: Iterable[object]) -> Reach:
 
 
 def _packages_of(module: str) -> Iterator[str]:
-    """Yield the packages that a module is in, the outermost first, and itself: a namespace package has no code."""
+    """Yield the packages that a module is in, outermost first, and the module itself."""
     parts = module.split(".")
     return (".".join(parts[:count]) for count in range(1, len(parts) + 1))
 
 
 class _Walk:
-    """One visit of installed code, by the names in it: what it reads is among them, and perhaps more."""
+    """One visit of installed code, by the names in it. Whatever it reads is among them."""
 
     def __init__(self) -> None:
         self.settings: dict[Setting, None] = {}
@@ -98,7 +99,7 @@ class _Walk:
         self._items = _MOST_ITEMS
 
     def follow(self, value: object, names: tuple[str, ...] = (), depth: int = 0) -> None:
-        """Note what installed code there is in value; names: what its user might take of a module."""
+        """Note the installed code in value. names: what its user may take of a module."""
         kind = type(value)
         if kind in _CODELESS or id(value) in self._seen:
             return
@@ -164,7 +165,7 @@ class _Walk:
                     self._module(named, _public_settings(named))
 
     def _absent(self, module: ModuleType, names: Iterable[str]) -> None:
-        """Note names that code takes of a module which has none such: it may have another time."""
+        """Note names that code takes of a module that does not have them now: it may have them another time."""
         if is_library(module.__name__) or owner_of(module) is None:
             return
         for name in names:
@@ -172,23 +173,19 @@ class _Walk:
                 self.settings[module.__name__, name] = None
 
     def _spelled(self, namespace: Mapping[str, object], names: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the names that the texts spell which code names: TAKEN = "TILE", getattr(settings, TAKEN)."""
+        """Return the names in the texts that code refers to: TAKEN = "TILE", getattr(settings, TAKEN)."""
         values = (namespace.get(name) for name in names if not name.startswith("__"))
         return _interned.setdefault(found := tuple(names_in(value for value in values if type(value) is str)), found)
 
     def _wrapping(self, function: FunctionType) -> None:
-        """Follow what a library's function was made around: functools.singledispatch, a decorator's wrapper."""
+        """Follow what a library's function wraps, as functools.singledispatch and decorators do."""
         self.follow(vars(function).get("__wrapped__"))
         self._held(function, ())
 
     def _held(self, function: FunctionType, names: tuple[str, ...]) -> None:
-        for cell in function.__closure__ or ():
-            if cell != _EMPTY:
-                self.follow(cell.cell_contents, names)
-        for default in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
-            self.follow(default, names)
-        for value in vars(function).values():
-            self.follow(value, names)
+        for held in (closure_of(function), defaults_of(function), vars(function)):
+            for value in held.values():
+                self.follow(value, names)
 
     def _class(self, cls: type) -> None:
         if "<locals>" not in cls.__qualname__:
@@ -223,14 +220,14 @@ class _Walk:
 
 
 def _public_settings(module: ModuleType) -> tuple[str, ...]:
-    """Return the names of all settings of a module, one of which code takes by a name that it works out."""
+    """Return the names of all settings of a module, since code takes one by a name that it works out."""
     public = {name: value for name, value in vars(module).items() if not name.startswith("_")}
     names = tuple(name for name, value in public.items() if setting_text(value) is not None)
     return _interned.setdefault(names, names)
 
 
 def _parts_of(value: object) -> Iterable[object]:
-    """Return what an object's code may be in: its class, a container's items, what a wrapper stands for."""
+    """Return the parts of an object that may hold code: its class, a container's items, what a wrapper stands for."""
     kind = type(value)
     if issubclass(kind, property):
         return [getattr(value, name) for name in ("fget", "fset", "fdel")]
@@ -247,13 +244,13 @@ def _parts_of(value: object) -> Iterable[object]:
     state = _state(value)
     held = state if type(state) is dict else {}
     if is_library(kind.__module__) and kind.__module__ not in _WRAPPING:
-        # A decorator's object: what it stands for is where decorators put it, and nothing is asked of its class.
+        # A decorator's object. Decorators put what it stands for there, and its class is not asked.
         return [held.get("__wrapped__"), held.get("py_func")]
     return [kind, *held.values()]
 
 
 def _pairs(value: object) -> list[object]:
-    """Return the keys and values of a mapping; nothing of a class of its own is called."""
+    """Return the keys and values of a mapping, without calling its class."""
     items = dict.items(value) if isinstance(value, dict) else value.items()  # type: ignore[attr-defined]
     return [part for pair in tuple(items) for part in pair]
 
@@ -262,7 +259,7 @@ def _state(value: object) -> object:
     try:
         return object.__getattribute__(value, "__dict__")
     except Exception:
-        # A class may make of its __dict__ what it likes; then value is nothing that code stands behind.
+        # A class may define __dict__ as it likes; then no code is looked for behind value.
         return None
 
 
@@ -276,16 +273,15 @@ def _imported(package: object, names: tuple[str, ...]) -> Iterator[ModuleType]:
                 yield module
 
 
-# Values that no code stands behind.
+# Values that do not lead to code.
 _CODELESS = frozenset(
     {type(None), type(...), bool, int, float, complex, str, bytes, bytearray, CellType, CodeType}
     | {BuiltinFunctionType, GetSetDescriptorType, MemberDescriptorType, MethodDescriptorType, WrapperDescriptorType}
 )
-# A library's modules whose objects stand for the code that they were given.
+# Modules of libraries whose objects stand for code that they were given.
 _WRAPPING = ("functools",)
-# How far objects in objects are followed, and how many parts of objects and containers a walk looks at.
+# How deep objects in objects are followed, and how many parts of objects and containers a walk looks at.
 _DEEPEST = 8
 _MOST_ITEMS = 50_000
-# Equal lists of names, one object of each.
+# One object for all equal lists of names.
 _interned: dict[tuple[str, ...], tuple[str, ...]] = {}
-_EMPTY = CellType()

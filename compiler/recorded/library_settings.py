@@ -18,14 +18,14 @@ from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.key.source.values import Visit, value_text
 from gridjit.compiler.recorded.library_code import NOT_LOADED, users_text
 
-# The function of a package that says what its settings are, as it is written among them.
+# How the function that declares a package's settings is written among them.
 DECLARED = "__gridjit_settings__()"
 # A setting is named by its module and its path inside it: ("mylib.config", "TILE"), ("mylib.plan", "Plan.DEPTH").
 Setting = tuple[str, str]
 
 
 def setting_now(module: str, path: str) -> str | None:
-    """Return the text of what a setting is now; "not loaded" without its module, None for what is not a plain value."""
+    """Return the text of a setting now: "not loaded" without its module, None if it is not a plain value."""
     try:
         return _text_now(module, path)
     except OpaqueValue:
@@ -33,7 +33,7 @@ def setting_now(module: str, path: str) -> str | None:
 
 
 def unseen_now(module: str, path: str) -> str:
-    """Return a sentence for a setting that cannot be told: for a failing declaration, the user's code; else ""."""
+    """Return why a setting cannot be told: a declaration fails, or it is the user's code. "" if it can be."""
     try:
         _text_now(module, path)
     except OpaqueValue as error:
@@ -42,7 +42,7 @@ def unseen_now(module: str, path: str) -> str:
 
 
 def setting_text(value: object) -> str | None:
-    """Return the text of a plain value, None for anything that is not a setting."""
+    """Return the text of a plain value, or None for what is not a setting."""
     if (text := scalar_text(value)) is not None:
         return text
     if of_kind(value, enum.Enum):
@@ -57,7 +57,7 @@ def setting_text(value: object) -> str | None:
 
 
 def _text_of_type(value: object) -> str | None:
-    """Return the text of a library's class, a NumPy dtype or scalar, or a numba type: settings too; None for others."""
+    """Return the text of a library's class, a NumPy dtype or scalar, or a numba type: settings, too. Else None."""
     if of_kind(value, type):
         return f"class {type_name(value)}" if is_librarys(value) else None
     if type(value).__module__.partition(".")[0] in ("numpy", "numba"):
@@ -88,14 +88,14 @@ def _text_now(module: str, path: str) -> str | None:
 
 
 def is_users(value: object) -> bool:
-    """Return whether value is code of the user's own, which a program put where installed code runs it."""
+    """Return whether value is the user's own code, which a program put where installed code runs it."""
     if of_kind(value, FunctionType) or of_kind(value, type):
         return not is_library(home_of(value)) and owner_of(value) is None
     return False
 
 
 def declaration_of(module: str) -> object:
-    """Return what a package has under the name of the function that says what its settings are; None for nothing."""
+    """Return what a package has under the name of the function that declares its settings; None if nothing."""
     return getattr(sys.modules.get(module), "__dict__", {}).get(DECLARED[:-2])
 
 

@@ -1,7 +1,7 @@
 """LibraryWatch: what installed code read while one compile ran, and what it registered in that time.
 
-The settings it may read are noted when the compile begins, and count with those values: a compile that changes one
-itself would change it in another process too. What was loaded only while it ran counts as it is when it ends.
+The settings that it may read are noted when the compile begins, and count with those values: if the compile itself
+changes one, it would do so in another process too. What is loaded only while it runs counts as it is at the end.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from gridjit.compiler.recorded.written_out import is_written_out
 
 
 class LibraryWatch:
-    """A block around one compile. Whatever looking at installed code raises costs the disk cache, never the launch."""
+    """A block around one compile. If looking at installed code raises, the disk cache is lost, never the launch."""
 
     def __init__(self) -> None:
         self._before: dict[Setting, str | None] = {}
@@ -49,7 +49,7 @@ class LibraryWatch:
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        # With other threads about, who registered it cannot be told, and it counts.
+        # While other threads run, it cannot be told who registered what, so all of it counts.
         if self._alone and _alone():
             before = {(one.kind, one.sources[0]) for one in self._registered}
             forget_in_keys(one for one in all_registrations() if (one.kind, one.sources[0]) not in before)
@@ -57,7 +57,7 @@ class LibraryWatch:
     def found(
         self, functions: Iterable[Callable[..., Any]], key: Iterable[tuple[str, str]]
     ) -> tuple[tuple[Dependency, ...], tuple[str, ...]]:
-        """Return the dependencies on installed code besides what a job's key says, and why they cannot be told.
+        """Return the dependencies on installed code that a job's key does not have, and why some cannot be told.
 
         functions: those of @overload and @intrinsic that the compile used.
         """
@@ -84,7 +84,7 @@ class LibraryWatch:
         return dependencies, (*reached.unseen(), *self._overtaken(reached))
 
     def _code(self, reached: Reach) -> Iterator[Dependency]:
-        """Yield what names of code stand for, of each module, less those that the compile itself gave another."""
+        """Yield what names of code stand for, by module, except those that the compile itself changed."""
         names: dict[str, list[str]] = {}
         for (module, name), text in sorted(reached.code_texts().items()):
             if text is not None and self._code_before.get((module, name), text) == text:
@@ -93,7 +93,7 @@ class LibraryWatch:
             yield library_code_dependency(module, names_text(module, found), found)
 
     def _overtaken(self, reached: Reach) -> Iterator[str]:
-        """Yield a sentence for each setting that another thread may have changed meanwhile: the compile saw either."""
+        """Yield a sentence for each setting that another thread may have changed: the compile saw either value."""
         if not self._alone:
             for (module, path), text in reached.texts().items():
                 if self._before.get((module, path), text) != text:
@@ -114,8 +114,8 @@ class LibraryWatch:
 def _later(module: str, path: str, text: str) -> Dependency:
     """Return the dependency on a setting whose module may not be imported yet where it is looked up.
 
-    What the module's source writes out is what it will be. Anything else may be another in each process: its module is
-    then imported to ask.
+    If the module's source writes its value out, it will have that value. Otherwise it may differ by process, and its
+    module is imported to find out.
     """
     if is_written_out(module, path):
         return Dependency(kind=LATER_SETTING, name=json.dumps([module, path, text]), parts=((path, text),))
@@ -125,6 +125,6 @@ def _later(module: str, path: str, text: str) -> Dependency:
 def _alone() -> bool:
     """Return whether no other thread of the program runs; gridjit's own run kernels."""
     here, running = threading.current_thread(), sys._current_frames()
-    # Of a thread that was not started by threading, what stands for it may be listed for ever.
+    # A thread that threading did not start may be listed for ever.
     others = (one for one in threading.enumerate() if one is not here and one.ident in running)
     return all(one.name.startswith("gridjit-") for one in others)

@@ -1,4 +1,4 @@
-"""The settings that installed extensions read, as they were when these were loaded; and the code that reads them."""
+"""The settings that installed extensions read, as they were when the extensions were loaded, and who reads them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from gridjit.compiler.key.registrations import Registration
 from gridjit.compiler.recorded.library_reach import reach
 from gridjit.compiler.recorded.library_settings import Setting
 
-# Of modules that were imported when the installed extensions were loaded: where those are not loaded yet, that is
-# what they will be.
+# The settings of modules that were imported with the installed extensions. A process that has not loaded them yet
+# will find the same.
 _as_loaded: dict[Setting, str | None] = {}
 
 
@@ -26,7 +26,7 @@ def as_loaded(setting: Setting) -> str | None:
 
 
 def roots(registered: Iterable[Registration]) -> list[object]:
-    """Return the installed code among what is registered, and what the user's own of it may run."""
+    """Return the installed code among what is registered, and what the user's code among it may run."""
     registered = tuple(registered)
     mine = [source for one in registered if one.owner is not None for source in one.sources]
     users = [one for one in registered if one.owner is None and one.stub]

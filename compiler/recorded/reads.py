@@ -1,8 +1,8 @@
 """Reads: which Python values a kernel's code took while it was compiled, each with its path and its value then.
 
-The job's key says where to look for an artifact; what was really taken is recorded here, at the moment it is taken,
-and has to be the same wherever the artifact is used. What the key covers already - the very value that was seen when
-the job was made - is not recorded again. This file does not know numba: the front end reports what its compiler takes.
+The job's key says where to look for an artifact. What was really taken is recorded here, at the moment it is taken, and
+must be the same wherever the artifact is used. Values that the key covers, because they are the very ones seen when the
+job was made, are not recorded again. This file does not know numba: the front end reports what its compiler takes.
 """
 
 from __future__ import annotations
@@ -13,21 +13,20 @@ from enum import Enum
 from types import CellType, FunctionType, ModuleType
 from typing import Any
 
-from gridjit.compiler.key.source.code import plan_of
+from gridjit.compiler.key.source.code import lines_digest, plan_of
 from gridjit.compiler.key.source.fingerprint import fingerprint_values
 from gridjit.compiler.key.source.foreign import array_digest
-from gridjit.compiler.key.source.libraries import is_library, name_of_module
-from gridjit.compiler.key.source.objects import function_of
+from gridjit.compiler.key.source.libraries import is_library, is_own_builtin, name_of_module
+from gridjit.compiler.key.source.objects import MISSING, defaults_of, function_of
 from gridjit.compiler.key.source.opaque import OpaqueValue
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.key.source.values import Visit, value_text
-from gridjit.compiler.key.source.walk import is_own_builtin, lines_digest
 from gridjit.compiler.recorded.stray_functions import StrayFunctions, dotted_name, places_of
-from gridjit.compiler.recorded.value_path import MISSING, ValuePath, default_values, follow, shown
+from gridjit.compiler.recorded.value_path import ValuePath, follow, shown
 
-# What the walk of the job's source saw: (id of a namespace or a cell, name) -> the value, and its text in the key.
+# What the walk over the job's source saw: (id of a namespace or a cell, name) -> the value, and its text in the key.
 Known = Mapping[tuple[int, str], tuple[object, str]]
-# How deep into containers modules and functions are looked for.
+# How deep in containers modules and functions are looked for.
 _DEPTH = 4
 _MOST_ITEMS = 1000
 
@@ -62,18 +61,18 @@ class Reads:
         self._functions: dict[int, ValuePath] = {}
         self._scopes: dict[int, ValuePath] = {}
         self._arrays: dict[int, tuple[ValuePath, str]] = {}
-        # Keeps all that is known by its identity alive.
+        # Keeps alive all that is known by its identity.
         self._alive: list[object] = []
         if (root := function_of(function)) is not None:
             self._adopt_function((), root)
 
     def take_function(self, function: FunctionType) -> None:
-        """Record that a function is compiled; what the kernel leads to is known already."""
+        """Record that a function is compiled. Those that the kernel leads to are known already."""
         if id(function) not in self._functions and not self._is_leaf(_module_name(function.__globals__)):
             self._stray.add(function)
 
     def settle_functions(self, covered: Callable[[], Iterable[FunctionType]]) -> None:
-        """Record the functions that were compiled and that neither the kernel leads to nor a key covers.
+        """Record the compiled functions that neither the kernel leads to nor a key covers.
 
         covered: returns those which the keys and dependencies of extensions cover.
         """
@@ -90,7 +89,7 @@ class Reads:
                 self.private[f"{dotted_name(function)} {reason}"] = None
 
     def take_global(self, function: FunctionType, name: str, value: object) -> None:
-        """Record that the code of function took a global, or a builtin where there is no such global."""
+        """Record that the code of function took a global, or a builtin if it has no such global."""
         scope = function.__globals__
         if name not in scope and is_own_builtin(name, value):
             return
@@ -102,7 +101,7 @@ class Reads:
             self._take_outside((f"module {module}", f"attribute {name}"), (id(scope), name), value)
 
     def take_free(self, function: FunctionType, name: str, cell: CellType, value: object) -> None:
-        """Record that the code of function took a closure's variable; one of a function that a compile made is not."""
+        """Record that the code of function took a closure's variable, unless a compile made the function."""
         if (path := self._functions.get(id(function))) is not None:
             self._take((*path, f"free {name}"), (id(cell), ""), value)
         else:
@@ -121,7 +120,7 @@ class Reads:
         return self._attributes[key]
 
     def take_content(self, array: Any, digest: str) -> None:
-        """Compare what of an array's content goes into the code with what was recorded of the array."""
+        """Compare the array content that goes into the code with what was recorded of the array."""
         path, text = self._arrays.get(id(array), ((), ""))
         if path and text != digest:
             self.private[f"the content of {shown(path)} changed while the kernel was compiled"] = None
@@ -131,7 +130,7 @@ class Reads:
         return ((path, text) for path, (_, text) in self._taken.items())
 
     def changed(self) -> Iterator[str]:
-        """Yield a sentence for each value that is another by now: the compile may have seen either."""
+        """Yield a sentence for each value that has changed: the compile may have seen either."""
         for path, (value, text) in self._taken.items():
             if scalar_text(value) is None and self._text(path, value) != text:
                 yield f"{shown(path)} changed while the kernel was compiled"
@@ -149,7 +148,7 @@ class Reads:
             self._take((*path, f"attribute {name}"), key, value)
 
     def _take_outside(self, path: ValuePath, key: tuple[int, str], value: object) -> None:
-        """Record a value of a module that is known as a whole only if it is a plain setting, or not the module's."""
+        """Record a value of a module identified as a whole, but only a plain setting, or what is not its own."""
         module = path[0].partition(" ")[2]
         if not self._is_leaf(module) or _is_setting(value) or not self._is_leaf(_home(value)):
             self._take(path, key, value)
@@ -163,13 +162,13 @@ class Reads:
             self.private[f"{shown(path)} changed while the kernel was compiled"] = None
 
     def _is_covered(self, path: ValuePath, value: object, text: str) -> bool:
-        """Return whether the text that the key has for a value says what it is; of what may change, if it still is."""
+        """Return whether the key's text for a value says what it is, and still does if the value may change."""
         if scalar_text(value) is not None or isinstance(value, type | ModuleType) or _function(value) is not None:
             return True
         return self._text(path, value) == text
 
     def _text(self, path: ValuePath, value: object) -> str | None:
-        """Return the text of a value; None, and a reason to keep the artifact private, where it has none."""
+        """Return the text of a value. If it has none, return None and note why the artifact is private."""
         try:
             text = taken_text(value, lines=self._lines)
         except OpaqueValue as error:
@@ -178,13 +177,13 @@ class Reads:
         return text
 
     def _note_content(self, path: ValuePath, array: Any) -> None:
-        """Remember an array's content as it is taken, also one inside of a container."""
+        """Remember an array's content as it is taken, also of one inside a container."""
         if id(array) not in self._arrays and not array.dtype.hasobject:
             self._arrays[id(array)] = (path, array_digest(array))
             self._alive.append(array)
 
     def _adopt(self, path: ValuePath, value: Any, depth: int) -> None:
-        """Remember how to get to a module, class or function that was taken, also inside of containers."""
+        """Remember how to get to a module, class or function that was taken, also inside a container."""
         if scalar_text(value) is not None or not depth:
             return
         if isinstance(value, ModuleType | type):
@@ -205,14 +204,14 @@ class Reads:
         self._alive.append(function)
         self._functions[id(function)] = path
         self._scopes.setdefault(id(function.__globals__), path)
-        for name, value in default_values(function).items():
+        for name, value in defaults_of(function).items():
             self._adopt((*path, f"default {name}"), value, _DEPTH)
 
 
 def taken_text(value: object, *, lines: bool = False) -> str:
     """Return a text that is equal for values that make the same code; raises OpaqueValue.
 
-    Of a function it says what its own code and defaults are: what that takes is recorded by itself.
+    For a function it says what its own code and defaults are; what that code takes is recorded by itself.
     """
     if value is MISSING:
         return "undefined"
@@ -220,7 +219,7 @@ def taken_text(value: object, *, lines: bool = False) -> str:
 
 
 class _Visit(Visit):
-    """Says of functions and classes in a value what they are, without following them."""
+    """Says what the functions and classes in a value are, without following them."""
 
     def __init__(self, lines: bool) -> None:
         self._lines = lines
@@ -241,7 +240,7 @@ def _visited(found: FunctionType | type, lines: bool) -> str:
         if fingerprint.opaque:
             raise OpaqueValue(f"leads to what gridjit cannot see: {fingerprint.opaque[0]}")
         return f"{found.__qualname__} {fingerprint.digest}"
-    defaults = "".join(f" {name}={taken_text(value)}" for name, value in default_values(found).items())
+    defaults = "".join(f" {name}={taken_text(value)}" for name, value in defaults_of(found).items())
     place = f" {lines_digest(found.__code__)}" if lines else ""
     return f"{found.__qualname__} {plan_of(found.__code__).digest}{place}{defaults}"
 
@@ -288,7 +287,7 @@ def _module_of(scope: Mapping[str, object]) -> str | None:
 
 
 def _named_path(owner: Any) -> ValuePath | None:
-    """Return the path to a module or a class by its names, None if they do not lead to it."""
+    """Return the path to a module or class by its names, or None if they do not lead to it."""
     if isinstance(owner, ModuleType):
         name = name_of_module(owner)
         return (f"module {name}",) if sys.modules.get(name) is owner else None

@@ -1,8 +1,8 @@
 """StrayFunctions: the user's functions that a compile compiled although the kernel does not lead to them.
 
-A library that keeps what it was given in tables hands such to the compiler: only the front end sees them. One that a
-fingerprint in the key covers needs no more. Another is recorded by all places of installed code's modules where it is
-found, with what its closure and its globals gave; what is found nowhere keeps the artifact private.
+A library that keeps functions in tables hands them to the compiler, and only the front end sees them. One that a
+fingerprint in the key covers needs nothing more. Another is recorded by all places in installed modules where it is
+found, with what its closure and its globals gave. One that is found nowhere keeps the artifact private.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gridjit.compiler.recorded.value_path import ValuePath
 # How deep into a module's tables a function is looked for, and how many values are looked at.
 _DEEPEST = 4
 _MOST_VALUES = 50_000
-# A value that was taken by a step from a function: ("free f", value).
+# A value that a function's code took, with the step that leads to it: ("free f", value).
 Taken = tuple[str, object]
 
 
@@ -38,13 +38,13 @@ class StrayFunctions:
         self._found.setdefault(id(function), (function, []))
 
     def take(self, function: FunctionType, step: str, value: object) -> bool:
-        """Note a value that a stray function's code took; returns whether function is one."""
+        """Note a value that a function's code took; return whether the function is a stray one."""
         if (found := self._found.get(id(function))) is not None:
             found[1].append((step, value))
         return found is not None
 
     def uncovered(self, covered: Iterable[FunctionType]) -> Iterator[tuple[FunctionType, list[Taken]]]:
-        """Yield those that are neither among functions that a key covers, nor made by them, with what they took."""
+        """Yield the functions that a key neither covers nor leads to, each with what it took."""
         covered = tuple(covered)
         functions = {id(function) for function in covered}
         codes = {id(code) for function in covered for code in with_nested(function.__code__)}
@@ -57,7 +57,7 @@ class StrayFunctions:
 
 
 def places_of(function: FunctionType) -> list[tuple[ValuePath, object]]:
-    """Return the paths to a function, or to what stands for it, in modules of extensions, with what is there."""
+    """Return the paths in extensions' modules that lead to a function or to what stands for it, with what is there."""
     search = _Search(function)
     for module in _of_extensions():
         search.attributes((f"module {name_of_module(module)}",), vars(module), _DEEPEST)
@@ -65,7 +65,7 @@ def places_of(function: FunctionType) -> list[tuple[ValuePath, object]]:
 
 
 def _of_extensions() -> Iterator[ModuleType]:
-    """Yield the modules of distributions that registered something, and installed ones that those have by a name."""
+    """Yield the modules of distributions that registered something, and installed modules that those refer to."""
     owners = {one.owner for one in all_registrations()}
     installed = [one for one in installed_modules() if sys.modules.get(name_of_module(one)) is one]
     own = [module for module in installed if owner_of(module) in owners]
@@ -113,5 +113,5 @@ def _stands_for(value: object, function: FunctionType) -> bool:
 
 
 def dotted_name(function: Callable[..., object]) -> str:
-    """Return a function as people know it, with its module."""
+    """Return a function's name as people know it, with its module."""
     return f"{function.__module__}.{function.__qualname__}"

@@ -1,7 +1,7 @@
 """ValuePath: how to get from a kernel to a value that its code took, in any process.
 
-`("global settings", "attribute TILE")` is what `settings.TILE` gives in the kernel. A path begins at the kernel's
-function, or at an imported module where the kernel itself does not lead there: `("module plugin", "attribute TILE")`.
+`("global settings", "attribute TILE")` leads to what `settings.TILE` is in the kernel. A path begins at the kernel's
+function, or at an imported module if the kernel does not lead there: `("module plugin", "attribute TILE")`.
 """
 
 from __future__ import annotations
@@ -9,20 +9,19 @@ from __future__ import annotations
 import builtins
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from types import CellType, FunctionType
+from types import FunctionType
 from typing import Any, TypeAlias
 
-from gridjit.compiler.key.source.objects import function_of
+from gridjit.compiler.key.source.objects import MISSING, cell_value, defaults_of, function_of
 
 ValuePath: TypeAlias = tuple[str, ...]
 
 # What a path leads to where there is nothing.
-MISSING = object()
 _HIDDEN = frozenset(("function",))
 
 
 def follow(path: Sequence[str], function: Callable[..., Any] | None) -> object:
-    """Return what path leads to from a kernel's function today; MISSING where it leads nowhere."""
+    """Return what path leads to today from a kernel's function; MISSING if it leads nowhere."""
     value: object = function_of(function)
     for step in path:
         try:
@@ -60,25 +59,6 @@ def global_of(function: FunctionType, name: str) -> object:
     return getattr(builtins, name, MISSING) if found is MISSING else found
 
 
-def cell_value(cell: CellType) -> object:
-    """Return what a closure's variable holds; MISSING before it was given a value."""
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return MISSING
-
-
-def default_values(function: FunctionType) -> dict[str, object]:
-    """Return the default values of a function's parameters, by name."""
-    code = function.__code__
-    values = function.__defaults__ or ()
-    positional = code.co_varnames[: code.co_argcount]
-    return {
-        **dict(zip(positional[len(positional) - len(values) :], values, strict=True)),
-        **(function.__kwdefaults__ or {}),
-    }
-
-
 def _free(function: Any, name: str) -> object:
     return cell_value(dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))[name])
 
@@ -96,7 +76,7 @@ def _key(owner: Any, name: str) -> object:
 
 
 def _default(function: Any, name: str) -> object:
-    return default_values(function).get(name, MISSING)
+    return defaults_of(function).get(name, MISSING)
 
 
 _STEPS: Mapping[str, Callable[[Any, str], object]] = {

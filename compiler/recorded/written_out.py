@@ -1,4 +1,4 @@
-"""written_out: whether a module's source states literally what a name of it is, so that importing it gives the same."""
+"""written_out: whether a module's source gives a name a literal value, so that every import of it gives the same."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gridjit.compiler.key.source.files import read_regular
 
 
 def is_written_out(module: str, path: str) -> bool:
-    """Return whether a name of a loaded module, or of a class of it, is given a constant by its source, only once."""
+    """Return whether a loaded module's source gives a name of it, or of a class in it, a constant, only once."""
     file = getattr(sys.modules.get(module), "__file__", None)
     if not isinstance(file, str) or not all(part.isidentifier() for part in path.split(".")):
         return False
@@ -31,7 +31,7 @@ def _constants_of(file: str) -> frozenset[str]:
 
 
 def _given(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, ast.expr | None]]:
-    """Yield what the statements of a module or class give a value, by name."""
+    """Yield the names that the statements of a module or class give values, with these."""
     for statement in body:
         if isinstance(statement, ast.Assign):
             for target in statement.targets:

@@ -21,6 +21,7 @@ from gridjit.runtime.args.handler import (
     ArgumentHandler,
     Parameters,
     Place,
+    class_name,
     handler_of,
     register,
     register_finder,
@@ -107,7 +108,9 @@ def _numba_type(value: Any) -> Any:
     try:
         return numba_type_of(value)
     except ConfigError as error:
-        raise ArgumentError(f"{_name(value)} cannot be passed to a kernel: {error}. Else {ACCEPTED}") from error
+        raise ArgumentError(
+            f"a {class_name(type(value))} cannot be passed to a kernel: {error}. Else {ACCEPTED}"
+        ) from error
 
 
 def _type_of(value: Any, numba_type: Any) -> ArgType:
@@ -116,11 +119,9 @@ def _type_of(value: Any, numba_type: Any) -> ArgType:
     try:
         return from_numba(numba_type)
     except ConfigError as error:
-        raise ArgumentError(f"{_name(value)} cannot be passed to a kernel: {error}. Else {ACCEPTED}") from error
-
-
-def _name(value: Any) -> str:
-    return f"a {type(value).__module__}.{type(value).__qualname__}"
+        raise ArgumentError(
+            f"a {class_name(type(value))} cannot be passed to a kernel: {error}. Else {ACCEPTED}"
+        ) from error
 
 
 def _find(python_type: type) -> ArgumentHandler | None:

@@ -151,7 +151,7 @@ def as_device_array(obj: Any, *, space: Space | None = None) -> DeviceArray:
         return obj
     interface = getattr(obj, "__cuda_array_interface__", None)
     if interface is None:
-        raise ArgumentError(f"a {type(obj).__module__}.{type(obj).__qualname__} has no __cuda_array_interface__")
+        raise ArgumentError(f"a {type(obj).__module__}.{type(obj).__qualname__} does not have __cuda_array_interface__")
     # Most programs make their own arrays, and need not load it.
     from gridjit.runtime.memory.foreign_array import read_interface
 

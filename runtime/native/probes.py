@@ -47,26 +47,26 @@ def object_layout() -> ObjectLayout | None:
         return None
     try:
         return ObjectLayout(
-            references=_only(_references(object())),
+            references=only(_references(object())),
             counts_none=sys.version_info < (3, 12),
-            type=_only(
-                offsets_of(object.__basicsize__, [(x, _word(id(type(x)))) for x in (1.5, b"x", (1,), _Slotted())])
+            type=only(
+                offsets_of(object.__basicsize__, [(x, word(id(type(x)))) for x in (1.5, b"x", (1,), _Slotted())])
             ),
-            bytes_data=_only(offsets_of(bytes.__basicsize__ + 8, [(x, x) for x in (b"gridjit1", b"8 octets")])),
-            bytes_size=_only(offsets_of(bytes.__basicsize__ - 1, [(b"x" * n, _word(n)) for n in (977, 1234)])),
-            float_value=_only(offsets_of(float.__basicsize__, [(x, struct.pack("d", x)) for x in (1.2345, -9.75e88)])),
-            complex_value=_only(
+            bytes_data=only(offsets_of(bytes.__basicsize__ + 8, [(x, x) for x in (b"gridjit1", b"8 octets")])),
+            bytes_size=only(offsets_of(bytes.__basicsize__ - 1, [(b"x" * n, word(n)) for n in (977, 1234)])),
+            float_value=only(offsets_of(float.__basicsize__, [(x, struct.pack("d", x)) for x in (1.2345, -9.75e88)])),
+            complex_value=only(
                 offsets_of(
                     complex.__basicsize__, [(x, struct.pack("dd", x.real, x.imag)) for x in (3 - 7.5j, 1e9 + 1j)]
                 )
             ),
-            tuple_items=_only(
+            tuple_items=only(
                 offsets_of(
-                    tuple.__basicsize__ + 8, [(x, _word(id(x[0]))) for x in ((len,), (object_layout,), ("a", "b"))]
+                    tuple.__basicsize__ + 8, [(x, word(id(x[0]))) for x in ((len,), (object_layout,), ("a", "b"))]
                 )
             ),
-            tuple_size=_only(offsets_of(tuple.__basicsize__, [((None,) * n, _word(n)) for n in (977, 1234)])),
-            int_digit=_only(
+            tuple_size=only(offsets_of(tuple.__basicsize__, [((None,) * n, word(n)) for n in (977, 1234)])),
+            int_digit=only(
                 offsets_of(int.__basicsize__ + 4, [(x, x.to_bytes(4, "little")) for x in (123456789, 987654321)])
             ),
             int_size=object.__basicsize__,
@@ -126,7 +126,7 @@ def slot_offset(python_type: type, name: str) -> int | None:
     if owner is None or object_layout() is None or type(vars(owner)[name]).__name__ != "member_descriptor":
         return None
     sentinels = (object(), object())
-    found = offsets_of(owner.__basicsize__, [(_with_slot(owner, name, s), _word(id(s))) for s in sentinels])
+    found = offsets_of(owner.__basicsize__, [(_with_slot(owner, name, s), word(id(s))) for s in sentinels])
     return found[0] if len(found) == 1 else None
 
 
@@ -159,11 +159,13 @@ def probe(find: Callable[[], int | None]) -> int | None:
         return None
 
 
-def _word(value: int) -> bytes:
+def word(value: int) -> bytes:
+    """Return the bytes of a 64-bit word."""
     return struct.pack("q", value)
 
 
-def _only(found: list[int]) -> int:
+def only(found: list[int]) -> int:
+    """Return the offset that was found; raises LookupError unless there is exactly one."""
     if len(found) != 1:
         raise LookupError("not found in exactly one place")
     return found[0]

@@ -11,8 +11,8 @@ from typing import Any
 
 from gridjit.compiler.frontend.isolated.replacing import replace
 from gridjit.compiler.key.source.foreign import array_digest
+from gridjit.compiler.key.source.objects import MISSING
 from gridjit.compiler.recorded.reads import Reads
-from gridjit.compiler.recorded.value_path import MISSING
 
 
 def record_reads(reads: Reads) -> None:

@@ -18,7 +18,7 @@ Value = TypeVar("Value")
 _GLOBAL_LOADS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
 _FREE_LOADS = frozenset({"LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF"})
 _ATTRIBUTE_LOADS = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
-# Generator, coroutine, *args and the like; above them are __future__ imports and whether there is a docstring.
+# Generator, coroutine, *args and the like. The higher flags are __future__ imports and whether there is a docstring.
 _FLAGS = 0x3FF
 _DOTTED = r"(?<=\.)[^\W\d]\w*"  # compiled when first used
 # A longer text is prose or source code.
@@ -28,7 +28,7 @@ _FILLERS = frozenset({"EXTENDED_ARG", "CACHE", "PUSH_NULL", "NOP"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """A name that code loads from outside itself, and the attributes it takes of it in one go.
+    """A name that code loads from outside itself, and the chain of attributes that it takes of it.
 
     `helpers.clip(x)` is name "helpers" with attributes ("clip",). free: it is a closure's variable, not a global.
     """
@@ -79,7 +79,7 @@ def with_nested(code: CodeType) -> Iterator[CodeType]:
 
 
 def meaningful(code: CodeType) -> list[dis.Instruction]:
-    """Return the instructions of code, less those that only fill space."""
+    """Return the instructions of code, without those that only fill space."""
     return [one for one in dis.get_instructions(code) if one.opname not in _FILLERS]
 
 
@@ -111,7 +111,7 @@ def names_in_text(text: str) -> Iterator[str]:
 
 
 def _names_in(constant: object) -> Iterator[str]:
-    # `case Tile(size=n)` keeps the names of the attributes it takes in a tuple.
+    # `case Tile(size=n)` keeps the names of the attributes that it takes in a tuple.
     for item in constant if type(constant) is tuple else (constant,):
         if type(item) is str:
             yield from names_in_text(item)
@@ -175,10 +175,10 @@ def _constant_text(value: object, loaded: dict[int, set[int | None]], strange: d
 
 
 class CodeTable(Generic[Value]):
-    """What is remembered of code objects, as long as they live. By identity: to compare code objects is slow."""
+    """What is remembered of code objects while they live. By identity, because comparing code objects is slow."""
 
     def __init__(self) -> None:
-        # The weak reference proves that an id was not given to another object.
+        # The weak reference proves that the id does not belong to another object by now.
         self._entries: dict[int, tuple[weakref.ref[CodeType], Value]] = {}
 
     def get(self, code: CodeType) -> Value | None:
@@ -199,3 +199,10 @@ class CodeTable(Generic[Value]):
 
 
 _plans: CodeTable[CodePlan] = CodeTable()
+
+
+def lines_digest(code: CodeType) -> str:
+    """Return the digest of where code stands: its file, and the line of each instruction."""
+    nested = [lines_digest(constant) for constant in code.co_consts if isinstance(constant, CodeType)]
+    table = repr([*code.co_lines()])
+    return digest_fields(utf8(text) for text in (code.co_filename, str(code.co_firstlineno), table, *nested))

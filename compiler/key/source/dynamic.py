@@ -1,4 +1,4 @@
-"""What code does that its names alone do not show: names computed while it runs, and imports inside functions."""
+"""What the names in code do not show: other names that it computes while it runs, and imports inside functions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import CodeType
 from gridjit.compiler.key.source.code import CodeTable, meaningful, with_nested
 from gridjit.values import dataclass
 
-# What takes a name, or imports what it says, and the number of the argument that says it.
+# Functions that take an attribute by a name, or import by one, and which argument is the name.
 TAKES_NAMES = {
     "getattr": 2,
     "setattr": 2,
@@ -27,7 +27,7 @@ _ENDS = _CALLS | {"CALL_KW", "CALL_FUNCTION_KW"}
 _IMPORTS = ("import_module", "__import__")
 _ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 _GLOBALS = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
-# What code may take of the kernel that is compiled: everything else a program hung on it.
+# What code may take of the kernel being compiled. All else was put on it by a program.
 _OF_KERNELS = frozenset({"mark_launch_config_sensitive", "__name__", "__qualname__", "__module__"})
 
 
@@ -85,7 +85,7 @@ def imports_of(instructions: list[dis.Instruction]) -> Iterator[Import]:
 
 
 def _called_import(instructions: list[dis.Instruction], callee: int) -> Import | None:
-    """Return what the call of what is loaded at callee imports, None if that is not written there.
+    """Return what a call imports, whose function is loaded at callee; None if the code does not say.
 
     That is `import_module("module")`, `__import__("module")`, `import_module(".module", __package__)`, or with a text.
     """
@@ -115,7 +115,7 @@ def _is_text(instruction: dis.Instruction) -> bool:
 
 
 def computed_uses(code: CodeType, instructions: list[dis.Instruction]) -> Iterator[tuple[str, int, str]]:
-    """Yield what a code object does with a name not written in it, the line, and the global that says it, or ""."""
+    """Yield each use of a name not written in code: what it does, its line, and the global that is the name, or ""."""
     if not _INTERESTING.isdisjoint(code.co_names) or not _INTERESTING.isdisjoint(code.co_freevars):
         for position, (line, instruction) in enumerate(_with_lines(instructions)):
             name = instruction.argval
@@ -132,7 +132,7 @@ def computed_uses(code: CodeType, instructions: list[dis.Instruction]) -> Iterat
 
 
 def _is_written(instructions: list[dis.Instruction], position: int) -> bool:
-    """Return whether the name that is taken, or imported, stands in the code."""
+    """Return whether the name that is taken or imported is written in the code."""
     taken = instructions[position].argval
     after = instructions[position + 1] if position + 1 < len(instructions) else None
     if instructions[position].opname == "IMPORT_FROM" and after is not None and after.opname == "STORE_FAST":
@@ -146,7 +146,7 @@ _INTERESTING = frozenset({*TAKES_NAMES, "dispatcher"})
 
 
 def line_of(code: CodeType, name: str) -> int:
-    """Return the first line of code, nested code included, that names name."""
+    """Return the first line of code, nested code included, that mentions name."""
     for line, instruction in _with_lines(list(dis.get_instructions(code))):
         if instruction.argval == name:
             return line
@@ -164,24 +164,24 @@ def _with_lines(instructions: list[dis.Instruction]) -> Iterator[tuple[int, dis.
 
 
 def works_names_out(code: CodeType, namespace: Mapping[str, object]) -> bool:
-    """Return whether code takes names that neither stand in it nor are texts of its namespace: getattr(x, NAME)."""
+    """Return whether code takes names that are neither written in it nor texts of its namespace: getattr(x, NAME)."""
     return any(type(namespace.get(name)) is not str for name in dynamic_plan(code).given)
 
 
 def _given(instructions: list[dis.Instruction], callee: int) -> str:
-    """Return the global that the call of what is loaded at callee takes a name from; "" for anything else."""
+    """Return the global that a call takes a name from, whose function is loaded at callee; "" for anything else."""
     given = _argument(instructions, callee, TAKES_NAMES[instructions[callee].argval])
     return str(given.argval) if given is not None and given.opname in _GLOBALS else ""
 
 
 def _is_literal(instructions: list[dis.Instruction], callee: int, number: int) -> bool:
-    """Return whether the call of what is loaded at callee has a text, written there, as its argument of that number."""
+    """Return whether that argument of a call, whose function is loaded at callee, is a text written in the code."""
     given = _argument(instructions, callee, number)
     return given is not None and _is_text(given)
 
 
 def _argument(instructions: list[dis.Instruction], callee: int, number: int) -> dis.Instruction | None:
-    """Return what alone loads the argument of that number for the call of what is loaded at callee, or None."""
+    """Return the one instruction that loads that argument of a call, whose function is loaded at callee, or None."""
     depth, begun = 0, None
     for position in range(callee + 1, len(instructions)):
         one = instructions[position]
@@ -192,7 +192,7 @@ def _argument(instructions: list[dis.Instruction], callee: int, number: int) -> 
         if one.opcode in dis.hasjrel or one.opcode in dis.hasjabs:
             return None
         effect = dis.stack_effect(one.opcode, one.arg if one.opcode >= dis.HAVE_ARGUMENT else None, jump=False)
-        # The argument is what was loaded last on top of those before it, if nothing was done with it since.
+        # The argument was loaded last, on top of those before it, if nothing has been done with it since.
         if depth == number - 1 and effect == 1:
             begun = position
         elif depth + effect < number or (effect <= 0 and depth + effect == number):

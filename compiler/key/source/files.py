@@ -10,7 +10,7 @@ import time
 
 from gridjit.digests import blake2b
 
-# A file written twice within one tick of the clock keeps its time stamp: younger files are always read again.
+# A file written twice within one tick of the clock keeps its time stamp, so files younger than this are read again.
 _SETTLED_NS = 2_000_000_000
 # What is read at once: more than the size that a file says it has, which may be none.
 _PIECE = 1 << 14
@@ -38,7 +38,7 @@ def file_digest(path: str) -> str | None:
 
 
 def absolute(path: str) -> str:
-    """Return path from the root on; one relative to a folder that is gone is left, and leads nowhere."""
+    """Return path from the root on; one relative to a folder that is gone stays as it is, and leads nowhere."""
     try:
         return os.path.abspath(path)
     except OSError:
@@ -53,7 +53,7 @@ def import_path() -> tuple[str, ...]:
 def read_regular(path: str) -> bytes:
     """Return the bytes of a file; raises OSError for what is missing, unreadable or not a regular file.
 
-    A pipe or a device in its place is not waited for.
+    It does not wait for a pipe or a device that is in its place.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:

@@ -1,7 +1,7 @@
 """SourceFingerprint: what a kernel's source is - its code, the values it refers to and every function it can call.
 
-It is made without importing anything, and it sees a changed global, closure cell, default or callee at once: only
-digests of immutable code objects are remembered between calls. Library modules are leaves (see `libraries`).
+Making it imports nothing, and shows a changed global, closure cell, default or callee at once: only digests of
+immutable code objects are remembered between calls. Library modules are leaves (see `libraries`).
 
 An object of any other class can say what it is through a method `__gridjit_fingerprint__(self) -> str`: the text it
 returns must change whenever code compiled against the object would.
@@ -69,8 +69,8 @@ def fingerprint(function: Callable[..., object], *, lines: bool = False) -> Sour
 def fingerprint_values(values: Iterable[tuple[str, object]], *, running: bool = False) -> SourceFingerprint:
     """Return the fingerprint of values, each with words for what it is, and of every function and class they reach.
 
-    running: they run while kernels are compiled. Then installed code counts by its distribution, and what could be
-    another thing in another process is told, with its line.
+    running: they run while kernels are compiled. Then installed code counts by its distribution, and whatever may
+    differ in another process is reported, with its line.
     """
     walk = _running_walk() if running else Walk()
     for name, value in values:
@@ -94,7 +94,7 @@ def require_function(value: object) -> FunctionType:
 
 def _running_walk() -> Walk:
     from gridjit.compiler.key.source.running import (
-        RunningWalk,  # what no extension registered anything for does not need
+        RunningWalk,  # not needed if no extension registered anything
     )
 
     return RunningWalk()

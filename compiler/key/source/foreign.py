@@ -1,6 +1,6 @@
-"""Texts of values whose classes are other libraries': found by where a class is defined, without importing it.
+"""Texts of other libraries' values: NumPy's, numba's, and those of Python's dataclasses, typing, logging and locks.
 
-text: what makes the text of a value inside another.
+A class is known by where it is defined, so that nothing is imported. text makes the text of a value inside another.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _numba_type_text(value: Any, text: Text) -> str:
         words = f"{words} of {text(cls)}"
     if is_library(type(value).__module__):
         return words
-    # A type of the user's own: its name need not tell all that its class keeps in it.
+    # A type of the user's own: its name may not say all that its class keeps in it.
     state = {name: item for name, item in vars(value).items() if name not in ("_code", "name")}
     return f"{words} of {text(type(value))} {text(state)}"
 
@@ -51,7 +51,7 @@ def _stable_repr(value: object) -> str:
 
 
 def _extern_text(value: Any, text: Text) -> str:
-    """Describe what cuda.declare_device made: numba-cuda's context holds what it is called by and linked with."""
+    """Describe what cuda.declare_device made. numba-cuda's context holds its calling convention and linked files."""
     context = getattr(getattr(sys.modules.get("numba.cuda.descriptor"), "cuda_target", None), "_targetctx", None)
     found = getattr(context, "_defns", {}).get(value)
     if found is None:
@@ -83,7 +83,7 @@ def _field_text(value: Any, text: Text) -> str:
 
 
 def _alias_text(value: Any, text: Text) -> str:
-    """Describe a type as annotations have it: list[int], Literal[3]."""
+    """Describe a type that is written in annotations: list[int], Literal[3]."""
     return f"{type(value).__name__} {text(value.__origin__)}[{_items_text(value.__args__, text)}]"
 
 
@@ -92,7 +92,7 @@ def _signature_text(value: object, _: Text) -> str:
 
 
 def _numpy_scalar_text(value: Any, _: Text) -> str:
-    """Return the text of a NumPy scalar: its type, and its bytes beside what people read."""
+    """Return the text of a NumPy scalar: its type, what people read, and its bytes."""
     if value.dtype.hasobject:
         raise unseen(value)
     return f"numpy {value.dtype!r} {value} 0x{value.tobytes().hex()}"
@@ -111,7 +111,7 @@ def _array_text(value: Any, _: Text) -> str:
     both = order == "C" and flags.f_contiguous
     access = "" if flags.writeable else " readonly"
     layout = f"{'CF' if both else order}{'' if flags.aligned else ' unaligned'}{access}"
-    # Strides of extents of one are anything, and a kernel may read them; others follow from the layout, or are made to.
+    # The stride of an extent of one may be anything, and a kernel may read it. Other strides follow from the layout.
     free = order != "A" and min(value.shape, default=2) < 2
     strides = f" strides {value.strides}" if free else ""
     return f"{type(value).__name__} {value.dtype!r} {value.shape} {layout}{strides} {_digest_of(value)}"
@@ -132,13 +132,13 @@ def _digest_of(value: Any) -> str:
 def array_digest(value: Any) -> str:
     """Return the digest of an array's bytes as they are now."""
     numpy: Any = sys.modules["numpy"]
-    # In the order of memory where that copies nothing; the layout is part of the text beside the digest.
+    # In the order of memory if that copies nothing; the layout is in the text beside the digest.
     flat = value.view(numpy.ndarray).ravel("F" if value.flags.fnc else "C")
     return digest_fields([memoryview(flat.view("u1")) if flat.nbytes else b""])
 
 
 def _is_frozen(value: Any) -> bool:
-    # Only bytes never change. Whatever else is read-only today was written through an older view, or will be.
+    # Only bytes never change. Anything else that is read-only may be written through an older view.
     while (base := getattr(value, "base", None)) is not None:
         value = base
     return type(value) is bytes
@@ -154,7 +154,7 @@ def _ufunc_text(value: Any, _: Text) -> str:
 
 
 DESCRIBED: dict[tuple[str, str], Callable[[Any, Text], str]] = {
-    # What is logged and who waits for whom decides nothing about code.
+    # Code does not depend on what is logged and who waits for whom.
     ("logging", "Logger"): lambda value, _: f"logger {value.name}",
     ("_thread", "lock"): lambda _value, _: "lock",
     ("_thread", "RLock"): lambda _value, _: "lock",

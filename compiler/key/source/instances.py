@@ -1,9 +1,9 @@
-"""Texts of objects of installed classes that a kernel, or the user's code, refers to: what they are made of.
+"""Texts of objects of installed classes that a kernel, or the user's code, refers to.
 
-The class and its code are its distribution's. What tells one object from another is its plain state, at any depth,
-and what was registered with numba-cuda for this very object: a library's `sum = make_sum(int32, 128)` keeps the 128 in
-the closure of an overload. Locks, files, counters and the like decide nothing and are passed over; whatever else
-cannot be seen raises OpaqueValue.
+The distribution stands for the class and its code. Objects differ by their plain state, at any depth, and by what was
+registered with numba-cuda for the very object: a library's `sum = make_sum(int32, 128)` keeps the 128 in the closure of
+an overload. Locks, files, counters and the like do not matter and are passed over. Anything else that cannot be seen
+raises OpaqueValue.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 import tempfile
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterable
-from types import CellType, FunctionType, MappingProxyType, MethodType, ModuleType
+from types import FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any
 
 from gridjit.compiler.key.installed import owner_of
@@ -22,7 +22,7 @@ from gridjit.compiler.key.registrations import Registration, registrations
 from gridjit.compiler.key.source.code import digest_fields, plan_of
 from gridjit.compiler.key.source.files import file_digest
 from gridjit.compiler.key.source.libraries import is_library
-from gridjit.compiler.key.source.objects import attributes_of
+from gridjit.compiler.key.source.objects import attributes_of, closure_of
 from gridjit.compiler.key.source.opaque import type_name
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.key.source.values import Visit, value_text
@@ -33,7 +33,7 @@ _SETS = (set, frozenset)
 _MAPPINGS = (dict, OrderedDict, defaultdict, MappingProxyType)
 _DEEPEST = 32
 _TEMPORARY = os.path.join(tempfile.gettempdir(), "")
-# Their classes hold nothing.
+# Classes of these modules hold nothing.
 _BARE = ("abc", "typing")
 
 
@@ -48,7 +48,7 @@ def instance_text(value: object, visit: Visit) -> str | None:
 
 
 def _is_whole(cls: type) -> bool:
-    """Return whether a class's objects keep all they hold where Python keeps it: no other library's class is a base."""
+    """Return whether a class's objects keep all that they hold where Python keeps it: no base is another library's."""
     *bases, _ = cls.__mro__
     return all(base.__module__ in _BARE or owner_of(base) is not None for base in bases)
 
@@ -58,7 +58,7 @@ def _registered_for(value: object) -> list[Registration]:
 
 
 class _State:
-    """One visit of an object's state; what was visited before is named by its number."""
+    """One visit of an object's state; what comes again is named by its number."""
 
     def __init__(self, visit: Visit) -> None:
         self._visit = visit
@@ -98,11 +98,11 @@ class _State:
         return f"{self._class(kind)}({self._all(attributes_of(value), depth)})"
 
     def _class(self, cls: type) -> str:
-        """Return the text of an installed class: its name, and of one that a call made what it was made with."""
+        """Return the text of an installed class: its name, and what it was made with if a call made it."""
         return f"{type_name(cls)} {self._visit(cls)}" if is_made(cls) else type_name(cls)
 
     def _plain(self, value: Any) -> str:
-        """Return the text of what is not an object of an installed class; its own classes' text is their name."""
+        """Return the text of what is not an object of an installed class; that of an installed class is its name."""
         if isinstance(value, type) and owner_of(value) is not None:
             return f"class {self._class(value)}"
         return value_text(value, self._visit)
@@ -110,8 +110,7 @@ class _State:
     def _function(self, function: FunctionType, depth: int) -> str:
         if _is_users(function):
             return f"function {self._visit(function)}"
-        cells = [cell.cell_contents for cell in function.__closure__ or () if cell != CellType()]
-        held = self._all((*cells, function.__defaults__, function.__kwdefaults__), depth)
+        held = self._all((*closure_of(function).values(), function.__defaults__, function.__kwdefaults__), depth)
         return f"{function.__qualname__} {plan_of(function.__code__).digest}({held})"
 
     def _all(self, values: Iterable[object], depth: int = _DEEPEST) -> str:
@@ -119,7 +118,7 @@ class _State:
 
 
 def _is_users(function: FunctionType) -> bool:
-    """Return whether a function is the user's own; what a library makes with exec has no file, and is the library's."""
+    """Return whether a function is the user's own. One that has no file was made by a library with exec."""
     if owner_of(function) is not None or is_library(str(function.__globals__.get("__name__"))):
         return False
     return "__file__" in function.__globals__ or not function.__code__.co_filename.startswith("<")

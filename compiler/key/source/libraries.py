@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 import sys
 from functools import cache
-from types import FunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any
 
-# Every one of these has its version in gridjit.compiler.key.toolchain. "cuda" as a whole is not: it is a namespace that
-# others put packages into.
+from gridjit.compiler.key.source.opaque import of_kind
+
+# Every one of these has its version in gridjit.compiler.key.toolchain. "cuda" as a whole is missing: it is a namespace
+# that others put packages into.
 LIBRARIES = ("numba", "numba_cuda", "numpy", "llvmlite", "gridjit", "cuda.bindings", "cuda.core", "cuda.pathfinder")
 _PREFIXES = tuple(f"{name}." for name in LIBRARIES)
 _STDLIB_FOLDER = os.path.dirname(os.__file__)
 _HEAP_TYPE = 1 << 9
+# Python's own second names of builtins.
+_ALIASES = frozenset({"EnvironmentError", "IOError"})
 _CODE_OF_CLASSES = (FunctionType, staticmethod, classmethod, property)
 
 
 def is_library(module: str) -> bool:
-    """Return whether the module of that name is one whose code the toolchain's versions stand for."""
+    """Return whether the toolchain's versions stand for the code of the module of that name."""
     if module in LIBRARIES or module.startswith(_PREFIXES):
         return True
     top = module.partition(".")[0]
@@ -27,22 +33,30 @@ def is_library(module: str) -> bool:
 
 
 def is_library_module(module: ModuleType) -> bool:
-    """Return whether module is a library's own, and not one that a program made and gave a library's name."""
+    """Return whether module is a library's own; programs can give theirs a library's name."""
     name = name_of_module(module)
     return is_library(name) and is_namespace_of(name, module.__dict__)
 
 
 def name_of_module(module: ModuleType) -> str:
-    """Return a module's name; "" for one that has none, or one that is not a text."""
+    """Return a module's name; "" if it has none, or one that is not a text."""
     name = vars(module).get("__name__")
     return name if isinstance(name, str) else ""
 
 
 def is_namespace_of(module: str, namespace: object) -> bool:
-    """Return whether namespace is what a library's module of that name holds; programs give any name to theirs."""
+    """Return whether namespace is that of a library's module of that name; programs can give theirs any name."""
     top = module.partition(".")[0]
     loaded = sys.modules.get(module)
     return top not in sys.stdlib_module_names or loaded is None or loaded.__dict__ is namespace
+
+
+def in_loaded(module: str, path: str) -> Any:
+    """Return what a dotted name stands for in a module; None if the module is not loaded, or only halfway."""
+    found: Any = sys.modules.get(module)
+    for name in path.split("."):
+        found = getattr(found, name, None)
+    return found
 
 
 def home_of(found: FunctionType | type) -> str:
@@ -78,9 +92,24 @@ def _has_code(value: type) -> bool:
     return any(isinstance(item, _CODE_OF_CLASSES) or name == "__dict__" for name, item in vars(value).items())
 
 
+def is_own_builtin(name: str, value: object) -> bool:
+    """Return whether value is what Python itself calls name, or an alias of it."""
+    if not _is_builtin(value):
+        return False
+    own = getattr(value, "__name__", name)
+    return own == name or getattr(builtins, own, None) is not value or name in _ALIASES
+
+
+def _is_builtin(value: object) -> bool:
+    if issubclass(type(value), (BuiltinFunctionType, type)):
+        named = getattr(value, "__module__", None) == "builtins"
+        return named and (not of_kind(value, type) or is_librarys(value))
+    return value is NotImplemented or value is Ellipsis
+
+
 @cache
 def _is_stdlib(top: str, loaded: bool, file: str | None) -> bool:
-    # A user's own code.py or queue.py has the name of a standard module, but not its place.
+    # A user's own code.py or queue.py has the name of a standard module, but lies elsewhere.
     if file is None:
         return loaded
     folder, inside, rest = file.partition(_STDLIB_FOLDER + os.sep)

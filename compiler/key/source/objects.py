@@ -1,21 +1,22 @@
-"""Objects: what an object of a Python class holds, and the function that one stands for, as dispatchers do."""
+"""Objects: what Python's functions and other objects hold, and which function one stands for, as dispatchers do."""
 
 from __future__ import annotations
 
-from types import FunctionType
+from types import CellType, FunctionType
 from typing import Any
 
+MISSING = object()
 _NO_STATE = ("__weakref__", "__dict__")
 
 
 def attributes_of(value: object) -> list[object]:
-    """Return the names and values of what an object holds, by name; nothing of its class is called."""
+    """Return the names and values of what an object holds, by name, without calling its class."""
     held = state_of(value)
     return [part for name in sorted(held) for part in (name, held[name])]
 
 
 def state_of(value: object) -> dict[str, object]:
-    """Return what an object holds in its dictionary and in its slots, by name; nothing of its class is called."""
+    """Return what an object holds in its dictionary and slots, by name, without calling its class."""
     held: dict[str, object] = dict(getattr(value, "__dict__", None) or {})
     for cls in type(value).__mro__:
         slots = vars(cls).get("__slots__", ())
@@ -34,6 +35,31 @@ def _slot(value: object, name: str) -> object:
         return None
 
 
+def cell_value(cell: CellType) -> object:
+    """Return what a closure's variable holds; MISSING before it was given a value."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return MISSING
+
+
+def closure_of(function: FunctionType) -> dict[str, object]:
+    """Return what a function's closure holds, by name, without the variables that have no value yet."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    return {name: value for name, cell in cells if (value := cell_value(cell)) is not MISSING}
+
+
+def defaults_of(function: FunctionType) -> dict[str, object]:
+    """Return the default values of a function's parameters, by name."""
+    code = function.__code__
+    values = function.__defaults__ or ()
+    positional = code.co_varnames[: code.co_argcount]
+    return {
+        **dict(zip(positional[len(positional) - len(values) :], values, strict=True)),
+        **(function.__kwdefaults__ or {}),
+    }
+
+
 def function_of(value: object) -> FunctionType | None:
     """Return the Python function that value is or stands for, or None."""
     for _ in range(100):
@@ -44,9 +70,9 @@ def function_of(value: object) -> FunctionType | None:
 
 
 def wrapped_in(value: object) -> object:
-    """Return what a wrapper has under `py_func` or `__wrapped__`, None if it has neither.
+    """Return what a wrapper has under `py_func` or `__wrapped__`, or None if it has neither.
 
-    Proxies and mocks answer every name with another of their kind: from those nothing but a function is taken.
+    Proxies and mocks answer every name with another of their kind, so only a function is taken from those.
     """
     for name in ("py_func", "__wrapped__"):
         try:
@@ -65,7 +91,7 @@ def options_of(dispatcher: object) -> dict[str, object]:
 
 
 def _declared(value: object) -> dict[str, object]:
-    # Signatures that were not declared come and go with the function's calls.
+    # Signatures that are not declared come and go with calls of the function.
     if _attribute(value, "_can_compile") is not False:
         return {}
     found = (_attribute(value, "overloads") or {}).items()

@@ -1,4 +1,4 @@
-"""OpaqueValue: a value that cannot be fingerprinted, and the words that say why; and what classes are called there."""
+"""OpaqueValue: a value that cannot be fingerprinted, and the words that say why."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ def type_name(cls: type) -> str:
 
 
 def of_kind(value: object, kind: type[_T]) -> TypeGuard[_T]:
-    """Return whether value is of a class, whatever it says itself: proxies and mocks claim to be others, or raise."""
+    """Return whether value is of a class. It is not asked itself: proxies and mocks claim to be others, or raise."""
     return issubclass(type(value), kind)

@@ -1,7 +1,6 @@
 """Sets whose order differs by process: of strings, classes, functions, and all that hashes by a secret or an address.
 
-Code may ask what such a set holds; what it makes of the order in which a set gives its items away, another process
-makes otherwise.
+Code may ask what such a set holds. If it uses the order of the items, its result differs in another process.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from gridjit.compiler.key.source.code import CodeTable, meaningful, with_nested
 _SETS = (set, frozenset)
 _NAMES = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_ATTR", "LOAD_DEREF"})
 _CALLS = frozenset({"PRECALL", "CALL", "CALL_FUNCTION"})
-# What is the same in any order: functions of a set, its methods, what follows where it is only asked about.
+# What does not depend on the order: functions of a set, its methods, and instructions that only ask what it holds.
 _FUNCTIONS = frozenset({"sorted", "len", "bool", "isinstance", "min", "max"})
 _METHODS = frozenset(
     (
@@ -27,14 +26,14 @@ _ASKS = ("CONTAINS_OP", "POP_JUMP", "JUMP_IF", "TO_BOOL", "UNARY_NOT")
 
 
 def has_secret_order(value: object) -> bool:
-    """Return whether value is a set that gives its items away in another order in another process."""
+    """Return whether value is a set whose items come in another order in another process."""
     if not isinstance(value, _SETS) or type(value) not in _SETS:
         return False
     return len(value) > 1 and any(_hashes_by_process(item) for item in value)
 
 
 def ordered_names(code: CodeType) -> frozenset[str]:
-    """Return the names of what code may take the order of; "" if it does so with a set that is written in it."""
+    """Return the names of what code may use the order of; "" for a set that is written in it."""
     if (known := _known.get(code)) is not None:
         return known
     return _known.put(code, frozenset(name for one in with_nested(code) for name in _ordered(meaningful(one))))

@@ -1,6 +1,6 @@
 """Attributes that a program set on a library's classes and functions, and on kernels and dispatchers.
 
-Such things count as a whole by what they are; an attribute that a program gave them counts where code takes it.
+Such objects count as a whole. An attribute that a program put on one counts where code takes it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from gridjit.compiler.key.source.libraries import is_library, is_librarys
 from gridjit.compiler.key.source.objects import function_of
 from gridjit.compiler.key.source.opaque import of_kind
 
-# What a kernel or a dispatcher keeps of its launches and compiles differs by process.
+# What a kernel or a dispatcher keeps of its launches and compiles; it differs by process.
 _HISTORY = frozenset(
     (
         *("stats", "specializations", "overloads", "signatures", "explain", "generation", "nopython_signatures"),
@@ -23,12 +23,12 @@ _HISTORY = frozenset(
 )
 _SHOWS_CODE = ("inspect_", "get_regs_", "get_const_", "get_shared_", "get_local_", "get_max_")
 _KERNELS = ("Kernel", "CUDADispatcher", "ConfiguredKernel", "_LaunchConfiguration")
-# What update_wrapper copies of the function that stands behind, which counts itself.
+# What update_wrapper copies from the wrapped function, which counts itself.
 _COPIED = frozenset({"__wrapped__", "__module__", "__qualname__", "__type_params__"})
 
 
 def may_hold(value: object) -> bool:
-    """Return whether value is a library's, and of the kinds that programs hang attributes on."""
+    """Return whether value is a library's, and of a kind that programs put attributes on."""
     if of_kind(value, type) or of_kind(value, FunctionType):
         return is_librarys(value)
     return _is_wrapper(value)
@@ -44,7 +44,7 @@ def put_on(value: object, is_put_there: Callable[[object], bool]) -> Mapping[str
 
 
 def history_of(value: object, name: str) -> str | None:
-    """Return what is to be said of an attribute of a kernel that differs by process, else None."""
+    """Return why an attribute of a kernel differs by process, or None if it does not."""
     kind = type(value)
     if kind.__name__ not in _KERNELS or not is_library(kind.__module__):
         return None
@@ -54,7 +54,7 @@ def history_of(value: object, name: str) -> str | None:
 
 
 def end_of(value: object, attributes: tuple[str, ...]) -> tuple[object, tuple[str, ...]]:
-    """Return what a chain of attributes leads to through modules, and the attributes that are left."""
+    """Return what a chain of attributes leads to through modules, and the rest of the chain."""
     while attributes and of_kind(value, ModuleType):
         value, attributes = vars(value).get(attributes[0]), attributes[1:]
     return value, attributes
@@ -75,7 +75,7 @@ def _stored_by(cls: type) -> frozenset[str]:
     return _stored[cls]
 
 
-# By class; libraries' classes stay.
+# By class; libraries' classes do not change.
 _stored: dict[type, frozenset[str]] = {}
 
 

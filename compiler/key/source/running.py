@@ -1,7 +1,7 @@
-"""RunningWalk: a walk over code that runs while kernels are compiled, which may do anything Python can.
+"""RunningWalk: a walk over code that runs while kernels are compiled, which may do anything that Python can.
 
-Installed code is a leaf of it: its distribution stands for it. What the user's own code does that nobody can follow
-is told with its line, and keeps what is compiled with it in this process.
+Installed code is a leaf: its distribution stands for it. If the user's own code does what cannot be followed, that is
+reported with its line, and what is compiled with it stays in this process.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from gridjit.compiler.key.made_with import held_by, is_a_librarys_object, is_mad
 from gridjit.compiler.key.source.code import CodePlan, Reference, digest_fields, names_in_text, plan_of
 from gridjit.compiler.key.source.dynamic import TAKES_NAMES, Import, dynamic_plan, line_of
 from gridjit.compiler.key.source.libraries import home_of, is_library, is_library_module, is_librarys
+from gridjit.compiler.key.source.objects import MISSING, closure_of
 from gridjit.compiler.key.source.opaque import OpaqueValue, of_kind, type_name
 from gridjit.compiler.key.source.order import has_secret_order, ordered_names
 from gridjit.compiler.key.source.put_on_libraries import end_of, history_of, may_hold, put_on
@@ -30,34 +31,34 @@ from gridjit.compiler.key.source.unfollowed import (
     unfollowed,
 )
 from gridjit.compiler.key.source.values import value_text
-from gridjit.compiler.key.source.walk import MISSING, Walk, is_put_there, module_attribute
+from gridjit.compiler.key.source.walk import Walk, is_put_there, module_attribute
 from gridjit.compiler.recorded.late_imports import is_there, package_of
 from gridjit.digests import utf8
 
-# What it has kept came of what its function read then, which can be another thing now.
+# Its results depend on what its function read then, which may have changed.
 _known_memos: WeakSet[_lru_cache_wrapper[object]] = WeakSet()
 
 
 class RunningWalk(Walk):
-    """One visit of all that a value reaches which runs while kernels are compiled."""
+    """One visit of all that a value reaches and that runs while kernels are compiled."""
 
     def __init__(self) -> None:
         super().__init__()
         self._ran: list[tuple[str, CodeType, CodePlan]] = []
-        # Modules and classes that the code has as values: any of it may take any attribute that it names of them.
+        # Modules and classes that the code holds as values: any part of it may take any attribute that it names.
         self._handed_on: dict[int, object] = {}
         self._asked: set[tuple[int, str]] = set()
-        # Names of sets whose order is another in another process; "" for those inside of something else.
+        # Names of sets whose order differs by process; "" for those inside something else.
         self._unordered: list[str] = []
         # By the id of an installed function or class: what it was made with.
         self._made: dict[int, str] = {}
-        # Where the walk is: a function's code, the name that was followed, and what that name means itself.
+        # Where the walk is: a function's code, the name that it follows, and what that name itself means.
         self._code: CodeType | None = None
         self._name = ""
         self._named_value: object = None
 
     def __call__(self, found: FunctionType | type) -> str:
-        """Note a function or class found in a value; returns the label it goes by, of installed code with whose."""
+        """Note a function or class found in a value; return its label, for installed code with its distribution."""
         if id(found) in self._labels or (owner := owner_of(found)) is None:
             return super().__call__(found)
         self._alive.append(found)
@@ -68,7 +69,7 @@ class RunningWalk(Walk):
         return " of ".join((f"{home}.{found.__qualname__}{made} of {owner.identity}", *given))
 
     def _made_with(self, found: FunctionType | type) -> str:
-        """Return the digest of what a call of installed code made a function or class with; "" for all others."""
+        """Return the digest of what installed code made a function or class with; "" if it was not made by a call."""
         if is_made(found) and id(found) not in self._made:
             self._made[id(found)] = "itself"  # where it holds itself
             texts = [f"{name}={self._held_text(value)}" for name, value in held_by(found)]
@@ -92,9 +93,9 @@ class RunningWalk(Walk):
         return text
 
     def note(self, value: object) -> None:
-        """Count what the code takes of a module or a library's class; raises OpaqueValue for what it cannot be sure of.
+        """Count what the code takes of a module or a library's class; raises OpaqueValue if that is uncertain.
 
-        This is asked wherever a value's text is made: in containers, defaults and partials as well.
+        This is called wherever a value's text is made, also in containers, defaults and partials.
         """
         if of_kind(value, ModuleType):
             if not is_library_module(value):
@@ -118,7 +119,7 @@ class RunningWalk(Walk):
             self._hand_on(value)
 
     def _hand_on(self, value: object) -> None:
-        """Note that the code has a library's value: any of it may take any attribute that it names of that."""
+        """Note that the code holds a library's value: any part of it may take any attribute that it names."""
         if (of_kind(value, type) and refused_methods(value)) or may_hold(value):
             self._handed_on[id(value)] = value
 
@@ -140,7 +141,7 @@ class RunningWalk(Walk):
 
     def _value(self, part: str, name: str, kind: str, owner: str, value: object) -> str:
         if type(value) is str:
-            # A global may be what str.format is called on.
+            # str.format may be called on a global.
             self._taken_attributes.update(names_in_text(value))
         return super()._value(part, name, kind, owner, value)
 
@@ -178,7 +179,7 @@ class RunningWalk(Walk):
         super()._used(function, label, plan, reference, value)
 
     def _take_of(self, value: object, name: str, label: str, code: CodeType) -> None:
-        """Count an attribute that a program hung on a library's class, function or kernel."""
+        """Count an attribute that a program put on a library's class, function or kernel."""
         if (what := history_of(value, name)) is not None:
             self._cannot_follow(label, what, code, line_of(code, name))
         held = put_on(value, is_put_there)
@@ -199,7 +200,7 @@ class RunningWalk(Walk):
         super()._attributes(module, chain, label, plan, entered)
 
     def _read_holders(self) -> None:
-        """Add what any of the code may take of modules and classes that were handed on as values, too."""
+        """Also add what any part of the code may take of modules and classes that it holds as values."""
         super()._read_holders()
         self._note_orders()
         done = 0
@@ -212,14 +213,14 @@ class RunningWalk(Walk):
                     self._may_take(value, name)
 
     def _note_orders(self) -> None:
-        """Refuse what takes the order of a set, where that is another in another process."""
+        """Refuse code that uses the order of a set, if that differs by process."""
         for label, code, _ in self._ran:
             named = ordered_names(code)
             for name in named & {*self._unordered, ""}:
                 self._cannot_follow(label, f"the order of the set {name}".rstrip(), code, line_of(code, name))
 
     def _may_take(self, value: object, name: str) -> None:
-        """Count an attribute that some of the code takes of something, and may take of value."""
+        """Count an attribute that some part of the code takes of something, and may take of value."""
         if not isinstance(value, ModuleType) and may_hold(value):
             label, code = next(
                 ((label, code) for label, code, plan in self._ran if name in plan.attributes), ("", None)
@@ -238,7 +239,7 @@ class RunningWalk(Walk):
         elif of_kind(value, ModuleType) and name != "__wrapped__":
             self._code = None
             library = is_library_module(value)
-            # A module may make what it is asked for.
+            # A module may make up what it is asked for.
             made = not library and name not in vars(value) and (type(value) is not ModuleType or _makes(value))
             found = module_attribute(value, name) if made else vars(value).get(name, MISSING)
             if found is not MISSING and (made or (library and (is_put_there(found) or of_kind(found, ModuleType)))):
@@ -248,7 +249,7 @@ class RunningWalk(Walk):
         package = package_of(function.__globals__).split(".")
         parents = package[: len(package) - found.level + 1] if found.level else []
         name = ".".join((*parents, *([found.module] if found.module else [])))
-        # `import a.b` gives the name a to the outermost, whatever is taken of it.
+        # `import a.b` binds a, the outermost package, whatever is taken of it.
         for module in dict.fromkeys((name, name if found.names else name.partition(".")[0])):
             self._named_module(module, found.names, function, label, plan)
         loaded = sys.modules.get(name)
@@ -259,7 +260,7 @@ class RunningWalk(Walk):
     def _named_module(
         self, name: str, names: tuple[str, ...], function: FunctionType, label: str, plan: CodePlan
     ) -> None:
-        """Count a module that code imports while it runs: what it takes of it, or before that whether it is there."""
+        """Count a module that code imports while it runs: what it takes of it, or whether it exists if not loaded."""
         loaded = sys.modules.get(name)
         if loaded is None:
             self._add(f"module {name} that {label} imports", "there" if is_there(name) else "not there")
@@ -295,7 +296,7 @@ def _named(value: object) -> str:
 
 
 def _is_known_memo(memo: _lru_cache_wrapper[object]) -> bool:
-    """Return whether what functools.lru_cache made had no results yet when it was first looked at."""
+    """Return whether a functools.lru_cache had no results yet when it was first looked at."""
     if memo.cache_info().currsize == 0:
         _known_memos.add(memo)
     return memo in _known_memos
@@ -307,10 +308,6 @@ def _makes(module: ModuleType) -> bool:
 
 def _users_code_in(found: FunctionType | type) -> Iterator[FunctionType | type]:
     """Yield the user's own functions and classes that an installed function holds in its closure."""
-    for cell in getattr(found, "__closure__", None) or ():
-        try:
-            value = cell.cell_contents
-        except ValueError:
-            continue
+    for value in closure_of(found).values() if isinstance(found, FunctionType) else ():
         if (of_kind(value, FunctionType) or of_kind(value, type)) and not is_librarys(value):
             yield from [value] if owner_of(value) is None else []

@@ -1,7 +1,7 @@
 """What code may use that differs between processes and is not in any source: files, clocks, the environment.
 
-Of libraries (Python's, NumPy, numba) what is listed here as the same everywhere may be used, and nothing else: nobody
-can list all that is not.
+Of libraries (Python's own, NumPy, numba), only what is listed here as the same everywhere may be used. The rest cannot
+be listed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gridjit.compiler.key.source.opaque import of_kind
 
 _BUILTINS = ("eval", "exec", "compile", "globals", "locals", "vars", "dir", "open", "input", "id", "hash", "breakpoint")
 _PURE_PATHS = "basename commonpath commonprefix dirname isabs join normcase normpath split splitdrive splitext sep"
-# Modules that may be used, with all below them.
+# Modules that may be used, with all modules in them.
 _PURE = frozenset(
     (
         *("abc", "array", "ast", "base64", "binascii", "bisect", "builtins", "cmath", "collections"),
@@ -29,7 +29,7 @@ _PURE = frozenset(
         *("numpy.fft", "numpy.lib", "numpy.linalg", "numpy.ma", "numpy.polynomial", "numpy.strings", "numpy.typing"),
     )
 )
-# Modules below those that may not.
+# Modules in those that may not be used.
 _IMPURE = frozenset(
     f"numpy.lib.{name}"
     for name in (
@@ -43,7 +43,7 @@ _IMPURE = frozenset(
         "_utils_impl",
     )
 )
-# Modules of which only the named attributes are the same in every process.
+# Modules in which only the named attributes are the same in every process.
 _ONLY: Mapping[str, frozenset[str]] = {
     name: frozenset(allowed.split())
     for name, allowed in {
@@ -65,7 +65,7 @@ _ONLY: Mapping[str, frozenset[str]] = {
         "ntpath": _PURE_PATHS,
     }.items()
 }
-# Modules and classes of which the named attributes are not.
+# Modules and classes in which the named attributes are not.
 _NOT: Mapping[str, frozenset[str]] = {
     name: frozenset(refused.split())
     for name, refused in {
@@ -96,23 +96,23 @@ _NOT: Mapping[str, frozenset[str]] = {
         "builtins": " ".join(_BUILTINS),
     }.items()
 }
-# Streams may be written to; what they are is another thing in another process.
+# Files may be written to, but what they are differs by process.
 _STREAMS = frozenset({"write", "writelines", "flush"})
-# Methods of paths and files: whatever they are asked of, they look at the disk.
+# Methods of paths and files, which look at the disk, whatever object has them.
 _READS = frozenset({"read_text", "read_bytes", "iterdir", "rglob"})
-# Attributes that lead from one thing to all around it, or say where and in what order something was made.
+# Attributes that lead from an object to all around it, or say where and in what order something was made.
 _LEADS_ANYWHERE = frozenset(
     (
         *("__globals__", "__subclasses__", "__self__", "__getattribute__", "co_filename", "co_firstlineno"),
         *("f_back", "f_globals", "f_locals", "f_lineno", "tb_frame", "tb_lineno", "gi_frame", "cr_frame"),
     )
 )
-# What tells the state of a logger or a lock, which decide nothing if nobody asks.
+# What shows the state of a logger or a lock, on which nothing depends unless code asks.
 _STATES = {
     "logging": frozenset({"level", "getEffectiveLevel", "isEnabledFor", "hasHandlers", "handlers", "filters"}),
     "thread": frozenset({"locked", "_is_owned", "_is_locked"}),
 }
-# What functions of libraries take of what they are given, without its name in the code that calls them.
+# Attributes that libraries' functions take of their arguments, so that the calling code does not name them.
 _READ_BY: Mapping[str, frozenset[str]] = {
     "inspect": frozenset({"__doc__", "__annotations__", "__signature__", "__text_signature__"}),
     "typing.get_type_hints": frozenset({"__annotations__"}),
@@ -124,7 +124,7 @@ _READ_BY: Mapping[str, frozenset[str]] = {
 
 
 def taken_by(value: object, attributes: Iterable[str] = ()) -> frozenset[str]:
-    """Return the attributes that a library's function takes of what it is given; value and attributes lead to it."""
+    """Return the attributes that a library's function, to which value and attributes lead, takes of its arguments."""
     for name in attributes:
         if not of_kind(value, ModuleType):
             break
@@ -136,9 +136,9 @@ def taken_by(value: object, attributes: Iterable[str] = ()) -> frozenset[str]:
 
 
 def unfollowed(value: object, attributes: Iterable[str]) -> str | None:
-    """Return the name of what code takes that cannot be followed, None if it can be.
+    """Return the name of what code takes and cannot be followed, or None if it can be.
 
-    value: what the code names; attributes: what it takes of that in one go.
+    value: what the code names; attributes: the chain of attributes that it takes of that.
     """
     chain = tuple(attributes)
     if not of_kind(value, ModuleType):
@@ -154,7 +154,7 @@ def unfollowed(value: object, attributes: Iterable[str]) -> str | None:
 
 
 def refused_of(module: ModuleType, name: str) -> str | None:
-    """Return what is to be said of an attribute of a module if it cannot be followed, else None."""
+    """Return why an attribute of a module cannot be followed, or None if it can be."""
     found = vars(module).get(name)
     if name == "__dict__":
         return f"{module.__name__}.{name}"
@@ -164,18 +164,18 @@ def refused_of(module: ModuleType, name: str) -> str | None:
 
 
 def refused_methods(value: type) -> frozenset[str]:
-    """Return the names of what a library's class has that cannot be followed."""
+    """Return the attributes of a library's class that cannot be followed."""
     return _NOT.get(f"{value.__module__}.{value.__name__}", frozenset())
 
 
 def states_of(value: object) -> frozenset[str]:
-    """Return the attributes that tell the state of a logger or a lock, or of what makes them; none of other values."""
+    """Return the attributes that show the state of a logger or a lock, or of what makes them; none for other values."""
     module = value.__name__ if of_kind(value, ModuleType) else type(value).__module__
     return _STATES.get({"threading": "thread", "_thread": "thread"}.get(module, module), frozenset())
 
 
 def leads_anywhere(attributes: Iterable[str]) -> Iterator[str]:
-    """Yield those of these attributes that only reading a file can mean, or that lead to what nobody follows."""
+    """Yield those of these attributes that can only mean reading a file, or that lead to what cannot be followed."""
     return (name for name in attributes if name in _READS or name in _LEADS_ANYWHERE)
 
 
@@ -201,10 +201,10 @@ def _names_of(value: object, attributes: tuple[str, ...]) -> Iterator[str]:
 
 
 def _is_refused(module: str, name: str) -> bool:
-    """Return whether an attribute of a library's module cannot be followed; those of other modules can."""
+    """Return whether an attribute of a library's module cannot be followed; those of other modules always can."""
     if not is_library(module) or (name.startswith("__") and name.endswith("__") and name != "__import__"):
         return False
-    # What is written in C has an underscore before the name of the module that gives it out.
+    # What is written in C is in a module with an underscore before its public name.
     listed = module.removeprefix("_")
     if name in _NOT.get(listed, ()):
         return True

@@ -1,7 +1,7 @@
 """Texts of the values that kernels refer to: equal texts mean that a compiler sees the same value.
 
-No library is imported to look at a value: whoever made the value has imported its library already. Values that hide
-what they are raise OpaqueValue.
+No library is imported to look at a value: whoever made the value has imported its library. A value that hides what it
+is raises OpaqueValue.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Any
 
 from gridjit.compiler.key.source.files import file_digest
 from gridjit.compiler.key.source.libraries import home_of, is_library, is_library_module, is_librarys, name_of_module
-from gridjit.compiler.key.source.objects import options_of, state_of, wrapped_in
+from gridjit.compiler.key.source.objects import closure_of, options_of, state_of, wrapped_in
 from gridjit.compiler.key.source.opaque import OpaqueValue, article, type_name, unseen
 from gridjit.compiler.key.source.scalars import scalar_text
 
 
 class Visit:
-    """What is told of the code that a value leads to. A walk follows it; this knows it by its name, and no objects."""
+    """What becomes of the code that a value leads to. A walk follows it; here it is known by its name."""
 
     def __call__(self, found: types.FunctionType | type) -> str:
-        """Return the label that a user's function or class, found in a value, goes by in this fingerprint."""
+        """Return the label that a user's function or class, found in a value, has in this fingerprint."""
         return found.__qualname__
 
     def installed(self, value: object) -> str | None:
@@ -32,7 +32,7 @@ class Visit:
         return None
 
     def note(self, value: object) -> None:
-        """Take note of a module, or of a library's function or class; raises OpaqueValue for what is not sure."""
+        """Note a module, or a library's function or class; raises OpaqueValue if its use cannot be followed."""
 
 
 def value_text(value: object, visit: Visit) -> str:
@@ -44,7 +44,7 @@ def value_text(value: object, visit: Visit) -> str:
     if hasattr(type(value), "__gridjit_fingerprint__"):
         return _own_text(value)
     for kind, describe in _KINDS:
-        # A proxy says that it is of its object's class; type() knows better.
+        # A proxy claims to be of its object's class; type() knows better.
         if issubclass(type(value), kind):
             return describe(value, visit)
     if (text := _foreign_text(value, visit)) is not None:
@@ -73,14 +73,14 @@ def _function_text(value: types.FunctionType, visit: Visit) -> str:
         return f"function {visit(value)}"
     visit.note(value)
     text = f"library function {home_of(value)}.{value.__qualname__}"
-    # A library's decorator made it around somebody's function: contextlib.contextmanager(f), say.
-    held = [_held_text(cell.cell_contents, visit) for cell in value.__closure__ or () if cell != types.CellType()]
+    # A library's decorator may have made it around another function, as contextlib.contextmanager(f) does.
+    held = [_held_text(held, visit) for held in closure_of(value).values()]
     held.append(_held_text(value.__dict__.get("__wrapped__"), visit))
     return text + "".join(f" of {one}" for one in held if one)
 
 
 def _held_text(value: object, visit: Visit) -> str:
-    """Describe a value inside a library's function; what is the library's own needs no description."""
+    """Describe a value inside a library's function; "" for the library's own."""
     try:
         return "" if value is None else value_text(value, visit)
     except OpaqueValue:
@@ -140,7 +140,7 @@ def _native_text(value: Any, _: Visit) -> str:
 
 
 def _module_version(module: str) -> str:
-    """Return what tells one build of an extension module from another: its bytes."""
+    """Return what distinguishes builds of an extension module: the digest of its bytes."""
     loaded = sys.modules.get(module)
     digest = file_digest(getattr(loaded, "__file__", None) or "")
     if digest is None:
@@ -185,7 +185,7 @@ def _wrapper_text(value: object, visit: Visit) -> str:
         visit.note(value)
         state, of = options_of(value), type(value).__name__
     else:
-        # What it does when it is called, and what else it holds, is its class's to say.
+        # Its class says what it does when it is called, and what else it holds.
         state = {k: v for k, v in state_of(value).items() if k not in _WRAPPER_NAMES}
         of = f"{type_name(type(value))} object of {_class_or_owner(type(value), visit)}"
     return f"{of} of {value_text(inner, visit)} {_options_text(state, visit)}"
@@ -210,7 +210,7 @@ def _options_text(options: Any, visit: Visit) -> str:
     return f"{_dict_text(options, visit)}{_items_text(digests, visit) if digests else ''}"
 
 
-# Texts of the options of functions, most of which have the same.
+# Texts of functions' options, which are the same for most.
 _option_texts: dict[tuple[object, ...], str] = {}
 _WRAPPER_NAMES = {*functools.WRAPPER_ASSIGNMENTS, "py_func", "__wrapped__"}
 

@@ -1,28 +1,32 @@
-"""Walk: one visit of everything that a function or a value reaches, which yields the parts of a fingerprint."""
+"""Walk: one visit of everything that a function or a value reaches; it makes the parts of a fingerprint."""
 
 from __future__ import annotations
 
-import builtins
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
+from types import FunctionType, ModuleType
 
-from gridjit.compiler.key.source.code import CodePlan, Reference, digest_fields, plan_of
-from gridjit.compiler.key.source.libraries import home_of, is_library_module, is_librarys, name_of_module
-from gridjit.compiler.key.source.objects import function_of
+from gridjit.compiler.key.source.code import CodePlan, Reference, digest_fields, lines_digest, plan_of
+from gridjit.compiler.key.source.libraries import (
+    home_of,
+    is_library_module,
+    is_librarys,
+    is_own_builtin,
+    name_of_module,
+)
+from gridjit.compiler.key.source.objects import MISSING, cell_value, defaults_of, function_of
 from gridjit.compiler.key.source.opaque import OpaqueValue, of_kind, type_name
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.key.source.values import Visit, value_text
 from gridjit.digests import utf8
 
-# Longer texts are shown by their beginning and a digest.
+# A longer text is shown as its beginning and a digest.
 _LONGEST = 160
-MISSING = object()
 
 
 class Walk(Visit):
-    """One visit of all that a function reaches, in an order that depends on nothing but the code."""
+    """One visit of all that a function reaches, in an order that depends on the code alone."""
 
     def __init__(self, *, lines: bool = False) -> None:
         self.parts: dict[str, str] = {}
@@ -37,12 +41,12 @@ class Walk(Visit):
         # (id of a namespace or of a cell, name) -> the value that was found there, and its text.
         self.taken: dict[tuple[int, str], tuple[object, str]] = {}
         self._pending: deque[FunctionType | type] = deque()
-        # Names that any code here takes as attributes, and what has attributes that count if somebody takes them.
+        # Names that any code here takes as attributes, and the objects whose attributes count if code takes them.
         self._taken_attributes: set[str] = set()
         self._holders: list[tuple[str, Mapping[str, object]]] = []
         self._functions: list[tuple[str, FunctionType]] = []
         self._read: set[tuple[str, str]] = set()
-        # Keeps everything visited alive, so that no id is given out twice during the walk.
+        # Keeps everything visited alive, so that ids stay unique during the walk.
         self._alive: list[object] = []
 
     @property
@@ -62,7 +66,7 @@ class Walk(Visit):
         self._run_pending()
 
     def __call__(self, found: FunctionType | type) -> str:
-        """Note a function or class found in a value; returns the label it goes by."""
+        """Note a function or class found in a value; return its label."""
         label = self._labels.get(id(found))
         if label is None:
             label = self._label(found)
@@ -124,17 +128,12 @@ class Walk(Visit):
         self._functions.append((label, function))
 
     def _defaults(self, function: FunctionType, label: str) -> None:
-        defaults = function.__defaults__ or ()
-        code = function.__code__
-        positional = code.co_varnames[: code.co_argcount]
-        named: dict[str, object] = dict(zip(positional[len(positional) - len(defaults) :], defaults, strict=True))
-        named.update(function.__kwdefaults__ or {})
-        for name, value in named.items():
+        for name, value in defaults_of(function).items():
             self._value(f"default {name} of {label}", name, "default", label, value)
 
     def _closure(self, function: FunctionType, label: str, plan: CodePlan) -> None:
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-            value = _cell_value(cell)
+            value = cell_value(cell)
             if _is_only_written(value, (r for r in plan.references if r.free and r.name == name), plan):
                 continue
             text = self._value(f"closure {name} of {label}", name, "closure variable", label, value)
@@ -171,16 +170,16 @@ class Walk(Visit):
         plan: CodePlan,
         entered: frozenset[int] = frozenset(),
     ) -> None:
-        """Follow `module.a.b` as far as modules go; of a library's, only what is not the library's own.
+        """Follow `module.a.b` as far as modules go; in a library, only to what is not the library's own.
 
-        Of a module used without an attribute (`m = helpers`, `getattr(helpers, "clip")`) every name that the code
+        If code uses a module without an attribute (`m = helpers`, `getattr(helpers, "clip")`), every name that it
         might take is followed. entered: ids of the modules that this was done for on the way here.
         """
         library = is_library_module(module)
         if not library:
             self.modules.add(name_of_module(module))
         if chain:
-            # A library's module may import others when it is asked for what it does not hold.
+            # A library's module may import others when asked for what it does not hold.
             value = vars(module).get(chain[0], MISSING) if library else module_attribute(module, chain[0])
             if not library or is_put_there(value):
                 self._named(vars(module), name_of_module(module), chain[0], label, value)
@@ -235,7 +234,7 @@ class Walk(Visit):
             self._holders.append((f"{label}.{name}", state))
 
     def _read_holders(self) -> None:
-        """Add those attributes of functions, classes and members that the code takes from anything."""
+        """Add the attributes of functions, classes and members that the code takes of anything."""
         if self._taken_attributes & _SPECIAL:
             self._holders += [
                 (label, {n: getattr(function, n) for n in _SPECIAL}) for label, function in self._functions
@@ -243,7 +242,7 @@ class Walk(Visit):
             self._functions.clear()
         whole = "__dict__" in self._taken_attributes
         for label, holder in tuple(self._holders):
-            # A module's own is told by whoever takes it.
+            # Whoever takes a module's own __dict__ deals with it.
             every = whole and not label.startswith("module ")
             for name in sorted(holder if every else holder.keys() & self._taken_attributes):
                 if name != "__wrapped__" and (label, name) not in self._read:
@@ -267,7 +266,7 @@ class Walk(Visit):
         except RecursionError:
             reason = f"is a {type(value).__qualname__} that holds itself or is nested too deeply"
         except Exception as error:
-            # Looking at a value runs code of its class; what that raises costs the disk cache, never the launch.
+            # Looking at a value runs code of its class. If that raises, the disk cache is lost, never the launch.
             reason = f"is a {type(value).__qualname__} that cannot be inspected ({type(error).__name__}: {error})"
         what = f"{kind} {name!r} of {owner}" if name else f"{kind} {owner}".lstrip()
         self.opaque[f"{what} {reason}"] = None
@@ -284,20 +283,20 @@ class Walk(Visit):
 
 
 _CLASS_NOISE = frozenset({"_abc_impl", "__annotate__", "__annotate_func__", "__dict__", "__weakref__"})
-# What collections.namedtuple makes for every class, from the names of the fields.
+# What collections.namedtuple makes for every class from the names of its fields.
 _NAMED_TUPLES = _CLASS_NOISE | {"__new__", "__repr__", "__getnewargs__", "__replace__", "_make", "_replace", "_asdict"}
-# What Python keeps of a class or a member for itself, or is part of its label.
+# What Python keeps of a class or a member, or what its label says.
 _STANDARD = frozenset({"__module__", "__qualname__", "__doc__", "__hash__", "__firstlineno__"})
 _MEMBER_NOISE = frozenset({"_value_", "_name_", "__objclass__", "_sort_order_"})
 _SPECIAL = frozenset({"__doc__", "__annotations__"})
 
 _CONTAINERS = (list, dict, set, bytearray, deque)
-# They return None whatever the container holds.
+# These return None, whatever the container holds.
 _WRITES = frozenset({"append", "appendleft", "extend", "extendleft", "add", "update", "insert", "clear", "discard"})
 
 
 def _is_only_written(value: object, uses: Iterable[Reference], plan: CodePlan) -> bool:
-    """Return whether value is a container that the code adds to and never looks into, such as a log."""
+    """Return whether value is a container that the code adds to and never reads, such as a log."""
     if type(value) not in _CONTAINERS or "__self__" in plan.attributes:
         return False
     attributes = [use.attributes[:1] for use in uses]
@@ -328,7 +327,7 @@ def _is_code(value: object) -> bool:
 
 
 def _is_own_name(name: str, value: object) -> bool:
-    """Return whether a name with two underscores is the author's own, or says how instances are laid out."""
+    """Return whether a name with two underscores is the author's own, or is __slots__."""
     return name == "__slots__" or (name not in _STANDARD and scalar_text(value) is not None)
 
 
@@ -351,43 +350,9 @@ def _module_label(module: str) -> str:
     return f"{'__main__' if module == '__mp_main__' else module}." if module else ""
 
 
-def lines_digest(code: CodeType) -> str:
-    """Return the digest of where code stands: its file, and the line of each instruction."""
-    nested = [lines_digest(constant) for constant in code.co_consts if isinstance(constant, CodeType)]
-    table = repr([*code.co_lines()])
-    return digest_fields(utf8(text) for text in (code.co_filename, str(code.co_firstlineno), table, *nested))
-
-
-def _cell_value(cell: CellType) -> object:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        # The variable has not been given a value yet.
-        return MISSING
-
-
-def is_own_builtin(name: str, value: object) -> bool:
-    """Return whether value is what Python itself has under a builtin's name, or another name of it."""
-    if not _is_builtin(value):
-        return False
-    own = getattr(value, "__name__", name)
-    return own == name or getattr(builtins, own, None) is not value or name in _ALIASES
-
-
-# Python's own second names of builtins.
-_ALIASES = frozenset({"EnvironmentError", "IOError"})
-
-
-def _is_builtin(value: object) -> bool:
-    if issubclass(type(value), (BuiltinFunctionType, type)):
-        named = getattr(value, "__module__", None) == "builtins"
-        return named and (not of_kind(value, type) or is_librarys(value))
-    return value is NotImplemented or value is Ellipsis
-
-
 def module_attribute(module: ModuleType, name: str) -> object:
     try:
         return getattr(module, name)
     except Exception:
-        # What the module's own __getattr__ raises, the compiler will report; it does not concern the key.
+        # The compiler will report what the module's own __getattr__ raises; it does not concern the key.
         return MISSING

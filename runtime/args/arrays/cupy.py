@@ -24,7 +24,7 @@ from gridjit.runtime.memory.foreign_array import ForeignArray
 from gridjit.runtime.native import foreign_arrays
 from gridjit.runtime.native.foreign_arrays import CupyFields
 from gridjit.runtime.native.operation import Operation
-from gridjit.runtime.native.probes import object_layout, offsets_of, peek, word_at
+from gridjit.runtime.native.probes import object_layout, offsets_of, only, peek, word, word_at
 
 # CuPy's C function that returns its current stream's handle, by the types Cython writes beside it.
 _STREAM_FUNCTION = "get_current_stream_ptr"
@@ -98,13 +98,13 @@ def find_fields(samples: Sequence[Any], sizes: tuple[int, int]) -> CupyFields | 
     numbers = [array for array in samples if array.ndim]
     try:
         found = CupyFields(
-            memory=_one(_words(samples, size, [_word(id(a.data)) for a in samples])),
-            dtype=_one(_words(samples, size, [_word(id(a.dtype)) for a in samples])),
-            contiguous=_one(_words(samples, size, [struct.pack("ii", *_contiguous(a)) for a in samples])),
-            shape=_one(_vectors(numbers, size, [a.shape for a in numbers])),
-            strides=_one(_vectors(numbers, size, [a.strides for a in numbers])),
-            address=_one(_words([a.data for a in samples], memory_size, [_word(a.data.ptr) for a in samples])),
-            device=_one(
+            memory=only(_words(samples, size, [word(id(a.data)) for a in samples])),
+            dtype=only(_words(samples, size, [word(id(a.dtype)) for a in samples])),
+            contiguous=only(_words(samples, size, [struct.pack("ii", *_contiguous(a)) for a in samples])),
+            shape=only(_vectors(numbers, size, [a.shape for a in numbers])),
+            strides=only(_vectors(numbers, size, [a.strides for a in numbers])),
+            address=only(_words([a.data for a in samples], memory_size, [word(a.data.ptr) for a in samples])),
+            device=only(
                 _words([a.data for a in samples], memory_size, [struct.pack("i", a.data.device_id) for a in samples], 4)
             ),
         )
@@ -192,16 +192,6 @@ def _stream_function() -> int:
 def _find(python_type: type) -> ArgumentHandler | None:
     cupy = any(base.__module__ == "cupy" and base.__name__ == "ndarray" for base in python_type.__mro__)
     return _handler() if cupy else None
-
-
-def _word(value: int) -> bytes:
-    return struct.pack("q", value)
-
-
-def _one(found: list[int]) -> int:
-    if len(found) != 1:
-        raise LookupError("not found in exactly one place")
-    return found[0]
 
 
 register_finder(0, _find)

@@ -10,7 +10,7 @@ import numpy as np
 from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.item_types import bfloat16
 from gridjit.compiler.signature import ArgType, ArrayType
-from gridjit.runtime.args.handler import ArgumentHandler, Parameters, Place, check_device, register_finder
+from gridjit.runtime.args.handler import ArgumentHandler, Parameters, Place, check_device, class_name, register_finder
 from gridjit.runtime.args.staging import Transfer
 from gridjit.runtime.memory.dlpack_structures import CODES, READ_ONLY, ManagedVersioned, Tensor, pointer_in
 from gridjit.runtime.memory.foreign_array import ForeignArray
@@ -52,7 +52,7 @@ def exported(value: Any, transfer: Transfer | None) -> tuple[ForeignArray, Any]:
     except TypeError:  # from before DLPack 1.0
         capsule = value.__dlpack__(**keywords)
     except BufferError as error:
-        raise ArgumentError(f"a {_name(value)} cannot be passed to a kernel: {error}") from error
+        raise ArgumentError(f"a {class_name(type(value))} cannot be passed to a kernel: {error}") from error
     return _in_capsule(capsule), capsule
 
 
@@ -85,10 +85,9 @@ def check_dlpack_device(value: Any, device_type: int, device_id: int, place: Pla
     if device_type in (CUDA_HOST, CUDA_MANAGED):
         return  # memory of both
     if device_type not in (CPU, CUDA):
-        raise ArgumentError(
-            f"a {_name(value)} on DLPack device ({device_type}, {device_id}) cannot be passed to a kernel on {place}"
-        )
-    check_device(f"a {_name(value)}", device_id if device_type == CUDA else None, place)
+        where = f"DLPack device ({device_type}, {device_id})"
+        raise ArgumentError(f"a {class_name(type(value))} on {where} cannot be passed to a kernel on {place}")
+    check_device(f"a {class_name(type(value))}", device_id if device_type == CUDA else None, place)
 
 
 def _in_capsule(capsule: Any) -> ForeignArray:
@@ -100,10 +99,6 @@ def _in_capsule(capsule: Any) -> ForeignArray:
     if address := pointer_in(id(capsule), b"dltensor"):
         return array_in(Tensor.from_address(address))
     raise ArgumentError(f"{capsule!r} is not a DLPack capsule")
-
-
-def _name(value: Any) -> str:
-    return f"{type(value).__module__}.{type(value).__qualname__}"
 
 
 _handler = DlpackObject()

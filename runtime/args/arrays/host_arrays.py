@@ -14,7 +14,7 @@ from gridjit.compiler.signature import ArgType, ArrayType, array_struct, layout_
 from gridjit.runtime.args.handler import Parameters, Place, register
 from gridjit.runtime.args.staging import Array, Transfer, has_aligned_steps, own
 from gridjit.runtime.native.operation import NumpyArray, NumpyFields, Operation
-from gridjit.runtime.native.probes import object_layout, offsets_of, peek, word_at
+from gridjit.runtime.native.probes import object_layout, offsets_of, only, peek, word_at
 
 _C, _F, _ALIGNED, _WRITEABLE = 0x1, 0x2, 0x100, 0x400
 
@@ -96,12 +96,12 @@ def array_fields() -> NumpyFields | None:
         return [at for at in found if at >= object.__basicsize__]
 
     try:
-        data = _one(words([struct.pack("q", a.__array_interface__["data"][0]) for a in samples]))
-        ndim = _one(words([struct.pack("i", a.ndim) for a in samples]))
-        dtype = _one(words([struct.pack("q", id(a.dtype)) for a in samples]))
-        flags = _one(words([struct.pack("i", a.flags.num) for a in samples]))
-        shape = _one(_pointers(samples, size, [a.shape for a in samples]))
-        strides = _one(_pointers(samples, size, [a.strides for a in samples]))
+        data = only(words([struct.pack("q", a.__array_interface__["data"][0]) for a in samples]))
+        ndim = only(words([struct.pack("i", a.ndim) for a in samples]))
+        dtype = only(words([struct.pack("q", id(a.dtype)) for a in samples]))
+        flags = only(words([struct.pack("i", a.flags.num) for a in samples]))
+        shape = only(_pointers(samples, size, [a.shape for a in samples]))
+        strides = only(_pointers(samples, size, [a.strides for a in samples]))
     except LookupError:
         return None
     return NumpyFields(data=data, ndim=ndim, shape=shape, strides=strides, dtype=dtype, flags=flags)
@@ -115,12 +115,6 @@ def _pointers(samples: list[Any], size: int, contents: list[tuple[int, ...]]) ->
         for at in range(object.__basicsize__, size - 7, 8)
         if all(peek(word_at(id(s) + at), len(w)) == w for s, w in zip(samples, wanted, strict=True))
     ]
-
-
-def _one(found: list[int]) -> int:
-    if len(found) != 1:
-        raise LookupError("not found in exactly one place")
-    return found[0]
 
 
 register(np.ndarray, HostArray())

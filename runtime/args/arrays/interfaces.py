@@ -10,7 +10,14 @@ from typing import Any
 
 from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.signature import ArgType, ArrayType
-from gridjit.runtime.args.handler import ArgumentHandler, Parameters, Place, register_attribute, register_finder
+from gridjit.runtime.args.handler import (
+    ArgumentHandler,
+    Parameters,
+    Place,
+    class_name,
+    register_attribute,
+    register_finder,
+)
 from gridjit.runtime.args.staging import Transfer
 from gridjit.runtime.memory.foreign_array import read_interface
 from gridjit.runtime.native.operation import Operation
@@ -40,7 +47,7 @@ def refuse_on_host(value: Any, place: Place) -> None:
     """Raise ArgumentError for an array on a CUDA device, if kernels run on the host."""
     if place.is_host:
         raise ArgumentError(
-            f"a {type(value).__module__}.{type(value).__qualname__} has its data on a CUDA device and cannot be "
+            f"a {class_name(type(value))} has its data on a CUDA device and cannot be "
             "passed to a kernel on the host; copy it to the host first"
         )
 

@@ -14,7 +14,7 @@ from typing import Any
 from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.signature import ArgType, ArrayType
 from gridjit.runtime.args.arrays.dlpack_objects import array_in, check_dlpack_device
-from gridjit.runtime.args.handler import ArgumentHandler, Parameters, Place, register_finder
+from gridjit.runtime.args.handler import ArgumentHandler, Parameters, Place, class_name, register_finder
 from gridjit.runtime.args.staging import Transfer
 from gridjit.runtime.memory.dlpack_structures import Tensor, pointer_in
 from gridjit.runtime.memory.foreign_array import ForeignArray
@@ -75,9 +75,11 @@ class ExchangedTensor:
         try:
             code = self._export(value, ctypes.addressof(tensor))
         except (RuntimeError, ValueError, TypeError, BufferError, NotImplementedError) as error:
-            raise ArgumentError(f"{_name(value)} does not have memory that a kernel can use: {error}") from error
+            raise ArgumentError(
+                f"a {class_name(type(value))} does not have memory that a kernel can use: {error}"
+            ) from error
         if code != 0:
-            raise ArgumentError(f"{_name(value)} does not have memory that a kernel can use")
+            raise ArgumentError(f"a {class_name(type(value))} does not have memory that a kernel can use")
         return tensor
 
     def _array(self, value: Any, tensor: Tensor) -> ForeignArray:
@@ -86,12 +88,8 @@ class ExchangedTensor:
             ("is_neg", "negated; pass x.resolve_neg()"),
         ):
             if getattr(value, lazy, bool)():
-                raise ArgumentError(f"{_name(value)} is lazily {what}")
+                raise ArgumentError(f"a {class_name(type(value))} is lazily {what}")
         return array_in(tensor)
-
-
-def _name(value: Any) -> str:
-    return f"a {type(value).__module__}.{type(value).__qualname__}"
 
 
 @functools.cache

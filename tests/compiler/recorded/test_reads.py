@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from gridjit.compiler.key.source.fingerprint import fingerprint
+from gridjit.compiler.key.source.objects import MISSING
 from gridjit.compiler.recorded.reads import Reads, taken_text
-from gridjit.compiler.recorded.value_path import MISSING, follow, shown
+from gridjit.compiler.recorded.value_path import follow, shown
 
 LIMIT = 3
 
