@@ -69,16 +69,16 @@ def _fill_environment() -> None:
 
 def _launch_text() -> str:
     # Only a process that finds no code in its cache needs the text that it is made from.
-    from gridjit.runtime.native.launch_program import program
+    from gridjit.runtime.native.launch_ir import launch_ir
 
     found = object_layout()
     assert found is not None
-    return program(found)
+    return launch_ir(found)
 
 
 def _index_text(hot: int, callbacks: int, weak: int) -> str:
-    from gridjit.runtime.native.indexing.index_program import SlotOffsets, program_index
+    from gridjit.runtime.native.indexing.index_ir import SlotOffsets, index_ir
 
     found = object_layout()
     assert found is not None
-    return program_index(found, SlotOffsets(hot=hot, callbacks=callbacks, weak=weak))
+    return index_ir(found, SlotOffsets(hot=hot, callbacks=callbacks, weak=weak))

@@ -16,7 +16,7 @@ import pytest
 from gridjit.cache.store import EntryInfo
 from gridjit.commands import main
 from gridjit.commands.cache_upkeep import surplus
-from gridjit.commands.tables import age_text, size_text
+from gridjit.commands.printing import age_text, size_text
 
 
 @pytest.fixture

@@ -8,12 +8,12 @@ The type of the object has been compared already.
 
 from __future__ import annotations
 
-from gridjit.runtime.native.readers import copies, dlpack, integers, slots, strided
+from gridjit.runtime.native.readers import dlpack, integers, plain, slots, strided
 from gridjit.runtime.native.readers.shapes import SHAPES
 from gridjit.runtime.native.readers.words import reader
 from gridjit.runtime.native.records import READS
 
-_BODIES = {**copies.READERS, **integers.READERS, **slots.READERS, **strided.READERS, **dlpack.READERS}
+_BODIES = {**plain.READERS, **integers.READERS, **slots.READERS, **strided.READERS, **dlpack.READERS}
 
 
 def readers() -> str:

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from gridjit.commands import cache, demo, explain, info, tables, warm
+from gridjit.commands import cache, demo, explain, info, printing, warm
 from gridjit.compiler.errors import ConfigError, GridjitError
 
 SUBCOMMANDS = (demo, info, explain, warm, cache)
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return status
     except GridjitError as error:
-        tables.say_lines(f"gridjit: {error}", error=True)
+        printing.say_lines(f"gridjit: {error}", error=True)
         return 2 if isinstance(error, ConfigError) else 1
     except KeyboardInterrupt:
         return 130

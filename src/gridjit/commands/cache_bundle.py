@@ -9,7 +9,7 @@ from typing import Any
 from gridjit.cache.bundle import import_bundle, write_bundle
 from gridjit.cache.errors import CacheError
 from gridjit.cache.lock import Locks
-from gridjit.commands import tables
+from gridjit.commands import printing
 from gridjit.commands.cache_ls import add_selection
 from gridjit.commands.inventory import DAMAGED, open_cache, read_items, select
 from gridjit.commands.kernels import parse_targets
@@ -48,9 +48,9 @@ def run_export(given: argparse.Namespace) -> int:
     except CacheError as error:
         raise GridjitError(str(error)) from None
     if given.json:
-        tables.print_json({"entries": count, "bytes": given.file.stat().st_size})
+        printing.print_json({"entries": count, "bytes": given.file.stat().st_size})
     else:
-        tables.say(f"exported {count} entries ({tables.size_text(given.file.stat().st_size)}) to {given.file}")
+        printing.say(f"exported {count} entries ({printing.size_text(given.file.stat().st_size)}) to {given.file}")
     return 0
 
 
@@ -66,13 +66,13 @@ def run_import(given: argparse.Namespace) -> int:
         raise GridjitError(str(error)) from None
     counts = {what: len(getattr(done, what)) for what in ("added", "merged", "known", "refused", "dropped")}
     if given.json:
-        tables.print_json(counts)
+        printing.print_json(counts)
     else:
-        tables.say(", ".join(f"{number} {what}" for what, number in counts.items() if number or what != "dropped"))
+        printing.say(", ".join(f"{number} {what}" for what, number in counts.items() if number or what != "dropped"))
         if done.refused:
-            tables.say(
+            printing.say(
                 "refused: the entries' seals are not right, or not made with the key of GRIDJIT_CACHE_KEY_FILE here"
             )
         if done.dropped:
-            tables.say(f"dropped: the cache folder {store.folder} did not keep them")
+            printing.say(f"dropped: the cache folder {store.folder} did not keep them")
     return 1 if done.refused or done.dropped else 0

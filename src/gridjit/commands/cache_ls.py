@@ -6,7 +6,7 @@ import argparse
 from collections import Counter
 from typing import Any
 
-from gridjit.commands import tables
+from gridjit.commands import printing
 from gridjit.commands.inventory import CODE, ListedEntry, open_cache, read_items, select
 from gridjit.runtime.session import session
 
@@ -36,15 +36,15 @@ def run_ls(given: argparse.Namespace) -> int:
     items = select(read_items(open_cache(given.dir)), given.kernel)
     shown = [item for item in items if given.all or item.kind == CODE]
     if given.json:
-        tables.print_json([item.as_dict() for item in shown])
+        printing.print_json([item.as_dict() for item in shown])
         return 0
-    table = tables.table("key", "kernel", "signature", "target", "depends on", "size", "age", right=("size", "age"))
+    table = printing.table("key", "kernel", "signature", "target", "depends on", "size", "age", right=("size", "age"))
     for item in shown:
         table.add_row(item.info.key[:KEY_DIGITS], item.kernel, *_what(item), *_size_and_age(item))
     if shown:
-        tables.console().print(table)
+        printing.console().print(table)
     else:
-        tables.say(f"nothing in the cache{f' of {given.kernel}' if given.kernel else ''}")
+        printing.say(f"nothing in the cache{f' of {given.kernel}' if given.kernel else ''}")
     return 0
 
 
@@ -59,7 +59,7 @@ def run_du(given: argparse.Namespace) -> int:
     limits = session().settings
     if given.json:
         kernels = [{"kernel": name, "entries": counts[name], "bytes": size} for name, size in sizes.most_common()]
-        tables.print_json(
+        printing.print_json(
             {
                 "folder": store.folder,
                 "entries": len(items),
@@ -70,14 +70,14 @@ def run_du(given: argparse.Namespace) -> int:
             }
         )
         return 0
-    table = tables.table("kernel", "entries", "size", right=("entries", "size"))
+    table = printing.table("kernel", "entries", "size", right=("entries", "size"))
     for name, size in sizes.most_common():
-        table.add_row(name or "(gridjit's own)", str(counts[name]), tables.size_text(size))
+        table.add_row(name or "(gridjit's own)", str(counts[name]), printing.size_text(size))
     table.add_section()
-    table.add_row("all", str(len(items)), tables.size_text(sizes.total()))
-    table.add_row("bound", str(limits.cache_entries), tables.size_text(limits.cache_bytes))
-    tables.say(store.folder)
-    tables.console().print(table)
+    table.add_row("all", str(len(items)), printing.size_text(sizes.total()))
+    table.add_row("bound", str(limits.cache_entries), printing.size_text(limits.cache_bytes))
+    printing.say(store.folder)
+    printing.console().print(table)
     return 0
 
 
@@ -88,4 +88,4 @@ def _what(item: ListedEntry) -> tuple[str, str, str]:
 
 
 def _size_and_age(item: ListedEntry) -> tuple[str, str]:
-    return tables.size_text(item.info.size), tables.age_text(item.info.stored)
+    return printing.size_text(item.info.size), printing.age_text(item.info.stored)

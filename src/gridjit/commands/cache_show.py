@@ -9,7 +9,7 @@ from typing import Any
 from gridjit.cache.history import History, PastJob
 from gridjit.cache.manifest import Manifest
 from gridjit.cache.store import Store
-from gridjit.commands import tables
+from gridjit.commands import printing
 from gridjit.commands.inventory import ListedEntry, find_item, open_cache
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.errors import GridjitError
@@ -31,17 +31,17 @@ def run(given: argparse.Namespace) -> int:
     store = open_cache(given.dir)
     item = find_item(store, given.key)
     if given.asm:
-        tables.say_lines(_assembly(item))
+        printing.say_lines(_assembly(item))
         return 0
     facts = dict(describe(item, store))
     if given.json:
-        tables.print_json(facts)
+        printing.print_json(facts)
     else:
         width = max(map(len, facts))
         for label, value in facts.items():
             lines = value if isinstance(value, list) else [value]
             for number, line in enumerate(lines or ["none"]):
-                tables.say(f"{label if number == 0 else '':{width}}  {line}")
+                printing.say(f"{label if number == 0 else '':{width}}  {line}")
     return 1 if item.kind == "damaged" else 0
 
 
@@ -51,7 +51,7 @@ def describe(item: ListedEntry, store: Store) -> Iterator[tuple[str, Any]]:
     yield "kind", item.kind
     yield "kernel", item.kernel
     yield "bytes", item.info.size
-    yield "stored", f"{tables.age_text(item.info.stored)} ago"
+    yield "stored", f"{printing.age_text(item.info.stored)} ago"
     match item.content:
         case Artifact():
             yield from _artifact(item.content)

@@ -11,7 +11,7 @@ from typing import Any
 from gridjit.cache.disk import DiskStore
 from gridjit.cache.lock import Locks
 from gridjit.cache.store import EntryInfo
-from gridjit.commands import tables
+from gridjit.commands import printing
 from gridjit.commands.cache_ls import KEY_DIGITS, add_selection
 from gridjit.commands.inventory import open_cache, read_items, select
 from gridjit.compiler.errors import ConfigError
@@ -48,11 +48,11 @@ def run_verify(given: argparse.Namespace) -> int:
     store = open_cache(given.dir)
     found = store.verify(remove=given.remove)
     if given.json:
-        tables.print_json({"good": found.good, "bad": [info.key for info in found.bad], "removed": given.remove})
+        printing.print_json({"good": found.good, "bad": [info.key for info in found.bad], "removed": given.remove})
         return 1 if found.bad else 0
     for info in found.bad:
-        tables.say(f"damaged, or not signed with this key: {info.key}{info.suffix}")
-    tables.say(f"{found.good} good, {len(found.bad)} bad{' and removed' if found.bad and given.remove else ''}")
+        printing.say(f"damaged, or not signed with this key: {info.key}{info.suffix}")
+    printing.say(f"{found.good} good, {len(found.bad)} bad{' and removed' if found.bad and given.remove else ''}")
     return 1 if found.bad else 0
 
 
@@ -112,14 +112,14 @@ def _report(given: argparse.Namespace, gone: Sequence[EntryInfo], more: dict[str
     size = sum(info.size for info in gone)
     if given.json:
         keys = [info.key for info in gone]
-        tables.print_json({"removed": len(gone), "bytes": size, "keys": keys, "dry_run": given.dry_run, **more})
+        printing.print_json({"removed": len(gone), "bytes": size, "keys": keys, "dry_run": given.dry_run, **more})
         return
     if given.dry_run:
         for info in gone:
-            tables.say(f"{info.key[:KEY_DIGITS]}{info.suffix}  {tables.size_text(info.size)}")
+            printing.say(f"{info.key[:KEY_DIGITS]}{info.suffix}  {printing.size_text(info.size)}")
     verb = "would remove" if given.dry_run else "removed"
     leftovers = f", and {more['leftovers']} files left by dead processes" if more.get("leftovers") else ""
-    tables.say(f"{verb} {len(gone)} entries ({tables.size_text(size)}){leftovers}")
+    printing.say(f"{verb} {len(gone)} entries ({printing.size_text(size)}){leftovers}")
 
 
 def _age(text: str) -> float:

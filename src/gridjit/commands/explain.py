@@ -9,7 +9,7 @@ from typing import Any
 from gridjit.cache.history import PastJob, read_history
 from gridjit.cache.manifest import read_manifest
 from gridjit.cache.store import Store
-from gridjit.commands import tables
+from gridjit.commands import printing
 from gridjit.commands.cache_ls import KEY_DIGITS
 from gridjit.commands.kernels import find_kernel, parse_config, parse_targets
 from gridjit.compiler.artifact import Artifact
@@ -60,7 +60,7 @@ def run(given: argparse.Namespace) -> int:
             raise ConfigError(f"--target {given.target}: give one")
         answer = predict(kernel, store, given.signature, config, target)
     if given.json:
-        tables.print_json({"kernel": given.kernel, "stored": stored, "now": answer})
+        printing.print_json({"kernel": given.kernel, "stored": stored, "now": answer})
     else:
         _print(given.kernel, stored, answer)
     return 0 if answer is None or answer["artifact"] else 1
@@ -102,23 +102,23 @@ def predict(
 
 
 def _print(name: str, stored: list[dict[str, Any]], answer: dict[str, Any] | None) -> None:
-    tables.say(f"{name}: {len(stored)} stored")
+    printing.say(f"{name}: {len(stored)} stored")
     for result in stored:
-        tables.say(f"{result['artifact'][:KEY_DIGITS]}  {result['signature']} for {result['target']}")
-        tables.say(f"  depends on: {'; '.join(result['depends on']) or 'nothing of the launch configuration'}")
-        tables.say(f"  compiled because: {result['compiled because'] or 'unknown'}")
-        tables.say(f"  state: {result['state']}")
+        printing.say(f"{result['artifact'][:KEY_DIGITS]}  {result['signature']} for {result['target']}")
+        printing.say(f"  depends on: {'; '.join(result['depends on']) or 'nothing of the launch configuration'}")
+        printing.say(f"  compiled because: {result['compiled because'] or 'unknown'}")
+        printing.say(f"  state: {result['state']}")
     if answer is None:
         return
     launch = f", {answer['config']}" if answer["config"] else ""
-    tables.say(f"now {answer['signature']} for {answer['target']}{launch}:")
-    tables.say(
+    printing.say(f"now {answer['signature']} for {answer['target']}{launch}:")
+    printing.say(
         f"  in the cache: {answer['artifact'][:KEY_DIGITS]}" if answer["artifact"] else f"  compiles: {answer['why']}"
     )
     if not answer["artifact"] and answer["config"] is None and any(result["depends on"] for result in stored):
-        tables.say("  it depends on the launch: give one with --config")
+        printing.say("  it depends on the launch: give one with --config")
     for reason in answer["private"]:
-        tables.say(f"  not stored on disk: {reason}")
+        printing.say(f"  not stored on disk: {reason}")
 
 
 def _state(kernel: Kernel, job: PastJob, artifact: Artifact | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from gridjit.commands import tables
+from gridjit.commands import printing
 from gridjit.compiler.key.toolchain import toolchain
 from gridjit.runtime.session import session
 
@@ -21,11 +21,11 @@ def run(given: argparse.Namespace) -> int:
     """Print the facts; returns 0."""
     facts = collect()
     if given.json:
-        tables.print_json(facts)
+        printing.print_json(facts)
         return 0
     width = max(map(len, facts))
     for name, value in facts.items():
-        tables.say(f"{name:{width}}  {value}")
+        printing.say(f"{name:{width}}  {value}")
     return 0
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from gridjit.commands import tables
+from gridjit.commands import printing
 from gridjit.commands.kernels import find_kernels, parse_config, parse_targets
 from gridjit.commands.warm_work import Built, Work, begin, build
 from gridjit.compiler.errors import ConfigError, GridjitError
@@ -139,17 +139,17 @@ def _report(builds: Iterable[Built], seconds: float, *, as_json: bool) -> int:
     counts = Counter(built.origin for built in done if not built.error)
     if as_json:
         failed = [{"what": built.label, "error": built.error} for built in failures]
-        tables.print_json(
+        printing.print_json(
             {"compiled": counts["compiled"], "cached": counts["disk"], "failed": failed, "seconds": round(seconds, 2)}
         )
     else:
-        tables.say(
+        printing.say(
             f"{counts['compiled']} compiled, {counts['disk']} in the cache already, {len(failures)} failed, "
             f"in {seconds:.1f} s"
         )
         for built in failures:
-            tables.say(f"failed: {built.label}", error=True)
-            tables.say_lines(f"  {built.error}", error=True)
+            printing.say(f"failed: {built.label}", error=True)
+            printing.say_lines(f"  {built.error}", error=True)
     return 1 if failures else 0
 
 

@@ -11,7 +11,7 @@ Indexes are the same if they are tuples of as many items, and those are the same
 
 from __future__ import annotations
 
-from gridjit.runtime.native.launch_program import ATTRIBUTES, field_offsets, filled
+from gridjit.runtime.native.launch_ir import ATTRIBUTES, field_offsets, filled
 from gridjit.runtime.native.probes import ObjectLayout
 from gridjit.values import dataclass
 
@@ -161,7 +161,7 @@ no:
 """
 
 
-def program_index(layout: ObjectLayout, slots: SlotOffsets) -> str:
+def index_ir(layout: ObjectLayout, slots: SlotOffsets) -> str:
     """Return the module's text for an interpreter of this layout; equal texts make equal code."""
     values = {**field_offsets(layout), "HOT": slots.hot, "CALLBACKS": slots.callbacks, "WEAK": slots.weak}
     return filled(_INDEX + ATTRIBUTES, values)

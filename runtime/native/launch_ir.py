@@ -273,7 +273,7 @@ _DRIVER = (
 )
 
 
-def program(layout: ObjectLayout) -> str:
+def launch_ir(layout: ObjectLayout) -> str:
     """Return the module's text for an interpreter of this layout; equal texts make equal code."""
     loads = [("function", "ptr", "launch"), ("handle", "ptr", "handle"), ("stream", "ptr", "stream")]
     loads += [(name, "i32", name) for name in ("gx", "gy", "gz", "bx", "by", "bz", "shared")]
@@ -306,7 +306,7 @@ def filled(text: str, values: dict[str, object]) -> str:
 
 
 def field_offsets(layout: ObjectLayout) -> dict[str, object]:
-    """Return what programs call the fields of records and of Python's objects, and where those are."""
+    """Return what the text calls the fields of records and of Python's objects, and where those are."""
     kinds = {
         "Cell": records.CellRecord,
         "Table": records.TableRecord,
