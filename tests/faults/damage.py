@@ -9,12 +9,12 @@ from pathlib import Path
 
 def replace_by_garbage(database: Path) -> None:
     """Overwrite the file in place."""
-    database.write_bytes(b"this is no database " * 1000)
+    database.write_bytes(b"not a database at all " * 1000)
 
 
 def replace_by_another_file(database: Path) -> None:
     """Put another file in its place."""
-    database.with_name("other").write_bytes(b"this is no database " * 1000)
+    database.with_name("other").write_bytes(b"not a database at all " * 1000)
     database.with_name("other").rename(database)
 
 

@@ -12,7 +12,7 @@ from tests.programs import run_python
 ODD = {
     "a module without a name": "del settings.__name__",
     "a module whose name is a number": "settings.__name__ = 7",
-    "import paths that are no texts": "sys.path += [None, 5, b'x', '']",
+    "import paths that are not texts": "sys.path += [None, 5, b'x', '']",
     "a current folder that is gone": "place = tempfile.mkdtemp(); os.chdir(place); os.rmdir(place)",
 }
 SCRIPT = """

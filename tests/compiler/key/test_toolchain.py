@@ -153,7 +153,7 @@ def test_settings_that_alter_code_are_named_with_their_value() -> None:
 
 @pytest.mark.parametrize("imports", ["", "import numba.cuda"], ids=["before", "after"])
 def test_the_configuration_file_counts_as_numba_reads_it(tmp_path: Path, imports: str) -> None:
-    # numba refuses an optimization level that is no text, and takes the runtime's switch from the environment alone.
+    # numba refuses an optimization level that is not a text, and takes the runtime's switch from the environment alone.
     (tmp_path / ".numba_config.yaml").write_text(
         '{"boundscheck": 1, "cuda_debuginfo": 1, "opt": 0, "cuda_enable_nrt": 1}'
     )
