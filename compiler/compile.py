@@ -14,7 +14,7 @@ from gridjit.compiler.compiled import Compiled, ModuleCallbacks
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.footprint import Effects
 from gridjit.compiler.frontend.locks import giving_back
-from gridjit.compiler.hooks.storing import reasons_not_to_store, storable
+from gridjit.compiler.hooks.description import reasons_not_to_store, storable
 from gridjit.compiler.job import CompileJob, make_job
 from gridjit.compiler.key.argument_classes import signature_fingerprint
 from gridjit.compiler.key.extensions import covered_functions

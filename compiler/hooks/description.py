@@ -51,6 +51,24 @@ def storable_hook(callback: Callable[..., Any]) -> Hook | None:
         return None
 
 
+def storable(callbacks: Iterable[Callable[..., Any]]) -> tuple[Hook, ...]:
+    """Return those callbacks that another process can make again, as hooks."""
+    return tuple(hook for callback in callbacks if (hook := storable_hook(callback)) is not None)
+
+
+def reasons_not_to_store(kind: str, callbacks: Iterable[Callable[..., Any]]) -> tuple[str, ...]:
+    """Return, for each of the others, why it cannot be made again. kind: what messages call them."""
+    return tuple(reason for callback in callbacks if (reason := _reason(kind, callback)))
+
+
+def _reason(kind: str, callback: Callable[..., Any]) -> str:
+    try:
+        hook_of(callback)
+    except NotRepeatableError as reason:
+        return f"the {kind} {callback!r} cannot be imported by name, or made again: {reason}"
+    return ""
+
+
 def code_in(module: ModuleType, qualname: str, digest: str) -> CodeType | None:
     """Return the code of this digest that is defined in module under a name like "outer.<locals>.inner", or None."""
     parts = qualname.split(".")

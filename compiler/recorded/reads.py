@@ -16,7 +16,7 @@ from typing import Any
 from gridjit.compiler.key.source.code import lines_digest, plan_of
 from gridjit.compiler.key.source.fingerprint import fingerprint_values
 from gridjit.compiler.key.source.foreign import array_digest
-from gridjit.compiler.key.source.libraries import is_library, is_own_builtin, name_of_module
+from gridjit.compiler.key.source.libraries import home_of, is_library, is_own_builtin, name_of_module
 from gridjit.compiler.key.source.objects import MISSING, defaults_of, function_of
 from gridjit.compiler.key.source.opaque import OpaqueValue
 from gridjit.compiler.key.source.scalars import scalar_text
@@ -68,7 +68,7 @@ class Reads:
 
     def take_function(self, function: FunctionType) -> None:
         """Record that a function is compiled. Those that the kernel leads to are known already."""
-        if id(function) not in self._functions and not self._is_leaf(_module_name(function.__globals__)):
+        if id(function) not in self._functions and not self._is_leaf(home_of(function)):
             self._stray.add(function)
 
     def settle_functions(self, covered: Callable[[], Iterable[FunctionType]]) -> None:
@@ -199,7 +199,7 @@ class Reads:
             self._adopt_function(path if function is value else (*path, "function"), function)
 
     def _adopt_function(self, path: ValuePath, function: FunctionType) -> None:
-        if id(function) in self._functions or is_library(_module_name(function.__globals__)):
+        if id(function) in self._functions or is_library(home_of(function)):
             return
         self._alive.append(function)
         self._functions[id(function)] = path
@@ -268,21 +268,16 @@ def _is_setting(value: object) -> bool:
 def _home(value: object) -> str:
     """Return the name of the module that a function or a class is of; of anything else, its class's."""
     if (function := _function(value)) is not None:
-        return _module_name(function.__globals__)
+        return home_of(function)
     if isinstance(value, ModuleType):
         return name_of_module(value)
     module = getattr(value if isinstance(value, type) or callable(value) else type(value), "__module__", None)
     return module if isinstance(module, str) else "builtins"
 
 
-def _module_name(scope: Mapping[str, object]) -> str:
-    name = scope.get("__name__")
-    return name if isinstance(name, str) else ""
-
-
 def _module_of(scope: Mapping[str, object]) -> str | None:
     """Return the name of the imported module whose namespace this is, None if there is none."""
-    module = sys.modules.get(_module_name(scope))
+    module = sys.modules.get(str(scope.get("__name__")))
     return None if module is None or getattr(module, "__dict__", None) is not scope else name_of_module(module)
 
 

@@ -159,14 +159,14 @@ class ConfigView:
     @property
     def effects(self) -> Effects:
         """What was asked for so far: shared memory, and the hooks that another process can make again."""
-        from gridjit.compiler.hooks.storing import storable
+        from gridjit.compiler.hooks.description import storable
 
         return Effects(sharedmem=recording_of(self).required, hooks=storable(self.pre_launch_callbacks))
 
     @property
     def reasons_to_keep_private(self) -> tuple[str, ...]:
         """Why the result must stay in this process's memory; empty if it may be stored."""
-        from gridjit.compiler.hooks.storing import reasons_not_to_store
+        from gridjit.compiler.hooks.description import reasons_not_to_store
 
         hooks = reasons_not_to_store("pre-launch hook", self.pre_launch_callbacks)
         return (*recording_of(self).private, *hooks)

@@ -1,14 +1,19 @@
-"""Cubins: their sections by name and their symbols, read without a driver."""
+"""Cubins: their sections by name and their symbols, read without a driver; and what cubins and PTX define twice."""
 
 from __future__ import annotations
 
+import re
 import struct
+from collections.abc import Sequence
 
 from gridjit.compiler.elf import SYMBOLS, named_sections
 from gridjit.compiler.errors import CompileError
+from gridjit.compiler.target import LinkedFile
 from gridjit.values import dataclass
 
 _GLOBAL = 1
+_FUNCTION = re.compile(rb"^\s*\.visible\s+\.(?:func|entry)\s*(?:\([^)]*\)\s*)?([\w$]+)", re.MULTILINE)
+_VARIABLE = re.compile(rb"^\s*\.visible\s+\.(?:global|const)\b[^;={]*?([\w$]+)(?:\[\d*\])*\s*[;={]", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +51,29 @@ def read_symbols(sections: dict[str, CubinSection]) -> tuple[CubinSymbol, ...]:
         CubinSymbol(name=_text(names, name), value=value, defined=info >> 4 == _GLOBAL and section != 0)
         for name, info, _other, section, value, _size in struct.iter_unpack("<IBBHQQ", table)
     )
+
+
+def check_definitions(pieces: Sequence[LinkedFile]) -> None:
+    """Raise CompileError, naming the name and both files, if two pieces of PTX or cubin define one name.
+
+    nvJitLink 13 only prints a line about them, takes the first, and at times crashes the process. It checks LTO-IR
+    itself; what archives and fat binaries hold is compressed.
+    """
+    first: dict[str, str] = {}
+    for piece in pieces:
+        names = _definitions(piece)
+        for name in sorted(names & first.keys()):
+            raise CompileError(f"{name!r} is defined twice: in {first[name]} and in {piece.name}; link only one")
+        first |= dict.fromkeys(names, piece.name)
+
+
+def _definitions(piece: LinkedFile) -> frozenset[str]:
+    if piece.kind == "ptx":
+        names = [*_FUNCTION.findall(piece.data), *_VARIABLE.findall(piece.data)]
+        return frozenset(name.decode() for name in names)
+    if piece.kind == "cubin" and piece.data.startswith(b"\x7fELF"):
+        return frozenset(symbol.name for symbol in read_symbols(read_cubin(piece.data)) if symbol.defined)
+    return frozenset()
 
 
 def _text(data: bytes, at: int) -> str:

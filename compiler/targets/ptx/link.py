@@ -9,8 +9,8 @@ from typing import Any
 from gridjit.compiler.errors import LinkError
 from gridjit.compiler.options import Options
 from gridjit.compiler.target import LinkedFile
+from gridjit.compiler.targets.ptx.cubin import check_definitions
 from gridjit.compiler.targets.ptx.nvrtc import compile_cuda, compile_once, nvrtc_flags
-from gridjit.compiler.targets.ptx.symbols import check_definitions
 from gridjit.compiler.targets.ptx.toolkit import cudadevrt, filled, library, log_of
 from gridjit.values import dataclass, field
 
