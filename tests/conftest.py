@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from gridjit.cache.key import digest
 from gridjit.runtime.launch.indexing import index_from_python
 from gridjit.runtime.session import end_session
 from tests.programs import end_servers
@@ -37,6 +38,12 @@ def registered() -> Iterator[None]:
     """Take away what a module's tests registered with numba-cuda, so that no other module's kernels meet it."""
     with taken_away_after():
         yield
+
+
+@pytest.fixture
+def key_of() -> Callable[[object], str]:
+    """What gives a key for anything."""
+    return lambda thing: digest([("thing", repr(thing))])
 
 
 class Collector(logging.Handler):

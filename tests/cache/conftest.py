@@ -9,7 +9,6 @@ import pytest
 
 from gridjit.cache.chain import ChainStore
 from gridjit.cache.disk import DiskStore
-from gridjit.cache.key import digest
 from gridjit.cache.memory import MemoryStore
 from gridjit.cache.store import Store
 
@@ -36,9 +35,3 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     made = _MAKERS[request.param](tmp_path)
     yield made
     made.close()
-
-
-@pytest.fixture
-def key_of() -> Callable[[object], str]:
-    """What gives a key for anything."""
-    return lambda thing: digest([("thing", repr(thing))])

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.runtime.devices.cuda import presence
 from tests.programs import run_python
 
@@ -52,3 +53,24 @@ def run_program(cache_dir: Path) -> Callable[[Path], dict[str, Any]]:
         return printed
 
     return run
+
+
+@pytest.fixture
+def rewrite(foreign_rewrites: None) -> Callable[[Callable[[Any], object]], None]:
+    """Return what has a function called with the configuration once a kernel's compile, as a library's rewrite does."""
+
+    def register(act: Callable[[Any], object], when: str = "after-inference") -> None:
+        numba_cuda()
+        from numba.cuda.core.rewrites import Rewrite, register_rewrite
+        from numba.cuda.launchconfig import ensure_current_launch_config
+
+        @register_rewrite(when)
+        class Acts(Rewrite):
+            def __init__(self, state: Any) -> None:
+                super().__init__(state)
+                act(ensure_current_launch_config())
+
+            def match(self, func_ir: Any, block: Any, typemap: Any, calltypes: Any) -> bool:
+                return False
+
+    return register

@@ -283,7 +283,7 @@ def test_the_configuration_has_the_arguments_that_were_given_during_the_launch_o
     assert configured._is_kernel_launch_config_sensitive() is False
 
 
-def test_a_hook_of_the_code_that_takes_itself_away_runs_once_and_the_others_go_on(foreign_rewrites: None) -> None:
+def test_a_hook_of_the_code_that_takes_itself_away_runs_once_and_the_others_go_on(rewrite: Any) -> None:
     calls: list[str] = []
 
     def once(kernel: Any, config: Any) -> None:
@@ -291,7 +291,7 @@ def test_a_hook_of_the_code_that_takes_itself_away_runs_once_and_the_others_go_o
         config.pre_launch_callbacks.remove(once)
 
     kernel = gridjit.jit(increment)
-    registers(lambda config: config.pre_launch_callbacks.extend([once, lambda kernel, config: calls.append("code")]))
+    rewrite(lambda config: config.pre_launch_callbacks.extend([once, lambda kernel, config: calls.append("code")]))
     configured = kernel[1, 1]
     configured.pre_launch_callbacks.append(lambda kernel, config: calls.append("own"))
     configured(np.zeros(1))
@@ -330,18 +330,3 @@ def test_what_a_hooks_kernel_does_not_have_is_an_error_that_names_the_kernel() -
     assert "increment" in str(found[0].type_annotation)
     with pytest.raises(AttributeError, match=r"<gridjit kernel .*increment>, about to be launched, has no attribute"):
         _ = found[0].call_helper
-
-
-def registers(act: Callable[[Any], object]) -> None:
-    """Have a function called with the configuration of each compile, as a library's rewrite does."""
-    from numba.cuda.core.rewrites import Rewrite, register_rewrite
-    from numba.cuda.launchconfig import ensure_current_launch_config
-
-    @register_rewrite("after-inference")
-    class Acts(Rewrite):
-        def __init__(self, state: Any) -> None:
-            super().__init__(state)
-            act(ensure_current_launch_config())
-
-        def match(self, func_ir: Any, block: Any, typemap: Any, calltypes: Any) -> bool:
-            return False

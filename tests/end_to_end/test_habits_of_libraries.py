@@ -37,27 +37,6 @@ def takes_object(x, thing):
 
 
 @pytest.fixture
-def rewrite(foreign_rewrites: None) -> Callable[[Callable[[Any], object]], None]:
-    """Return what has a function called with the configuration once a kernel's compile, as a library's rewrite does."""
-
-    def register(act: Callable[[Any], object], when: str = "after-inference") -> None:
-        numba_cuda()
-        from numba.cuda.core.rewrites import Rewrite, register_rewrite
-        from numba.cuda.launchconfig import ensure_current_launch_config
-
-        @register_rewrite(when)
-        class Acts(Rewrite):
-            def __init__(self, state: Any) -> None:
-                super().__init__(state)
-                act(ensure_current_launch_config())
-
-            def match(self, func_ir: Any, block: Any, typemap: Any, calltypes: Any) -> bool:
-                return False
-
-    return register
-
-
-@pytest.fixture
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Any]]:
     """Return what imports a module of a given text, which processes to come could import as well."""
     monkeypatch.syspath_prepend(str(tmp_path))

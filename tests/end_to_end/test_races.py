@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import gridjit
-from gridjit import cuda
 from gridjit.cache.disk import DiskStore
 from gridjit.cache.lock import Locks
 from gridjit.cache.memory import MemoryStore
 from gridjit.runtime.specialize import capture
+from tests.kernels import writes_block
 
 pytestmark = pytest.mark.usefixtures("target")
 # A quick look, and the figure of record. Code for a GPU takes longer to make.
@@ -28,10 +28,6 @@ OF_RECORD = {
 }
 BLOCKS = (32, 64)
 SOON_S = 120.0
-
-
-def writes_block(out):
-    out[cuda.threadIdx.x] = gridjit.static.blockDim.x
 
 
 def miss_together(patch: pytest.MonkeyPatch, store: type) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import gridjit
 from gridjit import cuda
+from tests.kernels import writes_block, writes_block_everywhere
 
 pytestmark = pytest.mark.usefixtures("target")
 BLOCKS = (32, 64, 96)
@@ -36,10 +37,6 @@ def asks_a_function_too(out):
 
 def asks_nothing(out):
     out[cuda.threadIdx.x] = 7
-
-
-def writes_block(out):
-    out[cuda.threadIdx.x] = gridjit.static.blockDim.x
 
 
 def written_by(kernel: gridjit.Kernel, block: int, grid: int = 1, dtype: Any = np.int64) -> set[int]:
@@ -188,12 +185,6 @@ def test_forall_chooses_a_block_for_a_kernel_that_depends_on_it() -> None:
     kernel.forall(out.size)(out)
     (block,) = set(out.tolist())
     assert f"blockdim.x = {block}" in [str(found.footprint) for found in kernel.specializations]
-
-
-def writes_block_everywhere(out):
-    i = cuda.grid(1)
-    if i < out.size:
-        out[i] = gridjit.static.blockDim.x
 
 
 def test_each_specialization_can_be_looked_into(target: str) -> None:

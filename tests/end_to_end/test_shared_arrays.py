@@ -12,6 +12,7 @@ import pytest
 
 import gridjit
 from gridjit import cuda
+from tests.kernels import increments
 
 pytestmark = pytest.mark.usefixtures("target")
 MAKERS: dict[str, Callable[..., Any]] = {
@@ -19,12 +20,6 @@ MAKERS: dict[str, Callable[..., Any]] = {
     "managed": cuda.managed_array,
     "managed, attached to the host": partial(cuda.managed_array, attach_global=False),
 }
-
-
-def increments(x):
-    i = cuda.grid(1)
-    if i < x.size:
-        x[i] += 1
 
 
 @pytest.fixture(params=list(MAKERS.values()), ids=list(MAKERS))

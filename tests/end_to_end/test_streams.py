@@ -9,14 +9,9 @@ import pytest
 
 import gridjit
 from gridjit import cuda
+from tests.kernels import writes_block_everywhere
 
 pytestmark = pytest.mark.usefixtures("target")
-
-
-def writes_block(out):
-    i = cuda.grid(1)
-    if i < out.size:
-        out[i] = gridjit.static.blockDim.x
 
 
 class SomeStream:
@@ -31,7 +26,7 @@ class SomeStream:
 
 @pytest.mark.parametrize("kind", ["own", "int", "protocol"])
 def test_a_kernel_is_launched_in_a_stream_however_it_is_given(kind: str) -> None:
-    kernel, out = gridjit.jit(writes_block), cuda.to_device(np.zeros(100, np.int64))
+    kernel, out = gridjit.jit(writes_block_everywhere), cuda.to_device(np.zeros(100, np.int64))
     with gridjit.create_stream() as stream:
         given: Any = {"own": stream, "int": int(stream), "protocol": SomeStream(int(stream))}[kind]
         for block in (32, 64, 32):
@@ -46,7 +41,7 @@ def test_a_kernel_is_launched_in_a_stream_of_another_library(target: str, librar
     if target == "host":
         pytest.skip("the libraries' streams are the GPU's")
     module: Any = pytest.importorskip(library)
-    kernel, out = gridjit.jit(writes_block), cuda.to_device(np.zeros(100, np.int64))
+    kernel, out = gridjit.jit(writes_block_everywhere), cuda.to_device(np.zeros(100, np.int64))
     cuda.synchronize()
     stream = module.cuda.Stream()
     for block in (32, 64, 32):
@@ -58,7 +53,7 @@ def test_a_kernel_is_launched_in_a_stream_of_another_library(target: str, librar
 def test_a_cluster_is_a_field_of_the_launch_like_others(target: str) -> None:
     if target == "host" or cuda.get_current_device().compute_capability < (9, 0):
         pytest.skip("clusters need sm_90 or newer")
-    kernel, out = gridjit.jit(writes_block), cuda.to_device(np.zeros(256, np.int64))
+    kernel, out = gridjit.jit(writes_block_everywhere), cuda.to_device(np.zeros(256, np.int64))
     for cluster in (None, 2, 4):
         kernel.configure(8, 32, cluster=cluster)(out)
         assert set(out.copy_to_host()) == {32}
@@ -69,7 +64,7 @@ def test_events_measure_what_a_stream_was_given() -> None:
     with gridjit.create_stream() as stream, gridjit.create_event() as start, gridjit.create_event() as end:
         out = cuda.to_device(np.zeros(100, np.int64), stream=stream)
         start.record(stream)
-        gridjit.jit(writes_block)[4, 32, stream](out)
+        gridjit.jit(writes_block_everywhere)[4, 32, stream](out)
         end.record(stream)
         end.synchronize()
         assert start.elapsed_time(end) >= 0

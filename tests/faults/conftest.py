@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from gridjit.cache.key import digest
-
 # Imports come first, because nobody may not be able to read root's interpreter.
 DROP_PRIVILEGES = """
 import os
@@ -22,12 +20,6 @@ if os.geteuid() == 0:
     os.setresgid(65534, 65534, 65534)
     os.setresuid(65534, 65534, 65534)
 """
-
-
-@pytest.fixture
-def key_of() -> Callable[[object], str]:
-    """What gives a key for anything."""
-    return lambda thing: digest([("thing", repr(thing))])
 
 
 @pytest.fixture

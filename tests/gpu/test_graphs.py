@@ -12,18 +12,13 @@ import gridjit
 from gridjit import cuda
 from gridjit.compiler.errors import ArgumentError, LaunchError
 from gridjit.runtime.streams import Stream
+from tests.kernels import increments
 
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.filterwarnings("ignore::gridjit.runtime.warnings.PerformanceWarning"),
 ]
 Replay = Callable[[Stream, Callable[[], None], int], None]
-
-
-def increments(x):
-    i = cuda.grid(1)
-    if i < x.size:
-        x[i] += 1
 
 
 def adds_block(x):

@@ -18,6 +18,7 @@ from gridjit.runtime.memory.create import (
     pinned_array,
     to_device,
 )
+from tests.views import check_copies_of_a_view
 
 pytestmark = pytest.mark.gpu
 CUBE = np.arange(20 * 30 * 40, dtype=np.int32).reshape(20, 30, 40)
@@ -27,12 +28,7 @@ SLICES = [np.s_[:], np.s_[::3], np.s_[::-1], np.s_[5:17]]
 @pytest.mark.parametrize("axes", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
 @pytest.mark.parametrize("key", list(itertools.product(SLICES, repeat=3)))
 def test_any_view_is_copied_right_both_ways(device, axes, key):
-    there, here = to_device(CUBE, space=device.space), CUBE.copy()
-    view, expected = there.transpose(axes)[key], here.transpose(axes)[key]
-    assert np.array_equal(view.copy_to_host(), expected)
-    view.copy_to_device(-expected)
-    expected[...] = -expected
-    assert np.array_equal(there.copy_to_host(), here)
+    check_copies_of_a_view(device.space, CUBE, axes, key)
 
 
 @pytest.mark.parametrize("pinned", [False, True])

@@ -6,20 +6,16 @@ import numpy as np
 import pytest
 
 import gridjit
-from gridjit import cuda
 from gridjit.compiler.errors import ArgumentError, LaunchError
 from gridjit.runtime.memory.create import to_device
 from gridjit.runtime.session import Session
+from tests.kernels import writes_block
 
 pytestmark = [
     pytest.mark.cuda_toolkit,
     pytest.mark.filterwarnings("ignore::gridjit.runtime.warnings.PerformanceWarning"),
 ]
 STREAM = 0x50
-
-
-def writes_block(out):
-    out[cuda.threadIdx.x] = gridjit.static.blockDim.x
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ from gridjit.runtime.memory.create import (
     pinned_array,
     to_device,
 )
+from tests.views import check_copies_of_a_view
 
 CUBE = np.arange(2 * 3 * 4, dtype=np.int32).reshape(2, 3, 4)
 SLICES = [np.s_[:], np.s_[::2], np.s_[::-1], np.s_[1:]]
@@ -115,12 +116,7 @@ def test_a_full_device_is_trimmed_before_giving_up(api, device):
 @pytest.mark.parametrize("axes", list(itertools.permutations(range(3))))
 @pytest.mark.parametrize("key", list(itertools.product(SLICES, repeat=3))[::3])
 def test_any_view_is_copied_right_both_ways(device, axes, key):
-    there, here = to_device(CUBE, space=device.space), CUBE.copy()
-    view, expected = there.transpose(axes)[key], here.transpose(axes)[key]
-    assert np.array_equal(view.copy_to_host(), expected)
-    view.copy_to_device(-expected)
-    expected[...] = -expected
-    assert np.array_equal(there.copy_to_host(), here)
+    check_copies_of_a_view(device.space, CUBE, axes, key)
 
 
 def test_a_repeated_axis_is_read_and_never_written(device):
