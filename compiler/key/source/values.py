@@ -11,7 +11,7 @@ import functools
 import sys
 import types
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Generic
 
 from gridjit.compiler.key.source.files import file_digest
 from gridjit.compiler.key.source.libraries import home_of, is_library, is_library_module, is_librarys, name_of_module
@@ -166,7 +166,7 @@ def _own_text(value: Any) -> str:
 
 
 def _foreign_text(value: object, visit: Visit) -> str | None:
-    if not any(str(cls.__module__).partition(".")[0] in FOREIGN for cls in type(value).__mro__):
+    if not any(str(cls.__module__).partition(".")[0] in FOREIGN for cls in type(value).__mro__ if cls is not Generic):
         return None
     from gridjit.compiler.key.source.foreign import foreign_text  # few kernels refer to such values
 
