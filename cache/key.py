@@ -1,4 +1,4 @@
-"""Key: the name of an entry, a digest over labelled fields that it keeps to say how it differs from another.
+"""Key: the name of an entry, a digest over labelled fields.
 
 Label, kind, lengths and value of every field enter the digest, so that no two lists of fields share one. A name that is
 not UTF-8, which Python has as lone surrogates, has a digest like any other.
@@ -16,7 +16,6 @@ from gridjit.values import dataclass
 
 FieldValue: TypeAlias = str | bytes | int
 Field: TypeAlias = tuple[str, FieldValue]
-Difference: TypeAlias = tuple[str, FieldValue | None, FieldValue | None]
 
 DIGEST_BYTES = 32
 # Part of every digest: another way to write fields down gets another number, and so other names.
@@ -42,16 +41,6 @@ class Key:
     def digest(self) -> str:
         """The entry's name: 64 hexadecimal digits."""
         return digest(self.fields)
-
-    def differences(self, other_fields: Iterable[Field]) -> tuple[Difference, ...]:
-        """Return (label, mine, theirs) for every field that is not the same; None where a side lacks the label."""
-        mine, theirs = dict(self.fields), dict(other_fields)
-        labels = dict.fromkeys((*mine, *theirs))
-        return tuple(
-            (label, mine.get(label), theirs.get(label))
-            for label in labels
-            if _encoded(mine.get(label)) != _encoded(theirs.get(label))
-        )
 
 
 def digest(fields: Iterable[Field]) -> str:
@@ -98,7 +87,3 @@ def _text(value: FieldValue) -> str:
     if isinstance(value, bytes):
         return value.decode("latin-1")
     return value if isinstance(value, str) else str(int(value))
-
-
-def _encoded(value: FieldValue | None) -> tuple[bytes, str] | None:
-    return None if value is None else (_kind(value), _text(value))

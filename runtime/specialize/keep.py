@@ -35,7 +35,7 @@ def readable(artifact: Artifact) -> bytes:
     data = artifact.to_bytes()
     again = Artifact.read(data)
     if again.to_bytes() != data:
-        raise ValueError("something of it is read as something else")
+        raise ValueError("part of it would be read back as something else")
     if hooks.resolve(again.effects.hooks) is None or hooks.resolve_module(again.effects) is None:
         raise ValueError("a function that it wants called cannot be made again")
     return data

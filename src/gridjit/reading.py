@@ -38,13 +38,13 @@ def parse(data: bytes) -> Any:
         _check_depth(text)
         return _DECODER.decode(text)
     except (ValueError, RecursionError) as error:
-        raise Unreadable(f"no JSON of ours: {type(error).__name__}") from None
+        raise Unreadable(f"not JSON as gridjit writes it: {type(error).__name__}") from None
 
 
 def text(value: Any) -> str:
     """Return value, a text."""
     if type(value) is not str:
-        raise Unreadable(f"a text is due, not a {type(value).__name__}")
+        raise Unreadable(f"a text is expected, not a {type(value).__name__}")
     return value
 
 
@@ -58,49 +58,49 @@ def dotted(value: Any) -> str:
 def flag(value: Any) -> bool:
     """Return value, True or False."""
     if type(value) is not bool:
-        raise Unreadable(f"true or false is due, not a {type(value).__name__}")
+        raise Unreadable(f"true or false is expected, not a {type(value).__name__}")
     return value
 
 
 def whole(value: Any, *, least: int = 0, most: int = LARGEST) -> int:
     """Return value, a whole number within bounds."""
     if type(value) is not int or not least <= value <= most:
-        raise Unreadable(f"a whole number from {least} to {most} is due")
+        raise Unreadable(f"a whole number from {least} to {most} is expected")
     return value
 
 
 def number(value: Any, *, least: float = 0.0) -> float:
     """Return value, a finite number."""
     if type(value) not in (int, float) or not value >= least:
-        raise Unreadable(f"a number from {least} is due")
+        raise Unreadable(f"a number from {least} is expected")
     return float(value)
 
 
 def items(value: Any, read: Callable[[Any], T], *, most: int = 100_000) -> tuple[T, ...]:
     """Return what read makes of each item of value, a list of at most so many."""
     if type(value) is not list or len(value) > most:
-        raise Unreadable(f"a list of at most {most} is due")
+        raise Unreadable(f"a list of at most {most} is expected")
     return tuple([read(item) for item in value])
 
 
 def row(value: Any, length: int) -> list[Any]:
     """Return value, a list of exactly that length."""
     if type(value) is not list or len(value) != length:
-        raise Unreadable(f"a list of {length} is due")
+        raise Unreadable(f"a list of {length} is expected")
     return value
 
 
 def fields(value: Any, names: Iterable[str]) -> dict[str, Any]:
     """Return value, an object with exactly these names."""
     if type(value) is not dict or value.keys() != set(names):
-        raise Unreadable(f"an object with {', '.join(sorted(names))} is due")
+        raise Unreadable(f"an object with {', '.join(sorted(names))} is expected")
     return value
 
 
 def ordered(value: tuple[T, ...]) -> tuple[T, ...]:
     """Return value, whose items are sorted and without duplicates."""
     if any(not before < after for before, after in itertools.pairwise(value)):  # type: ignore[operator]
-        raise Unreadable("items are sorted, each there once")
+        raise Unreadable("sorted items are expected, each once")
     return value
 
 

@@ -1,4 +1,4 @@
-"""Keys: no two lists of fields share a digest, and a key says how it differs."""
+"""Keys: no two lists of fields share a digest."""
 
 from __future__ import annotations
 
@@ -45,20 +45,6 @@ def test_a_digest_is_the_documented_bytes():
 def test_names_that_are_not_utf8_have_digests_of_their_own():
     names = ["caf\udce9", "caf\udcea", "café", "\ud83d\ude00", "\U0001f600"]
     assert len({digest([(name, "x")]) for name in names} | {digest([("x", name)]) for name in names}) == 2 * len(names)
-
-
-def test_differences_name_the_label_and_both_values():
-    mine = Key.of([("target", "sm_90"), ("fastmath", 1), ("only mine", b"x")])
-    assert mine.differences([("target", "sm_80"), ("fastmath", 1), ("only theirs", "y")]) == (
-        ("target", "sm_90", "sm_80"),
-        ("only mine", b"x", None),
-        ("only theirs", None, "y"),
-    )
-
-
-def test_a_key_has_no_differences_to_its_own_fields():
-    key = Key.of([("target", "sm_90"), ("text", b"\0")])
-    assert key.differences(key.fields) == ()
 
 
 def test_a_label_given_twice_is_refused():
