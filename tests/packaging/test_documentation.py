@@ -92,6 +92,18 @@ def test_a_documents_links_to_files_lead_somewhere() -> None:
     assert dead == []
 
 
+def test_every_file_that_a_document_names_is_there() -> None:
+    folders = ("src", "compiler", "runtime", "cache", "tests", "scripts")
+    files = [f"/{file}" for file in (*ROOT.glob("*.*"), *(f for top in folders for f in (ROOT / top).rglob("*.*")))]
+    gone = [
+        f"{document.relative_to(ROOT)}: {name}"
+        for document in [*DOCUMENTS, ROOT / "CONTRIBUTING.md"]
+        for name in re.findall(r"`([\w./-]+\.(?:py|cu|toml))`", document.read_text())
+        if not any(file.endswith(f"/{name.removeprefix('gridjit/')}") for file in files)
+    ]
+    assert gone == []
+
+
 def test_every_setting_is_documented() -> None:
     read = set(re.findall(r"GRIDJIT_[A-Z_]+", (ROOT / "runtime" / "settings.py").read_text()))
     table = set(re.findall(r"^\| `(GRIDJIT_[A-Z_]+)`", (ROOT / "docs" / "caching.md").read_text(), re.M))
