@@ -42,11 +42,11 @@ ARGUMENT = "argument "
 _SEEN_OF_ARRAYS = ("shape", "strides")
 ITSELF = " itself"
 IN_FULL = " in full"
-# Something of another compilation's launch, which no later launch is known to share.
+# Something of another compilation's launch; no later launch is known to share it.
 ELSEWHERE = "the launch of another compilation"
 # "arguments" says whether there were any: a compile ahead of a launch that asked cannot stand in for a launch.
 HAS_ARGUMENTS = "arguments"
-# Facts that tell a launch from a compile ahead of one, and not one launch from another.
+# Facts that distinguish a launch from a compile ahead of one, but not one launch from another.
 CIRCUMSTANCES = (PRESENCE, HAS_ARGUMENTS)
 # What can be marked. A mark made outside a compile that names none stands for all.
 MARKABLE = ("griddim", "blockdim", "sharedmem", "cluster", "cooperative")
@@ -56,7 +56,7 @@ MARKABLE = ("griddim", "blockdim", "sharedmem", "cluster", "cooperative")
 class Fact:
     """One thing read: the field, the value it had, and where it was read ("stats.py:14"; not part of equality).
 
-    It is this from the moment when a view is read, in artifacts, keys and recorded needs, until it is read from there.
+    The same class serves from the read of a view through artifacts, keys and recorded needs, and back from there.
     """
 
     field: str
@@ -82,12 +82,12 @@ class Fact:
         return self.value == current_value(self.field, config, args) and not self._unrepeatable
 
     def as_json(self) -> list[Any]:
-        """Return what `read` makes the fact of again, as JSON has it."""
+        """Return the fact as JSON has it; `read` turns that back."""
         return [self.field, self.value, self.where]
 
     @classmethod
     def read(cls, field: Any, value: Any, where: Any = "") -> Fact:
-        """Return the fact of what JSON brought back, where tuples are lists; raises Unreadable for anything else."""
+        """Return the fact that as_json wrote, whose tuples came back as lists; raises Unreadable for anything else."""
         parts = value if isinstance(value, list) else (value,)
         if not all(part is None or isinstance(part, bool | int | str) for part in parts):
             raise reading.Unreadable(f"a fact of a launch cannot be {value!r}")
@@ -122,7 +122,7 @@ class Footprint:
 
     @classmethod
     def of(cls, facts: Iterable[Fact]) -> Footprint:
-        """Return the footprint of facts, dropping what others say already.
+        """Return the footprint of facts, without those that others imply.
 
         A broader fact ("blockdim") says "blockdim.x", and whatever only a launch has says that there was one.
         """
@@ -157,7 +157,7 @@ class Footprint:
 
 
 def current_value(name: str, config: LaunchConfig | None, args: Sequence[Any] | None = None) -> FactValue:
-    """Return the value of a field in a launch; a field this version does not know has none, so it never matches."""
+    """Return the value of a field in a launch. A field that this version does not know has none, and never matches."""
     if name == PRESENCE:
         return config is not None
     if name == HAS_ARGUMENTS:
@@ -170,7 +170,7 @@ def current_value(name: str, config: LaunchConfig | None, args: Sequence[Any] | 
 
 
 def is_field(name: str) -> bool:
-    """Return whether name is that of something that this version can look up in a launch."""
+    """Return whether this version can look up a field of that name in a launch."""
     if not name.startswith(ARGUMENT):
         return name in FIELDS or name in (PRESENCE, HAS_ARGUMENTS)
     index, _, part = name[len(ARGUMENT) :].partition(" ")

@@ -21,7 +21,7 @@ def item_type(dtype: np.dtype[Any]) -> ItemType:
 
 
 def identity(dtype: np.dtype[Any]) -> tuple[np.dtype[Any], Hashable]:
-    """Return what tells dtype from every other: NumPy calls records equal that differ in being aligned."""
+    """Return what distinguishes dtype from every other: NumPy calls records equal that differ in alignment."""
     return dtype, None if dtype.names is None else _alignments(dtype)
 
 

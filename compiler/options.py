@@ -77,7 +77,7 @@ _FOR_KERNELS = frozenset(("max_registers", "launch_bounds", "lto", "link", "shar
 def options_of(given: Mapping[str, Any]) -> Options:
     """Return the options for jit's keyword arguments; raises ConfigError naming one that does not exist.
 
-    What is not said of debug and opt is as numba's settings say. Contradictions are a ConfigWarning.
+    If debug or opt is not given, numba's settings count. Contradictions are a ConfigWarning.
     """
     known = {f.name for f in fields(Options)}
     if unknown := sorted(set(given) - known):
@@ -111,7 +111,7 @@ def _warn_of_contradictions(given: Mapping[str, Any]) -> None:
 
 
 def _text(value: Any) -> str:
-    """Return an option's value for a key; of code in memory the kind: its bytes are in the key by themselves."""
+    """Return an option's value for a key. For code in memory that is its kind; its bytes are a field of their own."""
     if isinstance(value, tuple):
         return "(" + "".join(f"{_text(item)}, " for item in value) + ")"
     return repr(value) if isinstance(value, str | int | None) else type(value).__qualname__

@@ -1,7 +1,7 @@
 """SharedError: our errors and warnings that are also another library's, so that programs written for it catch them.
 
-A class names the others' in `also`. Those that are imported when it is raised become its bases; nothing is imported for
-it: who catches a class has imported it.
+A class names the other library's classes in `also`. Those that are imported when it is raised become its bases. Nothing
+is imported for that: whoever catches a class has imported it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class SharedError:
         return super().__new__(wanted, *args)
 
     def __init__(self, *args: Any) -> None:
-        # Not the next base's: another library's takes what it likes.
+        # Not the next base's, because another library's may take any arguments.
         BaseException.__init__(self, *args)  # type: ignore[arg-type]
 
     def __str__(self) -> str:

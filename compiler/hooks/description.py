@@ -1,7 +1,7 @@
 """Describes a function as a Hook, and finds code again by its qualified name. If one cannot be described, it says why.
 
-A function defined inside another is a constant of that one's code: importing the module and going down the names
-finds it, and the digest tells that it is the same.
+The code of a function defined inside another is a constant of the outer one's code. It is found by importing the module
+and following the names, and its digest shows that it is the same.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from gridjit.compiler.key.source.code import plan_of, with_nested
 from gridjit.compiler.key.source.objects import MISSING, cell_value, closure_of, defaults_of
 
 _LOCALS = "<locals>"
-# Where a decorator leaves the function that it was given.
+# Where decorators keep the function that they were given.
 _INNER = ("__func__", "__wrapped__", "py_func", "func", "fget")
-# How code changes what it holds, if that can be changed.
+# Instructions by which code changes what it holds.
 _WRITES = frozenset({"STORE_SUBSCR", "DELETE_SUBSCR", "STORE_ATTR", "DELETE_ATTR"})
 _WRITERS = frozenset(
     ("append", "extend", "insert", "remove", "pop", "popitem", "clear", "sort", "reverse", "update", "setdefault")
@@ -81,7 +81,7 @@ def code_in(module: ModuleType, qualname: str, digest: str) -> CodeType | None:
 
 
 def holds(callback: Any, value: object, depth: int = 3) -> bool:
-    """Return whether a function has value at hand: in its closure or defaults, among its arguments, or bound to it."""
+    """Return whether a function can use value: from its closure, defaults or arguments, or as bound to it."""
     if callback is value:
         return True
     if depth == 0:
@@ -194,7 +194,7 @@ def _refuse_to_write(code: CodeType, held: Iterable[object]) -> None:
 
 
 def is_plain_class(cls: type) -> bool:
-    """Return whether an object of cls is its attributes, and nothing runs when one is made or goes."""
+    """Return whether an object of cls is nothing but its attributes, and no code runs when one is made or freed."""
     own = [vars(base) for base in cls.__mro__[:-1]]
     special = ("__new__", "__del__", "__slots__", "__setstate__", "__reduce__", "__reduce_ex__")
     return type(cls) is type and not any(name in names for names in own for name in special)

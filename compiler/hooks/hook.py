@@ -8,13 +8,13 @@ from typing import Any, TypeAlias
 from gridjit import reading
 from gridjit.values import dataclass
 
-# None, bool, int, float, str, Hook, and tuples, lists and dicts of those.
+# None, bool, int, float, str, Hook, or a tuple, list or dict of those.
 Plain: TypeAlias = Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hook:
-    """A function: by module and qualified name alone if importing gives it, else with what to make it again from.
+    """A function: its module and qualified name if importing gives it, else also what it is made again from.
 
     arguments: what it is called with first, as of a functools.partial.
     code: the digest of its code, if it was defined inside another function ("outer.<locals>.inner").
@@ -43,13 +43,13 @@ HOOK_FIELDS = ("module", "qualname", "arguments", "code", "cells", "defaults", "
 
 
 def is_scalar(value: object) -> bool:
-    """Return whether a value holds no others, and may be a key of a dictionary."""
+    """Return whether a value holds no other values, and may be a dictionary's key."""
     kind = type(value)
     return value is None or kind in (bool, float, str) or (kind is int and abs(value) <= LARGEST)  # type: ignore[arg-type]
 
 
 def hook_as_json(hook: Hook) -> list[Any]:
-    """Return a hook as lists, dictionaries and what else JSON has."""
+    """Return a hook as JSON's lists, dictionaries and scalars."""
     return [_to_json(getattr(hook, name)) for name in HOOK_FIELDS]
 
 

@@ -1,7 +1,7 @@
 """Sharing: whether what a hook holds belongs to it alone, so that a copy in another process stays equal to it.
 
-A list, a dictionary or an object that something else holds too - a module, a class, another function - may be changed
-by that, and a hook that was made again around a copy would not see it.
+If something else - a module, a class, another function - also holds a list, a dictionary or an object, it may change
+it, and a hook that was made again around a copy would not see that.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from gridjit.compiler.key.source.code import with_nested
 
-# What a look itself makes.
+# References that the look itself makes.
 _LOOKING = (FrameType, GeneratorType)
 
 
@@ -45,13 +45,13 @@ def is_object_shared(value: object, holder: object) -> bool:
 
 
 def is_shared_in(cell: CellType, closure: tuple[CellType, ...]) -> bool:
-    """Return whether a closure's variable holds something that is shared, with another function's closure perhaps."""
+    """Return whether a closure's variable holds something shared, perhaps with another function's closure."""
     value = cell.cell_contents
     return is_shared(value, cell) or (_is_changeable(value) and _has_other_holders(cell, closure))
 
 
 def changes_elsewhere(name: str, codes: Iterable[CodeType]) -> bool:
-    """Return whether some function of these gives the variable of an outer one another value."""
+    """Return whether a function in these codes assigns to that variable of an outer one."""
     return any(
         instruction.opname == "STORE_DEREF" and instruction.argval == name
         for code in codes

@@ -1,8 +1,8 @@
 """ArgumentsView: what a compilation sees as the launch's arguments. It records what is read of each.
 
-A number counts by its value. An array counts by its type, which is part of the signature, until its shape or strides
-are read: then those count. Any other argument is handed out itself: the code then serves launches with that very
-object, as it is, and stays out of the cache.
+A number counts by its value. An array counts by its type, which is part of the signature, and by its shape or strides
+if these are read. Any other argument is handed out itself. Then the code serves launches with that very object while it
+stays as it is, and is not put into the cache.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _getter(recording: Recording, arguments: tuple[Any, ...]) -> Callable[[int],
 
 
 def _is_array(argument: Any) -> bool:
-    """Return whether an argument offers memory; asked of its class, as its attributes may run any code."""
+    """Return whether an argument offers memory. Its class is asked, because its own attributes may run any code."""
     if isinstance(argument, numbers.Number | type) or is_number(argument):
         return False
     own = getattr(argument, "__dict__", {})
@@ -160,7 +160,7 @@ def _is_in_the_type(name: str, value: Any, argument: Any) -> bool:
 
 
 def _has_metadata(dtype: Any) -> bool:
-    """Return whether a dtype, or one that it is made of, carries what a program hung on it."""
+    """Return whether a dtype, or one that it is made of, carries metadata that a program put on it."""
     inner = [] if dtype.subdtype is None else [dtype.subdtype[0]]
     inner += [field[0] for field in (dtype.fields or {}).values()]
     titled = any(len(field) > 2 for field in (dtype.fields or {}).values())

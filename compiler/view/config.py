@@ -1,7 +1,7 @@
 """ConfigView: what a compilation sees as "the launch configuration". It records every field that is read.
 
-One view belongs to one compilation. It is visible in the compiling thread only, and only while it compiles. Nothing of
-the launch is an attribute of it: whatever hands out a field, a copy of the view included, records it then.
+A view belongs to one compilation. It is visible only in the compiling thread, and only while that compiles. Nothing of
+the launch is an attribute of it: whatever hands out a field, including a copy of the view, records that.
 """
 
 from __future__ import annotations
@@ -81,17 +81,17 @@ class ConfigView:
 
     @property
     def config(self) -> LaunchConfig | None:
-        """The whole configuration as a plain value, or None where there is no launch. All of it counts as read."""
+        """The whole configuration as a plain value, or None without a launch. All of it counts as read."""
         return recording_of(self).snapshot()
 
     @property
     def args(self) -> ArgumentsView | None:
-        """The launch's arguments, or None where there is no launch; see ArgumentsView for what counts when read."""
+        """The launch's arguments, or None without a launch; ArgumentsView says what counts when it is read."""
         return recording_of(self).arguments_view if self.read(HAS_ARGUMENTS) else None
 
     @property
     def ahead_of_launch(self) -> bool:
-        """Whether this compilation is for no launch. Not recorded: who was given the view asked for it before."""
+        """Whether this compilation is for no launch. Not recorded: that was, when the view was asked for."""
         return recording_of(self).config is None
 
     def read(self, name: str, where: str = "") -> FactValue:
@@ -99,16 +99,16 @@ class ConfigView:
         return recording_of(self).read(name, where)
 
     def read_static(self, name: str, where: str = "") -> FactValue:
-        """Return what a field is as a constant of the kernel: of shared memory, with what was required so far."""
+        """Return a field's value as a constant of the kernel; shared memory includes what was required so far."""
         found, recording = self.read(name, where), recording_of(self)
         if name == "sharedmem":
             found = recording.said_sharedmem = recording.sharedmem
         return found
 
     def begin_again(self) -> bool:
-        """Return whether the code must be made again, as its constant for shared memory is less than it requires.
+        """Return whether the code must be made again because its constant for shared memory is less than it requires.
 
-        If so, nothing of the compilation so far counts but what it required, which is known from the start now.
+        If so, of the compilation so far only the requirement counts, which is now known from the start.
         """
         recording = recording_of(self)
         if recording.said_sharedmem in (None, recording.sharedmem):
@@ -142,11 +142,11 @@ class ConfigView:
         recording_of(self).mark(names)
 
     def get_kernel_launch_config_sensitive(self) -> bool | None:
-        """Return True once the kernel was marked or is known to depend on this configuration, None before."""
+        """Return True once the kernel is marked or known to depend on this configuration, and None before."""
         return True if recording_of(self).marked or self.footprint.sensitive else None
 
     def is_kernel_launch_config_sensitive(self) -> bool:
-        """Return whether the kernel was marked or is known to depend on this configuration."""
+        """Return whether the kernel is marked or known to depend on this configuration."""
         return bool(self.get_kernel_launch_config_sensitive())
 
     _is_kernel_launch_config_sensitive = is_kernel_launch_config_sensitive  # the name numba-cuda's backend calls
@@ -158,7 +158,7 @@ class ConfigView:
 
     @property
     def effects(self) -> Effects:
-        """What was asked for so far: shared memory, and the hooks that another process can make again."""
+        """What has been asked for so far: shared memory, and the hooks that another process can make again."""
         from gridjit.compiler.hooks.description import storable
 
         return Effects(sharedmem=recording_of(self).required, hooks=storable(self.pre_launch_callbacks))
@@ -185,7 +185,7 @@ class ConfigView:
 
 
 def _read(view: ConfigView, name: str) -> Any:
-    """Return a field of the launch, recorded; raises RuntimeError, and records that, where there is no launch."""
+    """Return a field of the launch, recorded. Without a launch, raise RuntimeError and record that."""
     recording = recording_of(view)
     if (config := recording.launch_config) is None:
         view.read(PRESENCE)
@@ -201,14 +201,14 @@ def current_view() -> ConfigView | None:
 
 
 def visible_config() -> ConfigView | None:
-    """Return what user code sees: the view of a launch's compilation, else None. That it asked is recorded."""
+    """Return what user code sees: the view of a launch's compilation, or None. That it asked is recorded."""
     view = current_view()
     return view if view is not None and view.read(PRESENCE) else None
 
 
 @contextlib.contextmanager
 def visible(view: ConfigView | None) -> Iterator[None]:
-    """Make view (None: no launch) the current one of this thread; what was visible before comes back after."""
+    """Make view (None: no launch) the current one of this thread, and restore the previous one afterwards."""
     before = current_view()
     see(view)
     try:

@@ -1,7 +1,7 @@
-"""Identity: one object, by identity and content. It is what a fact about an object given to a compilation compares.
+"""Identity: one object, by identity and content. A fact about an object that a compilation was given compares it.
 
-It compares what is known to show all that it holds, and refuses the rest: memory that C code keeps for itself may
-change, and nothing tells. The object is not kept alive by it, if it can be held weakly.
+It compares objects that are known to show all that they hold, and refuses others: memory that C code keeps for itself
+may change unseen. It does not keep the object alive, if that can be referred to weakly.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from gridjit.compiler.key.source.libraries import is_library, name_of_module
 from gridjit.compiler.view.plain_number import is_number
 
 _PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes, range, type(...), CodeType})
-# Classes made from these have a value, which no attribute shows.
+# Objects of classes derived from these have a value, which no attribute shows.
 _VALUES = (int, float, complex, str, bytes)
 _SEQUENCES = (list, tuple)
 _SETS = (set, frozenset)
-# How far an object is looked into, and how much of a container.
+# How deep an object is inspected, and how many items of containers.
 _DEPTH = 12
 _ITEMS = 1000
 _WORD = 8
@@ -72,13 +72,13 @@ class Identity:
 
 
 class _Contents:
-    """One visit of what an object holds. What was visited before is named by what it is."""
+    """One visit of what an object holds; what comes again is named by its identity."""
 
     def __init__(self) -> None:
         self._seen: set[int] = set()
 
     def of(self, value: object, depth: int) -> Any:
-        """Return what tells an object's contents from other contents; raises _Unseen if nothing does."""
+        """Return what distinguishes an object's contents from others; raises _Unseen if that cannot be had."""
         kind = type(value)
         if is_number(value):
             return kind, repr(value)
@@ -139,7 +139,7 @@ def _plain_or_id(value: object) -> Any:
 
 
 def _is_code(value: Any) -> bool:
-    """Return whether value counts as what it is: code, a lock, or what a library makes once and does not change."""
+    """Return whether value counts by identity alone: code, a lock, or what a library makes once and never changes."""
     kind = type(value)
     if kind.__module__ == "_thread":
         return True
@@ -183,7 +183,7 @@ def _held_in(slot: MemberDescriptorType, value: object) -> object:
 
 
 def _shows_all(kind: type, base: type, slots: int) -> bool:
-    """Return whether objects of a class are no larger than what Python shows of them."""
+    """Return whether Python shows all the memory of a class's objects."""
     if kind.__itemsize__ != base.__itemsize__:
         return False
     # Newer Pythons keep these two before the object, and say so by offsets that are not positive.

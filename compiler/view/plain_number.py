@@ -1,4 +1,4 @@
-"""A plain number: an argument that is only its value, and the text that distinguishes it from other numbers."""
+"""A plain number: an argument that is nothing but its value, and the text that distinguishes it from other numbers."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _MADE_BY_PROGRAMS = 1 << 9
 
 
 def is_number(argument: Any) -> bool:
-    """Return whether an argument is a number and nothing else: exactly Python's own, or one of NumPy's own scalars.
+    """Return whether an argument is a number and nothing else: of Python's own classes, or of NumPy's own.
 
-    One of a class made from those can have attributes and methods, of which its value tells nothing.
+    A number of a class derived from those can have attributes and methods, which its value does not show.
     """
     kind = type(argument)
     if kind in _PYTHONS:
@@ -25,7 +25,7 @@ def is_number(argument: Any) -> bool:
 
 
 def number_text(number: Any) -> str:
-    """Return a number's type and value; of what is not a number, the bits."""
+    """Return a number's type and value; for a NaN also its bits."""
     text = f"{type(number).__name__} {number!r}"
     if number == number:
         return text

@@ -1,6 +1,6 @@
 """Recording: what one compilation read of its launch and asked for. A ConfigView's memory, not reachable from it.
 
-What is read through a view, its arguments or a copy of it ends here, so nothing of a launch is handed out unrecorded.
+All reads through a view, its arguments or a copy of it end here, so nothing of a launch is handed out unrecorded.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Given = ParamSpec("Given")
 # A launch's configuration and arguments.
 Launch: TypeAlias = "tuple[LaunchConfig, Sequence[Any]]"
 
-# Frames of these packages are machinery: the reader of a fact is the first frame outside them.
+# Frames of these packages do not count: the reader of a fact is the first frame outside them.
 _MACHINERY = ("gridjit.compiler", "gridjit.runtime", "numba", "numba_cuda", "contextlib", "copy", "pickle")
 
 
@@ -49,19 +49,19 @@ class Recording:
         self.begin(required)
 
     def begin(self, required: int) -> None:
-        """Start again: nothing is read, marked or refused, and so much shared memory is required."""
+        """Start again: nothing has been read, marked or refused, and this much shared memory is required."""
         self.required = required
         self.marked = False
         self.private: list[str] = []
-        # What gridjit.static.sharedmem was said to be, which the code now holds as a constant.
+        # The value given for gridjit.static.sharedmem, which the code now holds as a constant.
         self.said_sharedmem: int | None = None
         self._facts: dict[str, Fact] = {}
 
     def follow(self, later: Callable[[], Launch | None]) -> None:
-        """End the compilation. From now on, who reads while hooks of its code are called is told of that launch.
+        """End the compilation. From now on, reads while hooks of its code are called see that launch.
 
-        later: returns the launch of the code whose hooks this thread calls, None where it calls none of them. It must
-        not refer to the view, which hooks may hold.
+        later: returns the launch of the code whose hooks this thread is calling, or None. It must not refer to the
+        view, which hooks may hold.
         """
         self._later = later
 
@@ -72,7 +72,7 @@ class Recording:
 
     @property
     def launch_config(self) -> LaunchConfig | None:
-        """The configuration to tell of: the later launch's, else the one that the compilation is for."""
+        """The configuration that reads see: the later launch's, else the one that the compilation is for."""
         return self.config if (later := self.later) is None else later[0]
 
     def read(self, name: str, where: str = "") -> FactValue:
@@ -87,12 +87,12 @@ class Recording:
         return found
 
     def read_elsewhere(self) -> None:
-        """Record that the compilation read what another one's launch is: no later launch is known to agree in that."""
+        """Record that the compilation read another one's launch: no later launch is known to agree in that."""
         self._facts.setdefault(ELSEWHERE, Fact(field=ELSEWHERE, value=True, where=_reader()))
         self.keep_private("the compilation read the launch configuration of another compilation")
 
     def snapshot(self) -> LaunchConfig | None:
-        """Return the whole configuration, recorded field by field: what is done with it later cannot be seen."""
+        """Return the whole configuration, recorded field by field, because later reads of it cannot be seen."""
         config = self.launch_config
         if not self.read(PRESENCE) or config is None:
             return None
@@ -107,7 +107,7 @@ class Recording:
         return max(0 if config is None else config.sharedmem, self.required)
 
     def mark(self, names: Sequence[str]) -> None:
-        """Note a mark: the named fields count; with none named, what is read does, as it does anyway."""
+        """Note a mark: the named fields count. If none is named, what is read counts, as always."""
         if unknown := set(names) - set(MARKABLE):
             raise ConfigError(f"mark {sorted(unknown)}: fields are {', '.join(MARKABLE)}")
         self.marked = True
@@ -157,14 +157,14 @@ def visible_view() -> Any:
 
 
 def see(view: Any) -> None:
-    """Make view (None: none) the one that this thread sees."""
+    """Make view (or None) the one that this thread sees."""
     _visible.view = view
 
 
 def while_current(view: Any, call: Callable[Given, Result], *given: Given.args, **named: Given.kwargs) -> Result:
-    """Return what call returns, with view the one that this thread sees; what it saw before comes back after."""
+    """Return what call returns. Meanwhile this thread sees view, and afterwards what it saw before."""
     before = visible_view()
-    # Nothing is called between the call's end and the assignment: interrupts come at calls, so none comes before it.
+    # Nothing is called between the call's end and the assignment, so no interrupt comes in between.
     try:
         _visible.view = view
         return call(*given, **named)
