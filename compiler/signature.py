@@ -277,34 +277,31 @@ class Signature:
     @property
     def foreign(self) -> tuple[ForeignType, ...]:
         """The types of extensions among them, of items as well."""
-        return tuple(dict.fromkeys(found for argument in self.arguments for found in _foreign_in(argument)))
+        return tuple(dict.fromkeys(part for part in self._parts if isinstance(part, ForeignType)))
 
     @property
     def classes(self) -> tuple[ClassName, ...]:
         """The classes of named tuples and enums among them, of items as well."""
-        return tuple(dict.fromkeys(found for argument in self.arguments for found in _classes_in(argument)))
+        made_of = (part for part in self._parts if isinstance(part, EnumType | TupleType))
+        names = (part.enum if isinstance(part, EnumType) else part.named for part in made_of)
+        return tuple(dict.fromkeys(name for name in names if name is not None))
+
+    @property
+    def _parts(self) -> Iterator[ArgType]:
+        return (part for argument in self.arguments for part in _parts_of(argument))
 
     def __str__(self) -> str:
         return "(" + ", ".join(map(str, self.arguments)) + ")"
 
 
-def _foreign_in(argument: ArgType | str) -> Iterator[ForeignType]:
+def _parts_of(argument: ArgType | str) -> Iterator[ArgType]:
+    """Yield a type and those that it is made of, a NumPy name not among them."""
+    if isinstance(argument, str):
+        return
+    yield argument
     match argument:
-        case ForeignType():
-            yield argument
-        case ArrayType():
-            yield from _foreign_in(argument.dtype)
+        case ArrayType() | EnumType():
+            yield from _parts_of(argument.dtype)
         case TupleType():
             for item in argument.items:
-                yield from _foreign_in(item)
-
-
-def _classes_in(argument: ArgType) -> Iterator[ClassName]:
-    match argument:
-        case TupleType():
-            yield from () if argument.named is None else (argument.named,)
-            for item in argument.items:
-                yield from _classes_in(item)
-        case EnumType():
-            yield argument.enum
-            yield from _classes_in(argument.dtype)
+                yield from _parts_of(item)

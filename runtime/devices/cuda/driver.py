@@ -112,11 +112,6 @@ class Driver:
         """Wait for all work in the calling thread's context."""
         self.call("cuCtxSynchronize")
 
-    def memory_info(self) -> tuple[int, int]:
-        """Return the free and the total memory of the current device, in bytes."""
-        free, total = self.call("cuMemGetInfo")
-        return int(free), int(total)
-
     # -- code --------------------------------------------------------------------------------------------------------
 
     def load_library(self, image: bytes) -> int:

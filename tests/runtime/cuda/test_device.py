@@ -70,7 +70,7 @@ def test_an_error_names_call_code_text_and_advice(api, device):
     api.failures["cuMemGetInfo"] = "CUDA_ERROR_OUT_OF_MEMORY"
     api._functions.setdefault("cuMemGetInfo", lambda self: (1, 2))
     with pytest.raises(DeviceError) as caught:
-        device.driver.memory_info()
+        device.driver.call("cuMemGetInfo")
     assert str(caught.value) == (
         "CUDA_ERROR_OUT_OF_MEMORY from cuMemGetInfo (what the driver says); " + ADVICE["CUDA_ERROR_OUT_OF_MEMORY"]
     )
