@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -81,3 +82,51 @@ inside(ffi.lib._lock, lambda: kernel[1, 1](x))()
 print(x.tolist(), ffi.lib._lock._lock._is_owned())
 """
     assert run(tmp_path, script) == "[4.0] False\n"
+
+
+# Room for one page every 4 GB of the address space: what is mapped next is scattered over these holes.
+SCATTERED = """
+import ctypes, math, mmap
+import numpy as np
+import gridjit
+from gridjit import cuda
+
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+PRIVATE_ANONYMOUS_UNRESERVED, NEVER_REPLACE, NO_ACCESS = 0x4022, 0x100000, 0
+GIGABYTE, LIBRARIES = 1 << 30, 0x7000_0000_0000
+
+@gridjit.jit
+def scaled(x, y):
+    i = cuda.grid(1)
+    if i < x.size:
+        y[i] = math.sin(x[i]) * 0.375 + 1.625
+
+image = scaled.compile("void(float64[::1], float64[::1])", target="host")
+from gridjit.runtime.devices.host.load import load
+kept = []
+def reserve(size, at=None, flags=0):
+    return libc.mmap(at, size, NO_ACCESS, PRIVATE_ANONYMOUS_UNRESERVED | flags, -1, 0)
+def fill_holes():
+    rows = [line.split() for line in open("/proc/self/maps")]
+    spans = [[*(int(end, 16) for end in row[0].split("-")), row[-1]] for row in rows]
+    for (_, end, _), (start, _, name) in zip(spans, spans[1:]):
+        if end > LIBRARIES and start > end and name != "[stack]":
+            reserve(start - end, end, NEVER_REPLACE)
+fill_holes()
+for _ in range(20):
+    start = reserve(64 * GIGABYTE)
+    for number in range(16):
+        libc.munmap(start + number * 4 * GIGABYTE, mmap.PAGESIZE)
+    kept.append(load(image.image, image.entry))
+x = np.arange(4.0)
+scaled[1, 4](x, y := np.zeros(4))
+print(np.allclose(y, np.sin(x) * 0.375 + 1.625))
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="maps memory as Linux does")
+def test_code_loads_where_free_memory_lies_scattered_over_the_address_space(tmp_path: Path) -> None:
+    assert run(tmp_path, SCATTERED) == "True\n"

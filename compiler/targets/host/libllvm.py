@@ -145,9 +145,14 @@ class _Linker:
 
     It keeps 9 KB for each object that it ever linked, even after that is unloaded, so none is used for ever. A new one
     takes 100 KB and a millisecond, so none is made for a single object.
+
+    It places each object in one block of memory (LLVM's JITLink). LLVM's older linker puts sections wherever there is
+    room. If they are more than 2 GB apart, as in programs that map a GPU's memory, their addresses do not fit, and it
+    ends the process.
     """
 
     OBJECTS = 16
+    SUPPRESS_ERRORS, ONE_BLOCK = True, True
 
     def __init__(self) -> None:
         library = _library()
@@ -155,7 +160,9 @@ class _Linker:
         library.LLVMPY_InitializeNativeAsmPrinter()
         error = _Text()
         self.rest = self.OBJECTS
-        self.handle: int | None = library.LLVMPY_CreateLLJITCompiler(None, True, False, byref(error.pointer))
+        self.handle: int | None = library.LLVMPY_CreateLLJITCompiler(
+            None, self.SUPPRESS_ERRORS, self.ONE_BLOCK, byref(error.pointer)
+        )
         if not self.handle:
             raise DeviceError(f"LLVM's linker does not start: {error.take()}")
         weakref.finalize(self, _end_linker, self.handle).atexit = False
