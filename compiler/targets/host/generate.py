@@ -10,7 +10,7 @@ from gridjit.compiler.options import Options
 from gridjit.compiler.target import Code, Lowered, Target
 from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.library import intrinsics, maths
-from gridjit.compiler.targets.host.loops.entry import driver_text
+from gridjit.compiler.targets.host.loops.entry import entry_text
 from gridjit.compiler.targets.host.loops.frame import supported_parameter
 from gridjit.compiler.targets.host.loops.metadata import access_group
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
@@ -151,7 +151,7 @@ def _assemble(body: Body, functions: Sequence[str], plan: LoopPlan, regions: Reg
     """Return the text of the final module: what the kernel still needs, its regions, and the loops that run them."""
     rest = "\n".join(line for line in body.rest.splitlines() if not line.startswith("declare void @gridjit."))
     tagged = [access_group(text) if regions.parallel else text for text in functions]
-    return "\n".join([rest, *tagged, driver_text(plan)])
+    return "\n".join([rest, *tagged, entry_text(plan)])
 
 
 def _resources(plan: LoopPlan, image: bytes) -> dict[str, int]:

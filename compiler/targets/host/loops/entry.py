@@ -18,7 +18,7 @@ from gridjit.compiler.targets.host.loops.runs import plain_block, region_run
 from gridjit.compiler.targets.host.loops.threads import ThreadLoops
 
 
-def driver_text(plan: LoopPlan) -> str:
+def entry_text(plan: LoopPlan) -> str:
     """Return the functions that run plan's kernel, and the metadata they use."""
     loops = ThreadLoops()
     blocks = _watched(plan, loops) if plan.watched else [plain_block(plan, loops)]
