@@ -144,7 +144,7 @@ def lower():
     device = SimpleNamespace(compute_capability=(8, 0))
 
     @functools.cache
-    def lower(function, options=PLAIN):
+    def once(function, options):
         flags = {"opt": 3 if options.opt else 0} | ({"g": None} if options.debug else {})
         compiled = compile_cuda(
             function,
@@ -170,7 +170,7 @@ def lower():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dispatcher, "get_current_device", lambda: device)
-        yield lower
+        yield lambda function, options=PLAIN: once(function, options)
 
 
 def on(arch):
