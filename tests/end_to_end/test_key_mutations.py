@@ -30,6 +30,7 @@ from gridjit.compiler.target import Target
 from tests.programs import python_path, run_new_python, run_python
 
 FORBIDDEN = "GRIDJIT_ASSERT_NO_COMPILE"
+Run = Callable[..., subprocess.CompletedProcess[str]]
 
 FAR = """
 import gridjit
@@ -205,10 +206,10 @@ class App:
         kernel[1, 1](np.zeros(1, np.int64), out)
         return Outcome(out=tuple(out.tolist()), compiles=kernel.stats.compiles, why=kernel.explain())
 
-    def launch_in_a_process(self, *, new: bool = True, **environment: str) -> Outcome:
-        """Launch it in another. new: in an interpreter that is started for it."""
+    def launch_in_a_process(self, run: Run = run_new_python, /, **environment: str) -> Outcome:
+        """Launch it in another: run starts an interpreter, or forks a process."""
         environment = {**os.environ, "PYTHONPATH": python_path(self.folder), **environment}
-        done = (run_new_python if new else run_python)("-W", "error", "-c", RUN, cwd=self.folder, env=environment)
+        done = run("-W", "error", "-c", RUN, cwd=self.folder, env=environment)
         assert done.returncode == 0, done.stderr
         assert "CacheWarning" not in done.stderr
         report = json.loads(done.stdout)
@@ -229,7 +230,7 @@ def compiled(device_kind: str, tmp_path_factory: pytest.TempPathFactory) -> Path
     write(program)
     app = App(folder=program, restart=lambda: None)
     environment = {"GRIDJIT_CACHE_DIR": str(folder / "cache"), "GRIDJIT_TARGET": device_kind}
-    assert app.launch_in_a_process(new=False, **environment) == Outcome(out=RESULT, compiles=1, why="")
+    assert app.launch_in_a_process(run_python, **environment) == Outcome(out=RESULT, compiles=1, why="")
     return folder / "cache"
 
 
@@ -341,7 +342,7 @@ def test_a_moved_program_with_other_file_times_is_a_hit(app: App, tmp_path: Path
     moved = replace(app, folder=app.folder.rename(tmp_path / "moved"))
     for path in moved.folder.iterdir():
         os.utime(path, (0, 0))
-    assert moved.launch_in_a_process(new=False, **{FORBIDDEN: "1"}) == Outcome(out=RESULT, compiles=0, why="")
+    assert moved.launch_in_a_process(run_python, **{FORBIDDEN: "1"}) == Outcome(out=RESULT, compiles=0, why="")
 
 
 def test_line_numbers_count_where_they_are_put_into_the_code(app: App) -> None:
