@@ -22,7 +22,7 @@ demo: .venv/run  ## compile a block-wide sum, run it, and reuse it in a second p
 	$(BIN)/gridjit demo
 
 test: .venv/test  ## run the tests but the slow ones (no GPU needed)
-	$(BIN)/python -m pytest -m 'not gpu and not slow' --numprocesses auto --maxprocesses 4 --dist loadfile
+	$(BIN)/python -m pytest -m 'not gpu and not slow' --numprocesses auto --maxprocesses 4 --dist worksteal
 
 test-slow: .venv/test  ## run the slow ones: many interrupts, forks, races and processes (no GPU needed)
 	$(BIN)/python -m pytest -m 'slow and not gpu' --numprocesses auto --maxprocesses 4 --dist load

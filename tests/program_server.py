@@ -13,6 +13,7 @@ import atexit
 import contextlib
 import importlib
 import json
+import multiprocessing
 import os
 import runpy
 import signal
@@ -25,6 +26,8 @@ import types
 import warnings
 from typing import Any, NoReturn
 
+from gridjit.commands import warm
+from gridjit.compiler.frontend.isolated import contexts
 from gridjit.compiler.key import installed
 
 # What a first compile imports.
@@ -60,11 +63,14 @@ def prepare() -> None:
     numba_cuda()
     for name in PREPARED:
         importlib.import_module(name)
-    from gridjit.compiler.frontend.isolated import contexts
     from gridjit.compiler.key import registrations
+    from gridjit.compiler.targets.host import llvm, processor
 
     contexts.make_contexts()
     registrations.registrations()
+    llvm.header(processor.host_target())
+    # What a program has compiled for it in processes of their own is forked too.
+    vars(warm)["get_context"] = lambda _: multiprocessing.get_context("fork")
 
 
 def serve(control: socket.socket) -> None:
@@ -156,6 +162,8 @@ def set_up(wanted: dict[str, Any], streams: list[int]) -> None:
     importlib.invalidate_caches()
     # What was installed after a process began, it may have imported before: this one begins now.
     installed._IMPORTED_NS = time.time_ns()
+    # A fork may cut a compile of another thread short; the server has no other.
+    contexts.contexts_are_whole()
 
 
 def standard(number: int, mode: str, encoding: str, errors: str, buffering: int = -1) -> Any:

@@ -11,18 +11,26 @@ import numpy as np
 import pytest
 
 from gridjit.commands import main
+from tests.programs import run_python
 
 FLOATS = "void(float32[::1])"
 
 
 @pytest.fixture
 def warm(kernels: Any, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, Any]]:
-    """Return what runs `gridjit warm ... --json` and gives its status and what it says. jobs: processes at once."""
+    """Return what runs `gridjit warm ... --json` and gives its status and what it says. jobs: processes at once.
 
-    def run(*words: str, jobs: int = 1) -> tuple[int, Any]:
+    new: in this process, whose processes are started and not forked.
+    """
+
+    def run(*words: str, jobs: int = 1, new: bool = False) -> tuple[int, Any]:
+        words = ("warm", *words, "--json", "--jobs", str(jobs))
+        if not new:
+            done = run_python("-W", "error", "-m", "gridjit", *words)
+            assert done.stderr == ""
+            return done.returncode, json.loads(done.stdout)
         capsys.readouterr()
-        status = main(["warm", *words, "--json", "--jobs", str(jobs)])
-        return status, json.loads(capsys.readouterr().out)
+        return main([*words]), json.loads(capsys.readouterr().out)
 
     return run
 
@@ -32,7 +40,7 @@ def test_signatures_and_launches_are_compiled_in_every_combination_and_then_foun
 ) -> None:
     words = ["opstats:sized", "--signature", FLOATS, "--signature", "void(int64[::1])"]
     words += ["--config", "grid=1,block=32", "--config", "grid=1,block=64", "--target", "host"]
-    status, told = warm(*words, jobs=2)
+    status, told = warm(*words, jobs=2, new=True)
     assert (status, told["compiled"], told["cached"], told["failed"]) == (0, 4, 0, [])
     assert warm(*words)[1]["cached"] == 4
     monkeypatch.setenv("GRIDJIT_ASSERT_NO_COMPILE", "1")
@@ -60,7 +68,7 @@ def test_a_process_that_dies_is_a_failure_and_not_a_wait_without_end(warm: Any, 
         "if multiprocessing.parent_process():\n    os._exit(3)\n"
         "scale = opstats.scale\n"
     )
-    status, told = warm("deadly:scale", "--signature", "void(float32[::1], float32)", "--target", "host")
+    status, told = warm("deadly:scale", "--signature", "void(float32[::1], float32)", "--target", "host", new=True)
     assert status == 1
     assert "its process ended: BrokenProcessPool" in told["failed"][0]["error"]
 
@@ -95,12 +103,13 @@ def test_failures_are_listed_and_do_not_stop_the_others(warm: Any, tmp_path: Pat
     assert "is not a kernel" in errors["opstats:gone"]
 
 
-def test_a_kernel_that_does_not_compile_says_why_to_people(kernels: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["warm", "opstats:sized", "--signature", FLOATS, "--target", "host"]) == 1
-    done = capsys.readouterr()
-    assert "0 compiled, 0 in the cache already, 1 failed" in done.out
-    assert "failed: opstats:sized void(float32[::1]) for host" in done.err
-    assert "needs a launch configuration" in done.err
+@pytest.mark.usefixtures("kernels")
+def test_a_kernel_that_does_not_compile_says_why_to_people() -> None:
+    done = run_python("-m", "gridjit", "warm", "opstats:sized", "--signature", FLOATS, "--target", "host")
+    assert done.returncode == 1
+    assert "0 compiled, 0 in the cache already, 1 failed" in done.stdout
+    assert "failed: opstats:sized void(float32[::1]) for host" in done.stderr
+    assert "needs a launch configuration" in done.stderr
 
 
 @pytest.mark.cuda_toolkit

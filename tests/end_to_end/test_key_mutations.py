@@ -27,8 +27,10 @@ from gridjit.compiler.key import toolchain as toolchain_module
 from gridjit.compiler.key.numba_settings import SETTINGS
 from gridjit.compiler.options import Options
 from gridjit.compiler.target import Target
+from tests.programs import python_path, run_new_python, run_python
 
 FORBIDDEN = "GRIDJIT_ASSERT_NO_COMPILE"
+Run = Callable[..., subprocess.CompletedProcess[str]]
 
 FAR = """
 import gridjit
@@ -204,16 +206,10 @@ class App:
         kernel[1, 1](np.zeros(1, np.int64), out)
         return Outcome(out=tuple(out.tolist()), compiles=kernel.stats.compiles, why=kernel.explain())
 
-    def launch_in_a_process(self, **environment: str) -> Outcome:
-        """Launch it in another."""
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", RUN],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": f"{self.folder}:{os.environ.get('PYTHONPATH', '')}", **environment},
-        )
+    def launch_in_a_process(self, run: Run = run_new_python, /, **environment: str) -> Outcome:
+        """Launch it in another: run starts an interpreter, or forks a process."""
+        environment = {**os.environ, "PYTHONPATH": python_path(self.folder), **environment}
+        done = run("-W", "error", "-c", RUN, cwd=self.folder, env=environment)
         assert done.returncode == 0, done.stderr
         assert "CacheWarning" not in done.stderr
         report = json.loads(done.stdout)
@@ -234,7 +230,7 @@ def compiled(device_kind: str, tmp_path_factory: pytest.TempPathFactory) -> Path
     write(program)
     app = App(folder=program, restart=lambda: None)
     environment = {"GRIDJIT_CACHE_DIR": str(folder / "cache"), "GRIDJIT_TARGET": device_kind}
-    assert app.launch_in_a_process(**environment) == Outcome(out=RESULT, compiles=1, why="")
+    assert app.launch_in_a_process(run_python, **environment) == Outcome(out=RESULT, compiles=1, why="")
     return folder / "cache"
 
 
@@ -346,7 +342,7 @@ def test_a_moved_program_with_other_file_times_is_a_hit(app: App, tmp_path: Path
     moved = replace(app, folder=app.folder.rename(tmp_path / "moved"))
     for path in moved.folder.iterdir():
         os.utime(path, (0, 0))
-    assert moved.launch_in_a_process(**{FORBIDDEN: "1"}) == Outcome(out=RESULT, compiles=0, why="")
+    assert moved.launch_in_a_process(run_python, **{FORBIDDEN: "1"}) == Outcome(out=RESULT, compiles=0, why="")
 
 
 def test_line_numbers_count_where_they_are_put_into_the_code(app: App) -> None:
@@ -512,15 +508,10 @@ def extension_outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tu
     """What the program did after each edit: what it wrote, how often it compiled, and its explanation."""
     folder = tmp_path_factory.mktemp("extension")
     edits = [(edit.file, edit.old, edit.new) for edit in EXTENSION_EDITS.values()]
-    done = subprocess.run(
-        [sys.executable, "-c", RUN_EDITS, json.dumps(EXTENSION_PROGRAM), json.dumps(edits)],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        cwd=folder,
-        # A process that forks after it has used a GPU leaves its children none.
-        env={**os.environ, "GRIDJIT_CACHE_DIR": str(folder / "cache"), "GRIDJIT_TARGET": "host"},
-    )
+    # A process that forks after it has used a GPU leaves its children none.
+    environment = {**os.environ, "GRIDJIT_CACHE_DIR": str(folder / "cache"), "GRIDJIT_TARGET": "host"}
+    arguments = json.dumps(EXTENSION_PROGRAM), json.dumps(edits)
+    done = run_python("-c", RUN_EDITS, *arguments, env=environment, cwd=folder)
     assert done.stderr == ""
     return dict(zip(EXTENSION_EDITS, map(json.loads, done.stdout.splitlines()), strict=True))
 

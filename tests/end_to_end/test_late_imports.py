@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.programs import run_new_python, run_python
 
 PROGRAM = """
     import json, sys
@@ -78,15 +78,10 @@ def written(folder: Path, **files: str) -> Path:
     return folder
 
 
-def run(folder: Path) -> dict[str, Any]:
-    """Return what became of every way in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, str(folder / "program.py")],
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        timeout=280,
-    )
+def run(folder: Path, *, new: bool = False) -> dict[str, Any]:
+    """Return what became of every way in a process of its own. new: in an interpreter that is started for it."""
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    done = (run_new_python if new else run_python)(folder / "program.py", env=environment)
     assert done.returncode == 0, done.stderr
     report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return report
@@ -98,7 +93,7 @@ def test_an_overload_that_imports_while_it_runs_is_found_by_the_next_process_and
 ) -> None:
     first = run(written(tmp_path))
     assert first["found"] == {name: [3.0, 1, []] for name in WAYS}
-    again = run(tmp_path)
+    again = run(tmp_path, new=True)
     assert again["found"] == {name: [3.0, 0, []] for name in WAYS}
     assert again["loaded"] == first["loaded"]  # and so nothing that the compiles did not
     edited = run(written(tmp_path, tuning="VALUE = 12345.0\n"))["found"]

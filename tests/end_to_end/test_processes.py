@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,21 @@ def run(folder: Path, program: str = PROGRAM, *, new: bool = False, **environmen
     return report
 
 
+@pytest.fixture(scope="module")
+def stored(device_kind: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache in which a process left what it compiled."""
+    folder = tmp_path_factory.mktemp("stored")
+    found = run(folder, GRIDJIT_CACHE_DIR=str(folder / "cache"), GRIDJIT_TARGET=device_kind)
+    assert (found["compiles"], found["disk_hits"]) == (2, 0)
+    return folder / "cache"
+
+
+@pytest.fixture
+def compiled(stored: Path, cache_dir: Path) -> None:
+    """The test's cache is a copy of that."""
+    shutil.copytree(stored, cache_dir, dirs_exist_ok=True)
+
+
 def test_a_second_process_compiles_nothing_and_imports_no_compiler(tmp_path: Path) -> None:
     first, second = run(tmp_path, new=True), run(tmp_path, new=True)
     assert (first["compiles"], first["disk_hits"], first["disk_misses"]) == (2, 0, 2)
@@ -70,6 +86,7 @@ def test_a_second_process_compiles_nothing_and_imports_no_compiler(tmp_path: Pat
     assert second["modules"] == []
 
 
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize(
     ("old", "new", "compiles"),
     [
@@ -84,24 +101,24 @@ def test_a_second_process_compiles_nothing_and_imports_no_compiler(tmp_path: Pat
     ids=["global", "callee", "argument type", "option", "comment", "lines", "grid"],
 )
 def test_an_edit_is_a_miss_exactly_if_it_changes_the_code(tmp_path: Path, old: str, new: str, compiles: int) -> None:
-    run(tmp_path)
     program = textwrap.dedent(PROGRAM)
     assert old in program
     assert run(tmp_path, program.replace(old, new))["compiles"] == compiles
 
 
+@pytest.mark.usefixtures("compiled")
 def test_a_moved_program_finds_what_it_compiled_before(tmp_path: Path) -> None:
+    assert run(tmp_path)["compiles"] == 0
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    run(tmp_path)
     assert run(elsewhere)["compiles"] == 0
 
 
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("damage", ["truncate", "empty", "flip", "swap"])
 def test_damaged_entries_are_compiled_again_and_healed(
     target: str, tmp_path: Path, cache_dir: Path, damage: str
 ) -> None:
-    run(tmp_path)
     entries = sorted(path for path in cache_dir.rglob("*") if path.suffix in (SUFFIX[target], ".lcs"))
     assert len(entries) == 3
     contents = [entry.read_bytes() for entry in entries]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.imports import circles, inside, modules, outside
+from tests.house.imports import Module, circles, inside, modules, outside
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -16,8 +16,6 @@ else:
 
 ROOT = Path(__file__).parents[2]
 FOLDERS: dict[str, str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-dir"]
-KNOWN = modules({name: ROOT / folder for name, folder in FOLDERS.items()})
-EDGES = inside(KNOWN)
 # What all layers may use: it uses nothing but itself. Everything else that is in no folder is the package's own.
 FLOOR = {
     f"gridjit.{name}" for name in ("digests", "forking", "interrupts", "messages", "printable", "reading", "values")
@@ -50,6 +48,24 @@ WALLS = {
 }
 
 
+@pytest.fixture(scope="module")
+def known() -> dict[str, Module]:
+    """The modules of the package."""
+    return modules({name: ROOT / folder for name, folder in FOLDERS.items()})
+
+
+@pytest.fixture(scope="module")
+def edges(known: dict[str, Module]) -> dict[str, set[str]]:
+    """What each of them imports of the others."""
+    return inside(known)
+
+
+@pytest.fixture(scope="module")
+def libraries(known: dict[str, Module]) -> dict[str, set[str]]:
+    """What each of them imports of other libraries."""
+    return outside(known)
+
+
 def layer(name: str) -> tuple[int, str]:
     """Return how high a module is, and which of the layers of that height it is in."""
     if name in FLOOR:
@@ -61,32 +77,32 @@ def is_in(name: str, where: str) -> bool:
     return name == where or name.startswith(f"{where}.")
 
 
-def test_no_import_is_in_a_circle() -> None:
-    assert circles(EDGES) == []
+def test_no_import_is_in_a_circle(edges: dict[str, set[str]]) -> None:
+    assert circles(edges) == []
 
 
-def test_no_import_climbs_or_goes_to_the_neighbour() -> None:
+def test_no_import_climbs_or_goes_to_the_neighbour(edges: dict[str, set[str]]) -> None:
     wrong = [
         f"{name} imports {other}"
-        for name, others in EDGES.items()
+        for name, others in edges.items()
         for other in others
         if layer(other) != layer(name) and layer(other)[0] >= layer(name)[0]
     ]
     assert sorted(wrong) == []
 
 
-def test_other_libraries_are_imported_behind_their_walls_only() -> None:
+def test_other_libraries_are_imported_behind_their_walls_only(libraries: dict[str, set[str]]) -> None:
     wrong = [
         f"{name} imports {library}"
-        for name, libraries in outside(KNOWN).items()
-        for library in libraries - {"numpy"}
+        for name, imported in libraries.items()
+        for library in imported - {"numpy"}
         if not any(is_in(name, wall) for wall in WALLS.get(library, ()))
     ]
     assert sorted(wrong) == []
 
 
-def test_every_wall_is_one() -> None:
-    importers = {(library, name) for name, libraries in outside(KNOWN).items() for library in libraries}
+def test_every_wall_is_one(libraries: dict[str, set[str]]) -> None:
+    importers = {(library, name) for name, imported in libraries.items() for library in imported}
     unused = [
         (library, wall)
         for library, walls in WALLS.items()

@@ -14,7 +14,8 @@ from typing import Any
 from gridjit.compiler.frontend.isolated.replacing import on_undo
 
 # Whether the contexts may lack something. True from the start of each compile to its success, and for contexts that
-# numba-cuda's own compiles made.
+# numba-cuda's own compiles made. Those that make_contexts made lack
+# nothing.
 _half_read = True
 
 
@@ -29,7 +30,10 @@ def make_contexts() -> None:
     """Make the contexts, and have them read the registries for the first time."""
     from numba.cuda.descriptor import cuda_target
 
+    new = not contexts_exist()
     cuda_target.target_context.refresh()
+    if new:
+        contexts_are_whole()
 
 
 def contexts_may_be_half_read() -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ from gridjit import cuda
 from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.retarget import retarget
 from gridjit.compiler.targets.host.uniform_chains import may_never_end, never_ends
+from tests.programs import run_python
 
 RECORD = np.dtype([("a", np.int32), ("b", np.float64)], align=True)
 
@@ -159,7 +158,5 @@ def test_a_value_that_all_threads_share_and_32_steps_use_twice_each_compiles(tmp
     script.write_text(MAXIMUM)
     environ = {**os.environ, "GRIDJIT_CACHE_DIR": str(tmp_path / "cache")}
     # In a process of its own: LLVM, where it goes on for ever, cannot be stopped.
-    done = subprocess.run(
-        [sys.executable, script], env=environ, capture_output=True, text=True, timeout=300, check=False
-    )
+    done = run_python(script, env=environ)
     assert done.stdout == "done\n", done.stderr

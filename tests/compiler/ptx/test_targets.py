@@ -144,7 +144,7 @@ def lower():
     device = SimpleNamespace(compute_capability=(8, 0))
 
     @functools.cache
-    def lower(function, options=PLAIN):
+    def once(function, options):
         flags = {"opt": 3 if options.opt else 0} | ({"g": None} if options.debug else {})
         compiled = compile_cuda(
             function,
@@ -170,18 +170,29 @@ def lower():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dispatcher, "get_current_device", lambda: device)
-        yield lower
+        yield lambda function, options=PLAIN: once(function, options)
 
 
 def on(arch):
     return Target(kind="ptx", arch=arch)
 
 
+@pytest.fixture(scope="module")
+def made(lower):
+    """Return a function that generates a kernel's code for an architecture, once for all tests that only look at it."""
+
+    @functools.cache
+    def once(function, arch, options):
+        return generate(lower(function, options), on(arch), options)
+
+    return lambda function, arch="sm_90", options=PLAIN: once(function, arch, options)
+
+
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("function", KERNELS, ids=lambda function: function.__name__)
-def test_kernel_becomes_a_cubin_that_holds_its_entry(lower, function, arch):
+def test_kernel_becomes_a_cubin_that_holds_its_entry(lower, made, function, arch):
     lowered = lower(function)
-    code = generate(lowered, on(arch), Options())
+    code = made(function, arch)
     assert code.image.startswith(b"\x7fELF")
     assert code.suffix == ".cubin"
     assert code.entry == lowered.entry
@@ -203,45 +214,38 @@ def test_kernel_becomes_a_cubin_that_holds_its_entry(lower, function, arch):
     ids=lambda options: ",".join(options.changed()),
 )
 @pytest.mark.parametrize("function", KERNELS, ids=lambda function: function.__name__)
-def test_every_kernel_compiles_under_every_option(lower, function, options):
-    code = generate(lower(function, options), on("sm_90"), options)
-    assert code.resources["registers"] > 0
+def test_every_kernel_compiles_under_every_option(made, function, options):
+    assert made(function, "sm_90", options).resources["registers"] > 0
 
 
-def test_no_atomic_is_left_for_the_linker(lower):
-    code = generate(lower(atomics), on("sm_80"), Options())
-    assert "___numba_atomic" not in code.assembly
+def test_no_atomic_is_left_for_the_linker(made):
+    assert "___numba_atomic" not in made(atomics, "sm_80").assembly
 
 
-def test_fastmath_flushes_and_approximates(lower):
-    exact = generate(lower(maths), on("sm_90"), Options()).assembly
-    fast = generate(lower(maths, Options(fastmath=True)), on("sm_90"), Options(fastmath=True)).assembly
+def test_fastmath_flushes_and_approximates(made):
+    exact = made(maths).assembly
+    fast = made(maths, options=Options(fastmath=True)).assembly
     assert "sqrt.rn.f32" in exact
     assert "div.rn.f32" in exact
     assert "sqrt.approx.ftz.f32" in fast
     assert "div.rn.f32" not in fast
 
 
-def test_opt_false_keeps_what_optimization_removes(lower):
-    optimized = generate(lower(saxpy), on("sm_90"), Options())
-    plain = generate(lower(saxpy, Options(opt=False)), on("sm_90"), Options(opt=False))
-    assert len(plain.assembly) > len(optimized.assembly)
+def test_opt_false_keeps_what_optimization_removes(made):
+    assert len(made(saxpy, options=Options(opt=False)).assembly) > len(made(saxpy).assembly)
 
 
-def test_lineinfo_maps_the_code_to_lines_without_variables(lower):
-    options = Options(lineinfo=True)
-    code = generate(lower(saxpy, options), on("sm_90"), options)
+def test_lineinfo_maps_the_code_to_lines_without_variables(made):
+    code = made(saxpy, options=Options(lineinfo=True))
     assert re.search(r"^\s*\.loc\s+\d", code.assembly, re.MULTILINE)
     assert b".debug_line\0" in code.image
     assert b".debug_info\0" not in code.image
 
 
-def test_debug_keeps_variables_and_the_error_code(lower):
-    options = Options(debug=True, opt=False)
-    lowered = lower(calls, options)
-    code = generate(lowered, on("sm_90"), options)
+def test_debug_keeps_variables_and_the_error_code(made):
+    code = made(calls, options=Options(debug=True, opt=False))
     assert b".debug_info\0" in code.image
-    assert f"{lowered.entry}__errcode__".encode() in code.image
+    assert f"{code.entry}__errcode__".encode() in code.image
 
 
 def test_debug_finds_device_functions_that_only_another_module_calls(lower):
@@ -252,54 +256,49 @@ def test_debug_finds_device_functions_that_only_another_module_calls(lower):
     assert code.resources["registers"] > 0
 
 
-def test_debug_is_compiled_unoptimized_even_if_opt_is_left_on(lower):
-    lowered = lower(saxpy, Options(debug=True))
-    assert (
-        generate(lowered, on("sm_90"), Options(debug=True)).assembly
-        == generate(lowered, on("sm_90"), Options(debug=True, opt=False)).assembly
-    )
+def test_debug_is_compiled_unoptimized_even_if_opt_is_left_on(lower, made):
+    unoptimized = generate(lower(saxpy, Options(debug=True)), on("sm_90"), Options(debug=True, opt=False))
+    assert made(saxpy, options=Options(debug=True)).assembly == unoptimized.assembly
 
 
 @pytest.mark.parametrize("lto", [False, True])
-def test_max_registers_is_kept(lower, lto):
-    lowered = lower(local_memory)
-    free = generate(lowered, on("sm_90"), Options(lto=lto))
-    bound = generate(lowered, on("sm_90"), Options(lto=lto, max_registers=24))
+def test_max_registers_is_kept(made, lto):
+    free = made(local_memory, options=Options(lto=lto))
+    bound = made(local_memory, options=Options(lto=lto, max_registers=24))
     assert free.resources["registers"] > 24
     assert bound.resources["registers"] <= 24
 
 
-def test_launch_bounds_reach_the_ptx_and_the_resources(lower):
-    options = Options(launch_bounds=(128, 2))
-    code = generate(lower(saxpy, options), on("sm_90"), options)
+def test_launch_bounds_reach_the_ptx_and_the_resources(made):
+    code = made(saxpy, options=Options(launch_bounds=(128, 2)))
     assert ".maxntid 128" in code.assembly
     assert ".minnctapersm 2" in code.assembly
     assert code.resources["max_threads"] == 128
-    assert "max_threads" not in generate(lower(saxpy), on("sm_90"), Options()).resources
+    assert "max_threads" not in made(saxpy).resources
 
 
 @pytest.mark.parametrize("options", [PLAIN, Options(lto=True), Options(debug=True)], ids=lambda o: str(o.changed()))
 @pytest.mark.parametrize("arch", ARCHS)
-def test_shared_bytes_are_the_kernels_own_static_ones(lower, arch, options):
+def test_shared_bytes_are_the_kernels_own_static_ones(made, arch, options):
     used = {
-        function: generate(lower(function, options), on(arch), options).resources["shared_bytes"]
+        function: made(function, arch, options).resources["shared_bytes"]
         for function in (shared_sum, dynamic_shared, saxpy)
     }
     assert used == {shared_sum: 256 * 4, dynamic_shared: 0, saxpy: 0}
 
 
 @pytest.mark.parametrize("arch", ARCHS)
-def test_resources_are_what_the_kernel_declares(lower, arch):
-    assert generate(lower(constants), on(arch), Options()).resources["constant_bytes"] == 16 * 4
-    assert generate(lower(local_memory), on(arch), Options()).resources["local_bytes"] == 100 * 4
-    assert generate(lower(saxpy), on(arch), Options()).resources["local_bytes"] == 0
+def test_resources_are_what_the_kernel_declares(made, arch):
+    assert made(constants, arch).resources["constant_bytes"] == 16 * 4
+    assert made(local_memory, arch).resources["local_bytes"] == 100 * 4
+    assert made(saxpy, arch).resources["local_bytes"] == 0
 
 
 @pytest.mark.skipif(CUOBJDUMP is None, reason="cuobjdump cannot be found")
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("function", [saxpy, shared_sum, dynamic_shared, maths, local_memory], ids=lambda f: f.__name__)
-def test_resources_agree_with_cuobjdump(lower, tmp_path, function, arch):
-    code = generate(lower(function), on(arch), Options())
+def test_resources_agree_with_cuobjdump(made, tmp_path, function, arch):
+    code = made(function, arch)
     path = tmp_path / "kernel.cubin"
     path.write_bytes(code.image)
     done = subprocess.run([CUOBJDUMP, "--dump-resource-usage", str(path)], capture_output=True, text=True, check=True)  # type: ignore[list-item]
@@ -310,18 +309,18 @@ def test_resources_agree_with_cuobjdump(lower, tmp_path, function, arch):
     assert told["SHARED"] - reserved == code.resources["shared_bytes"]
 
 
-def test_lto_makes_no_ptx_on_the_way(lower):
-    assert generate(lower(saxpy), on("sm_90"), Options(lto=True)).assembly == ""
+def test_lto_makes_no_ptx_on_the_way(made):
+    assert made(saxpy, options=Options(lto=True)).assembly == ""
 
 
-def test_the_same_input_makes_the_same_bytes(lower):
-    lowered = lower(maths)
-    assert generate(lowered, on("sm_90"), Options()).image == generate(lowered, on("sm_90"), Options()).image
+def test_the_same_input_makes_the_same_bytes(lower, made):
+    assert generate(lower(maths), on("sm_90"), Options()).image == made(maths).image
 
 
-def test_threads_compile_at_once(lower):
-    work = [(lower(function), on(arch)) for function in (saxpy, maths, shared_sum) for arch in ("sm_80", "sm_90")]
-    alone = [generate(lowered, target, Options()) for lowered, target in work]
+def test_threads_compile_at_once(lower, made):
+    chosen = [(function, arch) for function in (saxpy, maths, shared_sum) for arch in ("sm_80", "sm_90")]
+    work = [(lower(function), on(arch)) for function, arch in chosen]
+    alone = [made(function, arch) for function, arch in chosen]
     together: list[Any] = [None] * len(work)
     start = threading.Barrier(len(work))
 

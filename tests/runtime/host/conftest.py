@@ -18,7 +18,7 @@ from gridjit.compiler.targets.host.generate import generate
 from gridjit.compiler.targets.host.processor import host_target
 from gridjit.compiler.view.config import ConfigView
 from gridjit.runtime.devices.host.launch import Status, launch
-from gridjit.runtime.devices.host.load import load
+from gridjit.runtime.devices.host.load import HostFunction, load
 
 Run = Callable[..., "Status | None"]
 
@@ -68,8 +68,24 @@ def packed() -> Callable[..., bytes]:
     return of
 
 
+@pytest.fixture(scope="module")
+def loaded() -> Callable[..., tuple[HostFunction, Signature]]:
+    """Return what compiles a function for the types of example arguments and loads it, once in a module of tests."""
+    known: dict[tuple[object, ...], tuple[HostFunction, Signature]] = {}
+
+    def of(function: Callable[..., Any], values: tuple[Any, ...], options: Options) -> tuple[HostFunction, Signature]:
+        key = function, tuple(type_of(value) for value in values), options
+        if key not in known:
+            lowered, signature = lower_for(function, values, options)
+            code = generate(lowered, host_target(), options)
+            known[key] = load(code.image, code.entry), signature
+        return known[key]
+
+    return of
+
+
 @pytest.fixture
-def run() -> Run:
+def run(loaded: Callable[..., tuple[HostFunction, Signature]]) -> Run:
     """Return run(function, griddim, blockdim, *arguments, sharedmem=0, threads=2, options=Options())."""
 
     def go(
@@ -81,9 +97,8 @@ def run() -> Run:
         threads: int = 2,
         options: Options | None = None,
     ) -> Status | None:
-        lowered, signature = lower_for(function, values, options or Options())
-        code = generate(lowered, host_target(), options or Options())
+        code, signature = loaded(function, values, options or Options())
         config = LaunchConfig.of(griddim, blockdim, sharedmem)
-        return launch(load(code.image, code.entry), config, pack(signature, values), sharedmem, threads)
+        return launch(code, config, pack(signature, values), sharedmem, threads)
 
     return go
