@@ -53,7 +53,10 @@ class Options:
         for bound in self.launch_bounds or ():
             _check_number("launch_bounds", bound, 1, 2**31 - 1)
         if self.launch_bounds is not None and not 1 <= len(self.launch_bounds) <= 3:
-            raise ConfigError(f"launch_bounds={self.launch_bounds}: threads, blocks per SM, blocks per cluster")
+            raise ConfigError(
+                f"Got {len(self.launch_bounds)} launch bounds: launch_bounds={self.launch_bounds}; "
+                "give threads, blocks per SM, blocks per cluster"
+            )
         if self.device and (mine := sorted(set(self.changed()) & _FOR_KERNELS)):
             raise ConfigError(f"jit(device=True, {mine[0]}=...): {mine[0]} is an option of kernels, not of functions")
 
@@ -124,10 +127,13 @@ def _is_several(value: Any) -> bool:
 def _carveout(name: str) -> int:
     percents = {"default": -1, "maxl1": 0, "maxshared": 100}
     if name.lower() not in percents:
-        raise ConfigError(f"shared_memory_carveout={name!r}: a percentage, or one of {', '.join(percents)}")
+        raise ConfigError(
+            f"shared_memory_carveout={name!r}: Invalid carveout value; "
+            f"give a percentage, or one of {', '.join(percents)}"
+        )
     return percents[name.lower()]
 
 
 def _check_number(name: str, value: object, least: int, most: int) -> None:
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most):
-        raise ConfigError(f"{name}={value!r}: a whole number from {least} to {most}")
+        raise ConfigError(f"{name}={value!r} must be between {least} and {most}, and a whole number")

@@ -205,8 +205,16 @@ def _to_link(
 
 def _exception_entry(exception: Any, arguments: Any, location: Any) -> ExceptionEntry:
     plain = tuple(a if isinstance(a, str | int | float | bool | None) else repr(a) for a in arguments or ())
-    where = f"{location[1].rpartition('/')[2]}:{location[2]}" if location else ""
-    return ExceptionEntry(module=exception.__module__, qualname=exception.__qualname__, arguments=plain, where=where)
+    module, name = exception.__module__, exception.__qualname__
+    return ExceptionEntry(module=module, qualname=name, arguments=plain, where=_where(location))
+
+
+def _where(location: Any) -> str:
+    """Return the place that raises an exception in numba's words: programs look for them."""
+    if not location:
+        return ""
+    function, path, line = location
+    return f"function {function!r}, file {path.rpartition('/')[2]}, line {line}"
 
 
 def _discovered(record: Isolation) -> tuple[Callable[..., Any], ...]:

@@ -88,11 +88,16 @@ def _users(callback: Callable[..., Any] | None) -> Callable[..., Any] | None:
 def _read(path: str) -> LinkedFile:
     kind = KINDS.get(Path(path).suffix)
     if kind is None:
-        raise LinkError(f"link={path!r}: the suffix says what kind of file it is; accepted are {', '.join(KINDS)}")
+        suffix = Path(path).suffix
+        what = f"file with extension {suffix}" if suffix else "file with no extension"
+        raise LinkError(f"link={path!r}: Don't know how to link {what}; accepted are {', '.join(KINDS)}")
     try:
         file = LinkedFile(name=absolute(path), kind=kind, data=read_regular(path))
     except OSError as error:
-        raise LinkError(f"link={path!r}: {error.strerror or error}; give a file ({', '.join(KINDS)})") from error
+        # Also numba-cuda's words for a file that is missing: programs look for them in args.
+        said = (f"{path} not found",) if isinstance(error, FileNotFoundError) else ()
+        message = f"link={path!r}: {error.strerror or error}; give a file ({', '.join(KINDS)})"
+        raise LinkError(message, *said) from error
     return _whole(file)
 
 

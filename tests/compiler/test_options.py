@@ -21,11 +21,11 @@ def kernel(x):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"max_registers": "many"}, "max_registers='many': a whole number from 1 to 255"),
+        ({"max_registers": "many"}, "max_registers='many' must be between 1 and 255, and a whole number"),
         ({"max_registers": 0}, "max_registers=0"),
         ({"launch_bounds": "x"}, "launch_bounds='x'"),
         ({"launch_bounds": (1, 2, 3, 4)}, "blocks per cluster"),
-        ({"shared_memory_carveout": 2.5}, "shared_memory_carveout=2.5: a whole number from -1 to 100"),
+        ({"shared_memory_carveout": 2.5}, "shared_memory_carveout=2.5 must be between -1 and 100, and a whole number"),
         ({"shared_memory_carveout": "most"}, "one of default, maxl1, maxshared"),
         ({"fastmath": {"contract"}}, "fastmath={'contract'}: True or False"),
         ({"specialize": "warp"}, "fields are 'blockdim', 'griddim', 'sharedmem'"),
