@@ -118,7 +118,7 @@ def _flags(options: Options, target: Target) -> Any:
     flags.no_compile = True
     flags.no_cpython_wrapper = True
     flags.no_cfunc_wrapper = True
-    flags.inline = options.inline
+    flags.inline = options.inline if isinstance(options.inline, str) else "never"
     flags.error_model = "python" if options.debug else "numpy"
     flags.fastmath = options.fastmath
     flags.compute_capability = capability(target)

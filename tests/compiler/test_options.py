@@ -29,7 +29,7 @@ def kernel(x):
         ({"shared_memory_carveout": "most"}, "one of default, maxl1, maxshared"),
         ({"fastmath": {"contract"}}, "fastmath={'contract'}: True or False"),
         ({"specialize": "warp"}, "fields are 'blockdim', 'griddim', 'sharedmem'"),
-        ({"inline": "sometimes"}, "one of 'never', 'always'"),
+        ({"inline": "sometimes"}, "one of 'never', 'always', or a function that decides"),
         ({"fastmaths": True}, "no such option; the options are debug, device"),
         ({"device": True, "specialize": "blockdim"}, "specialize is an option of kernels"),
         ({"target": "sm_90"}, "'host' or 'cuda'"),
