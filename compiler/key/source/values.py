@@ -18,9 +18,9 @@ from gridjit.compiler.key.source.code import digest_fields
 from gridjit.compiler.key.source.files import file_digest
 from gridjit.compiler.key.source.libraries import is_library, is_library_module, is_namespace_of, name_of_module
 from gridjit.compiler.key.source.opaque import OpaqueValue, article, unseen
-from gridjit.digests import utf8
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.key.source.state import state_of
+from gridjit.digests import utf8
 
 
 class Visit:

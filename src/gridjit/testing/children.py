@@ -53,9 +53,7 @@ def begin(folder: str) -> None:
 class _Watching(importlib.abc.MetaPathFinder):
     """Finds what the other finders find; some modules are seen to once they are imported."""
 
-    def find_spec(
-        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         then = _what_to_do(name)
         if then is None:
             return None

@@ -43,7 +43,7 @@ def import_as(name: str, path: Path) -> None:
 
 @functools.cache
 def _package(name: str) -> tuple[str, tuple[Path, ...]]:
-    """Return a package and its folders, by its name or a module's in it; no folders for a path, or what is not found."""
+    """Return a package and its folders, by its name or that of a module in it; of anything else, no folders."""
     try:
         spec = importlib.util.find_spec(name)
     except (ImportError, ValueError):

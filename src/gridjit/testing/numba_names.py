@@ -106,7 +106,7 @@ def original() -> ModuleType:
 
 
 def _functions(api: ModuleType) -> dict[str, Any]:
-    """Return the functions that api has now, by name, as they will stay: they call each other, not what replaces them."""
+    """Return the functions that api has now, by name: they go on to call each other, not what replaces them."""
     names = dict(vars(api))
     for name, value in list(names.items()):
         if isinstance(value, FunctionType) and value.__globals__ is vars(api):
