@@ -53,9 +53,7 @@ def test_a_cost_model_is_given_what_numba_gives_it() -> None:
     assert caller.func_id.func_name == "calls"
 
 
-PROGRAM = """
-import json
-import numpy as np
+FUNCTIONS = """
 import gridjit
 
 LIMIT = 3
@@ -67,6 +65,17 @@ def model(expr, caller, callee):
 @gridjit.jit(device=True, inline=model)
 def three():
     return 3
+"""
+PROGRAM = """
+import json
+import numpy as np
+import gridjit
+import functions
+from functions import three
+
+@gridjit.jit(device=True)
+def pick(module):
+    return module.three()
 
 @gridjit.jit
 def kernel(out):
@@ -81,24 +90,26 @@ FOLLOWED = [("LIMIT = 3", "LIMIT = 9"), ("return len(callee.blocks) < LIMIT", "r
 
 
 @pytest.mark.parametrize(("old", "new"), FOLLOWED, ids=["what it reads", "its code"])
+@pytest.mark.parametrize("call", ["three()", "functions.three()", "pick(functions)"])
 def test_a_cost_model_counts_by_its_code_and_what_that_reads(
-    tmp_path: Path, run_program: RunProgram, old: str, new: str
+    tmp_path: Path, run_program: RunProgram, call: str, old: str, new: str
 ) -> None:
-    main = tmp_path / "main.py"
-    main.write_text(PROGRAM)
+    (tmp_path / "main.py").write_text(PROGRAM.replace("= three()", f"= {call}"))
+    functions = tmp_path / "functions.py"
+    functions.write_text(FUNCTIONS)
     assert run_program(tmp_path) == {"out": 3, "compiles": 1, "private": []}
-    main.write_text(PROGRAM.replace("OTHER = 1", "OTHER = 2"))
+    functions.write_text(FUNCTIONS.replace("OTHER = 1", "OTHER = 2"))
     assert run_program(tmp_path) == {"out": 3, "compiles": 0, "private": []}
-    main.write_text(PROGRAM.replace(old, new))
+    functions.write_text(FUNCTIONS.replace(old, new))
     assert run_program(tmp_path) == {"out": 3, "compiles": 1, "private": []}
 
 
 def test_a_cost_model_that_nobody_can_follow_keeps_its_kernels_in_the_process(
     tmp_path: Path, run_program: RunProgram
 ) -> None:
-    main = tmp_path / "main.py"
-    main.write_text(PROGRAM.replace("< LIMIT", "< int(eval('LIMIT'))"))
+    (tmp_path / "main.py").write_text(PROGRAM)
+    (tmp_path / "functions.py").write_text(FUNCTIONS.replace("< LIMIT", "< int(eval('LIMIT'))"))
     for _ in range(2):
         done = run_program(tmp_path)
         assert done["compiles"] == 1
-        assert "cost model that cannot be followed" in done["private"][0]
+        assert any("model" in reason and "eval" in reason for reason in done["private"])

@@ -20,7 +20,6 @@ from gridjit.compiler.key.source.libraries import is_library, is_library_module,
 from gridjit.compiler.key.source.opaque import OpaqueValue, article, unseen
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.compiler.key.source.state import state_of
-from gridjit.digests import utf8
 
 
 class Visit:
@@ -33,6 +32,10 @@ class Visit:
     def installed(self, value: object) -> str | None:
         """Return the text of an object of an installed class, None for others; raises OpaqueValue."""
         return None
+
+    def running(self, what: str, value: object) -> str:
+        """Return the text of what runs while kernels are compiled; raises OpaqueValue. what: words for it."""
+        raise OpaqueValue(f"has a {what}, which runs while kernels are compiled")
 
     def note(self, value: object) -> None:
         """Take note of a module, or of a library's function or class; raises OpaqueValue for what is not sure."""
@@ -329,20 +332,10 @@ def _options_text(options: Any, visit: Visit) -> str:
         if "link" not in options or not options["link"]:
             return _option_texts[key]
     if callable(model := options.get("inline")):
-        options = {**options, "inline": _running_text("cost model", model)}
+        options = {**options, "inline": visit.running("cost model", model)}
     files = options.get("link") or ()
     digests = [file_digest(path) for path in ([files] if isinstance(files, str) else files) if isinstance(path, str)]
     return f"{_dict_text(options, visit)}{_items_text(digests, visit) if digests else ''}"
-
-
-def _running_text(what: str, value: object) -> str:
-    """Return the text of what runs while kernels are compiled; raises OpaqueValue for what cannot be followed."""
-    from gridjit.compiler.key.source.fingerprint import fingerprint_values  # few kernels refer to such functions
-
-    found = fingerprint_values([(what, value)], running=True)
-    if found.opaque:
-        raise OpaqueValue(f"has a {what} that cannot be followed: {found.opaque[0]}")
-    return digest_fields(utf8(text) for part in found.parts for text in part)
 
 
 # Texts of the options of functions, most of which have the same.

@@ -24,12 +24,14 @@ from gridjit.testing import children
 children.begin({folder!r})
 """
 _PATH = "PYTHONPATH"
+# The module that Python imports when it starts.
+_AT_START = "sitecustomize"
 
 
 @contextlib.contextmanager
 def handing_on(folder: Path) -> Iterator[None]:
     """Have processes that this one starts begin with gridjit's names; folder: an empty one, for as long as it lasts."""
-    (folder / "sitecustomize.py").write_text(_BEGIN.format(folder=str(folder)))
+    (folder / f"{_AT_START}.py").write_text(_BEGIN.format(folder=str(folder)))
     before = os.environ.get(_PATH)
     os.environ[_PATH] = os.pathsep.join(filter(None, (str(folder), before)))
     try:
@@ -45,7 +47,7 @@ def begin(folder: str) -> None:
     """Watch for numba-cuda, and run the sitecustomize that folder's stands in front of."""
     sys.meta_path.insert(0, _Watching())
     others = [path for path in sys.path if path != folder]
-    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", others)
+    spec = importlib.machinery.PathFinder.find_spec(_AT_START, others)
     if spec is not None and spec.loader is not None:
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
 
