@@ -17,6 +17,7 @@ from gridjit.compiler.frontend.linkable import discovered_files, numba_files
 from gridjit.compiler.frontend.pipeline import kernel_pipeline
 from gridjit.compiler.frontend.static_rewrite import install as install_static
 from gridjit.compiler.frontend.types import numba_arguments
+from gridjit.compiler.key.source.libraries import is_numbas
 from gridjit.compiler.options import Options
 from gridjit.compiler.recorded.reads import Reads
 from gridjit.compiler.shared_errors import for_cause
@@ -219,7 +220,7 @@ def _where(location: Any) -> str:
 
 def _discovered(record: Isolation) -> tuple[Callable[..., Any], ...]:
     # What exec made of a namespace without a name has no module.
-    return tuple(f for f in record.discovered if not str(f.__module__).startswith(("numba.", "numba_cuda.")))
+    return tuple(f for f in record.discovered if not is_numbas(str(f.__module__)))
 
 
 def _message(function: Callable[..., Any], signature: Signature, target: Target, error: Exception) -> str:

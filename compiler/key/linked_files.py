@@ -10,6 +10,7 @@ from typing import Any
 
 from gridjit.compiler.errors import LinkError
 from gridjit.compiler.key.source.files import absolute, read_regular
+from gridjit.compiler.key.source.libraries import is_numbas
 from gridjit.compiler.key.toolchain import header_versions
 from gridjit.compiler.options import Options
 from gridjit.compiler.target import LinkedFile
@@ -81,8 +82,7 @@ def _whole(file: LinkedFile) -> LinkedFile:
 
 def _users(callback: Callable[..., Any] | None) -> Callable[..., Any] | None:
     """Return a callback, less numba-cuda's own: they only warn of a linker without LTO, which gridjit does not need."""
-    module = getattr(callback, "__module__", None) or ""
-    return None if module.startswith("numba.cuda.") else callback
+    return None if is_numbas(getattr(callback, "__module__", None) or "") else callback
 
 
 def _read(path: str) -> LinkedFile:

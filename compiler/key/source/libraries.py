@@ -11,17 +11,25 @@ from types import ModuleType
 # others put packages into.
 LIBRARIES = ("numba", "numba_cuda", "numpy", "llvmlite", "gridjit", "cuda.bindings", "cuda.core", "cuda.pathfinder")
 _PREFIXES = tuple(f"{name}." for name in LIBRARIES)
+_NUMBAS = ("numba.", "numba_cuda.")
+# numba-cuda's tests come in its package, but are programs: no version stands for what their functions refer to.
+_PROGRAMS = ("numba.cuda.tests.",)
 _STDLIB_FOLDER = os.path.dirname(os.__file__)
 
 
 def is_library(module: str) -> bool:
     """Return whether the module of that name is one whose code the toolchain's versions stand for."""
     if module in LIBRARIES or module.startswith(_PREFIXES):
-        return True
+        return not module.startswith(_PROGRAMS)
     top = module.partition(".")[0]
     if top not in sys.stdlib_module_names:
         return False
     return _is_stdlib(top, top in sys.modules, getattr(sys.modules.get(top), "__file__", None))
+
+
+def is_numbas(module: str) -> bool:
+    """Return whether the module of that name is a part of numba or numba-cuda, which their tests are not."""
+    return module.startswith(_NUMBAS) and not module.startswith(_PROGRAMS)
 
 
 def is_library_module(module: ModuleType) -> bool:
