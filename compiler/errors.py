@@ -18,6 +18,20 @@ class ConfigError(GridjitError, ValueError):
     """A launch configuration, option or setting has a value that cannot be used."""
 
 
+class LimitError(ConfigError):
+    """A dimension of a launch is beyond what CUDA launches; code: what the driver would have said of it."""
+
+    also: ClassVar[tuple[str, ...]] = (
+        "numba.cuda.cudadrv.driver:CudaAPIError",
+        "cuda.core._utils.cuda_utils:CUDAError",
+    )
+    name = "CUDA_ERROR_INVALID_VALUE"
+    code = 1
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} ({self.name})"
+
+
 class ConfigTypeError(ConfigError, TypeError):
     """A dimension or size in a launch configuration is not a number, or not a whole number."""
 
@@ -30,7 +44,7 @@ class UnsupportedError(CompileError):
     """The kernel uses an operation that its target does not offer (yet)."""
 
 
-class LinkError(CompileError):
+class LinkError(CompileError, RuntimeError):
     """What a kernel is linked with cannot be read, compiled or linked; the message names the file."""
 
     also: ClassVar[tuple[str, ...]] = ("numba.cuda.cudadrv.driver:LinkerError",)

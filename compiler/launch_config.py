@@ -6,7 +6,7 @@ import operator
 from collections.abc import Sequence
 from typing import SupportsIndex, TypeAlias, cast
 
-from gridjit.compiler.errors import ConfigError, ConfigTypeError
+from gridjit.compiler.errors import ConfigError, ConfigTypeError, LimitError
 from gridjit.values import dataclass
 
 Dim3 = tuple[int, int, int]
@@ -51,7 +51,7 @@ class LaunchConfig:
         block = _dim3("blockdim", blockdim, MAX_BLOCKDIM)
         threads = block[0] * block[1] * block[2]
         if threads > MAX_BLOCK_THREADS:
-            raise ConfigError(f"blockdim {block} has {threads} threads; a block holds at most {MAX_BLOCK_THREADS}")
+            raise LimitError(f"blockdim {block} has {threads} threads; a block holds at most {MAX_BLOCK_THREADS}")
         return cls(
             griddim=_dim3("griddim", griddim, MAX_GRIDDIM),
             blockdim=block,
@@ -80,15 +80,15 @@ def dim_text(dim: tuple[int, ...]) -> str:
 def _dim3(name: str, value: DimLike, limits: Dim3) -> Dim3:
     items: Sequence[object] = value if isinstance(value, Sequence) else (value,)
     if not 1 <= len(items) <= 3:
-        raise ConfigError(f"{name} {value!r}: give one to three integers")
+        raise ConfigError(f"{name} must be a sequence of 1, 2 or 3 integers, got {list(items)}")
     try:
         dims = [operator.index(item) for item in cast("Sequence[SupportsIndex]", items)]
     except TypeError:
-        raise ConfigTypeError(f"{name} {value!r}: dimensions are integers") from None
+        raise ConfigTypeError(f"{name} must be a sequence of integers, got {list(items)}") from None
     dims += [1] * (3 - len(dims))
     for axis, dim, limit in zip("xyz", dims, limits, strict=True):
         if not 1 <= dim <= limit:
-            raise ConfigError(f"{name}.{axis} is {dim}; it must be from 1 to {limit}")
+            raise LimitError(f"{name}.{axis} is {dim}; it must be from 1 to {limit}")
     return (dims[0], dims[1], dims[2])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -20,7 +20,8 @@ class Options:
     opt: optimize. fastmath: allow inexact arithmetic. lineinfo: map code to source lines.
     max_registers: registers a thread may use. launch_bounds: (threads[, blocks per multiprocessor[, cluster]]).
     lto: link-time optimization. device: a function for kernels to call, not a kernel.
-    inline: "never" or "always", at numba's level; forceinline: at LLVM's.
+    inline: "never" or "always", at numba's level, or a cost model: a function of numba's (expr, caller, callee) that
+        returns whether to inline a call. forceinline: at LLVM's level.
     link: files to link: paths, or numba-cuda's objects of code in memory (cuda.CUSource...).
     shared_memory_carveout: percent of the L1 cache to use as shared memory, or -1.
     specialize: launch fields folded into the code ("blockdim", "griddim", "sharedmem").
@@ -34,7 +35,7 @@ class Options:
     launch_bounds: tuple[int, ...] | None = None
     lto: bool = False
     device: bool = False
-    inline: str = "never"
+    inline: str | Callable[..., Any] = "never"
     forceinline: bool = False
     link: tuple[Any, ...] = ()
     shared_memory_carveout: int | None = None
@@ -44,8 +45,8 @@ class Options:
         for name in ("debug", "opt", "fastmath", "lineinfo", "lto", "device", "forceinline"):
             if not isinstance(value := getattr(self, name), bool):
                 raise ConfigError(f"{name}={value!r}: True or False")
-        if self.inline not in ("never", "always"):
-            raise ConfigError(f"inline={self.inline!r}: one of 'never', 'always'")
+        if self.inline not in ("never", "always") and not callable(self.inline):
+            raise ConfigError(f"inline={self.inline!r}: one of 'never', 'always', or a function that decides")
         if unknown := set(self.specialize) - {"blockdim", "griddim", "sharedmem"}:
             raise ConfigError(f"specialize={sorted(unknown)}: fields are 'blockdim', 'griddim', 'sharedmem'")
         _check_number("max_registers", self.max_registers, 1, 255)
@@ -53,7 +54,10 @@ class Options:
         for bound in self.launch_bounds or ():
             _check_number("launch_bounds", bound, 1, 2**31 - 1)
         if self.launch_bounds is not None and not 1 <= len(self.launch_bounds) <= 3:
-            raise ConfigError(f"launch_bounds={self.launch_bounds}: threads, blocks per SM, blocks per cluster")
+            raise ConfigError(
+                f"Got {len(self.launch_bounds)} launch bounds: launch_bounds={self.launch_bounds}; "
+                "give threads, blocks per SM, blocks per cluster"
+            )
         if self.device and (mine := sorted(set(self.changed()) & _FOR_KERNELS)):
             raise ConfigError(f"jit(device=True, {mine[0]}=...): {mine[0]} is an option of kernels, not of functions")
 
@@ -124,10 +128,13 @@ def _is_several(value: Any) -> bool:
 def _carveout(name: str) -> int:
     percents = {"default": -1, "maxl1": 0, "maxshared": 100}
     if name.lower() not in percents:
-        raise ConfigError(f"shared_memory_carveout={name!r}: a percentage, or one of {', '.join(percents)}")
+        raise ConfigError(
+            f"shared_memory_carveout={name!r}: Invalid carveout value; "
+            f"give a percentage, or one of {', '.join(percents)}"
+        )
     return percents[name.lower()]
 
 
 def _check_number(name: str, value: object, least: int, most: int) -> None:
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most):
-        raise ConfigError(f"{name}={value!r}: a whole number from {least} to {most}")
+        raise ConfigError(f"{name}={value!r} must be between {least} and {most}, and a whole number")

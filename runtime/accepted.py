@@ -100,7 +100,7 @@ class FunctionOptions(TypedDict, total=False):
     opt: bool | int | None
     fastmath: bool | None
     lineinfo: bool | None
-    inline: Literal["never", "always"] | bool | None
+    inline: Literal["never", "always"] | bool | Callable[[Any, Any, Any], Any] | None
     forceinline: bool | None
 
 

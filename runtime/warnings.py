@@ -25,8 +25,9 @@ def warn_of_copies(kernel: str, what: str) -> None:
     """Warn that what is copied at every launch, unless numba-cuda's switches say not to."""
     if is_on("CUDA_WARN_ON_IMPLICIT_COPY", default=1):
         _warn(
-            f"{kernel}: {what} is copied to the device and back at every launch; keep it there with "
-            "cuda.to_device(), or give its direction with gridjit.In, Out or InOut"
+            f"Host array used in CUDA kernel will incur copy overhead: {kernel}: {what} is copied to the device "
+            "and back at every launch; keep it there with cuda.to_device(), or give its direction with gridjit.In, "
+            "Out or InOut"
         )
 
 

@@ -17,6 +17,7 @@ from gridjit.compiler.frontend.linkable import discovered_files, numba_files
 from gridjit.compiler.frontend.pipeline import kernel_pipeline
 from gridjit.compiler.frontend.static_rewrite import install as install_static
 from gridjit.compiler.frontend.types import numba_arguments
+from gridjit.compiler.key.source.libraries import is_numbas
 from gridjit.compiler.options import Options
 from gridjit.compiler.recorded.reads import Reads
 from gridjit.compiler.shared_errors import for_cause
@@ -118,7 +119,7 @@ def _flags(options: Options, target: Target) -> Any:
     flags.no_compile = True
     flags.no_cpython_wrapper = True
     flags.no_cfunc_wrapper = True
-    flags.inline = options.inline
+    flags.inline = options.inline if isinstance(options.inline, str) else "never"
     flags.error_model = "python" if options.debug else "numpy"
     flags.fastmath = options.fastmath
     flags.compute_capability = capability(target)
@@ -205,13 +206,21 @@ def _to_link(
 
 def _exception_entry(exception: Any, arguments: Any, location: Any) -> ExceptionEntry:
     plain = tuple(a if isinstance(a, str | int | float | bool | None) else repr(a) for a in arguments or ())
-    where = f"{location[1].rpartition('/')[2]}:{location[2]}" if location else ""
-    return ExceptionEntry(module=exception.__module__, qualname=exception.__qualname__, arguments=plain, where=where)
+    module, name = exception.__module__, exception.__qualname__
+    return ExceptionEntry(module=module, qualname=name, arguments=plain, where=_where(location))
+
+
+def _where(location: Any) -> str:
+    """Return the place that raises an exception in numba's words: programs look for them."""
+    if not location:
+        return ""
+    function, path, line = location
+    return f"function {function!r}, file {path.rpartition('/')[2]}, line {line}"
 
 
 def _discovered(record: Isolation) -> tuple[Callable[..., Any], ...]:
     # A function that exec made in a namespace without __name__ has no module.
-    return tuple(f for f in record.discovered if not str(f.__module__).startswith(("numba.", "numba_cuda.")))
+    return tuple(f for f in record.discovered if not is_numbas(str(f.__module__)))
 
 
 def _message(function: Callable[..., Any], signature: Signature, target: Target, error: Exception) -> str:

@@ -40,7 +40,8 @@ def device_dispatcher(function: Callable[..., Any], options: Options, signatures
         "lineinfo": options.lineinfo,
         "opt": options.opt,
         "fastmath": options.fastmath,
-        "inline": options.inline,
+        # A cost model was asked before: numba's inliner takes it from the function that is called.
+        "inline": options.inline if isinstance(options.inline, str) else "never",
         "forceinline": options.forceinline,
         "extensions": [],
         "link": (),

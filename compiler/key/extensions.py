@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from gridjit.compiler.key.registrations import Registration, registrations
 from gridjit.compiler.key.source.code import digest_fields, plan_of
 from gridjit.compiler.key.source.fingerprint import SourceFingerprint, fingerprint_values
+from gridjit.compiler.key.source.libraries import is_numbas
 from gridjit.compiler.key.source.objects import function_of
 from gridjit.digests import utf8
 from gridjit.values import dataclass
@@ -246,5 +247,5 @@ def foreign_rewrites() -> tuple[tuple[str, type[Any]], ...]:
         (kind, rewrite)
         for kind in sorted(registry.rewrites)
         for rewrite in registry.rewrites[kind]
-        if not str(rewrite.__module__).startswith(("numba.", "numba_cuda.", "gridjit."))
+        if not (is_numbas(str(rewrite.__module__)) or str(rewrite.__module__).startswith("gridjit."))
     )

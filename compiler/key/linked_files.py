@@ -10,6 +10,7 @@ from typing import Any
 
 from gridjit.compiler.errors import LinkError
 from gridjit.compiler.key.source.files import absolute, read_regular
+from gridjit.compiler.key.source.libraries import is_numbas
 from gridjit.compiler.key.toolchain import header_versions
 from gridjit.compiler.options import Options
 from gridjit.compiler.target import LinkedFile
@@ -81,18 +82,22 @@ def _whole(file: LinkedFile) -> LinkedFile:
 
 def _users(callback: Callable[..., Any] | None) -> Callable[..., Any] | None:
     """Return a callback, less numba-cuda's own: they only warn of a linker without LTO, which gridjit does not need."""
-    module = getattr(callback, "__module__", None) or ""
-    return None if module.startswith("numba.cuda.") else callback
+    return None if is_numbas(getattr(callback, "__module__", None) or "") else callback
 
 
 def _read(path: str) -> LinkedFile:
     kind = KINDS.get(Path(path).suffix)
     if kind is None:
-        raise LinkError(f"link={path!r}: the suffix says what kind of file it is; accepted are {', '.join(KINDS)}")
+        suffix = Path(path).suffix
+        what = f"file with extension {suffix}" if suffix else "file with no extension"
+        raise LinkError(f"link={path!r}: Don't know how to link {what}; accepted are {', '.join(KINDS)}")
     try:
         file = LinkedFile(name=absolute(path), kind=kind, data=read_regular(path))
     except OSError as error:
-        raise LinkError(f"link={path!r}: {error.strerror or error}; give a file ({', '.join(KINDS)})") from error
+        # Also numba-cuda's words for a file that is missing: programs look for them in args.
+        said = (f"{path} not found",) if isinstance(error, FileNotFoundError) else ()
+        message = f"link={path!r}: {error.strerror or error}; give a file ({', '.join(KINDS)})"
+        raise LinkError(message, *said) from error
     return _whole(file)
 
 

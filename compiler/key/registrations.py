@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from gridjit.compiler.key.source.libraries import in_loaded, is_library, name_of_module
+from gridjit.compiler.key.source.libraries import in_loaded, is_library, is_numbas, name_of_module
 from gridjit.compiler.key.source.objects import closure_of
 from gridjit.forking import lock, section
 from gridjit.values import dataclass
@@ -57,7 +57,7 @@ _LISTS = {
     "attributes": "attribute",
     "globals": "global",
 }
-_OWN = ("numba.", "numba_cuda.", "gridjit.", "llvmlite.")
+_OWN = ("gridjit.", "llvmlite.")
 _FOR_US = (None, "cuda", "generic")
 
 
@@ -269,7 +269,7 @@ def _is_foreign(value: object) -> bool:
     if not (isinstance(value, type | ModuleType) or callable(value)):
         return False
     module = _module(value)
-    return bool(module) and not module.startswith(_OWN) and not is_library(module)
+    return bool(module) and not (module.startswith(_OWN) or is_numbas(module) or is_library(module))
 
 
 def _module(value: Any) -> str:

@@ -227,6 +227,15 @@ class _Visit(Visit):
     def __call__(self, found: FunctionType | type) -> str:
         return _visited(found, self._lines)
 
+    def running(self, what: str, value: object) -> str:
+        """Return the digest of what runs while kernels are compiled; raises OpaqueValue for what cannot be followed."""
+        from gridjit.compiler.key.source.fingerprint import fingerprint_values
+
+        found = fingerprint_values([(what, value)], running=True)
+        if found.opaque:
+            raise OpaqueValue(f"has a {what} that cannot be followed: {found.opaque[0]}")
+        return found.digest
+
     def installed(self, value: object) -> str | None:
         """Return the text of an object of an installed class, None for others; raises OpaqueValue."""
         from gridjit.compiler.key.source.instances import instance_text

@@ -10,17 +10,21 @@ from gridjit.runtime.launch.hooks import named
 
 
 def kernel_exception(artifact: Artifact, code: int, block: Dim3, thread: Dim3) -> BaseException:
-    """Return the exception that a kernel's return code stands for, with the place of the thread that raised it."""
-    place = f"{artifact.kernel}, block {block}, thread {thread}"
+    """Return the exception that a kernel's return code stands for, with the place of the thread that raised it.
+
+    The thread is named in numba-cuda's words: programs look for them.
+    """
+    place = f"{artifact.kernel}, tid={list(thread)} ctaid={list(block)}"
     entry = artifact.exceptions.get(code)
     if entry is None:
         return LaunchError(f"{place}: the kernel failed with unknown code {code}")
-    where = f" at {entry.where}" if entry.where else ""
+    if entry.where:
+        place = f"In {entry.where}, of {place}"
     message = ", ".join(map(str, entry.arguments)) or entry.qualname
     kind = _type(entry)
     if kind is None:
-        return LaunchError(f"{place}{where}: {entry.module}.{entry.qualname}: {message}")
-    return kind(f"{place}{where}: {message}")
+        return LaunchError(f"{place}: {entry.module}.{entry.qualname}: {message}")
+    return kind(f"{place}: {message}")
 
 
 def _type(entry: ExceptionEntry) -> type[BaseException] | None:

@@ -22,7 +22,6 @@ from gridjit.runtime.launch.arguments import (
     signature_of,
     types_of,
 )
-from gridjit.runtime.launch.graph_capture import refuse_to_load
 from gridjit.runtime.launch.ready import Key, Ready
 from gridjit.runtime.session import session
 
@@ -79,8 +78,6 @@ def prepare(launcher: Launcher, args: tuple[Any, ...], handlers: Sequence[Argume
     drops = table.drops
     own = signature_of(kernel, args)
     signature = nearest_declared(kernel, own)
-    if not kernel.is_loaded_for(signature, shape.config, args):
-        refuse_to_load(kernel.timeline, launcher.stream, kernel.name, signature)
     found, loaded = kernel.specialization_for(signature, shape.config, args)
     converters, codes = conversions(own, signature)
     ready = Ready(

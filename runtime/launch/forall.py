@@ -20,7 +20,7 @@ class ForAll:
 
     def __init__(self, kernel: Kernel, ntasks: int, tpb: int, stream: Any, sharedmem: int) -> None:
         if ntasks < 0:
-            raise ConfigError(f"forall({ntasks}): the number of tasks cannot be negative")
+            raise ConfigError(f"forall({ntasks}): Can't create ForAll with negative task count")
         self._kernel = kernel
         self._ntasks = ntasks
         self._block = tpb

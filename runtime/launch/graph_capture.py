@@ -1,24 +1,15 @@
 """graph_capture: refuses what a launch cannot do while its stream is captured, and says what to do instead.
 
-The driver would refuse it too, but with a code, and the capture would be lost by then.
+The driver would refuse it too, but with a code, and the capture would be lost by then. Code is compiled and loaded as
+ever: that is not captured.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from gridjit.compiler.errors import ArgumentError, LaunchError
-from gridjit.compiler.signature import Signature
+from gridjit.compiler.errors import ArgumentError
 from gridjit.runtime.streams import Timeline, stream_handle
-
-
-def refuse_to_load(timeline: Timeline, stream: Any, kernel: str, signature: Signature) -> None:
-    """Raise LaunchError if code would have to be compiled and loaded while stream is captured."""
-    if timeline.capturing(stream_handle(stream)):
-        raise LaunchError(
-            f"{kernel}{signature} is not loaded, and code cannot be loaded while a stream is captured into a graph: "
-            "launch it once before the capture, with arguments of these types and the same configuration"
-        )
 
 
 def refuse_to_copy(timeline: Timeline, stream: Any) -> None:

@@ -212,7 +212,9 @@ class DeviceArray:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """Return the items as a NumPy array: always a copy."""
         if copy is False:
-            raise ValueError("an array on the device cannot become a NumPy array without a copy")
+            raise ValueError(
+                "`copy=False` is not supported: an array on the device cannot become a NumPy array without a copy"
+            )
         values = self.copy_to_host()
         return values if dtype is None else values.astype(dtype, copy=False)
 
@@ -242,7 +244,8 @@ class DeviceArray:
         if isinstance(value, DeviceArray):
             view.copy_to_device(value, stream)
         else:
-            view.copy_to_device(np.broadcast_to(np.asarray(value).astype(view.dtype, copy=False), view.shape), stream)
+            values = np.asarray(value).astype(view.dtype, copy=False)
+            view.copy_to_device(_broadcast(values, view.shape), stream)
 
     def __iter__(self) -> Iterator[Any]:
         return (self[index] for index in range(len(self)))
@@ -379,6 +382,17 @@ def _view_key(key: Any) -> Any:
 def _is_full_index(key: Any, ndim: int) -> bool:
     parts = key if isinstance(key, tuple) else (key,)
     return not isinstance(key, str) and len(parts) == ndim and all(isinstance(part, SupportsIndex) for part in parts)
+
+
+def _broadcast(values: Array, shape: tuple[int, ...]) -> Array:
+    """Return values repeated to shape, as an assignment does; raises ShapeError in numba-cuda's words."""
+    if values.ndim > len(shape):
+        raise ShapeError(f"Can't assign {values.ndim}-D array to {len(shape)}-D self")
+    first = len(shape) - values.ndim
+    for axis, (size, wanted) in enumerate(zip(values.shape, shape[first:], strict=True), first):
+        if size not in (1, wanted):
+            raise ShapeError(f"Can't copy sequence with size {size} to array axis {axis} with dimension {wanted}")
+    return np.broadcast_to(values, shape)
 
 
 def _reshaped(ghost: Array, shape: tuple[int, ...]) -> Array:

@@ -32,6 +32,7 @@ class Inspection:
     stats: Statistics
     specialized: bool = False
     _code: KernelCode
+    _specialized_kernels: dict[Signature, Kernel]
 
     @property
     def name(self) -> str:
@@ -45,8 +46,9 @@ class Inspection:
 
     @property
     def specializations(self) -> tuple[Specialization, ...]:
-        """The specializations in use in this process, oldest first within a signature."""
-        return self._code.table.all()
+        """The specializations in use in this process, oldest first within a signature; then those of specialize()."""
+        made = tuple(self._specialized_kernels.values())
+        return (*self._code.table.all(), *(found for kernel in made for found in kernel.specializations))
 
     @property
     def overloads(self) -> BySignature[Overload]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, TypedDict
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.values import dataclass, field
 
 if TYPE_CHECKING:
     from gridjit.compiler.view.config import ConfigView
@@ -17,7 +19,20 @@ if TYPE_CHECKING:
     class Capture(TypedDict):
         """What capture_compile_config saw. config: the configuration of the last compilation, or None."""
 
-        config: LaunchConfig | None
+        config: CapturedConfig | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CapturedConfig(LaunchConfig):
+    """The configuration that a compilation saw; equal to a LaunchConfig of the same shape. dispatcher: the kernel."""
+
+    dispatcher: Kernel = field(repr=False)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LaunchConfig) and _shape(self) == _shape(other)
+
+    def __hash__(self) -> int:
+        return hash(_shape(self))
 
 
 class _Captures(threading.local):
@@ -53,7 +68,7 @@ def capture_compile_config(kernel: Kernel) -> Iterator[Capture]:
     """Record the launch configuration that a compilation of kernel saw, in this thread, inside the `with` block.
 
     Yields a dictionary: capture["config"] has griddim, blockdim and sharedmem of the last compilation that a launch
-    triggered, once it has ended, or stays None if nothing was compiled.
+    triggered, and the kernel as `dispatcher`, once it has ended, or stays None if nothing was compiled.
 
         with gridjit.launchconfig.capture_compile_config(kernel) as capture:
             kernel[grid, block](x)
@@ -77,4 +92,13 @@ def note_compile(kernel: Kernel, config: LaunchConfig | None) -> None:
     """Tell the captures of this thread that kernel was compiled for config."""
     for captured, capture in _captures.active:
         if captured == kernel and config is not None:
-            capture["config"] = config
+            capture["config"] = CapturedConfig(dispatcher=captured, **_named(config))
+
+
+def _named(config: LaunchConfig) -> dict[str, Any]:
+    return {f.name: getattr(config, f.name) for f in fields(LaunchConfig)}
+
+
+def _shape(config: LaunchConfig) -> LaunchConfig:
+    """Return the configuration alone."""
+    return LaunchConfig(**_named(config))

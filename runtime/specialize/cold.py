@@ -101,7 +101,8 @@ def compile_now(look: Look, reason: str, cold: Cold) -> Compiled:
             f"{job.kernel}{job.signature} for {job.target} is not in the cache ({reason}), "
             "and GRIDJIT_ASSERT_NO_COMPILE forbids compiling it"
         )
-    view = ConfigView(launch.config, launch.args, _shown(kernel))
+    # A function that a program put in the compiler's place is not part of the compile: it sees the kernel itself.
+    view = ConfigView(launch.config, launch.args, kernel if "_compile_for_args" in vars(kernel) else shown(kernel))
     try:
         made = while_current(view, cold.compile, job, view)
     finally:
@@ -198,7 +199,7 @@ def _followed(view: ConfigView, made: Compiled) -> Compiled:
     return dataclasses.replace(made, hooks=followed)
 
 
-def _shown(kernel: Any) -> Any:
+def shown(kernel: Any) -> Any:
     """Return what a compile sees as its kernel."""
     from gridjit.runtime.specialize.kernel_view import KernelView
 

@@ -16,7 +16,7 @@ from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import Target
 from gridjit.runtime.devices.base import Device, LoadedKernel
 from gridjit.runtime.session import Session, session
-from gridjit.runtime.specialize.cold import Cold, in_memory, specialize
+from gridjit.runtime.specialize.cold import Cold, in_memory, shown, specialize
 from gridjit.runtime.specialize.kernel_code import KernelCode
 from gridjit.runtime.specialize.look import Launch
 from gridjit.runtime.specialize.table import Displaced, Specialization
@@ -88,12 +88,6 @@ class Compilation:
         found = self._specialized(*wanted, anew=True)
         return found, self.loaded(found, here.device(self._target))
 
-    def is_loaded_for(self, signature: Signature, config: LaunchConfig, args: tuple[Any, ...]) -> bool:
-        """Return whether a launch finds its specialization loaded."""
-        here = session()
-        found = self._code.table.match(signature, here.target(self._target), config, args)
-        return found is not None and self._code.is_loaded(found, here.device(self._target))
-
     def loaded(self, found: Specialization, device: Device) -> LoadedKernel:
         """Return a specialization as it is launched on device, loading it if need be."""
         return self._code.load(found, device)
@@ -141,7 +135,11 @@ class Compilation:
         """Compile. Under numba-cuda's name, as programs put a function in its place to look into a compile."""
         from gridjit.compiler.compile import compile_job
 
-        return compile_job(job, view)
+        before, view.dispatcher = view.dispatcher, shown(self)
+        try:
+            return compile_job(job, view)
+        finally:
+            view.dispatcher = before
 
     def _check_launchable(self) -> None:
         """Raise ConfigError if the function can only be called by kernels."""

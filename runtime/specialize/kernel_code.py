@@ -22,10 +22,6 @@ class KernelCode:
         self._loading = lock()
         self._crowded = False
 
-    def is_loaded(self, found: Specialization, device: Device) -> bool:
-        """Return whether a specialization can be launched on device at once."""
-        return (found, device) in self._loaded
-
     def load(self, found: Specialization, device: Device) -> LoadedKernel:
         """Return a specialization as it is launched on device, loading it if need be."""
         with section(), self._loading:

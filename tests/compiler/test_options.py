@@ -21,15 +21,15 @@ def kernel(x):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"max_registers": "many"}, "max_registers='many': a whole number from 1 to 255"),
+        ({"max_registers": "many"}, "max_registers='many' must be between 1 and 255, and a whole number"),
         ({"max_registers": 0}, "max_registers=0"),
         ({"launch_bounds": "x"}, "launch_bounds='x'"),
         ({"launch_bounds": (1, 2, 3, 4)}, "blocks per cluster"),
-        ({"shared_memory_carveout": 2.5}, "shared_memory_carveout=2.5: a whole number from -1 to 100"),
+        ({"shared_memory_carveout": 2.5}, "shared_memory_carveout=2.5 must be between -1 and 100, and a whole number"),
         ({"shared_memory_carveout": "most"}, "one of default, maxl1, maxshared"),
         ({"fastmath": {"contract"}}, "fastmath={'contract'}: True or False"),
         ({"specialize": "warp"}, "fields are 'blockdim', 'griddim', 'sharedmem'"),
-        ({"inline": "sometimes"}, "one of 'never', 'always'"),
+        ({"inline": "sometimes"}, "one of 'never', 'always', or a function that decides"),
         ({"fastmaths": True}, "no such option; the options are debug, device"),
         ({"device": True, "specialize": "blockdim"}, "specialize is an option of kernels"),
         ({"target": "sm_90"}, "'host' or 'cuda'"),

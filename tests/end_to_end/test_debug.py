@@ -65,7 +65,7 @@ SHIFTS = [shifts, shifts_in_shared, shifts_in_dynamic_shared, shifts_in_local, s
 @pytest.mark.parametrize(("by", "thread"), [(1, "31"), (20, r"\d+"), (-100, r"\d+")])
 def test_an_index_out_of_bounds_raises_and_nothing_is_written_there(function: Any, by: int, thread: str) -> None:
     whole = cuda.to_device(np.full(192, -1))
-    place = rf"{function.__qualname__}, block \([01], 0, 0\), thread \({thread}, 0, 0\)"
+    place = rf"{function.__qualname__}, tid=\[{thread}, 0, 0\] ctaid=\[[01], 0, 0\]"
     with pytest.raises(IndexError, match=f"{place}.*index is out of bounds"):
         debugged(function)[2, 32, 0, 32 * 8](whole[64:128], by)
     after = whole.copy_to_host()
@@ -84,13 +84,14 @@ def test_a_kernel_that_stays_within_its_arrays_runs_after_one_that_did_not(funct
 def test_an_exception_names_kernel_block_thread_and_line() -> None:
     kernel, x = debugged(refuses), np.zeros(128, np.int64)
     line = refuses.__code__.co_firstlineno + 3
-    with pytest.raises(ValueError, match=rf"refuses, block \(1, 0, 0\), thread \(3, 0, 0\) at .*:{line}: not this one"):
+    place = rf"In function 'refuses', file test_debug\.py, line {line}, .*refuses, tid=\[3, 0, 0\] ctaid=\[1, 0, 0\]"
+    with pytest.raises(ValueError, match=f"{place}: not this one"):
         kernel[1, 32](x, 35)
         kernel[2, 32](x, 35)
 
 
 def test_a_division_by_zero_names_block_and_thread() -> None:
-    with pytest.raises(ZeroDivisionError, match=r"divides, block \(1, 0, 0\), thread \(5, 0, 0\)"):
+    with pytest.raises(ZeroDivisionError, match=r"divides, tid=\[5, 0, 0\] ctaid=\[1, 0, 0\]"):
         debugged(divides)[2, 32](np.arange(64), 37)
 
 

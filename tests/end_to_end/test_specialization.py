@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -128,7 +130,19 @@ def test_capture_sees_the_configuration_of_a_compile_and_none_without_one() -> N
     with gridjit.launchconfig.capture_compile_config(kernel) as second:
         run_block_sum(kernel, 9, 32)
     assert first["config"] == LaunchConfig.of(7, 32)
+    assert LaunchConfig.of(7, 32) == first["config"] != LaunchConfig.of(8, 32)
+    assert hash(first["config"]) == hash(LaunchConfig.of(7, 32))
     assert second["config"] is None
+
+
+def test_a_captured_configuration_names_its_kernel_and_can_be_copied() -> None:
+    kernel = make_increment()
+    with gridjit.launchconfig.capture_compile_config(kernel) as capture:
+        kernel[7, 32](np.zeros(5))
+    found = capture["config"]
+    assert found is not None and found.dispatcher is kernel
+    assert copy.copy(found).dispatcher is kernel
+    assert dataclasses.replace(found, sharedmem=64).sharedmem == 64
 
 
 def test_a_capture_sees_neither_what_comes_from_the_cache_nor_other_kernels_compiles(

@@ -63,6 +63,6 @@ def test_the_same_under_debug_is_an_exception_and_the_device_goes_on(run_program
     done = run_program(program.replace("gridjit.LaunchError", "(gridjit.LaunchError, IndexError)"))
     assert (done.returncode, done.stderr) == (0, "")
     first, *later = done.stdout.splitlines()
-    assert "__main__.stray, block (" in first
+    assert "__main__.stray, tid=[" in first
     assert "index is out of bounds" in first
     assert later == ["nothing"] * 5

@@ -81,20 +81,17 @@ def test_a_graph_keeps_the_code_of_its_own_block_size(replay: Replay, stream: St
     assert set(x.copy_to_host()) == {3 * (128 + 256)}
 
 
-def test_code_that_is_not_loaded_is_refused_and_the_capture_goes_on(replay: Replay, stream: Stream) -> None:
+def test_code_that_is_not_loaded_is_compiled_and_captured(replay: Replay, stream: Stream) -> None:
     warm, cold, x = gridjit.jit(increments), gridjit.jit(adds_block), cuda.to_device(np.zeros(100, np.int64))
     warm[1, 128](x)
 
     def work() -> None:
-        with pytest.raises(LaunchError, match=r"adds_block.* is not loaded.*launch it once before the capture"):
-            cold[1, 128, stream](x)
+        cold[1, 128, stream](x)
         warm[1, 128, stream](x)
 
     replay(stream, work, 2)
-    assert set(x.copy_to_host()) == {3}
-    cold[1, 128](x)
-    replay(stream, lambda: cold[1, 128, stream](x), 1)
-    assert set(x.copy_to_host()) == {3 + 2 * 128}
+    assert set(x.copy_to_host()) == {1 + 2 * (128 + 1)}
+    assert cold.stats.compiles == 1
 
 
 def test_arrays_of_the_host_are_refused_and_the_capture_goes_on(replay: Replay, stream: Stream) -> None:

@@ -192,9 +192,10 @@ def test_loading_and_dropping_a_thousand_kernels_leaks_nothing(device, compiled)
 def test_a_debug_kernel_raises_with_block_and_thread_and_can_go_on(device, compiled, packed):
     kernel = compiled(picky, "void(int64[::1], int64)", debug=True, opt=False)
     out = device_array(128, np.int64, space=device.space)
-    with pytest.raises(ValueError, match=r"picky, block \(1, 0, 0\), thread \(3, 0, 0\) at .*: not this one"):
+    place = r"In function 'picky', .*picky, tid=\[3, 0, 0\] ctaid=\[1, 0, 0\]"
+    with pytest.raises(ValueError, match=f"{place}: not this one"):
         kernel.launch(LaunchConfig.of(2, 32), 0, 0, packed(kernel, out, 35))
-    with pytest.raises(ZeroDivisionError, match=r"block \(3, 0, 0\), thread \(4, 0, 0\)"):
+    with pytest.raises(ZeroDivisionError, match=r"tid=\[4, 0, 0\] ctaid=\[3, 0, 0\]"):
         kernel.launch(LaunchConfig.of(4, 32), 0, 0, packed(kernel, out, -1))
     kernel.launch(LaunchConfig.of(2, 32), 0, 0, packed(kernel, out, -1))
     assert out.copy_to_host()[99 - 64] == 10 // (99 - 64 - 100)

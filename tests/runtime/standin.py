@@ -77,9 +77,6 @@ class StandInKernel:
     def parameter_names(self) -> Sequence[str]:
         return [f"a{index}" for index in range(self.arity)]
 
-    def is_loaded_for(self, signature: Signature, config: LaunchConfig, args: Any) -> bool:
-        return True
-
     def specialization_for(
         self, signature: Signature, config: LaunchConfig, args: Any
     ) -> tuple[Specialization, LoadedKernel]:

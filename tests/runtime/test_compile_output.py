@@ -55,7 +55,9 @@ def test_who_replaces_compile_for_args_sees_the_launch(monkeypatch: pytest.Monke
     monkeypatch.setattr(kernel, "_compile_for_args", look)
     kernel[2, 32](np.zeros(1, np.int64))
     kernel[2, 32](np.zeros(1, np.int64))
-    assert seen == [(kernel, (32, 1, 1))]
+    [(dispatcher, blockdim)] = seen
+    assert dispatcher is kernel
+    assert blockdim == (32, 1, 1)
     assert kernel.specializations[0].launch_config_sensitive
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.programs import run_new_python, run_python
+from tests.programs import python_path, run_new_python, run_python
 
 TESTS = """
 import numpy as np
@@ -107,7 +107,7 @@ def run(folder: Path, *options: str, new: bool = False) -> subprocess.CompletedP
     """Run pytest on the host, in a process of its own. new: by an interpreter that is started for it."""
     run_it = run_new_python if new else run_python
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("GRIDJIT_", "PYTEST_"))}
-    environ |= {"GRIDJIT_TARGET": "host", "PYTHONPATH": str(folder)}
+    environ |= {"GRIDJIT_TARGET": "host", "PYTHONPATH": python_path(folder)}
     return run_it("-m", "pytest", "-q", "-p", "no:cacheprovider", *options, cwd=folder, env=environ)
 
 
@@ -154,3 +154,62 @@ def test_a_plugin_that_comes_after_the_code_under_test_refuses_the_run(package: 
     assert "gridjit.testing.numba_suite came too late" in done.stderr
     assert what in done.stderr
     assert "passed" not in done.stdout
+
+
+APART_TEST = """
+import pickle
+import subprocess
+import sys
+
+from numba import cuda
+
+ASKS = "from numba import cuda; print(type(cuda.jit(lambda x: None)).__module__, type(cuda.In(1)).__module__)"
+FINDS = "import pickle, sys; print(pickle.loads(bytes.fromhex(sys.argv[1])).__name__)"
+
+
+def found():
+    return None
+
+
+def run(program, *words):
+    return subprocess.run([sys.executable, "-c", program, *words], check=True, capture_output=True, text=True).stdout
+
+
+def test_it_has_its_own_name():
+    assert __name__ == "apart.kernels_of_mine.test_apart"
+    assert run(FINDS, pickle.dumps(found).hex()) == "found\\n"
+
+
+def test_a_process_that_it_starts_runs_on_gridjit():
+    assert run(ASKS) == "gridjit.runtime.kernel gridjit.runtime.args.direction\\n"
+"""
+
+
+@pytest.mark.parametrize("argument", ["apart.kernels_of_mine", "apart.kernels_of_mine.test_apart"])
+def test_tests_and_the_processes_they_start_find_each_other_and_run_on_gridjit(tmp_path: Path, argument: str) -> None:
+    folder = tmp_path / "apart" / "kernels_of_mine"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("")
+    (folder / "test_apart.py").write_text(APART_TEST)
+    done = run(tmp_path, *PLUGIN, "--import-mode=importlib", "--pyargs", argument)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 passed" in done.stdout
+
+
+NUMBAS_OWN = """
+import gridjit.cuda
+from gridjit.testing import numba_names
+
+numba_names.install()
+from numba import cuda
+
+own = numba_names.original()
+assert cuda.device_array is gridjit.cuda.device_array
+assert own.device_array is not cuda.device_array
+assert own.device_array_like.__globals__["device_array"] is own.device_array
+"""
+
+
+def test_numba_cudas_own_functions_call_each_other_where_they_are_left() -> None:
+    done = run_python("-c", NUMBAS_OWN, env=os.environ | {"GRIDJIT_TARGET": "host"})
+    assert done.returncode == 0, done.stderr

@@ -57,9 +57,10 @@ def fingerprint(function: Callable[..., object], *, lines: bool = False) -> Sour
     walk = Walk(lines=lines)
     walk.run(require_function(function))
     first, *others = walk.parts.items()
+    runs = _running(walk)
     return SourceFingerprint(
-        parts=(first, *sorted(others)),
-        opaque=tuple(walk.opaque),
+        parts=(first, *sorted(others), *runs.parts),
+        opaque=(*walk.opaque, *runs.opaque),
         modules=tuple(sorted(walk.modules)),
         taken=walk.taken,
         functions=walk.functions,
@@ -75,14 +76,23 @@ def fingerprint_values(values: Iterable[tuple[str, object]], *, running: bool = 
     walk = _running_walk() if running else Walk()
     for name, value in values:
         walk.add(name, value)
+    runs = _running(walk)
     return SourceFingerprint(
-        parts=tuple(sorted(walk.parts.items())),
-        opaque=tuple(walk.opaque),
+        parts=(*sorted(walk.parts.items()), *runs.parts),
+        opaque=(*walk.opaque, *runs.opaque),
         modules=tuple(sorted(walk.modules)),
         reached=tuple(walk.reached),
         functions=walk.functions,
         imported=tuple(dict.fromkeys(walk.imported)),
     )
+
+
+def _running(walk: Walk) -> SourceFingerprint:
+    """Return the fingerprint of what a walk met that runs while kernels are compiled."""
+    return fingerprint_values(walk.runs, running=True) if walk.runs else _NOTHING
+
+
+_NOTHING = SourceFingerprint(parts=())
 
 
 def require_function(value: object) -> FunctionType:

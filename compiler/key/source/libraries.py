@@ -15,6 +15,9 @@ from gridjit.compiler.key.source.opaque import of_kind
 # that others put packages into.
 LIBRARIES = ("numba", "numba_cuda", "numpy", "llvmlite", "gridjit", "cuda.bindings", "cuda.core", "cuda.pathfinder")
 _PREFIXES = tuple(f"{name}." for name in LIBRARIES)
+_NUMBAS = ("numba.", "numba_cuda.")
+# numba-cuda's tests come in its package, but are programs: no version stands for what their functions refer to.
+_PROGRAMS = ("numba.cuda.tests.",)
 _STDLIB_FOLDER = os.path.dirname(os.__file__)
 _HEAP_TYPE = 1 << 9
 # Python's own second names of builtins.
@@ -25,11 +28,16 @@ _CODE_OF_CLASSES = (FunctionType, staticmethod, classmethod, property)
 def is_library(module: str) -> bool:
     """Return whether the toolchain's versions stand for the code of the module of that name."""
     if module in LIBRARIES or module.startswith(_PREFIXES):
-        return True
+        return not module.startswith(_PROGRAMS)
     top = module.partition(".")[0]
     if top not in sys.stdlib_module_names:
         return False
     return _is_stdlib(top, top in sys.modules, getattr(sys.modules.get(top), "__file__", None))
+
+
+def is_numbas(module: str) -> bool:
+    """Return whether the module of that name is a part of numba or numba-cuda, which their tests are not."""
+    return module.startswith(_NUMBAS) and not module.startswith(_PROGRAMS)
 
 
 def is_library_module(module: ModuleType) -> bool:

@@ -31,6 +31,10 @@ class Visit:
         """Return the text of an object of an installed class, None for others; raises OpaqueValue."""
         return None
 
+    def running(self, what: str, value: object) -> str:
+        """Return the text of what runs while kernels are compiled; raises OpaqueValue. what: words for it."""
+        raise OpaqueValue(f"has a {what}, which runs while kernels are compiled")
+
     def note(self, value: object) -> None:
         """Note a module, or a library's function or class; raises OpaqueValue if its use cannot be followed."""
 
@@ -205,6 +209,8 @@ def _options_text(options: Any, visit: Visit) -> str:
             _option_texts[key] = _dict_text(options, visit)
         if "link" not in options or not options["link"]:
             return _option_texts[key]
+    if callable(model := options.get("inline")):
+        options = {**options, "inline": visit.running("cost model", model)}
     files = options.get("link") or ()
     digests = [file_digest(path) for path in ([files] if isinstance(files, str) else files) if isinstance(path, str)]
     return f"{_dict_text(options, visit)}{_items_text(digests, visit) if digests else ''}"

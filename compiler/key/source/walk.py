@@ -35,6 +35,8 @@ class Walk(Visit):
         self.reached: list[object] = []
         # Modules that are loaded, and that code which runs while compiling imports inside functions.
         self.imported: list[str] = []
+        # Functions that run while kernels are compiled, with words for what they are.
+        self.runs: list[tuple[str, object]] = []
         self._lines = lines
         self._labels: dict[int, str] = {}
         self._taken: set[str] = set()
@@ -72,6 +74,11 @@ class Walk(Visit):
             label = self._label(found)
             self._pending.append(found)
         return label
+
+    def running(self, what: str, value: object) -> str:
+        """Note what runs while kernels are compiled; another walk follows it."""
+        self.runs.append((f"{what} {len(self.runs)}", value))
+        return what
 
     def installed(self, value: object) -> str | None:
         """Return the text of an object of an installed class, None for others; raises OpaqueValue."""

@@ -7,7 +7,9 @@ from gridjit.compiler.errors import DeviceError, LaunchError
 # What to do, by the driver's name of the error.
 ADVICE = {
     "CUDA_ERROR_OUT_OF_MEMORY": "drop device arrays that are not needed, or use smaller ones",
-    "CUDA_ERROR_NOT_INITIALIZED": "CUDA cannot be used in a forked child: start processes with multiprocessing's spawn",
+    "CUDA_ERROR_NOT_INITIALIZED": (
+        "CUDA initialized before forking cannot be used in the child: start processes with multiprocessing's spawn"
+    ),
     "CUDA_ERROR_DEINITIALIZED": "the driver is shutting down; do not use the device from exit handlers",
     "CUDA_ERROR_INVALID_CONTEXT": "no device is current in this thread, or its context was destroyed",
     "CUDA_ERROR_CONTEXT_IS_DESTROYED": "the context was reset; make new streams, events and arrays",

@@ -243,8 +243,13 @@ def load(device: CudaDevice, artifact: Artifact, callbacks: ModuleCallbacks = NO
     """Return artifact loaded into the driver; raises DeviceError if device cannot run it."""
     if not _runs_on(artifact.target, device.target):
         raise DeviceError(f"{artifact.kernel} was compiled for {artifact.target}, and {device!r} is another")
-    driver = device.driver
     _enter(device)
+    with device.driver.while_capturing():  # a stream of this thread may be: then all this is allowed, and not captured
+        return _loaded(device, artifact, callbacks)
+
+
+def _loaded(device: CudaDevice, artifact: Artifact, callbacks: ModuleCallbacks) -> CudaKernel:
+    driver = device.driver
     module = Module(device, module_of(artifact.image), callbacks) if callbacks else None
     library = driver.load_library(artifact.image) if module is None else module.handle
     handle = driver.kernel(library, artifact.entry)

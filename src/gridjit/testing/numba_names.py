@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
-from types import ModuleType, SimpleNamespace
+from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 import gridjit.cuda
@@ -100,9 +100,20 @@ def original() -> ModuleType:
 
     cuda = numba_cuda()
     made = ModuleType(cuda.__name__, cuda.__doc__)
-    made.__dict__.update(cuda.__dict__)
+    made.__dict__.update(cuda.__dict__, **_functions(importlib.import_module("numba.cuda.api")))
     cuda_target.typing_context.insert_global(made, types.Module(cuda))
     return made
+
+
+def _functions(api: ModuleType) -> dict[str, Any]:
+    """Return the functions that api has now, by name: they go on to call each other, not what replaces them."""
+    names = dict(vars(api))
+    for name, value in list(names.items()):
+        if isinstance(value, FunctionType) and value.__globals__ is vars(api):
+            names[name] = copied = FunctionType(value.__code__, names, name, value.__defaults__, value.__closure__)
+            copied.__kwdefaults__ = value.__kwdefaults__
+            functools.update_wrapper(copied, value)
+    return {name: value for name, value in names.items() if isinstance(value, FunctionType)}
 
 
 def _leave_alone(cuda: ModuleType) -> None:

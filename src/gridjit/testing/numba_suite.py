@@ -7,22 +7,22 @@ through gridjit and which did not. On a machine without a GPU, GRIDJIT_TARGET=ho
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import tempfile
 import traceback
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gridjit.runtime.session import session
-from gridjit.testing import kernel_counts, numba_names
+from gridjit.testing import children, kernel_counts, module_names, numba_names
+from gridjit.testing.left_alone import LEFT_ALONE
 
-# Tests of numba-cuda's own memory: its queue of deallocations, its plugins, its handles. They keep its functions.
-LEFT_ALONE = ("test_deallocations", "test_emm_plugins", "test_host_alloc", "test_ipc")
-
-_CACHE = pytest.StashKey["tempfile.TemporaryDirectory[str]"]()
+_CLOSING = pytest.StashKey[contextlib.ExitStack]()
 _COUNTS = pytest.StashKey[kernel_counts.KernelCounts]()
 _WORKERS = pytest.StashKey[kernel_counts.KernelCounts]()
 _SENT = "gridjit kernel counts"
@@ -59,9 +59,9 @@ def _begin(config: pytest.Config) -> None:
             f"already {', '.join(early[:5])}{' and more' * (len(early) > 5)}. Ask for the plugin on the command line "
             f"or in addopts (-p {__name__}), before plugins that import the code under test"
         )
+    config.stash[_CLOSING] = closing = contextlib.ExitStack()
     if "GRIDJIT_CACHE_DIR" not in os.environ:
-        config.stash[_CACHE] = folder = tempfile.TemporaryDirectory(prefix="gridjit-numba-suite-")
-        os.environ["GRIDJIT_CACHE_DIR"] = folder.name
+        os.environ["GRIDJIT_CACHE_DIR"] = closing.enter_context(_folder())
     # gridjit warns of small grids only where that is asked for; the tests then switch it off and on.
     os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "1")
     config.stash[_COUNTS] = counts = kernel_counts.KernelCounts()
@@ -69,6 +69,7 @@ def _begin(config: pytest.Config) -> None:
     kernel_counts.count(counts)
     if session().device(None).target.kind == "host":
         _count_no_allocations()
+    closing.enter_context(children.handing_on(Path(closing.enter_context(_folder()))))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -103,9 +104,13 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Remove the run's own cache."""
-    if (folder := config.stash.get(_CACHE, None)) is not None:
-        folder.cleanup()
+    """Remove the run's own folders."""
+    if (closing := config.stash.get(_CLOSING, None)) is not None:
+        closing.close()
+
+
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="gridjit-numba-suite-")
 
 
 def _count_no_allocations() -> None:
@@ -120,6 +125,13 @@ def _count_no_allocations() -> None:
     ):
         for name in names:
             setattr(mixin, name, lambda test: None)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> None:
+    """Import a module of a package that --pyargs names under that name, as processes that its tests start will."""
+    if (name := module_names.known_as(module_path, parent.config)) is not None:
+        module_names.import_as(name, module_path)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -48,7 +48,9 @@ assert_type((cuda.float64[::1], cuda.float64) in fill.overloads, bool)
 for text in fill.inspect_asm().values():
     assert_type(text, str)
 with launchconfig.capture_compile_config(fill) as capture:
-    assert_type(capture["config"], gridjit.LaunchConfig | None)
+    captured = capture["config"]
+    plain: gridjit.LaunchConfig | None = captured
+    assert_type(captured.dispatcher if captured else None, gridjit.Kernel | None)
 if (config := gridjit.launchconfig.current_launch_config()) is not None:
     config.mark_kernel_as_launch_config_sensitive("blockdim")
     assert_type(config.blockdim, tuple[int, int, int])

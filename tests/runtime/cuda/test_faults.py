@@ -38,7 +38,7 @@ def test_an_exception_is_raised_with_block_and_thread(api, debug_kernel, monkeyp
             return ()
 
     monkeypatch.setitem(api._functions, "cuLaunchKernel", Failing.launch)
-    with pytest.raises(IndexError, match=r"module.saxpy, block \(7, 1, 0\), thread \(3, 0, 0\): out of bounds"):
+    with pytest.raises(IndexError, match=r"module.saxpy, tid=\[3, 0, 0\] ctaid=\[7, 1, 0\]: out of bounds"):
         debug_kernel.launch(CONFIG, 0, 0, b"")
     assert api.called("cuStreamSynchronize") == [(0,)]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gridjit
-from gridjit.compiler.errors import ArgumentError, LaunchError
+from gridjit.compiler.errors import ArgumentError
 from gridjit.runtime.memory.create import to_device
 from gridjit.runtime.session import Session
 from tests.kernels import writes_block
@@ -25,13 +25,18 @@ def kernel(device, monkeypatch):
     return gridjit.jit(writes_block)
 
 
-def test_a_kernel_that_is_not_loaded_is_not_compiled_but_told_to_be_launched_before(api, device, kernel):
+def test_a_kernel_that_is_not_loaded_is_loaded_as_a_capture_allows_it_and_launched(api, device, kernel):
     out = to_device(np.zeros(32), space=device.space)
     api.capturing.add(STREAM)
-    with pytest.raises(LaunchError, match=r"writes_block\(float64\[1d C\]\) is not loaded.*launch it once before"):
-        kernel[1, 32, STREAM](out)
-    assert kernel.stats.compiles == 0
-    assert not api.called("cuLibraryLoadData")
+    api.mode = "the capture's"
+    modes = []
+    load = api._functions["cuLibraryLoadData"]
+    api._functions = {**api._functions, "cuLibraryLoadData": lambda *given: (modes.append(api.mode), load(*given))[1]}
+    kernel[1, 32, STREAM](out)
+    assert kernel.stats.compiles == 1
+    assert [(call[1], call[8]) for call in api.called("cuLaunchKernel")] == [(1, STREAM)]
+    assert [mode.name for mode in modes] == ["CU_STREAM_CAPTURE_MODE_RELAXED"]
+    assert api.mode == "the capture's"
 
 
 def test_a_kernel_that_was_launched_before_is_captured_also_with_another_grid(api, device, kernel):
@@ -43,12 +48,13 @@ def test_a_kernel_that_was_launched_before_is_captured_also_with_another_grid(ap
     assert grids == [(1, 0), (5, STREAM)]
 
 
-def test_a_kernel_that_needs_other_code_for_the_captured_launch_is_refused(api, device, kernel):
+def test_a_kernel_that_needs_other_code_for_the_captured_launch_gets_it(api, device, kernel):
     out = to_device(np.zeros(64), space=device.space)
     kernel[1, 32](out)
     api.capturing.add(STREAM)
-    with pytest.raises(LaunchError, match="same configuration"):
-        kernel[1, 64, STREAM](out)
+    kernel[1, 64, STREAM](out)
+    assert kernel.stats.compiles == 2
+    assert [(call[4], call[8]) for call in api.called("cuLaunchKernel")] == [(32, 0), (64, STREAM)]
 
 
 @pytest.mark.parametrize("direction", [lambda x: x, gridjit.In, gridjit.Out, gridjit.InOut])

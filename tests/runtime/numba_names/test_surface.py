@@ -54,6 +54,17 @@ def test_a_kernel_for_one_signature_gives_numbers_and_specializes_no_further() -
         kernel.specialize(np.ones(3))
 
 
+def test_what_specialize_compiled_counts_among_the_kernels_specializations() -> None:
+    from numba.cuda import types
+
+    kernel = gridjit.jit(double.py_func, target="host")
+    counts = [len(kernel.specializations)]
+    for items in (types.float32[:], types.float32[::1], types.float32[::1], types.int32[::1]):
+        kernel.specialize(items)
+        counts.append(len(kernel.specializations))
+    assert counts == [0, 1, 2, 2, 3]
+
+
 def test_extensions_prepare_arguments_from_the_last_to_the_first() -> None:
     order = []
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
-from gridjit.compiler.key.source.libraries import is_library
+from gridjit.compiler.key.source.fingerprint import SourceFingerprint, fingerprint
+from gridjit.compiler.key.source.libraries import is_library, is_numbas
 
 
 @pytest.mark.parametrize("name", ["math", "os.path", "json", "builtins", "numba.cuda.stubs", "numpy", "gridjit.static"])
@@ -30,3 +32,19 @@ def test_a_users_module_with_a_standard_name_is_not(
     module.__file__ = str(tmp_path / folder / "queue.py")
     monkeypatch.setitem(sys.modules, "queue", module)
     assert not is_library("queue")
+
+
+def test_numba_cudas_tests_are_programs_though_they_come_in_its_package() -> None:
+    assert is_library("numba.cuda.testing") and is_numbas("numba.cuda.testing")
+    for name in ("numba.cuda.tests.cudapy.test_inline", "numba.cuda.tests.support"):
+        assert not is_library(name) and not is_numbas(name)
+
+
+@pytest.mark.parametrize("module", ["numba.cuda.tests.cudapy.test_mine", "mine"])
+def test_a_callee_in_numba_cudas_tests_counts_as_one_of_any_program(module: str) -> None:
+    def kernel_of(body: str) -> SourceFingerprint:
+        space: dict[str, Any] = {"__name__": module}
+        exec(f"def helper(x):\n    {body}\ndef kernel(x):\n    helper(x)\n", space)
+        return fingerprint(space["kernel"])
+
+    assert kernel_of("x[0] = 1") == kernel_of("x[0] = 1") != kernel_of("x[0] = 2")
