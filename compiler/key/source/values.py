@@ -13,13 +13,11 @@ import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from gridjit.compiler.key.source.arrays import array_text, numpy_scalar_text, ufunc_text
 from gridjit.compiler.key.source.code import digest_fields
 from gridjit.compiler.key.source.files import file_digest
 from gridjit.compiler.key.source.libraries import is_library, is_library_module, is_namespace_of, name_of_module
 from gridjit.compiler.key.source.opaque import OpaqueValue, article, unseen
 from gridjit.compiler.key.source.scalars import scalar_text
-from gridjit.compiler.key.source.state import state_of
 
 
 class Visit:
@@ -299,6 +297,8 @@ def _wrapper_text(value: object, visit: Visit) -> str:
         visit.note(value)
         state, of = {**(_attribute(value, "targetoptions") or {}), **_declared(value)}, type(value).__name__
     else:
+        from gridjit.compiler.key.source.state import state_of  # few kernels refer to such
+
         # What it does when it is called, and what else it holds, is its class's to say.
         state = {k: v for k, v in state_of(value).items() if k not in _WRAPPER_NAMES}
         of = f"{type_name(type(value))} object of {_class_or_owner(type(value), visit)}"
@@ -357,6 +357,24 @@ def _alias_text(value: Any, visit: Visit) -> str:
     return f"{type(value).__name__} {value_text(value.__origin__, visit)}[{_items_text(value.__args__, visit)}]"
 
 
+def _array_text(value: Any, _: Visit) -> str:
+    from gridjit.compiler.key.source.arrays import array_text  # few kernels refer to NumPy's values
+
+    return array_text(value)
+
+
+def _numpy_scalar_text(value: Any, _: Visit) -> str:
+    from gridjit.compiler.key.source.arrays import numpy_scalar_text
+
+    return numpy_scalar_text(value)
+
+
+def _ufunc_text(value: Any, _: Visit) -> str:
+    from gridjit.compiler.key.source.arrays import ufunc_text
+
+    return ufunc_text(value)
+
+
 _Describe = Callable[[Any, Visit], str]
 
 _EXACT: dict[type, _Describe] = {
@@ -408,10 +426,10 @@ _FOREIGN: dict[tuple[str, str], _Describe] = {
     ("dataclasses", "_FIELD_BASE"): lambda value, _: f"dataclasses.{value.name}",
     ("typing", "_GenericAlias"): _alias_text,
     ("typing", "_SpecialForm"): lambda value, _: repr(value),
-    ("numpy", "ndarray"): lambda value, visit: array_text(value),
-    ("numpy", "generic"): lambda value, visit: numpy_scalar_text(value),
+    ("numpy", "ndarray"): _array_text,
+    ("numpy", "generic"): _numpy_scalar_text,
     ("numpy", "dtype"): lambda value, visit: repr(value),
-    ("numpy", "ufunc"): lambda value, visit: ufunc_text(value),
+    ("numpy", "ufunc"): _ufunc_text,
     ("numba.core.types.abstract", "Type"): _numba_type_text,
     ("numba.cuda.types.abstract", "Type"): _numba_type_text,
     ("numba.core.typing.templates", "Signature"): _signature_text,
