@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import json
 import struct
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gridjit import reading
+from gridjit.compiler.dependency import Dependency
 from gridjit.compiler.elf import is_code
 from gridjit.compiler.footprint import Effects, Fact, Footprint, is_field
-from gridjit.compiler.hooks.hook import Hook, hook_as_json, hook_from_json
-from gridjit.compiler.recorded.dependencies import Dependency
 from gridjit.compiler.target import ExceptionEntry, Target
 from gridjit.values import dataclass, field
+
+if TYPE_CHECKING:
+    from gridjit.compiler.hooks.hook import Hook
 
 _MAGIC = b"gridjit1"
 _TRAILER = struct.Struct("<Q8s")
@@ -66,6 +68,8 @@ class Artifact:
         return b"".join((self.image, text, _TRAILER.pack(len(text), _MAGIC)))
 
     def _description(self) -> dict[str, Any]:
+        from gridjit.compiler.hooks.hook import hook_as_json
+
         return {
             "target": [self.target.kind, self.target.arch, self.target.features],
             "suffix": self.suffix,
@@ -189,6 +193,8 @@ def _fact(value: Any) -> Fact:
 
 
 def _hook(value: Any) -> Hook:
+    from gridjit.compiler.hooks.hook import hook_from_json  # most artifacts have none
+
     try:
         return hook_from_json(value)
     except (ValueError, TypeError) as error:

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gridjit import reading
-from gridjit.compiler.hooks.hook import Hook
 from gridjit.compiler.launch_config import Dim3, LaunchConfig, dim_text
 from gridjit.values import dataclass
 
 if TYPE_CHECKING:
+    from gridjit.compiler.hooks.hook import Hook
     from gridjit.compiler.view.identity import Identity
 
 FactValue: TypeAlias = "bool | int | str | tuple[int, ...] | Identity | None"

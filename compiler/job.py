@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
-from gridjit.compiler.key.argument_classes import signature_fingerprint
 from gridjit.compiler.key.entry_points import are_known_by_their_names, extension_fields
-from gridjit.compiler.key.extensions import extensions
-from gridjit.compiler.key.linked_files import link_fields, linked_files
 from gridjit.compiler.key.source.fingerprint import SourceFingerprint, fingerprint
 from gridjit.compiler.key.toolchain import debug_versions, environment, toolchain
 from gridjit.compiler.options import Options
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import LinkedFile, Target
 from gridjit.values import dataclass
+
+Fields: TypeAlias = "tuple[tuple[str, str], ...]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -62,10 +62,10 @@ def make_job(
         load_installed_extensions()
     has_lines = options.debug or options.lineinfo
     source = fingerprint(function, lines=has_lines)
-    registered = extensions()
-    known = (*extension_fields(), *registered.fields)
-    linked = linked_files(options)
-    held = signature_fingerprint(signature)
+    registered, unseen = _registered()
+    known = (*extension_fields(), *registered)
+    linked, link_parts = _linked(options)
+    held, hidden = _held(signature)
     kernel = f"{function.__module__}.{function.__qualname__}"
     surroundings, versions = environment(), toolchain(target.kind)
     if has_lines and target.kind == "ptx":
@@ -86,15 +86,48 @@ def make_job(
             ("kernel", kernel),
             # Before the source: some options put lines and files into the code, and so into the source's parts.
             ("signature", str(signature)),
-            *([("classes and types of the signature", held.digest)] if held.parts else ()),
+            *held,
             *options.fields,
             *source.parts,
             ("marked sensitive to", ", ".join(marks)),
-            *link_fields(linked),
+            *link_parts,
             *known,
             *surroundings,
             *target.fields,
             *versions,
         ),
-        private=(*source.opaque, *signature.private, *held.opaque, *registered.private),
+        private=(*source.opaque, *signature.private, *hidden, *unseen),
     )
+
+
+# Most kernels have none of these, and a warm start imports nothing for what it does not have.
+
+
+def _registered() -> tuple[Fields, tuple[str, ...]]:
+    """Return the fields of what is registered with numba-cuda, and why artifacts made under it may not be stored."""
+    if "numba.cuda" not in sys.modules:
+        return (), ()
+    from gridjit.compiler.key.extensions import extensions
+
+    found = extensions()
+    return found.fields, found.private
+
+
+def _linked(options: Options) -> tuple[tuple[LinkedFile, ...], Fields]:
+    """Return the files that a kernel is linked with, read now, and their fields."""
+    if not options.link:
+        return (), ()
+    from gridjit.compiler.key.linked_files import link_fields, linked_files
+
+    files = linked_files(options)
+    return files, link_fields(files)
+
+
+def _held(signature: Signature) -> tuple[Fields, tuple[str, ...]]:
+    """Return the field of what a signature's classes and types hold, and what of that cannot be seen into."""
+    if not signature.classes and not signature.foreign:
+        return (), ()
+    from gridjit.compiler.key.argument_classes import signature_fingerprint
+
+    found = signature_fingerprint(signature)
+    return (("classes and types of the signature", found.digest),) if found.parts else (), found.opaque

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.options import Options
 from gridjit.forking import cached_property
-from gridjit.runtime.numba_names.pickling import Reduced, reduced
+
+if TYPE_CHECKING:
+    from gridjit.runtime.numba_names.pickling import Reduced
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -49,6 +51,8 @@ class DeviceFunction(Generic[Parameters, Result]):
 
     def __reduce__(self) -> Reduced:
         """Pickle by module and name; by its code and what that refers to if it is not found there."""
+        from gridjit.runtime.numba_names.pickling import reduced
+
         return reduced(self, self.py_func, type(self), self.options, self.signatures)
 
     def __repr__(self) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gridjit.cache.chain import ChainStore
 from gridjit.cache.disk import DiskStore
 from gridjit.cache.errors import warn
 from gridjit.cache.lock import Locks
@@ -15,9 +15,6 @@ from gridjit.cache.store import Store
 from gridjit.compiler.errors import ConfigError, DeviceError
 from gridjit.compiler.target import Target
 from gridjit.forking import cached_property, lock, section
-from gridjit.messages import say
-from gridjit.printable import printable
-from gridjit.runtime.secret import read_secret
 from gridjit.runtime.settings import Settings, settings
 
 if TYPE_CHECKING:
@@ -93,10 +90,13 @@ class Session:
             return Target(kind="ptx", arch=name)
         return self.device(name).target
 
-    def report(self, message: str) -> None:
-        """Say what happened on standard error, if GRIDJIT_LOG asks for it."""
+    def report(self, message: Callable[[], str]) -> None:
+        """Say what happened on standard error, if GRIDJIT_LOG asks for it; only then is the message made."""
         if "compiles" in self.settings.log:
-            say(f"gridjit: {printable(message)}", sys.stderr)
+            from gridjit.messages import say
+            from gridjit.printable import printable
+
+            say(f"gridjit: {printable(message())}", sys.stderr)
 
     @cached_property
     def recorder(self) -> Recorder | None:
@@ -118,12 +118,20 @@ class Session:
             # Not even unsigned entries are used: who asked for signatures does not trust the folder without them.
             warn(f"{error}. Nothing is cached on disk", stacklevel=4)
             return None
-        return ChainStore(overlay, *bases) if bases else overlay
+        if not bases:
+            return overlay
+        from gridjit.cache.chain import ChainStore
+
+        return ChainStore(overlay, *bases)
 
     @cached_property
     def secret(self) -> bytes | None:
         """What entries are signed with, if anything; raises ConfigError if its file is refused."""
-        return None if self.settings.cache_key_file is None else read_secret(self.settings.cache_key_file)
+        if self.settings.cache_key_file is None:
+            return None
+        from gridjit.runtime.secret import read_secret
+
+        return read_secret(self.settings.cache_key_file)
 
     @cached_property
     def _disk_locks(self) -> Locks:

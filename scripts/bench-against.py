@@ -54,7 +54,7 @@ def main() -> None:
                 raise SystemExit(code)
         found = json.loads(output.read_text())
     rows = [Row.of(row) for row in found["rows"]]
-    print(f"\n{names[1]} ({commits[1][:10]}) / {names[0]} ({commits[0][:10]}), medians:")
+    print(f"\n{names[1]} ({commits[1][:10]}) / {names[0]} ({commits[0][:10]}), measured in turns:")
     print(tables.ratios(rows, *names))
 
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Measure what a loaded extension library costs kernels that do not use it: the test library, with 150 registrations.
 
-The library of tests/libraries is installed into a temporary folder. Each number is a median over fresh processes,
-with the library registered and without, interleaved: the time of a job's key (the first, and later ones), of a
-compile, and of a first launch whose code is in the cache. numba-cuda and the library are imported before the time
-starts: a process that has loaded an extension has them anyway.
+The library of tests/libraries is installed into a temporary folder. Each number is a median over fresh processes, with
+the library registered and without, interleaved: the CPU time, which other programs do not change, of a job's key (the
+first, and later ones), of a compile, and of a first launch whose code is in the cache. numba-cuda and the library are
+imported before the time starts: a process that has loaded an extension has them anyway.
 
     python scripts/bench-extensions.py [--repeats 7] [--target host] [--output FILE.json]
 """
@@ -49,9 +49,9 @@ def kernel_of(number):
     return gridjit.jit(type(body)(body.__code__, {"cuda": cuda, "NUMBER": number, "__name__": "bench"}, "body"))
 
 def timed(step):
-    begin = time.perf_counter()
+    begin = time.process_time()
     step()
-    return (time.perf_counter() - begin) * 1000
+    return (time.process_time() - begin) * 1000
 
 x, out = np.ones(1000), np.zeros(1000)
 wanted = parse_signature("void(float64[::1], float64[::1])")

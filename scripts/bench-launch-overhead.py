@@ -6,7 +6,9 @@
 
 Times are microseconds per launch as a user's loop sees them, in batches with a synchronize (not timed) between them.
 The floor is a bare C loop of cuLaunchKernel with the same bytes of parameters, in the same process, in turns with
-the rest. Peers that are installed are measured in processes of their own. Needs a GPU unless --target host is given.
+the rest. Several checkouts are measured in turns, a process for each repeat of each, so that what the machine does
+meanwhile happens to all of them; and their differences are those of the multiples of their own floors. Peers that are
+installed are measured in processes of their own. Needs a GPU unless --target host is given.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from typing import Any
 
 from launch_overhead import device, goals, plot, tables
 from launch_overhead.repositories import Repository, install, link
-from launch_overhead.timing import Row
+from launch_overhead.timing import Row, pooled
 
 SCRIPTS = Path(__file__).parent
 PEERS = {"numba-cuda": "numba.cuda", "CuPy": "cupy", "Triton": "triton", "cuda.core": "cuda.core"}
@@ -94,13 +96,17 @@ def _repository(text: str) -> Repository:
 
 def _measure(run: Run, given: argparse.Namespace, folder: Path) -> None:
     floor = _floor(run, given, folder)
-    common = ["--loops", str(given.loops), "--repeats", str(given.repeats), *(["--floor", str(floor)] if floor else [])]
-    for repository in given.repo:
-        site = link(repository, folder) if given.no_install else install(repository, given.python, folder)
-        environment = _environment(folder / f"{repository.slug}-cache", site, given.target)
-        program = ["gridjit_rows", "--name", repository.name, "--target", given.target, *common]
-        _collect(run, given, folder, repository.name, program, environment)
-        _start(run, given, folder, repository.name, "gridjit", environment)
+    common = ["--loops", str(given.loops), *(["--floor", str(floor)] if floor else [])]
+    environments = {
+        repository.name: _environment(
+            folder / f"{repository.slug}-cache",
+            link(repository, folder) if given.no_install else install(repository, given.python, folder),
+            given.target,
+        )
+        for repository in given.repo
+    }
+    _in_turns(run, given, folder, environments, common)
+    _start(run, given, folder, "gridjit", environments)
     if given.target == "host" or given.no_peers:
         return
     environment = _environment(folder / "peers-cache", None, given.target)
@@ -108,9 +114,10 @@ def _measure(run: Run, given: argparse.Namespace, folder: Path) -> None:
         if not _has(given.python, module, environment):
             run.left_out.append(f"{name} is not installed")
             continue
-        _collect(run, given, folder, name, ["peer_rows", "--name", name, *common], environment)
+        program = ["peer_rows", "--name", name, *common, "--repeats", str(given.repeats)]
+        run.rows += _without_floors(_rows(run, given, folder, name, program, environment) or [])
         if name == "numba-cuda":
-            _start(run, given, folder, name, "numba-cuda", environment)
+            _start(run, given, folder, name, {name: environment})
 
 
 def _floor(run: Run, given: argparse.Namespace, folder: Path) -> Path | None:
@@ -136,41 +143,83 @@ def _environment(cache: Path, site: Path | None, target: str) -> dict[str, str]:
     }
 
 
-def _collect(
-    run: Run, given: argparse.Namespace, folder: Path, name: str, program: list[str], environment: Mapping[str, str]
+def _in_turns(
+    run: Run,
+    given: argparse.Namespace,
+    folder: Path,
+    environments: Mapping[str, Mapping[str, str]],
+    common: list[str],
 ) -> None:
-    """Run a program that measures, and take in what it wrote; one that fails is left out and said so."""
+    """Measure the checkouts: one in a process; several in as many as there are repeats, in turns, there and back."""
+    found: dict[str, list[list[Row]]] = {name: [] for name in environments}
+    turns, repeats = (given.repeats, 1) if len(environments) > 1 else (1, given.repeats)
+    for turn in range(turns):
+        for name in list(found) if turn % 2 == 0 else reversed(list(found)):
+            program = ["gridjit_rows", "--name", name, "--target", given.target, *common, "--repeats", str(repeats)]
+            rows = _rows(run, given, folder, name, program, environments[name])
+            if rows is None:
+                del found[name]
+            else:
+                found[name].append(rows)
+    for rows in (pooled(runs) for runs in found.values()):
+        run.rows += _without_floors(rows) if run.rows else rows
+
+
+def _without_floors(rows: list[Row]) -> list[Row]:
+    """Return rows less the floors; those of the first checkout are shown."""
+    return [row for row in rows if row.who != "floor"]
+
+
+def _rows(
+    run: Run, given: argparse.Namespace, folder: Path, name: str, program: list[str], environment: Mapping[str, str]
+) -> list[Row] | None:
+    """Run a program that measures, and return what it wrote; None for one that fails: it is left out and said so."""
     output = folder / "rows.json"
     done = _run(given.python, [*program, "--output", str(output)], folder, environment)
     if done.returncode:
         run.left_out.append(f"{name} failed: {_last_line(done.stderr)}")
         print(done.stderr, file=sys.stderr)
-        return
+        return None
     found = json.loads(output.read_text())
-    rows = [Row.of(row) for row in found["rows"]]
     output.unlink()
-    known = {row.who for row in run.rows}
-    run.rows += [row for row in rows if row.who != "floor" or "floor" not in known]
-    run.left_out += found["left_out"]
+    run.left_out += [reason for reason in found["left_out"] if reason not in run.left_out]
+    return [Row.of(row) for row in found["rows"]]
 
 
 def _start(
-    run: Run, given: argparse.Namespace, folder: Path, name: str, who: str, environment: Mapping[str, str]
+    run: Run, given: argparse.Namespace, folder: Path, who: str, environments: Mapping[str, Mapping[str, str]]
 ) -> None:
-    """Time processes from their start to their first result; the first two fill the caches and do not count."""
-    output = folder / "start.json"
-    taken: list[dict[str, float]] = []
+    """Time processes from their start to their first result, in turns; the first two fill the caches and do not count.
+
+    who: what is started, gridjit or numba-cuda. environments: what it finds it in, by what that is called.
+    """
+    taken: dict[str, list[dict[str, float]]] = {name: [] for name in environments}
     for _ in range(given.starts + 2 if given.starts else 0):
-        output.unlink(missing_ok=True)
-        program = ["start_times", who, repr(time.monotonic()), str(output), given.target]
-        done = _run(given.python, program, folder, environment)
-        if done.returncode:
-            run.left_out.append(f"start times of {name} failed: {_last_line(done.stderr)}")
-            print(done.stderr, file=sys.stderr)
-            return
-        taken.append(json.loads(output.read_text()))
-    if counted := taken[2:]:
-        run.starts[name] = {step: round(statistics.median(t[step] for t in counted), 2) for step in counted[0]}
+        for name in list(taken):
+            found = _started(run, given, folder, name, who, environments[name])
+            if found is None:
+                del taken[name]
+            else:
+                taken[name].append(found)
+    for name, times in taken.items():
+        if counted := times[2:]:
+            run.starts[name] = {step: round(statistics.median(t[step] for t in counted), 2) for step in counted[0]}
+
+
+def _started(
+    run: Run, given: argparse.Namespace, folder: Path, name: str, who: str, environment: Mapping[str, str]
+) -> dict[str, float] | None:
+    """Return the times of one start, ms by step; None for one that fails: it is left out and said so."""
+    output = folder / "start.json"
+    output.unlink(missing_ok=True)
+    program = ["start_times", who, repr(time.monotonic()), str(output), given.target]
+    done = _run(given.python, program, folder, environment)
+    if done.returncode:
+        run.left_out.append(f"start times of {name} failed: {_last_line(done.stderr)}")
+        print(done.stderr, file=sys.stderr)
+        return None
+    found: dict[str, float] = json.loads(output.read_text())
+    return found
 
 
 def _run(
@@ -191,10 +240,11 @@ def _last_line(text: str) -> str:
 
 
 def _report(run: Run, names: list[str], found: list[goals.Verdict], given: argparse.Namespace) -> str:
+    against = "" if len(names) == 1 else f"; %: against {names[0]}, measured in turns{_by_floors(run)}"
     parts = [
         ", ".join(run.machine.values()),
         f"medians of {given.repeats} repeats of {given.loops} launches; x: multiple of the floor, each: kernel[grid, "
-        f"block](...) every time, %: against {names[0]}",
+        f"block](...) every time{against}",
         "",
         tables.launches(run.rows, names, given.details),
     ]
@@ -205,6 +255,10 @@ def _report(run: Run, names: list[str], found: list[goals.Verdict], given: argpa
     if run.left_out:
         parts += ["", "Left out:", *(f"- {reason}" for reason in run.left_out)]
     return "\n".join(parts)
+
+
+def _by_floors(run: Run) -> str:
+    return ", as multiples of their own floors" if any(row.floor for row in run.rows) else ""
 
 
 def _as_json(run: Run, names: list[str], found: list[goals.Verdict], given: argparse.Namespace) -> dict[str, Any]:

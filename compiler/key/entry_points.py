@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import functools
 import os
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-from gridjit.compiler.key.site_folders import described_by, descriptions, normalized
+from gridjit.compiler.key.site_folders import described_by, descriptions, first_look, normalized
 from gridjit.compiler.key.source.code import digest_fields
 from gridjit.compiler.key.source.files import import_path, read_regular
 
@@ -20,8 +19,6 @@ from gridjit.compiler.key.source.files import import_path, read_regular
 GROUPS = ("numba_extensions", "numba_cuda_extensions")
 NAME = "init"
 _FILE = "entry_points.txt"
-_PYTHON = os.path.dirname(os.__file__)
-_PYTHONS_OWN = (os.path.basename(_PYTHON), "lib-dynload")
 _WORKING_COPY = rb'"editable"\s*:\s*true'
 
 Installed: TypeAlias = tuple[tuple[str, str, str], ...]
@@ -32,14 +29,17 @@ _EDITABLE = " editable"
 _loaded: list[Installed] = []
 
 
-def installed_extensions(paths: Sequence[str]) -> Installed:
+def installed_extensions(
+    paths: Sequence[str], described_in: Callable[[str], Iterable[str]] = descriptions
+) -> Installed:
     """Return (distribution, version, module:function) of each extension that numba would load from these folders.
 
-    Of several distributions of one name, the first counts, as for Python's own importlib.metadata. The version is
-    followed by a digest of the list of the distribution's files, so that one built anew counts as another.
+    described_in: returns what describes the distributions in a folder. Of several distributions of one name, the first
+    counts, as for Python's own importlib.metadata. The version is followed by a digest of the list of the
+    distribution's files, so that one built anew counts as another.
     """
     found: list[tuple[str, str, str]] = []
-    folders = [folder for path in paths if isinstance(path, str) for folder in _descriptions(path or ".")]
+    folders = [f"{path or '.'}/{name}" for path in paths if isinstance(path, str) for name in described_in(path)]
     if any(extending := [_extensions_in(f"{folder}/{_FILE}") for folder in folders]):
         for (name, version), (folder, modules) in _first_of_each_name(zip(folders, extending, strict=True)).items():
             found += [(name, f"{version} {_identity(folder)}", module) for module in modules]
@@ -65,6 +65,10 @@ def are_known_by_their_names() -> bool:
 
 def is_editable_origin(origin: bytes) -> bool:
     """Return whether a distribution's direct_url.json says that its files are somebody's working copy."""
+    if b"editable" not in origin:  # most have no such file
+        return False
+    import re
+
     return re.search(_WORKING_COPY, origin) is not None
 
 
@@ -75,14 +79,9 @@ def note_loaded() -> Installed:
     return _loaded[0]
 
 
-_looked_up = functools.lru_cache(maxsize=4)(installed_extensions)
-
-
-def _descriptions(path: str) -> list[str]:
-    """Return the folders that describe the distributions in a folder; Python's own libraries have none beside them."""
-    if path.startswith(_PYTHON) and os.path.basename(path) in _PYTHONS_OWN:
-        return []
-    return [f"{path}/{name}" for name in descriptions(path)]
+@functools.lru_cache(maxsize=4)
+def _looked_up(paths: tuple[str, ...]) -> Installed:
+    return installed_extensions(paths, first_look(paths).__getitem__)
 
 
 def _first_of_each_name(described: Iterable[tuple[str, list[str]]]) -> dict[tuple[str, str], tuple[str, list[str]]]:
@@ -125,9 +124,9 @@ def _identity(path: str) -> str:
 
 
 def _read(path: str) -> bytes:
-    """Return what is in a file, nothing if there is none: most distributions have none, and a look is cheap."""
+    """Return what is in a file, nothing if there is none."""
     try:
-        return read_regular(path) if os.access(path, os.R_OK) else b""
+        return read_regular(path)
     except (OSError, ValueError):
         return b""
 

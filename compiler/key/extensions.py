@@ -128,10 +128,7 @@ def _installed(found: tuple[Registration, ...]) -> tuple[RegisteredExtensions, l
     # Other threads look too, and may find something else: what is returned was found here.
     known = next(iter(_last), None)
     if known is None or known[0] != state:
-        texts: dict[Distribution, set[str]] = {}
-        for one in found:
-            if one.owner is not None and not made_by_a_compile(one):
-                texts.setdefault(one.owner, set()).add(_registered_text(one))
+        texts = _texts_by_owner(found)
         fields = [(f"extension library {owner.name}", _owner_text(owner, texts[owner])) for owner in texts]
         late = [owner.name for owner in texts if owner.overtaken]
         private = tuple(
@@ -141,6 +138,17 @@ def _installed(found: tuple[Registration, ...]) -> tuple[RegisteredExtensions, l
         known = (state, RegisteredExtensions(fields=numbered(sorted(fields)), private=private), given)
         _last[:] = [known]
     return known[1:]
+
+
+def _texts_by_owner(found: Iterable[Registration]) -> dict[Distribution, set[str]]:
+    from gridjit.compiler.key.installed import one_look
+
+    texts: dict[Distribution, set[str]] = {}
+    with one_look():
+        for one in found:
+            if one.owner is not None and not made_by_a_compile(one):
+                texts.setdefault(one.owner, set()).add(_registered_text(one))
+    return texts
 
 
 def _owner_text(owner: Distribution, texts: Iterable[str]) -> str:

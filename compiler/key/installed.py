@@ -10,8 +10,10 @@ from __future__ import annotations
 import operator
 import os
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from types import FunctionType, ModuleType
 from typing import Any
@@ -80,17 +82,41 @@ def named(name: str) -> Distribution | None:
 def installed_modules() -> tuple[ModuleType, ...]:
     """Return the loaded modules of installed distributions, less the libraries that the toolchain's versions tell.
 
-    Looked through again when other modules are loaded than last time.
+    Looked through again when other modules are loaded than last time, but not within one look.
     """
+    if _look.modules is not None:
+        return _look.modules
     loaded = tuple(sys.modules.values())
     known = next(iter(_modules), None)
     if known is None or len(known[0]) != len(loaded) or not all(map(operator.is_, known[0], loaded)):
         modules = [module for module in loaded if isinstance(module, ModuleType)]
         known = loaded, tuple(one for one in modules if not is_library(name_of_module(one)) and owner_of(one))
         _modules[:] = [known]
+    if _look.is_one:
+        _look.modules = known[1]
     return known[1]
 
 
+@contextmanager
+def one_look() -> Iterator[None]:
+    """Look for many things in what is loaded now: until the block ends, this thread's looks find what the first did."""
+    outer, _look.is_one = _look.is_one, True
+    try:
+        yield
+    finally:
+        _look.is_one = outer
+        if not outer:
+            _look.modules = None
+
+
+class _Look(threading.local):
+    """Whether the calling thread is in one look, and the modules that it has found."""
+
+    is_one = False
+    modules: tuple[ModuleType, ...] | None = None
+
+
+_look = _Look()
 # What the last look found, and among which modules.
 _modules: list[tuple[tuple[object, ...], tuple[ModuleType, ...]]] = []
 

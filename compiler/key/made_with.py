@@ -11,14 +11,15 @@ import enum
 import functools
 import io
 import itertools
+import operator
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING
 
 from gridjit.compiler.key.installed import installed_modules, owner_of
 from gridjit.compiler.key.registrations import Registration
-from gridjit.compiler.key.source.code import plan_of, with_nested
+from gridjit.compiler.key.source.code import CodeTable, plan_of, with_nested
 from gridjit.compiler.key.source.libraries import is_library, is_librarys, name_of_module
 from gridjit.compiler.key.source.objects import closure_of
 from gridjit.compiler.key.source.opaque import type_name
@@ -147,11 +148,19 @@ def _held_by(function: FunctionType) -> Iterator[Named]:
     yield from (function.__kwdefaults__ or {}).items()
 
 
+# Of code, which many functions may share: a library that registers in a loop makes each with the same.
+_written: CodeTable[frozenset[str]] = CodeTable()
+
+
 def _written_names(function: FunctionType) -> frozenset[str]:
     """Return the variables of a closure that the code writes into: tables and notes of its own."""
-    plan = plan_of(function.__code__)
-    noted = {one.name for one in plan.references if one.free and set(one.attributes[:1]) & _STORES}
-    return frozenset(noted.union(*map(_stored_into, with_nested(function.__code__))))
+    if not function.__closure__ and not function.__kwdefaults__:
+        return frozenset()
+    code = function.__code__
+    if (known := _written.get(code)) is not None:
+        return known
+    noted = {one.name for one in plan_of(code).references if one.free and set(one.attributes[:1]) & _STORES}
+    return _written.put(code, frozenset(noted.union(*map(_stored_into, with_nested(code)))))
 
 
 def _stored_into(code: CodeType) -> set[str]:
@@ -160,6 +169,8 @@ def _stored_into(code: CodeType) -> set[str]:
         return set()
     import dis
 
+    if not any(dis.opname[operation] in _WRITES for operation in code.co_code[::2]):
+        return set()
     listed = list(dis.get_instructions(code))
     roots = (
         _begin_of(listed, _begin_of(listed, position) or 0)
@@ -218,7 +229,8 @@ def _attribute_of(value: object) -> Attribute | None:
         return None
     if not _is_known(owner) and owner.__module__ != "builtins":
         return None
-    names = [(module, name) for module, held in _installed_modules() for name, item in held if item is value]
+    holding = [one for one in installed_modules() if _holds(one, value)]
+    names = [(name_of_module(one), name) for one in holding for name, item in [*vars(one).items()] if item is value]
     return Attribute(module=min(names)[0], name=min(names)[1]) if names else None
 
 
@@ -232,6 +244,6 @@ def _methods_in(value: object) -> list[FunctionType]:
     return [one for one in found if isinstance(one, FunctionType)]
 
 
-def _installed_modules() -> Iterator[tuple[str, Iterable[Named]]]:
-    for module in installed_modules():
-        yield name_of_module(module), tuple(vars(module).items())
+def _holds(module: ModuleType, value: object) -> bool:
+    """Return whether a value is an attribute of a module; found without Python code, as there are many."""
+    return any(map(operator.is_, [*vars(module).values()], itertools.repeat(value)))

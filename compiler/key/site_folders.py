@@ -6,15 +6,14 @@ Also the one form in which distributions' names are compared, and what the folde
 
 from __future__ import annotations
 
+import functools
 import os
-import re
 import time
+from collections.abc import Mapping
 
 # A folder changed twice within one tick of the clock keeps its time stamp.
 _SETTLED_NS = 2_000_000_000
-# Patterns as texts: a warm start that asks for none compiles none.
-_SEPARATORS = r"[-_.]+"
-_FOLDER = r"(?P<name>.+?)(-(?P<version>[^-]+)(-py[0-9.]+)?)?\.(dist|egg)-info"
+_KINDS = (".dist-info", ".egg-info")
 
 _Stamp = tuple[int, int, int, int]
 _listed: dict[str, tuple[_Stamp, tuple[str, ...]]] = {}
@@ -39,9 +38,22 @@ def descriptions(folder: str) -> tuple[str, ...]:
     return names
 
 
+@functools.lru_cache(maxsize=4)
+def first_look(paths: tuple[str, ...]) -> Mapping[str, tuple[str, ...]]:
+    """Return the descriptions in each folder of an import path ("" is the current one), as they were when first asked.
+
+    For what counts as it was when the process began to look: a folder that others change all the time is listed once.
+    """
+    return {path: descriptions(path) for path in paths}
+
+
+# Without patterns: to compile one costs a warm start as much as to list the folders.
 def normalized(name: str) -> str:
     """Return a distribution's name as all spellings of it are compared: "numba-cuda" for "Numba_CUDA"."""
-    return re.sub(_SEPARATORS, "-", name).lower()
+    name = name.lower().replace("_", "-").replace(".", "-")
+    while "--" in name:
+        name = name.replace("--", "-")
+    return name
 
 
 def described_by(folder: str) -> tuple[str, str] | None:
@@ -49,5 +61,16 @@ def described_by(folder: str) -> tuple[str, str] | None:
 
     folder: "numba_cuda-0.20.dist-info", without the folder that it is in. None for what is not such a name.
     """
-    match = re.fullmatch(_FOLDER, folder)
-    return None if match is None else (normalized(match["name"]), match["version"] or "")
+    described, dot, kind = folder.rpartition(".")
+    if not described or dot + kind not in _KINDS:
+        return None
+    name, _, version = described.rpartition("-")
+    before, _, older = name.rpartition("-")
+    if before and older and _is_a_python(version):
+        name, version = before, older
+    return (normalized(name), version) if name and version else (normalized(described), "")
+
+
+def _is_a_python(part: str) -> bool:
+    """Return whether part of a name says for which Python it is, as installers did before wheels: "py3.11"."""
+    return part.startswith("py") and part != "py" and not part[2:].strip("0123456789.")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.key.numba_settings import environment as environment
-from gridjit.compiler.key.site_folders import described_by, descriptions, normalized
+from gridjit.compiler.key.site_folders import described_by, descriptions, first_look, normalized
 from gridjit.compiler.key.source.code import digest_fields
 from gridjit.compiler.key.source.files import file_digest, import_path, read_regular
 from gridjit.digests import utf8
@@ -104,16 +104,12 @@ def version_of(distribution: str) -> str:
 
 @lru_cache(maxsize=4)
 def _installed(paths: tuple[str, ...]) -> Mapping[str, str]:
-    return installed_versions(paths, _WANTED)
+    return _versions(first_look(paths).values(), _WANTED)
 
 
 def installed_versions(paths: Iterable[str], wanted: Collection[str]) -> dict[str, str]:
     """Return the versions of the wanted distributions in the folders of paths, by normalized name; the first wins."""
-    versions: dict[str, str] = {}
-    for path in paths:
-        for name, version in _folder_versions(path or ".", wanted):
-            versions.setdefault(name, version)
-    return versions
+    return _versions(map(descriptions, paths), wanted)
 
 
 def component_versions(wanted: Iterable[tuple[str, tuple[str, ...]]], versions: Mapping[str, str]) -> dict[str, str]:
@@ -147,10 +143,14 @@ def _metadata_version(name: str) -> str:
         return NOT_INSTALLED
 
 
-def _folder_versions(path: str, wanted: Collection[str]) -> Iterator[tuple[str, str]]:
-    for entry in descriptions(path):
+def _versions(described: Iterable[Iterable[str]], wanted: Collection[str]) -> dict[str, str]:
+    """Return the versions that folders' descriptions have in their names, of the wanted distributions."""
+    versions: dict[str, str] = {}
+    for entry in (name for names in described for name in names):
+        # The names of most are not taken apart.
         if normalized(entry.partition("-")[0]) in wanted and (found := described_by(entry)) is not None and found[1]:
-            yield found
+            versions.setdefault(*found)
+    return versions
 
 
 def _folder_headers(path: str) -> Iterator[tuple[str, str]]:

@@ -1,7 +1,7 @@
-"""Dependency: something on which a compile was found to depend only while it ran.
+"""dependencies: what a compile was found to depend on only while it ran, told when it ends and again at a look-up.
 
-It is recorded beside the footprint and checked when an artifact is looked up, without importing anything: what an
-extension implements is registered by whoever imported it, so in a process that did not, nothing holds.
+A look-up imports nothing for it: what an extension implements is registered by whoever imported it, so in a process
+that did not, nothing holds.
 """
 
 from __future__ import annotations
@@ -11,9 +11,24 @@ import json
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
-from gridjit import reading
+from gridjit.compiler.dependency import (
+    HEADERS,
+    IMPORTING_OVERLOAD,
+    LATER_SETTING,
+    LIBRARY,
+    LIBRARY_CODE,
+    LINKED_FILE,
+    LOADED_SETTING,
+    OVERLOAD,
+    SETTINGS,
+    TOOLKIT,
+    VALUE,
+    Dependency,
+    Parts,
+    texts_of,
+)
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.key.extensions import made_by_a_compile, numbered, sources_fingerprint
 from gridjit.compiler.key.linked_files import digest, link_fields, read_linked
@@ -29,17 +44,6 @@ if TYPE_CHECKING:
     from gridjit.compiler.job import CompileJob
     from gridjit.compiler.recorded.reads import Reads
 
-OVERLOAD, LINKED_FILE, VALUE = "overload", "linked file", "value"
-IMPORTING_OVERLOAD = "overload that imports"
-HEADERS, TOOLKIT = "headers", "CUDA headers"
-LIBRARY, SETTINGS, LATER_SETTING = "library", "settings", "setting of a module that the compile imported"
-LOADED_SETTING = "setting of a module that is imported to ask"
-LIBRARY_CODE = "functions that a library's names stand for"
-KINDS = (
-    *(OVERLOAD, IMPORTING_OVERLOAD, LINKED_FILE, VALUE, HEADERS, TOOLKIT),
-    *(LIBRARY, SETTINGS, LATER_SETTING, LOADED_SETTING, LIBRARY_CODE),
-)
-Parts: TypeAlias = "tuple[tuple[str, str], ...]"
 # Longer texts of values are kept by their beginning and a digest.
 _LONGEST = 160
 # Bytes; a larger file that a compile found by itself is not read again to look up its result.
@@ -48,60 +52,6 @@ _LARGEST_FILE = 1 << 30
 _BY_LOADING: Parts = (("installed code", ""),)
 # What stands for the digest of a header where there was none.
 _ABSENT = "absent"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dependency:
-    """A function, a file or a value outside the job's key that shaped the kernel's code.
-
-    kind, name and parts: an "overload" (@intrinsic included), by the user's function that is implemented, as
-    module.name, with (name, digest) of every implementation that is registered for it, in their order
-    ("installed code" where loading the installed extensions registered them, which the key says); an "overload that
-    imports" likewise, by the function and the modules that it had the compile load, as JSON; a "linked file" by
-    its path, with digests of it and its headers; "headers", by the file that includes them and their paths, as JSON,
-    with a digest or "absent" for each; "CUDA headers", with the packages that bring them; a "value" by the path to it
-    from the kernel, as JSON, with what people call it, and its text; a "library" by the name of its distribution, with
-    what tells this installation from others; "settings" by their module and paths in it, as JSON, with their texts; the
-    functions of a library by module, digest and names, as JSON, with the digest.
-    """
-
-    kind: str
-    name: str
-    parts: Parts
-
-    @property
-    def identity(self) -> tuple[str, str]:
-        """What it is a dependency on, whatever that is like today: (kind, name)."""
-        return self.kind, self.name
-
-    @property
-    def label(self) -> str:
-        """What it is called where it is recorded: "math_ext.gamma by math_ext.implement_gamma", or the file."""
-        if self.kind == OVERLOAD:
-            return _implemented(self.name, self.parts)
-        if self.kind == IMPORTING_OVERLOAD:
-            return _implemented(_texts(self.name)[0], self.parts)
-        if self.kind in (VALUE, LATER_SETTING, LOADED_SETTING, LIBRARY_CODE):
-            return self.parts[0][0]
-        if self.kind == SETTINGS:
-            module, *paths = _texts(self.name)
-            return ", ".join(f"{module}.{path}" for path in paths)
-        if self.kind == HEADERS:
-            return f"headers of {_texts(self.name)[0]}"
-        return f"library {self.name}" if self.kind == LIBRARY else self.name
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the dependency as plain JSON values."""
-        return {"kind": self.kind, "name": self.name, "parts": [list(part) for part in self.parts]}
-
-    @classmethod
-    def from_dict(cls, values: Any) -> Dependency:
-        """Return the dependency that as_dict described; raises Unreadable, a ValueError, for anything else."""
-        given = reading.fields(values, ("kind", "name", "parts"))
-        if reading.text(given["kind"]) not in KINDS:
-            raise reading.Unreadable(f"{given['kind']!r} is not a kind of dependency")
-        parts = reading.items(given["parts"], _part)
-        return cls(kind=given["kind"], name=reading.text(given["name"]), parts=parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +163,7 @@ def _value_parts(name: str, job: CompileJob) -> Parts:
     from gridjit.compiler.recorded.reads import taken_text
     from gridjit.compiler.recorded.value_path import follow, shown
 
-    path = _texts(name)
+    path = texts_of(name)
     return ((shown(path), _brief(taken_text(follow(path, job.function), lines=job.has_lines))),)
 
 
@@ -221,7 +171,7 @@ def _importing_parts(name: str, _: CompileJob) -> Parts:
     """What an overload imports while it runs it is only told with: so it is imported to ask."""
     from gridjit.compiler.recorded.late_imports import load
 
-    stub, *modules = _texts(name)
+    stub, *modules = texts_of(name)
     load(modules)
     return _parts(_implementations(registrations(), stub))
 
@@ -236,7 +186,7 @@ def _library_parts(name: str, _: CompileJob) -> Parts:
 def _settings_parts(name: str, _: CompileJob) -> Parts | None:
     from gridjit.compiler.recorded.library_settings import setting_now
 
-    module, *paths = _texts(name)
+    module, *paths = texts_of(name)
     texts = [(path, setting_now(module, path)) for path in paths]
     parts = tuple((path, text) for path, text in texts if text is not None)
     return parts if len(parts) == len(texts) else None
@@ -247,7 +197,7 @@ def _later_setting_parts(name: str, _: CompileJob) -> Parts:
     from gridjit.compiler.recorded.library_code import NOT_LOADED
     from gridjit.compiler.recorded.library_settings import setting_now
 
-    module, path, then = _texts(name)
+    module, path, then = texts_of(name)
     return ((path, then),) if setting_now(module, path) in (then, NOT_LOADED) else ()
 
 
@@ -255,7 +205,7 @@ def _library_code_parts(name: str, _: CompileJob) -> Parts:
     """A module that is not imported yet will have what its own code gives it, as it had then."""
     from gridjit.compiler.recorded.library_code import NOT_LOADED, names_text
 
-    module, then, *names = _texts(name)
+    module, then, *names = texts_of(name)
     return ((f"code of {module}", then),) if names_text(module, names) in (then, NOT_LOADED) else ()
 
 
@@ -263,7 +213,7 @@ def _loaded_setting_parts(name: str, _: CompileJob) -> Parts | None:
     """A setting that its module works out when it is imported may be another in each process: so it is imported."""
     from gridjit.compiler.recorded.library_settings import setting_now
 
-    module, path = _texts(name)
+    module, path = texts_of(name)
     if module not in sys.modules:
         from gridjit.compiler.frontend.bootstrap import load_installed_extensions
 
@@ -271,11 +221,6 @@ def _loaded_setting_parts(name: str, _: CompileJob) -> Parts | None:
         importlib.import_module(module)
     text = setting_now(module, path)
     return None if text is None else ((path, text),)
-
-
-def _texts(name: str) -> tuple[str, ...]:
-    """Return the texts that a name is made of; raises Unreadable, a ValueError, for what _json did not make."""
-    return reading.items(reading.parse(utf8(name)), reading.text)
 
 
 def _json(values: Iterable[str]) -> str:
@@ -288,7 +233,7 @@ def _brief(text: str) -> str:
 
 
 def _headers_today(name: str, _: CompileJob) -> Parts:
-    _file, *paths = _texts(name)
+    _file, *paths = texts_of(name)
     return tuple((path, _header_digest(path)) for path in paths)
 
 
@@ -297,10 +242,6 @@ def _header_digest(path: str) -> str:
 
     data = read_header(path)
     return _ABSENT if data is None else digest(data)
-
-
-def _implemented(stub: str, parts: Parts) -> str:
-    return f"{stub} by {', '.join(name for name, _ in parts)}"
 
 
 def _implementations(registered: Iterable[Registration], stub: str) -> list[Registration]:
@@ -323,11 +264,6 @@ def _file_parts(path: str) -> Parts:
         return link_fields([read_linked(path)])
     except (CompileError, OSError, ValueError):
         return ()
-
-
-def _part(value: Any) -> tuple[str, str]:
-    name, digest = reading.row(value, 2)
-    return reading.text(name), reading.text(digest)
 
 
 def _name(function: Callable[..., object]) -> str:

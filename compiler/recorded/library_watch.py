@@ -13,16 +13,10 @@ from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any
 
+from gridjit.compiler.dependency import LATER_SETTING, LIBRARY, LOADED_SETTING, SETTINGS, Dependency
 from gridjit.compiler.key.extensions import all_registrations, forget_in_keys
 from gridjit.compiler.key.source.objects import function_of
-from gridjit.compiler.recorded.dependencies import (
-    LATER_SETTING,
-    LIBRARY,
-    LOADED_SETTING,
-    SETTINGS,
-    Dependency,
-    library_code_dependency,
-)
+from gridjit.compiler.recorded.dependencies import library_code_dependency
 from gridjit.compiler.recorded.library_code import names_text
 from gridjit.compiler.recorded.library_reach import Reach, reach
 from gridjit.compiler.recorded.library_settings import Setting

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Hashable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,18 +12,12 @@ from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.signature import SCALAR_CODES, ArgType, ScalarType
 from gridjit.runtime.args.handler import Parameters, Place, register
 from gridjit.runtime.args.staging import Transfer
-from gridjit.runtime.native.operation import (
-    Copied,
-    Int,
-    IntToDouble,
-    IntToFloat,
-    Operation,
-    Rounded,
-    TrueOrFalse,
-    UnsignedInt,
-)
 from gridjit.runtime.native.probes import object_layout, offsets_of
 
+if TYPE_CHECKING:
+    from gridjit.runtime.native.operation import Operation
+
+# Ways of reading an argument are imported where one is asked for: launches from Python do without.
 _INT_BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 
 
@@ -42,6 +36,8 @@ class Bool:
         return (value,)
 
     def operation(self, value: bool, place: Place, declared: ArgType) -> Operation | None:
+        from gridjit.runtime.native.operation import TrueOrFalse
+
         if declared != self._type:
             return None
         return TrueOrFalse(python_type=bool, size=1, alignment=1)
@@ -62,6 +58,8 @@ class Float:
         return (value,)
 
     def operation(self, value: float, place: Place, declared: ArgType) -> Operation | None:
+        from gridjit.runtime.native.operation import Copied, Rounded
+
         found = object_layout()
         if found is None or not isinstance(declared, ScalarType) or type(value) is not float:
             return None
@@ -91,6 +89,8 @@ class PythonInt:
         return (int(value),)
 
     def operation(self, value: int, place: Place, declared: ArgType) -> Operation | None:
+        from gridjit.runtime.native.operation import Int, IntToDouble, IntToFloat, UnsignedInt
+
         if type(value) is not int or not isinstance(declared, ScalarType):
             return None
         name = declared.dtype
@@ -124,6 +124,8 @@ class Complex:
         return (value.real, value.imag)
 
     def operation(self, value: complex, place: Place, declared: ArgType) -> Operation | None:
+        from gridjit.runtime.native.operation import Copied, Rounded
+
         found = object_layout()
         if found is None or not isinstance(declared, ScalarType) or type(value) is not complex:
             return None
@@ -152,6 +154,8 @@ class NumpyNumber:
         return (item.real, item.imag) if isinstance(item, complex) else (item,)
 
     def operation(self, value: np.generic, place: Place, declared: ArgType) -> Operation | None:
+        from gridjit.runtime.native.operation import Copied
+
         exact = type(value) is value.dtype.type
         if not exact or not isinstance(declared, ScalarType) or declared.dtype != value.dtype.name:
             return None

@@ -13,11 +13,11 @@ from gridjit.compiler.errors import ArgumentError, GridjitError
 from gridjit.compiler.signature import Signature
 from gridjit.runtime.args.handler import ArgumentHandler, Place, handler_of, unreadable
 from gridjit.runtime.args.staging import Transfer
-from gridjit.runtime.launch.native_table import place_on
 from gridjit.runtime.session import session
 
 if TYPE_CHECKING:
     from gridjit.runtime.args.conversion import Converter
+    from gridjit.runtime.devices.base import Device
     from gridjit.runtime.kernel import Kernel
     from gridjit.runtime.launch.ready import Ready
 
@@ -28,6 +28,11 @@ _CONSTANT = (bool, int, float, complex)
 def place_of(kernel: Kernel) -> Place:
     """Return where a kernel runs."""
     return place_on(session().device(kernel._target))
+
+
+def place_on(device: Device) -> Place:
+    """Return where a device's kernels run: which memory they can use."""
+    return Place() if device.staging is None else Place(kind="ptx", ordinal=device.ordinal)
 
 
 def signature_of(kernel: Kernel, args: tuple[Any, ...]) -> Signature:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from gridjit.compiler.launch_config import Dim3, LaunchConfig
 from gridjit.runtime.launch.dispatch import launch
 from gridjit.runtime.launch.launcher import Launcher
-from gridjit.runtime.native.function import KEYWORDS_GIVEN
 from gridjit.runtime.native.vectorcall import arm, disarm, vectorcalled
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ class ConfiguredKernel:
         """Launch from Python, unless machine code is called in its place; that does not know callbacks."""
         launcher, watched = self.launcher, self.watched
         if keywords:
-            launcher.failed(KEYWORDS_GIVEN)
+            launcher.refuse_keywords()
         if launcher.fast is None or launcher.native is None or (watched and self._callbacks):
             launch(launcher, args, self)
             return

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gridjit.cache.store import Store
-from gridjit.runtime.devices.base import LoadedKernel
 from gridjit.runtime.launch.configured import ConfiguredKernel
 from gridjit.runtime.launch.ready import ReadyTable, launch_key
 from gridjit.runtime.native.indexing import recent
@@ -14,6 +13,7 @@ from gridjit.runtime.session import session
 
 if TYPE_CHECKING:
     from gridjit.runtime.accepted import LaunchLike
+    from gridjit.runtime.devices.base import LoadedKernel
 
 
 class Indexable:

@@ -7,19 +7,18 @@ call is launched from Python, and told to the native function for the next time.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.forking import lock, section
 from gridjit.runtime.launch.dispatch import launch
-from gridjit.runtime.launch.native_table import table_of
-from gridjit.runtime.native.function import KEYWORDS_GIVEN, MAX_TABLES, NativeFunction, native_function
 from gridjit.runtime.session import session
 
 if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel
     from gridjit.runtime.launch.ready import Key, Ready, ReadyTable, Shape
+    from gridjit.runtime.native.function import NativeFunction
 
 _making = lock()
 
@@ -52,12 +51,21 @@ class Launcher:
 
     def failed(self, code: int, *args: Any) -> None:
         """Launch from Python after the native function could not: it raises what is wrong, or mends it."""
+        from gridjit.runtime.native.function import KEYWORDS_GIVEN
+
         if code == KEYWORDS_GIVEN:
-            raise ArgumentError(f"{self.kernel.name} takes its arguments by position, not by keyword")
+            self.refuse_keywords()
         launch(self, args)
+
+    def refuse_keywords(self) -> NoReturn:
+        """Raise an ArgumentError: a kernel's arguments have no names in a launch."""
+        raise ArgumentError(f"{self.kernel.name} takes its arguments by position, not by keyword")
 
     def learn(self, ready: Ready, key: Key, args: tuple[Any, ...]) -> None:
         """Have the native function launch such arguments from now on, if it can, and ready is still in the table."""
+        # Only where launches go through machine code is any of this imported.
+        from gridjit.runtime.native.function import MAX_TABLES
+
         told = self._told
         new = (ready.loaded.context, key)
         if len(told) >= self.LIMIT or new in told[-MAX_TABLES:]:
@@ -74,6 +82,8 @@ class Launcher:
                 self.forget()
 
     def _tell(self, ready: Ready, args: tuple[Any, ...], context: int) -> None:
+        from gridjit.runtime.launch.native_table import table_of
+
         table = table_of(self, ready, args, context)
         if table is not None and (native := self._native()) is not None:
             native.add(table)
@@ -81,6 +91,8 @@ class Launcher:
 
     def _native(self) -> NativeFunction | None:
         """Return the native function, made when the first table is; None if launches go through Python."""
+        from gridjit.runtime.native.function import native_function
+
         # Objects that are launched know it by its address, so there is one, for the launcher's whole life.
         with section(), _making:
             if self.native is None:

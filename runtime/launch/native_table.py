@@ -7,7 +7,8 @@ import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from gridjit.runtime.args.handler import Place, handler_of
+from gridjit.runtime.args.handler import handler_of
+from gridjit.runtime.launch.arguments import place_on
 from gridjit.runtime.native.operation import Operation
 from gridjit.runtime.native.probes import slot_offset
 from gridjit.runtime.native.table import LaunchTable, SlotGuard
@@ -15,7 +16,6 @@ from gridjit.runtime.session import session
 from gridjit.runtime.streams import LEGACY, Stream, stream_handle
 
 if TYPE_CHECKING:
-    from gridjit.runtime.devices.base import Device
     from gridjit.runtime.launch.launcher import Launcher
     from gridjit.runtime.launch.ready import Ready
 
@@ -69,11 +69,6 @@ def _followed(operations: Sequence[Operation]) -> tuple[int, int]:
     # Only one library is known that has such a function.
     (function,) = functions
     return function, ctypes.PYFUNCTYPE(ctypes.c_int64)(function)()
-
-
-def place_on(device: Device) -> Place:
-    """Return where a device's kernels run: which memory they can use."""
-    return Place() if device.staging is None else Place(kind="ptx", ordinal=device.ordinal)
 
 
 def _can_watch(stream: Any) -> bool:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import ArgType
 from gridjit.forking import WeakList, lock, section
-from gridjit.runtime.devices.base import LoadedKernel
 from gridjit.runtime.specialize.table import Hook, Specialization
 from gridjit.values import dataclass, field
 
 if TYPE_CHECKING:
     from gridjit.runtime.args.conversion import Converter
+    from gridjit.runtime.devices.base import LoadedKernel
     from gridjit.runtime.launch.launched_kernel import LaunchedKernel
     from gridjit.runtime.launch.launcher import Launcher
 

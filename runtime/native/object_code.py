@@ -8,15 +8,16 @@ from __future__ import annotations
 import ctypes
 import functools
 import mmap
+import os
 import platform
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 from gridjit.cache.key import Key
 from gridjit.cache.store import Store
 from gridjit.compiler.elf import RELOCATIONS, SHORT_RELOCATIONS, named_sections
 from gridjit.compiler.frontend.locks import giving_back
+from gridjit.compiler.key.source.files import read_regular
 from gridjit.compiler.key.toolchain import version_of
 from gridjit.compiler.target import Target
 
@@ -51,11 +52,23 @@ def object_code(name: str, inputs: object, text: Callable[[], str], store: Store
 def _sources() -> bytes:
     """Return what the modules that write IR say, so that a process that finds its code need not run them; b"" if they
     cannot be read."""
-    folder = Path(__file__).parent
     try:
-        return b"".join(path.read_bytes() for path in sorted(folder.glob("**/*.py")))
+        return b"".join(map(read_regular, sorted(_files(os.path.dirname(__file__)))))
     except OSError:
         return b""
+
+
+def _files(folder: str) -> list[str]:
+    # By hand: pathlib takes three times as long, in each process that launches on a GPU.
+    files, folders = [], [folder]
+    for inside in folders:
+        with os.scandir(inside) as entries:
+            for entry in entries:
+                if entry.name.endswith(".py"):
+                    files.append(entry.path)
+                elif entry.name != "__pycache__" and entry.is_dir():
+                    folders.append(entry.path)
+    return files
 
 
 def compile_text(text: str) -> bytes:

@@ -9,7 +9,6 @@ from typing import TypeVar
 from gridjit.cache.store import Store
 from gridjit.forking import lock, section
 from gridjit.runtime.native import records
-from gridjit.runtime.native.object_code import code_of, object_code, put_in_memory
 from gridjit.runtime.native.probes import object_layout
 
 Value = TypeVar("Value")
@@ -55,6 +54,8 @@ def _address_of(name: str, inputs: object, text: Callable[[], str], store: Store
 def _address_in_memory(name: str, inputs: object, text: Callable[[], str], store: Store) -> int | None:
     if object_layout() is None:
         return None
+    from gridjit.runtime.native.object_code import code_of, object_code, put_in_memory  # for launches in machine code
+
     _fill_environment()
     code = code_of(object_code(name, inputs, text, store))
     return None if code is None else put_in_memory(code)

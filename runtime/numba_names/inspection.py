@@ -10,7 +10,6 @@ from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.options import Options
 from gridjit.compiler.signature import Signature
 from gridjit.runtime.numba_names.by_signature import BySignature, as_signature
-from gridjit.runtime.numba_names.overload import Overload
 from gridjit.runtime.specialize.kernel_code import KernelCode
 from gridjit.runtime.specialize.statistics import Statistics
 from gridjit.runtime.specialize.table import Specialization
@@ -18,6 +17,7 @@ from gridjit.runtime.specialize.table import Specialization
 if TYPE_CHECKING:
     from gridjit.runtime.accepted import SignatureLike
     from gridjit.runtime.kernel import Kernel
+    from gridjit.runtime.numba_names.overload import Overload
 
 
 class Inspection:
@@ -53,6 +53,8 @@ class Inspection:
     @property
     def overloads(self) -> BySignature[Overload]:
         """The newest specialization of each signature, with numba-cuda's names; by Signature or by numba's types."""
+        from gridjit.runtime.numba_names.overload import Overload
+
         kernel = cast("Kernel", self)
         return BySignature({found.signature: Overload(kernel, found) for found in self._code.table.all()})
 
@@ -73,7 +75,7 @@ class Inspection:
     def inspect_llvm(self, signature: SignatureLike) -> str: ...
     def inspect_llvm(self, signature: Any = None) -> Any:
         """Return the LLVM IR of the kernel and of what it calls, made again from its source."""
-        return self._by_signature(signature, Overload.inspect_llvm)
+        return self._by_signature(signature, lambda found: found.inspect_llvm())
 
     @overload
     def inspect_asm(self, signature: None = None) -> BySignature[str]: ...
@@ -81,7 +83,7 @@ class Inspection:
     def inspect_asm(self, signature: SignatureLike) -> str: ...
     def inspect_asm(self, signature: Any = None) -> Any:
         """Return the assembly text: PTX, or the host's."""
-        return self._by_signature(signature, Overload.inspect_asm)
+        return self._by_signature(signature, lambda found: found.inspect_asm())
 
     @overload
     def inspect_lto_ptx(self, signature: None = None) -> BySignature[str]: ...
@@ -89,7 +91,7 @@ class Inspection:
     def inspect_lto_ptx(self, signature: SignatureLike) -> str: ...
     def inspect_lto_ptx(self, signature: Any = None) -> Any:
         """Return the PTX after link-time optimization with the linked files."""
-        return self._by_signature(signature, Overload.inspect_lto_ptx)
+        return self._by_signature(signature, lambda found: found.inspect_lto_ptx())
 
     @overload
     def inspect_sass(self, signature: None = None) -> BySignature[str]: ...
@@ -97,7 +99,7 @@ class Inspection:
     def inspect_sass(self, signature: SignatureLike) -> str: ...
     def inspect_sass(self, signature: Any = None) -> Any:
         """Return the GPU's machine code as text; needs nvdisasm."""
-        return self._by_signature(signature, Overload.inspect_sass)
+        return self._by_signature(signature, lambda found: found.inspect_sass())
 
     @overload
     def inspect_sass_cfg(self, signature: None = None) -> BySignature[str]: ...
@@ -105,7 +107,7 @@ class Inspection:
     def inspect_sass_cfg(self, signature: SignatureLike) -> str: ...
     def inspect_sass_cfg(self, signature: Any = None) -> Any:
         """Return the control-flow graph of the machine code, in DOT; needs nvdisasm."""
-        return self._by_signature(signature, Overload.inspect_sass_cfg)
+        return self._by_signature(signature, lambda found: found.inspect_sass_cfg())
 
     def inspect_types(self, file: TextIO | None = None) -> None:
         """Write the source with numba's IR and inferred types to file (default: standard output)."""

@@ -19,7 +19,6 @@ from gridjit.compiler.errors import CompileDisabledError
 from gridjit.compiler.job import CompileJob
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import Target
-from gridjit.runtime.launch import hooks
 from gridjit.runtime.session import Session
 from gridjit.runtime.specialize.kernel_code import KernelCode
 from gridjit.runtime.specialize.look import Launch, Look
@@ -132,7 +131,7 @@ def add(found: Specialization, cold: Cold) -> Specialization:
     if cold.generation != cold.code.generation:
         return found
     displaced = cold.code.table.add(found)
-    cold.here.report(f"{found.origin} {kernel.name}{found} in {found.milliseconds} ms: {found.reason}")
+    cold.here.report(lambda: f"{found.origin} {kernel.name}{found} in {found.milliseconds} ms: {found.reason}")
     if cold.here.recorder is not None and not found.signature.foreign:
         from gridjit.runtime.specialize.needs import Need
 
@@ -148,6 +147,11 @@ def _read(look: Look, name: str) -> Compiled | None:
     artifact = None if data is None else Artifact.from_bytes(data)
     if artifact is None or not (_is_for(artifact, look.job) and look.agrees(artifact)):
         return None
+    effects = artifact.effects
+    if not (effects.hooks or effects.setup or effects.teardown):
+        return Compiled(artifact=artifact)
+    from gridjit.runtime.launch import hooks
+
     callbacks = hooks.resolve(artifact.effects.hooks)
     module = hooks.resolve_module(artifact.effects)
     if callbacks is None or module is None:

@@ -14,7 +14,6 @@ from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.options import Options
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import Target
-from gridjit.runtime.devices.base import Device, LoadedKernel
 from gridjit.runtime.session import Session, session
 from gridjit.runtime.specialize.cold import Cold, in_memory, shown, specialize
 from gridjit.runtime.specialize.kernel_code import KernelCode
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from gridjit.compiler.compiled import Compiled
     from gridjit.compiler.view.config import ConfigView
     from gridjit.runtime.accepted import LaunchShape, SignatureLike
+    from gridjit.runtime.devices.base import Device, LoadedKernel
     from gridjit.runtime.kernel import Kernel
 
 

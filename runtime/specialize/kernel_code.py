@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from gridjit.forking import lock, section
 from gridjit.messages import warn_or_log
-from gridjit.runtime.devices.base import Device, LoadedKernel
 from gridjit.runtime.specialize.table import Displaced, Specialization, Specializations, SpecializationWarning
+
+if TYPE_CHECKING:
+    from gridjit.runtime.devices.base import Device, LoadedKernel
 
 
 class KernelCode:

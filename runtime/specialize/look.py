@@ -13,10 +13,10 @@ from gridjit.cache.key import Key
 from gridjit.cache.manifest import Identity, Manifest, Shape, artifact_key, read_manifest
 from gridjit.cache.store import Store
 from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.dependency import Dependency, Parts
 from gridjit.compiler.footprint import Fact, current_value, is_field
 from gridjit.compiler.job import CompileJob
 from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.compiler.recorded.dependencies import Dependency, Parts, current
 from gridjit.values import dataclass
 
 
@@ -101,6 +101,8 @@ class Look:
         return tuple(found)
 
     def _current(self, identity: Identity) -> Parts | None:
+        from gridjit.compiler.recorded.dependencies import current  # most kernels depend on nothing of this kind
+
         if identity not in self._today:
             self._today[identity] = current(*identity, self.job)
         return self._today[identity]

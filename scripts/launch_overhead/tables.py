@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from launch_overhead.goals import Verdict
-from launch_overhead.timing import COUNTS, Row
+from launch_overhead.timing import COUNTS, Row, difference
 
 Line = tuple[str, str, str, str]
 _WIDTH = 19
@@ -14,7 +14,8 @@ _WIDTH = 19
 def launches(rows: Sequence[Row], names: Sequence[str], details: bool) -> str:
     """Return the table of launches: medians, and beside them the multiple of the floor.
 
-    names: the repositories; from the second on, what stands beside is the difference to the first instead.
+    names: the repositories; from the second on, what stands beside is the difference to the first instead, as
+    timing.difference has it.
     details: also mean and standard deviation, a line each.
     """
     cells: dict[Line, dict[int, Row]] = {}
@@ -40,7 +41,7 @@ def _cell(row: Row | None, base: Row | None) -> str:
     if row is None:
         return "-"
     if base is not None:
-        return f"{row.median:.2f} ({row.median / base.median - 1:+.0%})"
+        return f"{row.median:.2f} ({difference(row, base) - 1:+.0%})"
     return f"{row.median:.2f}" + (f" (x{row.ratio:.2f})" if row.ratio is not None and row.who != "floor" else "")
 
 
@@ -49,14 +50,14 @@ def _spread(row: Row | None) -> str:
 
 
 def ratios(rows: Sequence[Row], reference: str, other: str) -> str:
-    """Return a table of the medians of one repository as multiples of another's; below 1 is faster."""
-    medians = {(row.who, row.what, row.how, row.signature, row.count): row.median for row in rows}
+    """Return a table of what one repository takes as a multiple of another (timing.difference); below 1 is faster."""
+    found = {(row.who, row.what, row.how, row.signature, row.count): row for row in rows}
     kinds = dict.fromkeys((row.what, row.how, row.signature) for row in rows if row.who == other)
     head = f"{'':34}" + "".join(f"{f'{count} args':>10}" for count in COUNTS)
     lines = [head, "-" * len(head)]
     for kind in kinds:
-        pairs = [(medians.get((reference, *kind, count)), medians.get((other, *kind, count))) for count in COUNTS]
-        texts = [f"{after / before:.2f}" if before and after else "-" for before, after in pairs]
+        pairs = [(found.get((reference, *kind, count)), found.get((other, *kind, count))) for count in COUNTS]
+        texts = [f"{difference(after, before):.2f}" if before and after else "-" for before, after in pairs]
         lines.append(f"{', '.join(kind):34}" + "".join(f"{text:>10}" for text in texts))
     return "\n".join(lines)
 

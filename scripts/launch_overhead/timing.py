@@ -6,7 +6,7 @@ import gc
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 COUNTS = (0, 1, 2, 3, 4, 26)
@@ -48,6 +48,40 @@ class Row:
     def of(cls, found: dict[str, Any]) -> Row:
         """Return a row from what as_json() gave."""
         return cls(**{name: value for name, value in found.items() if name != "ratio"})
+
+
+def difference(row: Row, reference: Row) -> float:
+    """Return what one case takes as a multiple of what it takes another: of their own floors, where both have one.
+
+    A floor is measured in the same process and moments as its case, so that what the machine did meanwhile cancels out.
+    """
+    if row.ratio is not None and reference.ratio is not None:
+        return row.ratio / reference.ratio
+    return row.median / reference.median
+
+
+def pooled(runs: Sequence[Sequence[Row]]) -> list[Row]:
+    """Return one row for each case of several runs: medians of the runs' medians, over all of their samples."""
+    cases: dict[tuple[object, ...], list[Row]] = {}
+    for row in (row for run in runs for row in run):
+        cases.setdefault((row.who, row.what, row.how, row.signature, row.count, row.floor is None), []).append(row)
+    return [_pooled(rows) for rows in cases.values()]
+
+
+def _pooled(rows: Sequence[Row]) -> Row:
+    samples = sum(row.samples for row in rows)
+    mean = sum(row.mean * row.samples for row in rows) / samples
+    # What is spread within runs, and from run to run.
+    squares = sum((row.samples - 1) * row.stdev**2 + row.samples * (row.mean - mean) ** 2 for row in rows)
+    floors = [row.floor for row in rows if row.floor is not None]
+    return replace(
+        rows[0],
+        mean=round(mean, 4),
+        stdev=round((squares / max(1, samples - 1)) ** 0.5, 4),
+        median=round(statistics.median(row.median for row in rows), 4),
+        samples=samples,
+        floor=round(statistics.median(floors), 4) if floors else None,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

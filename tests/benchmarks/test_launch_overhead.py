@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import argparse
 import json
+import statistics
 import subprocess
 import sys
 import xml.dom.minidom
 from dataclasses import replace
 from pathlib import Path
+from runpy import run_path
 from typing import Any
 
 import pytest
 from launch_overhead import device, goals, plot, tables
 from launch_overhead.repositories import ROOTS, Repository, link
-from launch_overhead.timing import BATCH, COUNTS, Case, Row, calls, indexed_calls, measure
+from launch_overhead.timing import BATCH, COUNTS, Case, Row, calls, indexed_calls, measure, pooled
 
 ROOT = Path(__file__).parents[2]
 FLOOR = 2.0
@@ -87,9 +90,43 @@ def test_a_goal_that_nothing_was_measured_for_is_not_reached():
 
 
 def test_the_second_repository_is_shown_by_its_difference_to_the_first():
-    rows = [make_row(who="a"), make_row(who="b", median=4.2)]
+    rows = [make_row(who="a", floor=None), make_row(who="b", median=4.2, floor=None)]
     assert "4.20 (+100%)" in tables.launches(rows, ["a", "b"], details=False)
     assert tables.ratios(rows, "a", "b").split()[-len(COUNTS) :] == ["-", "2.00", "-", "-", "-", "-"]
+
+
+def test_a_machine_that_slowed_down_for_one_repository_makes_no_difference():
+    rows = [make_row(who="a"), make_row(who="b", median=2.1 * 1.22, floor=FLOOR * 1.22)]
+    assert "2.56 (+0%)" in tables.launches(rows, ["a", "b"], details=False)
+    assert tables.ratios(rows, "a", "b").split()[-len(COUNTS) :] == ["-", "1.00", "-", "-", "-", "-"]
+
+
+def test_runs_are_pooled_case_by_case_over_all_their_samples():
+    one = [make_row(who="floor", median=2.0, floor=None), make_row(median=3.0, mean=3.0, stdev=0.0, samples=2)]
+    two = [make_row(who="floor", median=4.0, floor=None), make_row(median=5.0, mean=5.0, stdev=0.0, samples=2)]
+    floor, row = pooled([one, two])
+    assert (floor.who, floor.median, floor.floor) == ("floor", 3.0, None)
+    assert (row.median, row.mean, row.samples, row.floor) == (4.0, 4.0, 4, FLOOR)
+    assert row.stdev == pytest.approx(statistics.stdev([3.0, 3.0, 5.0, 5.0]), abs=1e-4)
+
+
+def test_checkouts_are_measured_in_turns_and_the_header_says_so(monkeypatch, tmp_path):
+    program = run_path(str(ROOT / "scripts" / "bench-launch-overhead.py"))
+    order = []
+
+    def rows(run, given, folder, name, arguments, environment):
+        order.append((name, arguments[arguments.index("--repeats") + 1]))
+        return [make_row(who="floor", floor=None), make_row(who=name)]
+
+    monkeypatch.setitem(program["_in_turns"].__globals__, "_rows", rows)
+    run = program["Run"](machine={})
+    given = argparse.Namespace(target="cuda", repeats=3, loops=10, details=False)
+    program["_in_turns"](run, given, tmp_path, {"a": {}, "b": {}}, [])
+    assert order == [(name, "1") for name in "abbaab"]
+    assert [(row.who, row.samples) for row in run.rows] == [("floor", 21), ("a", 21), ("b", 21)]
+    assert "%: against a, measured in turns, as multiples of their own floors" in program["_report"](
+        run, ["a", "b"], [], given
+    )
 
 
 def test_a_picture_is_well_formed_and_names_its_lines(tmp_path, monkeypatch):

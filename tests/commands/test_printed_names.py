@@ -19,8 +19,8 @@ from gridjit.cache.history import PastJob, add_job
 from gridjit.cache.manifest import Manifest, Shape
 from gridjit.commands import main
 from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.dependency import Dependency
 from gridjit.compiler.footprint import Fact, Footprint
-from gridjit.compiler.recorded.dependencies import Dependency
 from gridjit.compiler.target import ExceptionEntry
 from gridjit.printable import lines, printable
 

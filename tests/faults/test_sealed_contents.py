@@ -22,12 +22,12 @@ from gridjit.cache.disk import DiskStore
 from gridjit.cache.history import History, PastJob
 from gridjit.cache.manifest import Manifest, Shape
 from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.dependency import Dependency
 from gridjit.compiler.elf import is_code, read_sections
 from gridjit.compiler.errors import ConfigError, LaunchError
 from gridjit.compiler.footprint import Effects, Fact, Footprint
 from gridjit.compiler.hooks.hook import Hook
 from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.compiler.recorded.dependencies import Dependency
 from gridjit.compiler.signature import ScalarType, Signature
 from gridjit.compiler.target import ExceptionEntry, Target
 from gridjit.compiler.targets.host.libllvm import load_object

@@ -15,7 +15,7 @@ import gridjit
 from gridjit.cache.errors import CacheWarning
 from gridjit.cache.memory import MemoryStore
 from gridjit.runtime.secret import read_secret
-from gridjit.runtime.session import session
+from gridjit.runtime.session import Session, session
 from gridjit.runtime.settings import Settings
 
 
@@ -178,3 +178,10 @@ def test_the_folder_is_one_that_stays_when_the_process_goes_elsewhere(
 def test_bases_are_listed_like_a_path() -> None:
     assert Settings.of({"GRIDJIT_CACHE_BASE": "/a:/b:"}).cache_bases == (Path("/a"), Path("/b"))
     assert Settings.of({}).cache_bases == ()
+
+
+def test_a_line_that_nobody_asked_to_see_is_not_made(capsys: pytest.CaptureFixture[str]) -> None:
+    made: list[str] = []
+    for log in ("", "compiles"):
+        Session(Settings.of({"GRIDJIT_LOG": log})).report(lambda: made.append("made") or "a line")
+    assert (made, capsys.readouterr().err) == (["made"], "gridjit: a line\n")

@@ -62,7 +62,11 @@ def read_regular(path: str) -> bytes:
             code = errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.EINVAL
             raise OSError(code, os.strerror(code) if code == errno.EISDIR else "not a regular file", path)
         # Without a file object, which costs as much as the rest.
-        parts = []
+        data = os.read(descriptor, max(_PIECE, status.st_size + 1))
+        # Of what has a size, this is all; what the system makes up when it is read may say that it has none.
+        if len(data) == status.st_size > 0:
+            return data
+        parts = [data]
         while part := os.read(descriptor, max(_PIECE, status.st_size + 1)):
             parts.append(part)
         return b"".join(parts)

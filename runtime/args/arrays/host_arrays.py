@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import struct
 from collections.abc import Hashable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,8 +13,10 @@ from gridjit.compiler.item_types import identity, item_type
 from gridjit.compiler.signature import ArgType, ArrayType, array_struct, layout_letter
 from gridjit.runtime.args.handler import Parameters, Place, register
 from gridjit.runtime.args.staging import Array, Transfer, has_aligned_steps, own
-from gridjit.runtime.native.operation import NumpyArray, NumpyFields, Operation
 from gridjit.runtime.native.probes import object_layout, offsets_of, only, peek, word_at
+
+if TYPE_CHECKING:
+    from gridjit.runtime.native.operation import NumpyFields, Operation
 
 _C, _F, _ALIGNED, _WRITEABLE = 0x1, 0x2, 0x100, 0x400
 
@@ -40,6 +42,8 @@ class HostArray:
         return array_parameters(transfer.stage(value))
 
     def operation(self, value: Array, place: Place, declared: ArgType) -> Operation | None:
+        from gridjit.runtime.native.operation import NumpyArray  # launches from Python do without
+
         fields = array_fields()
         if fields is None or not place.is_host or type(value) is not np.ndarray or not isinstance(declared, ArrayType):
             return None
@@ -82,6 +86,8 @@ def _flag_test(declared: ArrayType, flags: int) -> tuple[int, int]:
 @functools.cache
 def array_fields() -> NumpyFields | None:
     """Return where this NumPy keeps an array's parts, found by inspecting some arrays; None if it is not clear."""
+    from gridjit.runtime.native.operation import NumpyFields
+
     if object_layout() is None:
         return None
     samples: list[Any] = [

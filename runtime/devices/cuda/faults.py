@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.launch_config import Dim3
-from gridjit.runtime.devices.exceptions import kernel_exception
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.cuda.load import CudaKernel
@@ -29,6 +28,8 @@ def raise_fault(kernel: CudaKernel, stream: int) -> None:
     kernel.device.timeline.synchronize(stream)
     code = _read(kernel, code_name(kernel.artifact))
     if code:
+        from gridjit.runtime.devices.exceptions import kernel_exception
+
         block, thread = _place(kernel, "ctaid"), _place(kernel, "tid")
         raise kernel_exception(kernel.artifact, code, block, thread)
 

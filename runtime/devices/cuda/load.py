@@ -12,7 +12,6 @@ from gridjit.compiler.errors import ConfigError, DeviceError, LaunchError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.target import Target
 from gridjit.forking import Lock, lock, section
-from gridjit.runtime.devices.base import KernelAttributes
 from gridjit.runtime.devices.cuda import faults
 from gridjit.runtime.devices.cuda.callbacks import Module, module_of
 from gridjit.runtime.devices.cuda.errors import ASYNCHRONOUS, LOST_CONTEXT, DriverError
@@ -23,7 +22,7 @@ from gridjit.runtime.streams import PER_THREAD, stream_handle
 from gridjit.values import dataclass, field
 
 if TYPE_CHECKING:
-    from gridjit.runtime.devices.base import LoadedKernel
+    from gridjit.runtime.devices.base import KernelAttributes, LoadedKernel
     from gridjit.runtime.devices.cuda.device import CudaDevice
 
 # Shared memory that a block may have without asking, and blocks a cluster may have without asking.
@@ -181,6 +180,8 @@ class CudaKernel:
 
     def attributes(self) -> KernelAttributes:
         """Return what the kernel uses on the current device."""
+        from gridjit.runtime.devices.base import KernelAttributes  # launches do without
+
         here = self.here()
 
         def of(name: str) -> int:

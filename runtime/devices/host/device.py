@@ -11,15 +11,13 @@ from gridjit.compiler.launch_config import MAX_BLOCK_THREADS, LaunchConfig
 from gridjit.compiler.target import Target
 from gridjit.compiler.targets.host.processor import host_target
 from gridjit.forking import cached_property
-from gridjit.runtime.devices.base import KernelAttributes
-from gridjit.runtime.devices.exceptions import kernel_exception
 from gridjit.runtime.devices.host.launch import launch
 from gridjit.runtime.devices.host.load import HostFunction, load
 from gridjit.runtime.streams import HOST, Timeline, stream_handle
 from gridjit.values import dataclass
 
 if TYPE_CHECKING:
-    from gridjit.runtime.devices.base import Device, LoadedKernel
+    from gridjit.runtime.devices.base import Device, KernelAttributes, LoadedKernel
     from gridjit.runtime.memory.space import Space
     from gridjit.runtime.native.table import KernelHandle
 
@@ -62,10 +60,14 @@ class HostKernel:
             raise LaunchError(f"{self.artifact.kernel}: the host target has no cooperative or cluster launches yet")
         failure = launch(self.function, config, parameters, sharedmem, self.threads)
         if failure is not None:
+            from gridjit.runtime.devices.exceptions import kernel_exception
+
             raise kernel_exception(self.artifact, failure.code, failure.block, failure.thread)
 
     def attributes(self) -> KernelAttributes:
         """Return what the kernel uses; a processor's registers and constants are not counted."""
+        from gridjit.runtime.devices.base import KernelAttributes  # launches do without
+
         resources = self.artifact.resources
         return KernelAttributes(
             registers=0,

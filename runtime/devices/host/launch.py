@@ -16,7 +16,6 @@ from typing import Any
 from gridjit.compiler.errors import LaunchError
 from gridjit.compiler.launch_config import Dim3, LaunchConfig
 from gridjit.runtime.devices.host.load import HostFunction
-from gridjit.runtime.devices.host.pool import pool
 from gridjit.values import dataclass
 
 # The codes the driver returns on its own account (see the host target's driver).
@@ -122,6 +121,8 @@ def _share(run: _Run, threads: int, start: int) -> None:
             with run.condition:
                 run.working -= 1
                 run.condition.notify_all()
+
+    from gridjit.runtime.devices.host.pool import pool  # small grids are not shared
 
     pool().help(assist, min(threads - 1, -(-(run.blocks - start) // run.chunk) - 1))
     try:

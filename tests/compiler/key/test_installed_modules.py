@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from gridjit.compiler.key import installed
-from gridjit.compiler.key.installed import installed_modules
+from gridjit.compiler.key.installed import installed_modules, one_look
 
 
 @pytest.fixture
@@ -61,3 +61,14 @@ def test_what_was_found_is_given_out_again_while_the_same_modules_are_loaded(mon
 
     monkeypatch.setattr(installed, "owner_of", look)
     assert installed_modules() == found
+
+
+def test_within_one_look_all_is_found_in_what_was_loaded_when_it_began(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = installed_modules()
+    with one_look():
+        assert installed_modules() == found
+        monkeypatch.delitem(sys.modules, found[-1].__name__)
+        with one_look():
+            assert installed_modules() == found
+        assert installed_modules() == found
+    assert found[-1] not in installed_modules()

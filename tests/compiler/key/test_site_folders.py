@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy
 import pytest
 
+from gridjit.compiler.key import entry_points, toolchain
 from gridjit.compiler.key.site_folders import descriptions
 
 PROGRAM = """
@@ -74,6 +75,18 @@ def test_the_current_folder_is_the_one_of_this_moment(
     assert descriptions("") == ("a.egg-info", "b-1.dist-info")
     monkeypatch.chdir(tmp_path)
     assert descriptions("") == ()
+
+
+def test_a_folder_that_others_change_all_the_time_is_listed_once_for_a_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = []
+    listdir = os.listdir
+    monkeypatch.setattr(os, "listdir", lambda folder: listed.append(folder) or listdir(folder))
+    (tmp_path / "numba-99.9.dist-info").mkdir()  # just now
+    entry_points._looked_up((str(tmp_path),))
+    assert toolchain._installed((str(tmp_path),)) == {"numba": "99.9"}
+    assert listed == [str(tmp_path)]
 
 
 def test_a_first_launch_from_disk_lists_what_is_installed_once(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from gridjit.compiler.footprint import Effects
 from gridjit.compiler.launch_config import LaunchConfig
-from gridjit.runtime.launch import launcher as module
+from gridjit.runtime.launch import native_table as module
 from gridjit.runtime.launch.argument_extensions import Extensions
 from gridjit.runtime.launch.configured import ConfiguredKernel
 from gridjit.runtime.launch.launcher import Launcher
@@ -91,7 +91,7 @@ def test_an_extension_that_came_while_machine_code_was_told_prepares_the_next_la
 
 def happens_in_telling(monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], Any]) -> None:
     """Have something happen once, when a table for the native function is made."""
-    table_of, once = module.table_of, [meanwhile]  # type: ignore[attr-defined]
+    table_of, once = module.table_of, [meanwhile]
 
     def made(*given: Any) -> Any:
         table = table_of(*given)

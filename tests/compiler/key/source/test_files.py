@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from gridjit.compiler.key.source.files import file_digest
+from gridjit.compiler.key.source.files import file_digest, read_regular
 
 
 def test_a_file_without_a_reader_has_no_digest(tmp_path: Path) -> None:
@@ -41,3 +41,13 @@ def test_place_and_age_do_not_count(tmp_path: Path) -> None:
     other.write_text("same")
     os.utime(other, (1, 1))
     assert file_digest(str(one)) == file_digest(str(other))
+
+
+def test_a_file_that_says_it_is_empty_and_is_not_is_read_whole(tmp_path: Path) -> None:
+    (tmp_path / "empty").write_bytes(b"")
+    (tmp_path / "long").write_bytes(bytes(100_000))
+    assert read_regular(str(tmp_path / "empty")) == b""
+    assert read_regular(str(tmp_path / "long")) == bytes(100_000)
+    if os.path.exists("/proc/self/cmdline"):
+        assert os.stat("/proc/self/cmdline").st_size == 0
+        assert read_regular("/proc/self/cmdline") != b""

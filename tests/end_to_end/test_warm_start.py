@@ -1,0 +1,60 @@
+"""A process that launches what is in the cache imports what that needs, and no more."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from tests.programs import run_new_python
+
+# Parts of gridjit that a kernel without extensions, hooks, linked files and recorded values has no use for.
+NOT_NEEDED = (
+    "cache.chain",
+    "cache.index",
+    "compiler.hooks",
+    "compiler.key.argument_classes",
+    "compiler.key.extensions",
+    "compiler.key.installed",
+    "compiler.key.linked_files",
+    "compiler.key.registrations",
+    "compiler.key.source.foreign",
+    "compiler.recorded",
+    "compiler.view",
+    "runtime.devices.exceptions",
+    "runtime.launch.hooks",
+    "runtime.native.function",
+    "runtime.native.object_code",
+    "runtime.native.operation",
+    "runtime.numba_names.overload",
+    "runtime.numba_names.pickling",
+    "runtime.secret",
+)
+PROGRAM = """
+import json, sys
+import numpy as np
+import gridjit
+from gridjit import cuda
+
+@gridjit.jit
+def scale(x, factor):
+    i = cuda.grid(1)
+    if i < x.size:
+        x[i] *= factor
+
+x = np.ones(64)
+scale[2, 32](x, 3.0)
+assert x.sum() == 192
+print(json.dumps([scale.stats.compiles, sorted(name for name in sys.modules if name.startswith("gridjit."))]))
+"""
+
+
+def test_a_first_launch_from_disk_imports_only_what_it_uses(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    for compiles in (1, 0):
+        done = run_new_python(tmp_path / "program.py", env=os.environ | {"GRIDJIT_TARGET": "host"})
+        assert done.returncode == 0, done.stderr
+        found, modules = json.loads(done.stdout)
+        assert found == compiles
+    assert [name for name in modules if name.removeprefix("gridjit.").startswith(NOT_NEEDED)] == []
+    assert len(modules) <= 100, modules
