@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.errors import ArgumentError, LaunchError
+from gridjit.compiler.errors import ArgumentError
 from gridjit.runtime.streams import Stream
 from tests.kernels import increments
 
@@ -140,15 +141,31 @@ def test_a_graph_of_torchs_runs_kernels_among_torchs_own() -> None:
     assert set(own.copy_to_host()) == {1 + 3}
 
 
-def test_code_that_is_not_loaded_is_refused_in_torchs_graphs_too() -> None:
+def test_code_that_is_not_loaded_is_captured_in_torchs_graphs_too() -> None:
     torch: Any = pytest.importorskip("torch")
     kernel, x = gridjit.jit(increments), torch.zeros(200, device="cuda")
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        with pytest.raises(LaunchError, match="launch it once before the capture"):
-            kernel[4, 64, torch.cuda.current_stream()](x)
+        kernel[4, 64, torch.cuda.current_stream()](x)
         x += 1
-    graph.replay()
+    for _ in range(2):
+        graph.replay()
     torch.cuda.synchronize()
-    assert set(x.tolist()) == {1}
-    assert kernel.stats.compiles == 0
+    assert set(x.tolist()) == {2 * 2}
+    assert kernel.stats.compiles == 1
+
+
+def test_code_that_is_unloaded_during_a_capture_leaves_it_whole(
+    replay: Replay, stream: Stream, device: Any, compiled: Any
+) -> None:
+    kernel, x = gridjit.jit(increments), cuda.to_device(np.zeros(100, np.int64))
+    artifact = compiled(increments, "void(int64[::1])").artifact
+    kernel[1, 128](x)
+
+    def work() -> None:
+        device.load(artifact)  # and dropped
+        gc.collect()
+        kernel[1, 128, stream](x)
+
+    replay(stream, work, 2)
+    assert set(x.copy_to_host()) == {1 + 2}

@@ -78,7 +78,7 @@ def test_a_kernel_computes(device, compiled, packed):
 def test_a_kernel_without_parameters_runs(compiled):
     kernel = compiled(refuses_without_parameters, "void()", debug=True, opt=False)
     kernel.launch(LaunchConfig.of(1, 4), 0, 0, b"")
-    with pytest.raises(ValueError, match=r"block \(1, 0, 0\), thread \(1, 0, 0\) at .*: the sixth thread"):
+    with pytest.raises(ValueError, match=r"tid=\[1, 0, 0\] ctaid=\[1, 0, 0\]: the sixth thread"):
         kernel.launch(LaunchConfig.of(2, 4), 0, 0, b"")
 
 

@@ -185,13 +185,17 @@ def test_a_process_that_it_starts_runs_on_gridjit():
 """
 
 
-@pytest.mark.parametrize("argument", ["apart.kernels_of_mine", "apart.kernels_of_mine.test_apart"])
-def test_tests_and_the_processes_they_start_find_each_other_and_run_on_gridjit(tmp_path: Path, argument: str) -> None:
+@pytest.mark.parametrize(
+    "arguments", [["apart.kernels_of_mine"], ["apart.kernels_of_mine.test_apart"], ["apart.kernels_of_mine", "-n1"]]
+)
+def test_tests_and_the_processes_they_start_find_each_other_and_run_on_gridjit(
+    tmp_path: Path, arguments: list[str]
+) -> None:
     folder = tmp_path / "apart" / "kernels_of_mine"
     folder.mkdir(parents=True)
     (folder / "__init__.py").write_text("")
     (folder / "test_apart.py").write_text(APART_TEST)
-    done = run(tmp_path, *PLUGIN, "--import-mode=importlib", "--pyargs", argument)
+    done = run(tmp_path, *PLUGIN, "--import-mode=importlib", "--pyargs", *arguments)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 passed" in done.stdout
 

@@ -300,7 +300,8 @@ def _enter(device: CudaDevice) -> None:
 
 
 def _unload(device: CudaDevice, library: int) -> None:
-    with contextlib.suppress(DriverError):  # the context is lost, and the library with it
+    """Unload a library; it goes at any time, so that a stream of this thread may be captured."""
+    with contextlib.suppress(DriverError), device.driver.while_capturing():  # a lost context took the library along
         device.driver.unload_library(library)
 
 

@@ -26,6 +26,8 @@ children.begin({folder!r})
 _PATH = "PYTHONPATH"
 # The module that Python imports when it starts.
 _AT_START = "sitecustomize"
+# The folders whose sitecustomize ran in this process.
+_begun: set[str] = set()
 
 
 @contextlib.contextmanager
@@ -44,9 +46,14 @@ def handing_on(folder: Path) -> Iterator[None]:
 
 
 def begin(folder: str) -> None:
-    """Watch for numba-cuda, and run the sitecustomize that folder's stands in front of."""
-    sys.meta_path.insert(0, _Watching())
-    others = [path for path in sys.path if path != folder]
+    """Watch for numba-cuda, and run the sitecustomize that folder's stands in front of.
+
+    That may be one of the same kind: pytest-xdist's workers hand on what was handed on to them.
+    """
+    if not _begun:
+        sys.meta_path.insert(0, _Watching())
+    _begun.add(folder)
+    others = [path for path in sys.path if path not in _begun]
     spec = importlib.machinery.PathFinder.find_spec(_AT_START, others)
     if spec is not None and spec.loader is not None:
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
