@@ -46,7 +46,12 @@ class StridedLayout:
 
     @classmethod
     def dense_like(cls, shape: tuple[int, ...], strides: Sequence[int], itemsize: int) -> StridedLayout:
-        """Return the layout without gaps whose axes are in the order of these strides, the largest outermost."""
+        """Return the layout without gaps whose axes are in the order of these strides, the largest outermost.
+
+        Strides between no items are kept as they are.
+        """
+        if 0 in shape:
+            return cls(shape=shape, strides=tuple(strides), itemsize=itemsize)
         axes = sorted(range(len(shape)), key=lambda axis: (abs(strides[axis]), -axis))
         return cls._filled(shape, itemsize, axes)
 

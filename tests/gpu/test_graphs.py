@@ -169,3 +169,16 @@ def test_code_that_is_unloaded_during_a_capture_leaves_it_whole(
 
     replay(stream, work, 2)
     assert set(x.copy_to_host()) == {1 + 2}
+
+
+def test_an_array_that_is_dropped_during_a_capture_leaves_it_whole(replay: Replay, stream: Stream) -> None:
+    kernel, x = gridjit.jit(increments), cuda.to_device(np.zeros(100, np.int64))
+    kernel[1, 128](x)
+    others = [cuda.device_array(1000), cuda.device_array(1000, stream=stream), cuda.managed_array(10)]
+
+    def work() -> None:
+        others.clear()
+        kernel[1, 128, stream](x)
+
+    replay(stream, work, 2)
+    assert set(x.copy_to_host()) == {1 + 2}

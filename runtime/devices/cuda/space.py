@@ -100,7 +100,8 @@ class CudaSpace:
             with self._device.current:
                 if self.driver.stream_capturing(handle):
                     self._waiting.append((address, handle, epoch))
-                else:
+                    return
+                with self.driver.while_capturing():  # another stream, whose capture any freeing would break
                     self._give(address, handle)
         except DriverError:
             pass  # the context is lost, and the memory with it

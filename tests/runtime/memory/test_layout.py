@@ -59,6 +59,12 @@ def test_a_layout_like_another_is_dense_and_keeps_the_order_of_its_axes(view: np
 
 
 @given(views())
+def test_a_layout_like_one_of_no_items_keeps_its_strides(view: np.ndarray[Any, Any]) -> None:
+    assume(view.size == 0)
+    assert StridedLayout.dense_like(view.shape, view.strides, view.itemsize).strides == view.strides
+
+
+@given(views())
 def test_a_layout_is_contiguous_as_numpy_means_it(view: np.ndarray[Any, Any]) -> None:
     flags = view.flags
     expected = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
