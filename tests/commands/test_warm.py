@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -9,8 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
+from rich.text import Text
 
 from gridjit.commands import main
+from gridjit.commands.warm import build_all
+from gridjit.commands.warm_work import Work
 
 FLOATS = "void(float32[::1])"
 
@@ -52,6 +57,24 @@ def test_a_module_is_warmed_by_the_signatures_that_its_kernels_declare(warm: Any
 def test_of_a_module_the_kernels_without_signatures_are_left_out(warm: Any) -> None:
     status, told = warm("opstats", "--target", "host")
     assert (status, told["compiled"] + told["cached"], told["failed"]) == (0, 1, [])
+
+
+def test_nothing_is_compiled_that_was_not_asked_for(warm: Any, kernels: Any, cache_dir: Path, tmp_path: Path) -> None:
+    kernel = "@gridjit.jit('void(float32[::1])')\ndef kernel{0}(x):\n    x[0] = {0}\n\n"
+    (tmp_path / "several.py").write_text("import gridjit\n\n" + "".join(map(kernel.format, range(3))))
+    assert warm("several:kernel1", "--target", "host")[1]["compiled"] == 1
+    assert len(list(cache_dir.glob("??/*.o"))) == 1
+
+
+def test_a_run_shows_what_is_compiled_and_how_long_the_rest_takes(
+    kernels: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = io.StringIO()
+    console = Console(file=file, force_terminal=True, width=100)
+    monkeypatch.setattr("gridjit.commands.warm.Console", lambda **_: console)
+    works = [Work(kernel="opstats:declared", signature=FLOATS, config=None, target="host")]
+    assert build_all(works, 1, quiet=False)[0].origin == "compiled"
+    assert "0/1 -:--:-- opstats:declared" in Text.from_ansi(file.getvalue()).plain
 
 
 def test_a_process_that_dies_fails_its_kernel_and_no_other(warm: Any, kernels: Any, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Tasks in other processes: each is done or lost with a reason, and none of the processes outlives what it works for."""
+"""Tasks in other processes: each is done, or lost with a reason, and no process outlives what it works for."""
 
 from __future__ import annotations
 

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Fifty declared kernels in a fresh process with an empty cache: compiled there, or in a pool of processes.
+
+The time runs from the import of the module that declares them until all can be launched; the import of the compiler is
+in it. "sum" is what the fifty compiles take in one process, without that import. Runs of both kinds take turns; each
+figure is a median.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+PROGRAM = """
+import json, sys, time
+import numpy, gridjit
+sys.path.insert(0, sys.argv[1])
+started = time.perf_counter()
+from fifty_kernels import KERNELS
+declared = time.perf_counter()
+found = [one for kernel in KERNELS for one in kernel.specializations]
+ended = time.perf_counter()
+assert len(found) == 50
+print(json.dumps({
+    "declared": declared - started,
+    "ready": ended - started,
+    "sum": sum(one.milliseconds for one in found) / 1e3,
+    "compiles": sum(kernel.stats.compiles for kernel in KERNELS),
+    "slowest": max(one.metadata["compile_ms"] for one in found) / 1e3,
+}))
+"""
+
+
+def main() -> None:
+    """Print the medians and their ratios."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--processes", type=int, default=2, help="processes of the pool (default: %(default)s)")
+    parser.add_argument("--repeats", type=int, default=3, help="runs of each kind (default: %(default)s)")
+    parser.add_argument("--target", default="host", choices=("host", "cuda"), help="(default: %(default)s)")
+    parser.add_argument("--output", type=Path, help="write the medians as JSON to this file")
+    given = parser.parse_args()
+    runs: dict[int, list[dict[str, float]]] = {0: [], given.processes: []}
+    for _ in range(given.repeats):
+        for processes, times in runs.items():
+            times.append(_run(processes, given.target))
+    alone, pooled = (_medians(times) for times in runs.values())
+    assert (alone["compiles"], pooled["compiles"]) == (50, 0)
+    print(f"in one process        ready after {alone['ready']:6.2f} s, sum of the compiles {alone['sum']:6.2f} s")
+    print(
+        f"in {given.processes} others           ready after {pooled['ready']:6.2f} s, declared after {pooled['declared']:.2f} s"
+    )
+    ratios = {"of the sum": pooled["ready"] / alone["sum"], "of one process": pooled["ready"] / alone["ready"]}
+    for name, ratio in ratios.items():
+        print(f"{name:21} {ratio:6.2f}")
+    if given.output:
+        given.output.write_text(json.dumps({"alone": alone, "pooled": pooled, **ratios}, indent=2))
+
+
+def _run(processes: int, target: str) -> dict[str, float]:
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {
+            **os.environ,
+            "GRIDJIT_CACHE_DIR": folder,
+            "GRIDJIT_TARGET": target,
+            "GRIDJIT_COMPILE_PROCESSES": str(processes),
+        }
+        command = [sys.executable, "-c", PROGRAM, str(Path(__file__).parent)]
+        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    told: dict[str, float] = json.loads(done.stdout)
+    return told
+
+
+def _medians(times: list[dict[str, float]]) -> dict[str, float]:
+    return {name: statistics.median(run[name] for run in times) for name in times[0]}
+
+
+if __name__ == "__main__":
+    main()
