@@ -52,9 +52,8 @@ def main() -> None:
     alone, pooled = (_medians(times) for times in runs.values())
     assert (alone["compiles"], pooled["compiles"]) == (50, 0)
     print(f"in one process        ready after {alone['ready']:6.2f} s, sum of the compiles {alone['sum']:6.2f} s")
-    print(
-        f"in {given.processes} others           ready after {pooled['ready']:6.2f} s, declared after {pooled['declared']:.2f} s"
-    )
+    in_others = f"in {given.processes} other processes"
+    print(f"{in_others:21} ready after {pooled['ready']:6.2f} s, declared after {pooled['declared']:6.2f} s")
     ratios = {"of the sum": pooled["ready"] / alone["sum"], "of one process": pooled["ready"] / alone["ready"]}
     for name, ratio in ratios.items():
         print(f"{name:21} {ratio:6.2f}")

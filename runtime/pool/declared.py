@@ -61,6 +61,8 @@ class Ahead:
             if self._under_way is not None:
                 self._under_way = None
                 self._note(task, here)
+                if pool.no_use:
+                    here.without_pool(pool.no_use)
 
     def submit(self, kernel: Kernel, pool: Pool) -> None:
         """Hand it over, or say why not."""
@@ -69,6 +71,11 @@ class Ahead:
             self._under_way = pool, pool.submit(_BUILD, order)
         except (CannotBeHandedOverError, OSError) as error:
             self.why = str(error)
+
+    def is_of_no_use(self, reason: str) -> None:
+        """Take in that this process has compiled it too, for a reason: what another one made was not what it needs."""
+        if self.outcome is not None and self.outcome.origin:
+            self.why = f"what another process made of it is not for this one: {reason}"
 
     def told(self) -> str:
         """Return what people are told of it; nothing where it was there already."""

@@ -107,8 +107,11 @@ def _is_importable(module: str) -> bool:
         return False
     above, _, _ = module.rpartition(".")
     path = getattr(sys.modules.get(above), "__path__", None) if above else None
-    found = (finder.find_spec(module, path) for finder in sys.meta_path)
-    return any(spec is not None and spec.origin == here.origin for spec in found)
+    try:
+        found = next(filter(None, (finder.find_spec(module, path) for finder in sys.meta_path)), None)
+    except Exception:  # finders are anybody's
+        return False
+    return found is not None and found.origin == here.origin
 
 
 def _pickle(kernel: Kernel) -> bytes:

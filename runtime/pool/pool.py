@@ -54,9 +54,13 @@ class Task:
 
 
 class Pool:
-    """At most so many processes that do tasks for this one, with its settings, folder, environment and sys.path."""
+    """At most so many processes that do tasks for this one, with its settings, folder, environment and sys.path.
+
+    no_use: why it is better not tried again, if so: a server was started and could not serve.
+    """
 
     def __init__(self, settings: Settings, processes: int) -> None:
+        self.no_use = ""
         self._settings = settings
         self._processes = processes
         self._lock = lock()
@@ -67,6 +71,7 @@ class Pool:
         self._outbox = Outbox()
         self._open: dict[int, Task] = {}
         self._heard = 0.0
+        self._speaks = False
         _pools.add(self)
 
     def submit(self, function: str, *arguments: Any) -> Task:
@@ -126,7 +131,7 @@ class Pool:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._server = _spawned(theirs, self._processes)
-        self._socket = ours
+        self._socket, self._speaks = ours, False
         self._heard = time.monotonic()
 
     def _send(self, kind: bytes, number: int, data: bytes = b"") -> None:
@@ -159,6 +164,8 @@ class Pool:
         self._heard = time.monotonic()
         if packet.kind == packets.BROKEN:
             self._give_up(f"the processes that compile cannot begin: {packet.data.decode()}")
+            return
+        self._speaks = True
         if (task := self._open.get(packet.number)) is None:
             return
         if packet.kind == packets.BEGUN:
@@ -177,6 +184,8 @@ class Pool:
         self._outbox, self._open = Outbox(), {}
         for task in lost.values():
             task.lost = why
+        if pid is not None and not self._speaks:
+            self.no_use = why
         if server is not None:
             server.close()
         if pid is not None:

@@ -147,7 +147,12 @@ class Compilation:
         self._check_launchable()
         if self._ahead and (found := self._made_ahead(here, signature, target, launch, cold)) is not None:
             return found
-        return specialize(self.job_for(signature, target), launch, cold)
+        found = specialize(self.job_for(signature, target), launch, cold)
+        if self._ahead and found.origin == "compiled":
+            for ahead in self._ahead:
+                if ahead.serves(signature, target):
+                    ahead.is_of_no_use(found.reason)
+        return found
 
     def _hands_over(self, here: Session, signature: Signature, launch: Launch) -> bool:
         """Have another process compile a declared signature; return whether one does, or did."""

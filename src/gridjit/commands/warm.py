@@ -8,12 +8,12 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from gridjit.commands import tables
 from gridjit.commands.kernels import find_kernels, parse_config, parse_targets
@@ -132,20 +132,31 @@ def build_all(works: Sequence[Work], processes: int, *, quiet: bool) -> list[Bui
 
 def shown(console: Console) -> Progress:
     """Return what shows how far a run is, which kernels are compiled at the moment, and how long the rest may take."""
-    columns = (BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+    columns = (BarColumn(20), MofNCompleteColumn(), TextColumn("{task.fields[left]}{task.description}"))
     return Progress(*columns, console=console, transient=True)
 
 
-def follow(pool: Pool, tasks: Sequence[tuple[Work, Task]], progress: Progress) -> None:
+def follow(
+    pool: Pool,
+    tasks: Sequence[tuple[Work, Task]],
+    progress: Progress,
+    clock: Callable[[], float] = time.perf_counter,
+) -> None:
     """Wait until all tasks are over, and show it."""
-    line = progress.add_task("starting", total=len(tasks))
-    while True:
-        over = sum(task.is_over for _, task in tasks)
+    started, line = clock(), progress.add_task("starting", total=len(tasks), left="")
+    while (over := sum(task.is_over for _, task in tasks)) < len(tasks):
         names = dict.fromkeys(work.kernel for work, task in tasks if task.begun and not task.is_over)
-        progress.update(line, completed=over, description=printable(", ".join(names) or "starting"))
-        if over == len(tasks):
-            return
+        said = printable(", ".join(names) or "starting")
+        progress.update(line, completed=over, description=said, left=_left(clock() - started, over, len(tasks)))
         pool.turn()
+
+
+def _left(elapsed: float, over: int, total: int) -> str:
+    """Return in words how long the rest takes, if it takes as long as what is over."""
+    if not over:
+        return ""
+    minutes, seconds = divmod(round(elapsed / over * (total - over)), 60)
+    return f"about {minutes}:{seconds:02} left: "
 
 
 def _outcome(work: Work, task: Task) -> Built:

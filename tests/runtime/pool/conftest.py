@@ -95,4 +95,9 @@ def wait_for_end(pid: int) -> None:
 @pytest.fixture
 def ends() -> Callable[..., None]:
     """What waits until processes have ended, and fails if they do not."""
-    return lambda *pids: [wait_for_end(pid) for pid in pids] and None
+
+    def wait(*pids: int) -> None:
+        for pid in pids:
+            wait_for_end(pid)
+
+    return wait

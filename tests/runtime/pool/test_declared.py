@@ -232,6 +232,29 @@ def test_a_global_counts_as_it_is_when_the_kernel_is_declared(module: Any) -> No
     assert made.scale.stats.compiles == 0
 
 
+def test_what_is_another_kernel_in_another_process_is_compiled_here_and_explain_says_what_differs(module: Any) -> None:
+    made = module("""
+        FACTOR = 5 if IS_WORKER else 2
+
+        @gridjit.jit("void(float32[::1])")
+        def scale(x):
+            x[cuda.grid(1)] *= FACTOR
+    """)
+    assert result(made.scale) == [2, 2, 2, 2]
+    assert made.scale.stats.compiles == 1
+    assert f"is not for this one: global {made.__name__}.FACTOR 5 -> 2" in made.scale.explain()
+
+
+def test_an_interpreter_that_cannot_serve_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/true")
+    first, second = (gridjit.jit(FLOATS)(function) for function in (_fill, _fill_again))
+    assert (result(first), result(second)) == ([1, 1, 1, 1], [2, 2, 2, 2])
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    third = gridjit.jit(FLOATS)(lambda x: None)
+    assert third.stats.compiles == 1
+    assert "the processes that compile have ended" in third.explain()
+
+
 def test_a_mark_counts_from_the_next_launch_on() -> None:
     @gridjit.jit(FLOATS)
     def plain(x):
