@@ -22,7 +22,8 @@ def build(order: Order) -> Outcome:
     except LaunchNeededError:
         return Outcome(why="its code depends on the launch", needs_launch=True)
     except (GridjitError, CannotBeHandedOverError) as error:
-        return Outcome(why=f"{type(error).__name__}: {error}"[:_MOST_TEXT])
+        # One line: if it is an error here too, this process raises it with all that it says.
+        return Outcome(why=f"{type(error).__name__}: {error}".splitlines()[0][:_MOST_TEXT])
 
 
 def _built(kernel: Kernel, order: Order) -> Outcome:
@@ -33,7 +34,7 @@ def _built(kernel: Kernel, order: Order) -> Outcome:
     if made.artifact.private:
         return Outcome(why=f"its code stays in each process's memory: {'; '.join(made.artifact.private)}"[:_MOST_TEXT])
     if look.again().stored is None:
-        return Outcome(why=f"the cache folder {session().settings.cache_dir} did not keep it", unkept=True)
+        return Outcome(why=f"the cache folder {session().settings.cache_dir} did not keep it", unkept=kernel.cached)
     return Outcome(job=look.key, origin=made.origin, milliseconds=made.milliseconds)
 
 

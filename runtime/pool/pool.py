@@ -129,8 +129,12 @@ class Pool:
         if not sys.executable or hasattr(sys, "frozen"):
             raise OSError("there is no Python interpreter to start other processes with")
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            self._server = _spawned(theirs, self._processes)
+        try:
+            with theirs:
+                self._server = _spawned(theirs, self._processes)
+        except BaseException:
+            ours.close()
+            raise
         self._socket, self._speaks = ours, False
         self._heard = time.monotonic()
 

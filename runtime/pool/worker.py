@@ -28,8 +28,10 @@ def work(tasks: socket.socket, parent: int) -> None:
         if (message := gathering.add(packet)) is None:
             continue
         if packet.kind == packets.SURROUNDINGS:
-            _enter(message)
+            wanted: Surroundings = pickle.loads(message)
+            begin_session(wanted.settings, compiles_declared=False)
         else:
+            _enter(wanted)
             tasks.send(_done(packet.number, message))
 
 
@@ -45,15 +47,13 @@ def _done(number: int, task: bytes) -> bytes:
         return packets.short(packets.LOST, number, f"{type(error).__name__}: {error}")
 
 
-def _enter(data: bytes) -> None:
-    """Have this process go on in the surroundings of the program."""
-    wanted: Surroundings = pickle.loads(data)
+def _enter(wanted: Surroundings) -> None:
+    """Have this process go on in the surroundings of the program, whatever the task before did to its own."""
     _set_environ(dict(wanted.environ))
     sys.path[:] = wanted.path
     with contextlib.suppress(OSError):  # it may be gone
         if wanted.folder is not None:
             os.chdir(wanted.folder)
-    begin_session(wanted.settings, compiles_declared=False)
 
 
 def _set_environ(wanted: dict[str, str]) -> None:

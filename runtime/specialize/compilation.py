@@ -12,7 +12,6 @@ from gridjit.compiler.job import CompileJob, make_job
 from gridjit.compiler.key.numba_settings import dumps
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.options import Options
-from gridjit.compiler.plain_signature import plain_signature
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import Target
 from gridjit.runtime.devices.base import Device, LoadedKernel
@@ -212,8 +211,12 @@ class Compilation:
 
 def _signature(given: Any) -> Signature:
     """Return the signature that is given in any form; what numba need not read does not import it."""
-    if isinstance(given, str) and (plain := plain_signature(given)) is not None:
-        return plain
+    # Imported here: most kernels declare nothing.
+    if isinstance(given, str):
+        from gridjit.compiler.plain_signature import plain_signature
+
+        if (plain := plain_signature(given)) is not None:
+            return plain
     from gridjit.compiler.frontend.types import parse_signature
 
     return parse_signature(given)

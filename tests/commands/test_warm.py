@@ -5,6 +5,11 @@ from __future__ import annotations
 import io
 import itertools
 import json
+import os
+import select
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -92,6 +97,27 @@ def test_a_run_shows_what_is_compiled_and_how_long_the_rest_may_take() -> None:
     follow(cast("Any", Steps()), tasks, progress, lambda: next(ticks))
     assert seen[:4] == ["0/4 starting", "0/4 m:k1", "0/4 m:k1, m:k2", "1/4 about 4:00 left: m:k2"]
     assert seen[-1] == "3/4 about 0:53 left: m:k4"
+
+
+def test_ctrl_c_ends_what_is_being_compiled(kernels: Any, tmp_path: Path) -> None:
+    for pipe in ("begun", "goes on"):
+        os.mkfifo(tmp_path / pipe)
+    (tmp_path / "endless.py").write_text(
+        "import os, sys, opstats\n"
+        "if 'gridjit.runtime.pool.worker' in sys.modules:\n"
+        "    with open('begun', 'w') as pipe:\n        pipe.write(str(os.getpid()))\n"
+        "    open('goes on').close()\n"
+        "scale = opstats.scale\n"
+    )
+    words = ["warm", "endless:scale", "--signature", "void(float32[::1], float32)", "--target", "host", "--json"]
+    command = [sys.executable, "-m", "gridjit", *words]
+    running = subprocess.Popen(command, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    with open(tmp_path / "begun") as said:
+        worker = os.pidfd_open(int(said.read()))
+    os.killpg(running.pid, signal.SIGINT)
+    assert (*running.communicate(), running.returncode) == (b"", b"", 130)
+    assert select.select([worker], [], [], 60.0)[0]
+    os.close(worker)
 
 
 def test_a_process_that_dies_fails_its_kernel_and_no_other(warm: Any, kernels: Any, tmp_path: Path) -> None:

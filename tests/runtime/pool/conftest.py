@@ -26,6 +26,13 @@ def where():
     return os.getcwd(), os.environ.get("FLAG"), "only here" in sys.path
 
 
+def move():
+    os.chdir("/")
+    os.environ["FLAG"] = "lowered"
+    sys.path.append("only here")
+    return "moved"
+
+
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
 

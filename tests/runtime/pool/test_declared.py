@@ -255,6 +255,14 @@ def test_an_interpreter_that_cannot_serve_is_tried_once(monkeypatch: pytest.Monk
     assert "the processes that compile have ended" in third.explain()
 
 
+def test_a_kernel_for_one_signature_is_compiled_elsewhere_too_and_recompiled_here() -> None:
+    kernel = gridjit.jit(_fill).specialize(np.ones(4, np.float32))
+    assert result(kernel) == [1, 1, 1, 1]
+    assert made_elsewhere(kernel)
+    kernel.recompile()
+    assert kernel.stats.disk_hits == 2
+
+
 def test_a_mark_counts_from_the_next_launch_on() -> None:
     @gridjit.jit(FLOATS)
     def plain(x):

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,32 @@ def test_tasks_are_done_in_this_processs_folder_environment_and_path_of_the_mome
     second = pool.submit("pooltasks:where")
     assert pool.wait(second).result == (str(tasks / "inner"), "raised", True)
     assert pool.wait(first).result == (before, None, False)
+
+
+def test_what_a_task_does_to_its_surroundings_is_nothing_to_the_next(new_pool: NewPool) -> None:
+    pool = new_pool(1)
+    moved, after = pool.submit("pooltasks:move"), pool.submit("pooltasks:where")
+    assert (pool.wait(moved).result, pool.wait(after).result) == ("moved", (os.getcwd(), None, False))
+
+
+def test_threads_wait_for_their_own_tasks_at_once(new_pool: NewPool, tasks: Path) -> None:
+    os.mkfifo(tasks / "other")
+    pipes = [str(tasks / "pipe"), str(tasks / "other")]
+    pool = new_pool(2)
+    blocked = [pool.submit("pooltasks:block", pipe, pipe) for pipe in pipes]
+    with ThreadPoolExecutor(2) as threads:
+        waiting = [threads.submit(pool.wait, task) for task in blocked]
+        for pipe in reversed(pipes):
+            open(pipe, "w").close()
+        assert [done.result().result for done in waiting] == pipes
+
+
+def test_without_an_interpreter_there_is_an_error_and_nothing_else(
+    new_pool: NewPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/nothing/python")
+    with pytest.raises(FileNotFoundError):
+        new_pool(1).submit("pooltasks:who")
 
 
 def test_tasks_run_at_the_same_time_in_as_many_processes_as_there_may_be(new_pool: NewPool, tasks: Path) -> None:
