@@ -6,11 +6,12 @@ import importlib
 import pickle
 from typing import Any
 
+from gridjit.cache.manifest import read_manifest
 from gridjit.compiler.errors import GridjitError, LaunchNeededError
 from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.pool.order import CannotBeHandedOverError, Named, Order, Outcome, look_of
 from gridjit.runtime.session import session
-from gridjit.runtime.specialize.look import Launch, Look
+from gridjit.runtime.specialize.look import Launch
 
 _MOST_TEXT = 4000
 
@@ -27,15 +28,19 @@ def build(order: Order) -> Outcome:
 
 
 def _built(kernel: Kernel, order: Order) -> Outcome:
-    look = Look.at(session().store(), kernel.job_for(order.signature, order.target), Launch(config=order.config))
-    if look.stored is not None:
-        return Outcome(job=look.key, origin="disk")
-    made = kernel.specialized_ahead(order.signature, order.target, look.launch)
+    made = kernel.specialized_ahead(order.signature, order.target, Launch(config=order.config))
+    job = str(made.metadata.get("job", ""))
     if made.artifact.private:
         return Outcome(why=f"its code stays in each process's memory: {'; '.join(made.artifact.private)}"[:_MOST_TEXT])
-    if look.again().stored is None:
+    if made.origin == "compiled" and not _is_kept(job):
         return Outcome(why=f"the cache folder {session().settings.cache_dir} did not keep it", unkept=kernel.cached)
-    return Outcome(job=look.key, origin=made.origin, milliseconds=made.milliseconds)
+    return Outcome(job=job, origin=made.origin, milliseconds=made.milliseconds)
+
+
+def _is_kept(job: str) -> bool:
+    """Return whether the cache has what was just compiled of a job."""
+    store = session().store()
+    return any(store.find(name) is not None for name in read_manifest(store, job).recent)
 
 
 def _kernel(order: Order) -> Kernel:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import gc
 import importlib
 import os
 import select
@@ -40,11 +41,14 @@ def serve(processes: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who was interrupted is the program, and it ends this
     os.closerange(3, _MOST_DESCRIPTORS)  # the program's, which it may want to see closed
     control = socket.socket(fileno=os.dup(0))
+    gc.disable()  # what is imported stays
     try:
         _prepare()
     except BaseException as error:
         control.send(packets.short(packets.BROKEN, 0, f"{type(error).__name__}: {error}"))
         return
+    gc.freeze()  # in memory that all workers share
+    gc.enable()
     _Server(control, processes).run()
 
 
