@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import select
 from collections.abc import Callable, Iterator
@@ -78,7 +77,7 @@ def new_pool(tasks: Path) -> Iterator[Callable[[int], Pool]]:
     pools = []
 
     def make(processes: int) -> Pool:
-        pools.append(Pool(dataclasses.replace(session().settings), processes))
+        pools.append(Pool(session().settings, processes))
         return pools[-1]
 
     yield make
