@@ -118,7 +118,7 @@ class Session:
 
     def without_pool(self, why: str) -> None:
         """Have no other process compile for this one from now on: it is of no use."""
-        self.no_pool = why
+        self.no_pool = self.no_pool or why
         self.end()
 
     def end(self) -> None:

@@ -189,7 +189,7 @@ class Pool:
         for task in lost.values():
             task.lost = why
         if pid is not None and not self._speaks:
-            self.no_use = why
+            self.no_use = self.no_use or why
         if server is not None:
             server.close()
         if pid is not None:
