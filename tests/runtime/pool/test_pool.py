@@ -92,6 +92,19 @@ def test_without_an_interpreter_there_is_an_error_and_nothing_else(
         new_pool(1).submit("pooltasks:who")
 
 
+def test_why_a_server_could_not_serve_is_told_whatever_comes_after(
+    new_pool: NewPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/cat")
+    pool = new_pool(1)
+    assert pool.wait(pool.submit("pooltasks:who")).lost.startswith("the processes that compile have ended")
+    monkeypatch.setattr(sys, "executable", "/bin/sleep")
+    monkeypatch.setattr(pool_module, "_SERVER", "60")
+    pool.submit("pooltasks:who")
+    pool.end()
+    assert pool.no_use.startswith("the processes that compile have ended")
+
+
 def test_tasks_run_at_the_same_time_in_as_many_processes_as_there_may_be(new_pool: NewPool, tasks: Path) -> None:
     os.mkfifo(tasks / "other")
     pipes = str(tasks / "pipe"), str(tasks / "other")
