@@ -96,6 +96,7 @@ class FunctionOptions(TypedDict, total=False):
     max_specializations: int
     hold_gil: bool
     extensions: Sequence[Any]
+    background: bool | None
     debug: bool | None
     opt: bool | int | None
     fastmath: bool | None

@@ -67,6 +67,7 @@ def jit(
     max_specializations: int = DEFAULT_LIMIT,
     hold_gil: bool = False,
     extensions: Sequence[Any] = (),
+    background: bool | None = None,
     **options: Any,
 ) -> Any:
     """Make a kernel of a Python function.
@@ -83,6 +84,8 @@ def jit(
     target: "host" or "cuda" (default: CUDA where there is a device). cache: keep results on disk.
     max_specializations: how many compiled forms to keep loaded; the least recently used are unloaded.
     hold_gil: keep the GIL during the driver's call: faster by 0.04 us, but unsafe with host callbacks in streams.
+    background: compile signatures in other processes, and wait for each when it is used (default: if
+        GRIDJIT_COMPILE_PROCESSES says how many; see docs/processes.md).
     extensions: objects that prepare arguments before each launch (gridjit.runtime.launch.argument_extensions).
     options: numba.cuda.jit's (device, debug, opt, fastmath, lineinfo, max_registers, launch_bounds, lto, link, inline,
         forceinline, shared_memory_carveout), and `specialize`.
@@ -91,6 +94,8 @@ def jit(
     chosen = options_of(options)
     if target not in (None, "host", "cuda"):
         raise ConfigError(f"jit(target={target!r}): 'host' or 'cuda'")
+    if background not in (None, True, False):
+        raise ConfigError(f"jit(background={background!r}): True or False")
     if not isinstance(max_specializations, int) or max_specializations < 1:
         raise ConfigError(f"jit(max_specializations={max_specializations!r}): a whole number from 1")
 
@@ -109,6 +114,7 @@ def jit(
             max_specializations=max_specializations,
             hold_gil=hold_gil,
             extensions=extensions,
+            background=background,
         )
         for signature in signatures:
             kernel.declare(signature)

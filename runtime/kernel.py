@@ -53,6 +53,7 @@ class Kernel(Compilation, Inspection, Indexable):
         max_specializations: int = DEFAULT_LIMIT,
         hold_gil: bool = False,
         extensions: Sequence[Any] = (),
+        background: bool | None = None,
     ) -> None:
         Indexable.__init__(self)
         functools.update_wrapper(self, function)
@@ -65,6 +66,8 @@ class Kernel(Compilation, Inspection, Indexable):
         self._specialized_kernels: dict[Signature, Kernel] = {}
         self.declared: tuple[Signature, ...] = ()
         self.hold_gil = hold_gil
+        self.background = background
+        self._ahead = []
         self._target = target
         self._cache = cache
         self._code = KernelCode(max_specializations)
@@ -212,6 +215,7 @@ class Kernel(Compilation, Inspection, Indexable):
             "max_specializations": self._code.table.limit,
             "hold_gil": self.hold_gil,
             "extensions": list(self.extensions),
+            "background": self.background,
         }
 
     def __repr__(self) -> str:

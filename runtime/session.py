@@ -19,14 +19,23 @@ from gridjit.runtime.settings import Settings, settings
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.base import Device
+    from gridjit.runtime.pool.pool import Pool
     from gridjit.runtime.specialize.needs import Recorder
 
 
 class Session:
-    """The process's settings, stores, locks and device."""
+    """The process's settings, stores, locks and device.
 
-    def __init__(self, settings: Settings) -> None:
+    compiles_declared: whether what a kernel declares is compiled before it is used; not where a pool's parent decides.
+    no_pool: why no other processes compile for this one any more, if so.
+    """
+
+    def __init__(self, settings: Settings, *, compiles_declared: bool = True) -> None:
         self.settings = settings
+        self.compiles_declared = compiles_declared
+        self.noting = lock()  # what came of what other processes compile
+        self.no_pool = ""
+        self._pool: Pool | None = None
         self._memory = MemoryStore()
         self._memory_locks = Locks()
 
@@ -97,6 +106,25 @@ class Session:
             from gridjit.printable import printable
 
             say(f"gridjit: {printable(message())}", sys.stderr)
+
+    def pool(self, processes: int) -> Pool:
+        """Return the processes that compile for this one; how many counts when it is first asked for."""
+        from gridjit.runtime.pool.pool import Pool
+
+        with section(), _making:
+            if self._pool is None:
+                self._pool = Pool(self.settings, processes)
+            return self._pool
+
+    def without_pool(self, why: str) -> None:
+        """Have no other process compile for this one from now on: it is of no use."""
+        self.no_pool = self.no_pool or why
+        self.end()
+
+    def end(self) -> None:
+        """End the processes that compile for this one."""
+        if self._pool is not None:
+            self._pool.end()
 
     @cached_property
     def recorder(self) -> Recorder | None:
@@ -169,7 +197,16 @@ def session() -> Session:
 def end_session() -> None:
     """Forget the session and the settings: the next call reads the environment again."""
     settings.cache_clear()
+    for ended in _sessions:
+        ended.end()
     _sessions.clear()
+
+
+def begin_session(wanted: Settings, *, compiles_declared: bool) -> Session:
+    """Return a new session of these settings, which is the process's from now on."""
+    end_session()
+    _sessions.append(Session(wanted, compiles_declared=compiles_declared))
+    return _sessions[0]
 
 
 def _make_session() -> Session:

@@ -34,6 +34,7 @@ class Settings:
     log: what to report on standard error ("compiles"; GRIDJIT_LOG).
     assert_no_compile: turn any compile into an error (GRIDJIT_ASSERT_NO_COMPILE=1).
     native_launch: launch through machine code (GRIDJIT_NATIVE_LAUNCH=0: from Python, with equal results).
+    compile_processes: how many processes compile declared signatures (GRIDJIT_COMPILE_PROCESSES); None: not said.
     """
 
     cache: bool
@@ -49,6 +50,7 @@ class Settings:
     log: str
     assert_no_compile: bool
     native_launch: bool
+    compile_processes: int | None = None
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> Settings:
@@ -70,7 +72,14 @@ class Settings:
             log=environ.get("GRIDJIT_LOG", ""),
             assert_no_compile=_switched_on(environ.get("GRIDJIT_ASSERT_NO_COMPILE")),
             native_launch=environ.get("GRIDJIT_NATIVE_LAUNCH", "1") != "0",
+            compile_processes=_processes(environ.get("GRIDJIT_COMPILE_PROCESSES")),
         )
+
+    def processes_for(self, background: bool | None) -> int:
+        """Return how many processes compile what a kernel declares: background is what jit was told, None nothing."""
+        if background is False or (background is None and self.compile_processes is None):
+            return 0
+        return usable_cores() if self.compile_processes is None else self.compile_processes
 
 
 @functools.cache
@@ -145,9 +154,22 @@ def _switched_on(text: str | None) -> bool:
     return (text or "0") not in ("0", "off", "no")
 
 
+def usable_cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _processes(text: str | None) -> int | None:
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit()):
+        raise ConfigError(f"GRIDJIT_COMPILE_PROCESSES={text}: give a whole number, 0 for none")
+    return int(text)
+
+
 def _threads(text: str | None) -> int:
     if not text:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return usable_cores()
     if not text.isdigit() or int(text) < 1:
         raise ConfigError(f"GRIDJIT_HOST_THREADS={text}: give a whole number from 1")
     return int(text)

@@ -13,7 +13,6 @@ import atexit
 import contextlib
 import importlib
 import json
-import multiprocessing
 import os
 import runpy
 import signal
@@ -26,7 +25,6 @@ import types
 import warnings
 from typing import Any, NoReturn
 
-from gridjit.commands import warm
 from gridjit.compiler.frontend.isolated import contexts
 from gridjit.compiler.key import installed
 
@@ -69,8 +67,6 @@ def prepare() -> None:
     contexts.make_contexts()
     registrations.registrations()
     llvm.header(processor.host_target())
-    # What a program has compiled for it in processes of their own is forked too.
-    vars(warm)["get_context"] = lambda _: multiprocessing.get_context("fork")
 
 
 def serve(control: socket.socket) -> None:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO, cast, overload
 
-from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.errors import ConfigError, GridjitError
 from gridjit.compiler.options import Options
 from gridjit.compiler.signature import Signature
 from gridjit.runtime.numba_names.by_signature import BySignature, as_signature
@@ -48,7 +48,7 @@ class Inspection:
     def specializations(self) -> tuple[Specialization, ...]:
         """The specializations in use in this process, oldest first within a signature; then those of specialize()."""
         made = tuple(self._specialized_kernels.values())
-        return (*self._code.table.all(), *(found for kernel in made for found in kernel.specializations))
+        return (*self._all(), *(found for kernel in made for found in kernel.specializations))
 
     @property
     def overloads(self) -> BySignature[Overload]:
@@ -56,7 +56,7 @@ class Inspection:
         from gridjit.runtime.numba_names.overload import Overload
 
         kernel = cast("Kernel", self)
-        return BySignature({found.signature: Overload(kernel, found) for found in self._code.table.all()})
+        return BySignature({found.signature: Overload(kernel, found) for found in self._all()})
 
     @property
     def signatures(self) -> list[Signature]:
@@ -67,7 +67,19 @@ class Inspection:
         """Return, in words, what was compiled, why, and on what each specialization depends."""
         from gridjit.runtime.specialize import explain
 
-        return explain.story(f"{self.py_func.__module__}.{self.name}", self.stats, self._code.table.all())
+        kernel = cast("Kernel", self)
+        told = []
+        try:
+            kernel._settle()
+        except GridjitError as error:
+            told = [f"what it declares does not compile: {error}"]
+        told += [said for ahead in kernel._ahead if (said := ahead.told())]
+        return explain.story(f"{self.py_func.__module__}.{self.name}", self.stats, self._code.table.all(), told)
+
+    def _all(self) -> tuple[Specialization, ...]:
+        """Return the specializations, with those that are declared and compiled in other processes."""
+        cast("Kernel", self)._settle()
+        return self._code.table.all()
 
     @overload
     def inspect_llvm(self, signature: None = None) -> BySignature[str]: ...

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ Reduced = tuple[Callable[..., Any], tuple[Any, ...]]
 def reduced(value: Any, function: Callable[..., Any], make: Callable[..., Any], *parts: Any) -> Reduced:
     """Return, as __reduce__ does, how to find value by its function's name, or to make it: make(function, *parts)."""
     module, name = function.__module__, function.__qualname__
-    if "<locals>" not in name and _named(module, name) is value:
+    if "<locals>" not in name and module not in _for.absent and _named(module, name) is value:
         return _named, (module, name)
     from gridjit.compiler.frontend.serializer import dumps
 
@@ -31,6 +32,26 @@ def reduced_kernel(kernel: Kernel) -> Reduced:
     """Return how to find a kernel, or to make one like it, as it was jitted, marked and declared."""
     state = {"marks": kernel.marks, "declared": kernel.declared, "specialized": kernel.specialized}
     return reduced(kernel, kernel.py_func, _kernel, type(kernel), kernel.options, kernel._settings, state)
+
+
+class _For(threading.local):
+    """Whom a thread pickles for. absent: names of modules that are not there, or others, where it is read."""
+
+    absent: tuple[str, ...] = ()
+
+
+_for = _For()
+
+
+def pickled_for_others(kernel: Kernel, absent: tuple[str, ...]) -> bytes:
+    """Return a kernel's pickle for a process that has other modules of the absent names: nothing goes by those."""
+    import pickle  # few processes hand anything over
+
+    _for.absent = absent
+    try:
+        return pickle.dumps(kernel)
+    finally:
+        _for.absent = ()
 
 
 def _kernel(function: Callable[..., Any], kind: Any, options: Any, settings: dict[str, Any], state: Any) -> Any:

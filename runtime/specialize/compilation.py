@@ -15,7 +15,7 @@ from gridjit.compiler.options import Options
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import Target
 from gridjit.runtime.session import Session, session
-from gridjit.runtime.specialize.cold import Cold, in_memory, shown, specialize
+from gridjit.runtime.specialize.cold import Cold, add, in_memory, look_up, shown, specialize
 from gridjit.runtime.specialize.kernel_code import KernelCode
 from gridjit.runtime.specialize.look import Launch
 from gridjit.runtime.specialize.table import Displaced, Specialization
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gridjit.runtime.accepted import LaunchShape, SignatureLike
     from gridjit.runtime.devices.base import Device, LoadedKernel
     from gridjit.runtime.kernel import Kernel
+    from gridjit.runtime.pool.declared import Ahead
 
 
 class Compilation:
@@ -35,6 +36,8 @@ class Compilation:
     options: Options
     marks: tuple[str, ...]
     declared: tuple[Signature, ...]
+    background: bool | None
+    _ahead: list[Ahead]
     _target: str | None
     _cache: bool
     _code: KernelCode
@@ -49,25 +52,31 @@ class Compilation:
         target: "host", an architecture like "sm_90", or None for this machine's own.
         Raises ConfigError or CompileError.
         """
-        from gridjit.compiler.frontend.types import parse_signature
-
         launch = Launch(config=_launch_config(self.py_func.__qualname__, config))
-        return self._specialized(session(), parse_signature(signature), self.target_for(target), launch).artifact
+        return self._specialized(session(), _signature(signature), self.target_for(target), launch).artifact
 
-    def declare(self, signature: SignatureLike) -> None:
-        """Compile for a signature now, and convert the arguments of launches to it or to another declared one.
+    def declare(self, signature: SignatureLike, config: LaunchConfig | LaunchShape | None = None) -> None:
+        """Compile for a signature, and convert the arguments of launches to it or to another declared one.
 
-        Code that depends on its launch is compiled when there is one.
+        It is compiled now; of a kernel made with jit(background=True), in another process until it is used. config: the
+        launch to compile for, (griddim, blockdim[, sharedmem]); code that depends on its launch is else compiled when
+        there is one.
         """
-        from gridjit.compiler.frontend.types import parse_signature
-
-        wanted = parse_signature(signature)
-        with contextlib.suppress(LaunchNeededError):
-            self.compile(wanted)
+        wanted = _signature(signature)
+        launch = Launch(config=_launch_config(self.py_func.__qualname__, config))
+        here = session()
+        if here.compiles_declared and not self._hands_over(here, wanted, launch):
+            with contextlib.suppress(LaunchNeededError):
+                self._specialized(here, wanted, self.target_for(None), launch)
         self.declared = (*self.declared, wanted)
+
+    def specialized_ahead(self, signature: Signature, target: Target, launch: Launch) -> Specialization:
+        """Return the specialization for a launch that is not made now; it goes through the same cache."""
+        return self._specialized(session(), signature, target, launch)
 
     def recompile(self) -> None:
         """Compile every specialization again, with globals and callees as they are now."""
+        self._settle()
         for old in self._forget():
             if not any(fact.of_each_launch for fact in old.footprint.facts):
                 self._specialized(session(), old.signature, old.target, Launch(config=old.config))
@@ -129,7 +138,51 @@ class Compilation:
         if (found := in_memory(signature, target, launch, cold)) is not None:
             return found
         self._check_launchable()
-        return specialize(self.job_for(signature, target), launch, cold)
+        if self._ahead and (found := self._made_ahead(here, signature, target, launch, cold)) is not None:
+            return found
+        found = specialize(self.job_for(signature, target), launch, cold)
+        if self._ahead and found.origin == "compiled":
+            for ahead in self._ahead:
+                if ahead.serves(signature, target):
+                    ahead.is_of_no_use(found.reason)
+        return found
+
+    def _hands_over(self, here: Session, signature: Signature, launch: Launch) -> bool:
+        """Have another process compile a declared signature; return whether one does, or did."""
+        if not (self.background or here.settings.processes_for(self.background)):
+            return False
+        from gridjit.runtime.pool.declared import hand_over
+
+        self._check_launchable()
+        ahead = hand_over(cast("Kernel", self), here, signature, launch)
+        self._ahead.append(ahead)
+        return not ahead.why
+
+    def _made_ahead(
+        self, here: Session, signature: Signature, target: Target, launch: Launch, cold: Cold
+    ) -> Specialization | None:
+        """Return what another process compiled of a declared signature, waiting for it; None if it does not serve."""
+        from gridjit.compiler.view.config import current_view
+
+        for ahead in self._ahead:
+            if not ahead.serves(signature, target) or cold.anew:
+                continue
+            if current_view() is None:  # else that process may be waiting for the lock of what is being compiled
+                ahead.wait(here)
+            look = ahead.look_for(launch, cold.generation)
+            if look is not None and (found := look_up(look, cold)) is not None:
+                return add(found, cold)
+        return None
+
+    def _settle(self) -> None:
+        """Have all declared signatures as if they had been compiled where they were declared; raises what that does."""
+        for ahead in self._ahead:
+            here = session()
+            ahead.wait(here)
+            if not ahead.is_settled:
+                with contextlib.suppress(LaunchNeededError):
+                    self._specialized(here, ahead.signature, ahead.target, ahead.launch)
+                ahead.is_settled = True
 
     def _compile_for_args(self, job: CompileJob, view: ConfigView) -> Compiled:
         """Compile. Under numba-cuda's name, as programs put a function in its place to look into a compile."""
@@ -152,6 +205,19 @@ class Compilation:
     def _let_go(self, displaced: Displaced) -> None:
         """Have launches ask again for what is doubted, and let go of what was evicted."""
         raise NotImplementedError
+
+
+def _signature(given: Any) -> Signature:
+    """Return the signature that is given in any form; what numba need not read does not import it."""
+    # Imported here: most kernels declare nothing.
+    if isinstance(given, str):
+        from gridjit.compiler.plain_signature import plain_signature
+
+        if (plain := plain_signature(given)) is not None:
+            return plain
+    from gridjit.compiler.frontend.types import parse_signature
+
+    return parse_signature(given)
 
 
 def _launch_config(name: str, given: Any) -> LaunchConfig | None:

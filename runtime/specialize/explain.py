@@ -50,11 +50,12 @@ def reason(known: Specializations, look: Look) -> str:
     )
 
 
-def story(name: str, stats: Statistics, specializations: Iterable[Specialization]) -> str:
-    """Return the story of a kernel: its counts, then a paragraph for each specialization."""
+def story(name: str, stats: Statistics, specializations: Iterable[Specialization], declared: Iterable[str] = ()) -> str:
+    """Return the story of a kernel: its counts, a paragraph for each specialization, lines about what it declares."""
     lines = [f"{name}: {stats.compiles} compiled, {stats.disk_hits} from the cache"]
     for number, found in enumerate(specializations, 1):
         lines += _paragraph(number, found)
+    lines += declared
     return "\n".join(map(printable, lines))
 
 

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import io
+import itertools
 import json
+import os
+import select
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from gridjit.commands import main
+from gridjit.commands.warm import follow, shown
+from gridjit.commands.warm_work import Work
+from gridjit.runtime.pool.pool import Task
 from tests.programs import run_python
 
 FLOATS = "void(float32[::1])"
@@ -62,15 +73,71 @@ def test_of_a_module_the_kernels_without_signatures_are_left_out(warm: Any) -> N
     assert (status, told["compiled"] + told["cached"], told["failed"]) == (0, 1, [])
 
 
-def test_a_process_that_dies_is_a_failure_and_not_a_wait_without_end(warm: Any, kernels: Any, tmp_path: Path) -> None:
-    (tmp_path / "deadly.py").write_text(
-        "import multiprocessing, os, opstats\n"
-        "if multiprocessing.parent_process():\n    os._exit(3)\n"
+def test_nothing_is_compiled_that_was_not_asked_for(warm: Any, kernels: Any, cache_dir: Path, tmp_path: Path) -> None:
+    kernel = "@gridjit.jit('void(float32[::1])')\ndef kernel{0}(x):\n    x[0] = {0}\n\n"
+    (tmp_path / "several.py").write_text("import gridjit\n\n" + "".join(map(kernel.format, range(3))))
+    before = set(cache_dir.glob("??/*.o"))
+    assert warm("several:kernel1", "--target", "host")[1]["compiled"] == 1
+    assert len({*cache_dir.glob("??/*.o")} - before) == 1
+
+
+def test_a_run_shows_what_is_compiled_and_how_long_the_rest_may_take() -> None:
+    tasks = [(Work(kernel=f"m:k{n}", signature=FLOATS, config=None, target="host"), Task(n)) for n in range(1, 5)]
+    console = Console(file=io.StringIO(), width=100)
+    progress = shown(console)
+    seen = []
+
+    class Steps:
+        """What happens to the tasks, one turn after the other."""
+
+        def __init__(self) -> None:
+            self.left = ["1 begun", "2 begun", "1 over", "3 begun", "2 over", "3 over", "4 begun", "4 over"]
+
+        def turn(self) -> None:
+            with console.capture() as captured:
+                console.print(progress.get_renderable())
+            seen.append(captured.get().rpartition("━ ")[2].strip())
+            number, what = self.left.pop(0).split()
+            task = tasks[int(number) - 1][1]
+            task.begun, task.lost = True, "it is over" if what == "over" else ""
+
+    ticks = itertools.count(step=20)  # seconds
+    follow(cast("Any", Steps()), tasks, progress, lambda: next(ticks))
+    assert seen[:4] == ["0/4 starting", "0/4 m:k1", "0/4 m:k1, m:k2", "1/4 about 4:00 left: m:k2"]
+    assert seen[-1] == "3/4 about 0:53 left: m:k4"
+
+
+def test_ctrl_c_ends_what_is_being_compiled(kernels: Any, tmp_path: Path) -> None:
+    for pipe in ("begun", "goes on"):
+        os.mkfifo(tmp_path / pipe)
+    (tmp_path / "endless.py").write_text(
+        "import os, sys, opstats\n"
+        "if 'gridjit.runtime.pool.worker' in sys.modules:\n"
+        "    with open('begun', 'w') as pipe:\n        pipe.write(str(os.getpid()))\n"
+        "    open('goes on').close()\n"
         "scale = opstats.scale\n"
     )
-    status, told = warm("deadly:scale", "--signature", "void(float32[::1], float32)", "--target", "host", new=True)
-    assert status == 1
-    assert "its process ended: BrokenProcessPool" in told["failed"][0]["error"]
+    words = ["warm", "endless:scale", "--signature", "void(float32[::1], float32)", "--target", "host", "--json"]
+    command = [sys.executable, "-m", "gridjit", *words]
+    running = subprocess.Popen(command, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    with open(tmp_path / "begun") as said:
+        worker = os.pidfd_open(int(said.read()))
+    os.killpg(running.pid, signal.SIGINT)
+    assert (*running.communicate(), running.returncode) == (b"", b"", 130)
+    assert select.select([worker], [], [], 60.0)[0]
+    os.close(worker)
+
+
+def test_a_process_that_dies_fails_its_kernel_and_no_other(warm: Any, kernels: Any, tmp_path: Path) -> None:
+    (tmp_path / "deadly.py").write_text(
+        "import os, sys, opstats\n"
+        "if 'gridjit.runtime.pool.worker' in sys.modules:\n    os._exit(3)\n"
+        "scale = opstats.scale\n"
+    )
+    words = ["deadly:scale", "opstats:scale", "--signature", "void(float32[::1], float32)", "--target", "host"]
+    status, told = warm(*words)
+    assert (status, told["compiled"], len(told["failed"])) == (1, 1, 1)
+    assert "the process that compiled it ended, with status 3" in told["failed"][0]["error"]
 
 
 def test_what_a_run_recorded_is_built_and_nothing_else(

@@ -33,7 +33,17 @@ OURS = (
     Session,
 )
 # What a kernel has of its own, beside what its classes say.
-IN_KERNELS = {"_warned_of_copies", "hold_gil", "declared", "py_func", "marks", "generation", "parameter_names"}
+IN_KERNELS = {
+    "_ahead",
+    "_warned_of_copies",
+    "background",
+    "hold_gil",
+    "declared",
+    "py_func",
+    "marks",
+    "generation",
+    "parameter_names",
+}
 
 
 def declared() -> set[str]:

@@ -37,6 +37,7 @@ def collect() -> dict[str, str]:
     return {
         "target": f"{target} ({target.arch})",
         "host threads": str(settings.host_threads),
+        "compile processes": str(settings.processes_for(None) or "none"),
         "cache": str(settings.cache_dir) if settings.cache else "off (GRIDJIT_CACHE=0)",
         "cache bound": f"{settings.cache_bytes} bytes",
         **dict(toolchain("ptx")),

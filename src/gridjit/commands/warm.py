@@ -8,23 +8,26 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from gridjit.commands import printing
 from gridjit.commands.kernels import find_kernels, parse_config, parse_targets
-from gridjit.commands.warm_work import Built, Work, begin, build
+from gridjit.commands.warm_work import Built, Work
 from gridjit.compiler.errors import ConfigError, GridjitError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.printable import printable
+from gridjit.runtime.kernel import Kernel
+from gridjit.runtime.pool.pool import Pool, Task
 from gridjit.runtime.session import session
+from gridjit.runtime.settings import usable_cores
 from gridjit.runtime.specialize.needs import Need
+
+_BUILD = "gridjit.commands.warm_work:build"
 
 
 def register(subparsers: Any) -> None:
@@ -62,7 +65,7 @@ def run(given: argparse.Namespace) -> int:
     works, unreadable = recorded(given.file, given.target) if given.file else (list(asked(given)), [])
     if given.kernels and not works:
         raise ConfigError(f"no kernel of {', '.join(given.kernels)} declares a signature: give one with --signature")
-    builds = unreadable + build_all(works, given.jobs or _cores(), quiet=given.json or not sys.stderr.isatty())
+    builds = unreadable + build_all(works, given.jobs or usable_cores(), quiet=given.json or not sys.stderr.isatty())
     return _report(builds, time.perf_counter() - started, as_json=given.json)
 
 
@@ -70,12 +73,22 @@ def asked(given: argparse.Namespace) -> Iterator[Work]:
     """Yield the work that the command line describes: every kernel, signature, launch and target."""
     configs: list[LaunchConfig | None] = [parse_config(text) for text in given.config] or [None]
     targets = parse_targets(given.target)
-    for name, kernel in itertools.chain.from_iterable(find_kernels(name).items() for name in given.kernels):
+    for name, kernel in _kernels(given.kernels):
         signatures = given.signature or [*kernel.declared, *kernel.signatures]
         if not signatures and name in given.kernels:
             raise ConfigError(f"{name} declares no signature: give one with --signature")
         for signature, config, target in itertools.product(dict.fromkeys(signatures), configs, targets):
             yield Work(kernel=name, signature=signature, config=config, target=target)
+
+
+def _kernels(names: Sequence[str]) -> list[tuple[str, Kernel]]:
+    """Return the kernels of the names. What their modules declare is compiled later, by the processes that do that."""
+    here = session()
+    before, here.compiles_declared = here.compiles_declared, False
+    try:
+        return [found for name in names for found in find_kernels(name).items()]
+    finally:
+        here.compiles_declared = before
 
 
 def recorded(path: Path, targets: str | None) -> tuple[list[Work], list[Built]]:
@@ -107,30 +120,50 @@ def build_all(works: Sequence[Work], processes: int, *, quiet: bool) -> list[Bui
     """Build all works in processes of their own and return the result of each, in the order of works."""
     if not works:
         return []
-    console = Console(stderr=True, quiet=quiet)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    # Spawned: a fork would take over this process's threads and locks in whatever state they are.
-    with (
-        ProcessPoolExecutor(min(processes, len(works)), get_context("spawn"), begin, (list(sys.path),)) as pool,
-        Progress(*columns, console=console, transient=True) as progress,
-    ):
-        task = progress.add_task("compiling", total=len(works))
-        futures = {pool.submit(build, work): work for work in works}
-        try:
-            for future in as_completed(futures):
-                progress.update(task, advance=1, description=printable(futures[future].kernel))
-        except BaseException:
-            # Ctrl-C ends what is being compiled, and nothing else is begun.
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-        return [_outcome(work, future) for future, work in futures.items()]
+    pool = Pool(session().settings, min(processes, len(works)))
+    try:
+        with shown(Console(stderr=True, quiet=quiet)) as progress:
+            tasks = [(work, pool.submit(_BUILD, work)) for work in works]
+            follow(pool, tasks, progress)
+    finally:
+        pool.end()  # Ctrl-C ends what is being compiled, and nothing else is begun
+    return [_outcome(work, task) for work, task in tasks]
 
 
-def _outcome(work: Work, future: Future[Built]) -> Built:
-    error = future.exception()
-    if error is None:
-        return future.result()
-    return Built(label=str(work), error=f"its process ended: {type(error).__name__}: {error}")
+def shown(console: Console) -> Progress:
+    """Return what shows how far a run is, which kernels are compiled at the moment, and how long the rest may take."""
+    columns = (BarColumn(20), MofNCompleteColumn(), TextColumn("{task.fields[left]}{task.description}"))
+    return Progress(*columns, console=console, transient=True)
+
+
+def follow(
+    pool: Pool,
+    tasks: Sequence[tuple[Work, Task]],
+    progress: Progress,
+    clock: Callable[[], float] = time.perf_counter,
+) -> None:
+    """Wait until all tasks are over, and show it."""
+    started, line = clock(), progress.add_task("starting", total=len(tasks), left="")
+    while (over := sum(task.is_over for _, task in tasks)) < len(tasks):
+        names = dict.fromkeys(work.kernel for work, task in tasks if task.begun and not task.is_over)
+        said = printable(", ".join(names) or "starting")
+        progress.update(line, completed=over, description=said, left=_left(clock() - started, over, len(tasks)))
+        pool.turn()
+
+
+def _left(elapsed: float, over: int, total: int) -> str:
+    """Return in words how long the rest takes, if it takes as long as what is over."""
+    if not over:
+        return ""
+    minutes, seconds = divmod(round(elapsed / over * (total - over)), 60)
+    return f"about {minutes}:{seconds:02} left: "
+
+
+def _outcome(work: Work, task: Task) -> Built:
+    if task.result is None:
+        return Built(label=str(work), error=task.lost)
+    built: Built = task.result
+    return built
 
 
 def _report(builds: Iterable[Built], seconds: float, *, as_json: bool) -> int:
@@ -151,7 +184,3 @@ def _report(builds: Iterable[Built], seconds: float, *, as_json: bool) -> int:
             printing.say(f"failed: {built.label}", error=True)
             printing.say_lines(f"  {built.error}", error=True)
     return 1 if failures else 0
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

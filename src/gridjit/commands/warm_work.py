@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gridjit.commands.kernels import find_kernel
 from gridjit.compiler.errors import GridjitError
@@ -14,6 +12,9 @@ from gridjit.compiler.signature import Signature
 from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.session import session
 from gridjit.runtime.specialize.look import Launch, Look
+
+# Of an error, which may quote a user's whole source.
+_MOST_TEXT = 8000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,14 +41,13 @@ class Built:
     error: str = ""
 
 
-def begin(path: list[str]) -> None:
-    """Make a new process find the modules that its parent finds; its compiles are not recorded as a run's."""
-    sys.path[:] = path
-    os.environ.pop("GRIDJIT_RECORD", None)
-
-
 def build(work: Work) -> Built:
     """Compile a work, if it is not in the cache, and return what became of it."""
+    built = _built(work)
+    return built if len(built.error) < _MOST_TEXT else replace(built, error=f"{built.error[:_MOST_TEXT]} ...")
+
+
+def _built(work: Work) -> Built:
     label = str(work)
     try:
         kernel = find_kernel(work.kernel)

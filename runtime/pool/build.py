@@ -1,0 +1,75 @@
+"""build: what a worker does with an order. It gets the kernel, and has it compiled or found on the usual cold path."""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+from typing import Any
+
+from gridjit.cache.manifest import read_manifest
+from gridjit.compiler.errors import GridjitError, LaunchNeededError
+from gridjit.runtime.kernel import Kernel
+from gridjit.runtime.pool.order import CannotBeHandedOverError, Named, Order, Outcome, look_of
+from gridjit.runtime.session import session
+from gridjit.runtime.specialize.look import Launch
+
+_MOST_TEXT = 4000
+
+
+def build(order: Order) -> Outcome:
+    """Return what came of an order; on success the cache has the code."""
+    try:
+        return _built(_kernel(order), order)
+    except LaunchNeededError:
+        return Outcome(why="its code depends on the launch", needs_launch=True)
+    except (GridjitError, CannotBeHandedOverError) as error:
+        # One line: if it is an error here too, this process raises it with all that it says.
+        return Outcome(why=f"{type(error).__name__}: {error}".splitlines()[0][:_MOST_TEXT])
+
+
+def _built(kernel: Kernel, order: Order) -> Outcome:
+    made = kernel.specialized_ahead(order.signature, order.target, Launch(config=order.config))
+    job = str(made.metadata.get("job", ""))
+    if made.artifact.private:
+        return Outcome(why=f"its code stays in each process's memory: {'; '.join(made.artifact.private)}"[:_MOST_TEXT])
+    if made.origin == "compiled" and not _is_kept(job):
+        return Outcome(why=f"the cache folder {session().settings.cache_dir} did not keep it", unkept=kernel.cached)
+    return Outcome(job=job, origin=made.origin, milliseconds=made.milliseconds)
+
+
+def _is_kept(job: str) -> bool:
+    """Return whether the cache has what was just compiled of a job."""
+    store = session().store()
+    return any(store.find(name) is not None for name in read_manifest(store, job).recent)
+
+
+def _kernel(order: Order) -> Kernel:
+    if isinstance(order.kernel, Named):
+        return _imported(order.kernel, order)
+    kernel: Kernel = pickle.loads(order.kernel)
+    return kernel
+
+
+def _imported(name: Named, order: Order) -> Kernel:
+    """Return the kernel of a name, as its module leaves it; made anew if the module has the bare function there."""
+    found = _found(name)
+    function = found.py_func if isinstance(found, Kernel) else found
+    if getattr(function, "__code__", None) is None or look_of(function) != name.look:
+        raise CannotBeHandedOverError(f"{name.module}.{name.qualname} is another function where it is imported")
+    if isinstance(found, Kernel) and found.options == order.options:
+        return found
+    kernel = Kernel(function, order.options)
+    kernel.marks = order.marks
+    return kernel
+
+
+def _found(name: Named) -> Any:
+    try:
+        found: Any = importlib.import_module(name.module)
+    except Exception as error:  # a user's module may raise anything
+        raise CannotBeHandedOverError(
+            f"module {name.module} cannot be imported: {type(error).__name__}: {error}"
+        ) from error
+    for part in name.qualname.split("."):
+        found = getattr(found, part, None)
+    return found

@@ -1,0 +1,138 @@
+"""Ahead: a signature that a kernel declares, on its way through another process into the cache; waited for when used.
+
+The job is made when the signature is declared, as it is if it is compiled at once: a global counts as it is then.
+Nothing that another process says is believed: its code is found in the cache, by that job's key or by today's, and
+checked as ever. What did not get there is compiled in this process, which also raises what there is to be raised.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gridjit.compiler.key.numba_settings import dumps
+from gridjit.compiler.signature import Signature
+from gridjit.compiler.target import Target
+from gridjit.runtime.pool.order import CannotBeHandedOverError, Outcome, order_of, to_send
+from gridjit.runtime.pool.pool import Pool, Task
+from gridjit.runtime.session import Session
+from gridjit.runtime.specialize.look import Launch, Look
+
+if TYPE_CHECKING:
+    from gridjit.runtime.kernel import Kernel
+
+_BUILD = "gridjit.runtime.pool.build:build"
+
+
+class Ahead:
+    """A declared signature. look: at its job; why: why it is compiled in this process, if it is."""
+
+    def __init__(self, name: str, signature: Signature, target: Target, launch: Launch, generation: int) -> None:
+        self.name = name
+        self.signature = signature
+        self.target = target
+        self.launch = launch
+        self.generation = generation
+        self.look: Look | None = None
+        self.why = ""
+        self.outcome: Outcome | None = None
+        self.is_settled = False
+        self._under_way: tuple[Pool, Task] | None = None
+
+    def serves(self, signature: Signature, target: Target) -> bool:
+        """Return whether what is compiled may be what a launch needs."""
+        return self.signature == signature and self.target == target
+
+    def look_for(self, launch: Launch, generation: int) -> Look | None:
+        """Return a look for a launch at the job as it was declared; None if all was forgotten since then."""
+        if self.look is None or generation != self.generation:
+            return None
+        return Look(self.look.store, self.look.job, self.look.key, launch, time.perf_counter())
+
+    def wait(self, here: Session) -> None:
+        """Wait until it is compiled, or will not be."""
+        if self._under_way is None:
+            return
+        pool, task = self._under_way
+        pool.wait(task)
+        with here.noting:
+            if self._under_way is not None:
+                self._under_way = None
+                self._note(task, here)
+                if pool.no_use:
+                    here.without_pool(pool.no_use)
+
+    def submit(self, kernel: Kernel, pool: Pool) -> None:
+        """Hand it over, or say why not."""
+        try:
+            order = to_send(order_of(kernel, self.signature, self.launch.config, self.target))
+            self._under_way = pool, pool.submit(_BUILD, order)
+        except (CannotBeHandedOverError, OSError) as error:
+            self.why = str(error)
+
+    def is_of_no_use(self, reason: str) -> None:
+        """Take in that this process has compiled it too, for a reason: what another one made was not what it needs."""
+        if self.outcome is not None and self.outcome.origin:
+            self.why = f"what another process made of it is not for this one: {reason}"
+
+    def told(self) -> str:
+        """Return what people are told of it; nothing where it was there already."""
+        if self.why:
+            return f"declared {self.signature}: compiled in this process: {self.why}"
+        if self.outcome is None or self.outcome.origin != "compiled":
+            return ""
+        return f"declared {self.signature}: compiled in another process, in {self.outcome.milliseconds:.0f} ms"
+
+    def _note(self, task: Task, here: Session) -> None:
+        """Take in what came of it."""
+        self.outcome = task.result
+        self.why = task.lost if self.outcome is None else self.outcome.why
+        if self.outcome is not None and self.outcome.needs_launch:
+            self.is_settled = True
+        if self.outcome is not None and self.outcome.unkept:
+            here.without_pool(self.why)
+        if said := self.told():
+            here.report(lambda: f"{self.name}: {said}")
+
+
+def hand_over(kernel: Kernel, here: Session, signature: Signature, launch: Launch) -> Ahead:
+    """Return a declared signature, handed over to other processes unless the cache has it, or there is a reason not to.
+
+    Raises what making its job raises.
+    """
+    ahead = Ahead(kernel.name, signature, kernel.target_for(None), launch, kernel.generation)
+    ahead.why = _why_not(kernel, here)
+    if ahead.why:
+        return ahead
+    job = kernel.job_for(signature, ahead.target)
+    look = Look.at(here.store(), job, launch)
+    ahead.why = f"its code stays in each process's memory: {'; '.join(job.private)}" if job.private else ""
+    if not ahead.why and look.stored is None:
+        ahead.submit(kernel, here.pool(here.settings.processes_for(kernel.background)))
+    if not ahead.why:
+        ahead.look = look
+    return ahead
+
+
+def _why_not(kernel: Kernel, here: Session) -> str:
+    """Return why nothing of a kernel is handed over; empty if there is no reason."""
+    wanted = here.settings
+    reasons = (
+        (not wanted.processes_for(kernel.background), "GRIDJIT_COMPILE_PROCESSES is 0"),
+        (not kernel.cached, "it is made with jit(cache=False), and other processes hand over through the cache"),
+        (not wanted.cache, "GRIDJIT_CACHE turns the cache off, through which other processes hand over"),
+        (wanted.assert_no_compile, "GRIDJIT_ASSERT_NO_COMPILE forbids any compile"),
+        (bool(dumps()), "numba is set to print what it compiles"),
+        (bool(here.no_pool), here.no_pool),
+    )
+    if why := next((why for holds, why in reasons if holds), ""):
+        return why
+    return "" if _can_be_written(wanted.cache_dir) else f"the cache folder {wanted.cache_dir} cannot be written"
+
+
+def _can_be_written(folder: Path) -> bool:
+    """Return whether a folder, or what it would be made in, may be written; a worker may still find that it is not."""
+    there = next((place for place in (folder, *folder.parents) if place.exists()), folder)
+    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)

@@ -1,0 +1,133 @@
+"""Order: what a program hands over to have compiled: a signature of a kernel, and how another process gets the kernel.
+
+A kernel goes by its module and name if another process can import the same, else with its code and what that refers to.
+"""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from collections.abc import Callable
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.compiler.options import Options
+from gridjit.compiler.signature import Signature
+from gridjit.compiler.target import Target
+from gridjit.runtime.numba_names.pickling import pickled_for_others
+from gridjit.values import dataclass
+
+if TYPE_CHECKING:
+    from gridjit.runtime.kernel import Kernel
+
+# A kernel with large arrays in it is compiled sooner than sent.
+MOST_BYTES = 16 << 20
+# Another process has another module of this name, or none.
+_MAIN = ("__main__", "__mp_main__")
+
+
+class CannotBeHandedOverError(Exception):
+    """A kernel does not get to other processes; the message says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """A function by its module and name. look: what tells it from others that have, or had, this name."""
+
+    module: str
+    qualname: str
+    look: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """One signature of a kernel to compile. kernel: where its function is, or the kernel as a pickle."""
+
+    kernel: Named | bytes
+    options: Options
+    marks: tuple[str, ...]
+    signature: Signature
+    config: LaunchConfig | None
+    target: Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came of an order. job: the key that it was compiled under; origin: "compiled" or "disk".
+
+    why: why the cache does not have it; needs_launch: it depends on its launch; unkept: the cache keeps nothing.
+    """
+
+    job: str = ""
+    origin: str = ""
+    milliseconds: float = 0.0
+    why: str = ""
+    needs_launch: bool = False
+    unkept: bool = False
+
+
+def order_of(kernel: Kernel, signature: Signature, config: LaunchConfig | None, target: Target) -> Order:
+    """Return the order for a signature of a kernel; raises CannotBeHandedOverError."""
+    return Order(
+        kernel=_name(kernel.py_func) or _pickle(kernel),
+        options=kernel.options,
+        marks=kernel.marks,
+        signature=signature,
+        config=config,
+        target=target,
+    )
+
+
+def look_of(function: Any) -> tuple[Any, ...]:
+    """Return what tells a function from others of its name, the same in every process."""
+    code = function.__code__
+    return code.co_firstlineno, code.co_code, code.co_names, code.co_varnames
+
+
+def _name(function: Callable[..., Any]) -> Named | None:
+    """Return a function by name; None if another process would not find it, or another one."""
+    module, qualname = function.__module__, function.__qualname__
+    assert isinstance(function, FunctionType)
+    if "<" in qualname or not _is_importable(module) or function.__globals__ is not vars(sys.modules[module]):
+        return None
+    # Not yet there while it is decorated. If something else is, the name will not lead to this function.
+    found: Any = sys.modules[module]
+    for part in qualname.split("."):
+        found = getattr(found, part, None)
+    if found is not None and found is not function:
+        return None
+    return Named(module=module, qualname=qualname, look=look_of(function))
+
+
+def _is_importable(module: str) -> bool:
+    """Return whether another process that imports a module of this name gets the same file."""
+    here = getattr(sys.modules.get(module), "__spec__", None)
+    if here is None or here.name != module or module in _MAIN:
+        return False
+    above, _, _ = module.rpartition(".")
+    path = getattr(sys.modules.get(above), "__path__", None) if above else None
+    try:
+        found = next(filter(None, (finder.find_spec(module, path) for finder in sys.meta_path)), None)
+    except Exception:  # finders are anybody's
+        return False
+    return found is not None and found.origin == here.origin
+
+
+def _pickle(kernel: Kernel) -> bytes:
+    try:
+        data = pickled_for_others(kernel, _MAIN)
+    except Exception as error:  # whatever a value that the kernel refers to raises
+        raise CannotBeHandedOverError(f"it cannot be pickled: {type(error).__name__}: {error}") from error
+    if len(data) > MOST_BYTES:
+        raise CannotBeHandedOverError(f"it and what it refers to are {len(data)} bytes, more than {MOST_BYTES}")
+    return data
+
+
+def to_send(order: Order) -> Order:
+    """Return an order if it can be pickled; raises CannotBeHandedOverError."""
+    try:
+        pickle.dumps(order)
+    except Exception as error:  # an option or a type that holds something of this process
+        raise CannotBeHandedOverError(f"it cannot be pickled: {type(error).__name__}: {error}") from error
+    return order

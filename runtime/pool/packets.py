@@ -1,0 +1,91 @@
+"""Packets: how a program and the processes that compile for it talk. Each is sent and received whole, or not at all.
+
+An interrupt can come between a system call and knowing that it was made, so a packet may be sent twice, the second time
+right after the first: whoever receives packets puts them in places, where the second makes no difference.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+from collections import deque
+from collections.abc import Iterator
+
+from gridjit.values import dataclass
+
+# What a program says: what surrounds the tasks that follow; a task; a task that is waited for.
+SURROUNDINGS, TASK, FIRST = b"S", b"T", b"F"
+# What it is told: a task is begun; it is done, with its result; it is lost, with the reason; so is all that is asked.
+BEGUN, DONE, LOST, BROKEN = b"B", b"D", b"L", b"X"
+
+_HEAD = struct.Struct("<cIII")
+_PART = 48 << 10  # a packet must fit into a socket's buffer
+MOST = _HEAD.size + _PART
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packet:
+    """A part of a message about a task: one of `count`, in order. number: of the task, or of its surroundings."""
+
+    kind: bytes
+    number: int
+    index: int
+    count: int
+    data: bytes
+
+    @classmethod
+    def read(cls, text: bytes) -> Packet:
+        """Return the packet of what was received."""
+        kind, number, index, count = _HEAD.unpack_from(text)
+        return cls(kind=kind, number=number, index=index, count=count, data=text[_HEAD.size :])
+
+
+def packets(kind: bytes, number: int, data: bytes = b"") -> Iterator[bytes]:
+    """Yield a message as the packets to send."""
+    count = max(1, -(-len(data) // _PART))
+    for index in range(count):
+        yield _HEAD.pack(kind, number, index, count) + data[index * _PART : (index + 1) * _PART]
+
+
+def short(kind: bytes, number: int, text: str) -> bytes:
+    """Return a message of text as a single packet, with its end cut off if it is too long."""
+    (packet,) = packets(kind, number, text.encode("utf-8", "replace")[: _PART // 4])
+    return packet
+
+
+class Gathering:
+    """Messages of which not all packets are there yet."""
+
+    def __init__(self) -> None:
+        self._parts: dict[tuple[bytes, int], dict[int, bytes]] = {}
+
+    def add(self, packet: Packet) -> bytes | None:
+        """Return the message that a packet completes, or None."""
+        parts = self._parts.setdefault((packet.kind, packet.number), {})
+        parts[packet.index] = packet.data
+        if len(parts) < packet.count:
+            return None
+        del self._parts[packet.kind, packet.number]
+        return b"".join(parts[index] for index in range(packet.count))
+
+
+class Outbox:
+    """Packets on their way into a socket, which need not have room for them now."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[bytes] = deque()
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def add(self, packet: bytes) -> None:
+        """Have a packet sent after the others."""
+        self._waiting.append(packet)
+
+    def flush(self, to: socket.socket) -> None:
+        """Send as many as there is room for; raises OSError if nobody is there."""
+        with contextlib.suppress(BlockingIOError):
+            while self._waiting:
+                to.send(self._waiting[0], socket.MSG_DONTWAIT)
+                self._waiting.popleft()

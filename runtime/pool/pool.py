@@ -1,0 +1,246 @@
+"""Pool: processes that do tasks for this one. It starts with the first task, and ends with this process at the latest.
+
+A pool has no thread here: a task's end is noticed when somebody waits for it. A task may be *lost*, with a reason, for
+whatever goes wrong; whoever handed it over then does without. Forked children have no part in their parent's pool.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import pickle
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+import weakref
+from typing import Any
+
+from gridjit.forking import in_child, lock, section
+from gridjit.runtime.pool import packets
+from gridjit.runtime.pool.packets import Outbox, Packet
+from gridjit.runtime.pool.surroundings import Surroundings
+from gridjit.runtime.settings import Settings
+
+# A server from which nothing is heard for so long, in seconds, while somebody waits for it, is given up.
+PATIENCE_S = 120.0
+# Another thread that waits may take what this one waits for out of the socket, so it looks again after so long.
+_TURN_S = 0.05
+_SERVER = """import sys
+sys.path[:] = sys.argv[2:]
+from gridjit.runtime.pool.server import serve
+serve(int(sys.argv[1]))
+"""
+
+
+class Task:
+    """What was handed over. begun: whether a worker has it; result: what came of it; lost: why nothing did."""
+
+    __slots__ = ("begun", "lost", "number", "result")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.begun = False
+        self.result: Any = None
+        self.lost = ""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there is nothing more to wait for."""
+        return self.result is not None or bool(self.lost)
+
+
+class Pool:
+    """At most so many processes that do tasks for this one, with its settings, folder, environment and sys.path.
+
+    no_use: why it is better not tried again, if so: a server was started and could not serve.
+    """
+
+    def __init__(self, settings: Settings, processes: int) -> None:
+        self.no_use = ""
+        self._settings = settings
+        self._processes = processes
+        self._lock = lock()
+        self._last = 0
+        self._socket: socket.socket | None = None
+        self._server: int | None = None
+        self._surroundings: Surroundings | None = None
+        self._outbox = Outbox()
+        self._open: dict[int, Task] = {}
+        self._heard = 0.0
+        self._speaks = False
+        _pools.add(self)
+
+    def submit(self, function: str, *arguments: Any) -> Task:
+        """Have a function ("module:name") called in another process; what it returns must be small, and not None.
+
+        Arguments are pickled: raises what pickle does for what cannot be. Raises OSError if no process can be started.
+        """
+        data = pickle.dumps((function, arguments))
+        with section(), self._lock:
+            self._start()
+            self._last += 1
+            task = self._open[self._last] = Task(self._last)
+            self._send(packets.TASK, task.number, data)
+        return task
+
+    def wait(self, task: Task) -> Task:
+        """Return a task that is over; it is begun before all that nobody waits for."""
+        with section(), self._lock:
+            if not (task.is_over or task.begun):
+                self._send(packets.FIRST, task.number)
+        while not task.is_over:
+            self.turn()
+            if not task.is_over and task.number not in self._open:  # an interrupt came while the others were lost
+                task.lost = "the processes that compile were ended"
+        return task
+
+    def turn(self) -> None:
+        """Wait a moment for news of tasks, and take in what there is."""
+        server, outbox = self._socket, self._outbox
+        if server is None:
+            return
+        poll = select.poll()
+        poll.register(server, select.POLLIN | (select.POLLOUT if outbox else 0))
+        news = poll.poll(_TURN_S * 1e3)
+        with section(), self._lock:
+            if self._socket is not server:
+                return
+            if news:
+                self._take_in(server)
+            elif time.monotonic() - self._heard > PATIENCE_S:
+                self._give_up("the processes that compile say nothing any more")
+
+    def end(self) -> None:
+        """End the processes, whatever they do; tasks that are not over are lost."""
+        with section(), self._lock:
+            self._give_up("the processes that compile were ended")
+
+    def _start(self) -> None:
+        """Start a server, unless there is one."""
+        if self._socket is not None:
+            with contextlib.suppress(OSError):
+                self._take_in(self._socket)
+        if self._socket is not None:
+            return
+        if not sys.executable or hasattr(sys, "frozen"):
+            raise OSError("there is no Python interpreter to start other processes with")
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            with theirs:
+                self._server = _spawned(theirs, self._processes)
+        except BaseException:
+            ours.close()
+            raise
+        self._socket, self._speaks = ours, False
+        self._heard = time.monotonic()
+
+    def _send(self, kind: bytes, number: int, data: bytes = b"") -> None:
+        if self._socket is None:
+            return
+        surroundings = Surroundings.of(self._settings) if kind == packets.TASK else self._surroundings
+        if surroundings != self._surroundings and surroundings is not None:
+            self._surroundings = surroundings
+            for packet in packets.packets(packets.SURROUNDINGS, number, surroundings.to_bytes()):
+                self._outbox.add(packet)
+        for packet in packets.packets(kind, number, data):
+            self._outbox.add(packet)
+        self._take_in(self._socket)
+
+    def _take_in(self, server: socket.socket) -> None:
+        """Send what waits to be sent, and read what is there to be read."""
+        try:
+            self._outbox.flush(server)
+            # Noted before it is taken out of the socket, as an interrupt may come at any call.
+            while received := server.recv(packets.MOST, socket.MSG_PEEK | socket.MSG_DONTWAIT):
+                self._note(Packet.read(received))
+                server.recv(packets.MOST, socket.MSG_DONTWAIT)
+            self._give_up("the processes that compile have ended")
+        except BlockingIOError:
+            pass
+        except OSError as error:
+            self._give_up(f"the processes that compile have ended: {error.strerror}")
+
+    def _note(self, packet: Packet) -> None:
+        self._heard = time.monotonic()
+        if packet.kind == packets.BROKEN:
+            self._give_up(f"the processes that compile cannot begin: {packet.data.decode()}")
+            return
+        self._speaks = True
+        if (task := self._open.get(packet.number)) is None:
+            return
+        if packet.kind == packets.BEGUN:
+            task.begun = True
+            return
+        if packet.kind == packets.DONE:
+            task.result = pickle.loads(packet.data)
+        else:
+            task.lost = packet.data.decode() or "the process that compiled it ended"
+        del self._open[packet.number]
+
+    def _give_up(self, why: str) -> None:
+        """End the server, if there is one, and lose what is open."""
+        server, pid, lost = self._socket, self._server, self._open
+        self._socket = self._server = self._surroundings = None
+        self._outbox, self._open = Outbox(), {}
+        for task in lost.values():
+            task.lost = why
+        if pid is not None and not self._speaks:
+            self.no_use = self.no_use or why
+        if server is not None:
+            server.close()
+        if pid is not None:
+            _ended(pid)
+
+    def _forget_parent(self) -> None:
+        """Let go of the parent's processes, as a forked child must; the parent's copy of the socket keeps them."""
+        self._server = None
+        self._give_up("the process was forked from the one that handed it over")
+
+
+_pools: weakref.WeakSet[Pool] = weakref.WeakSet()
+
+
+def _after_fork_in_child() -> None:
+    for pool in list(_pools):
+        pool._forget_parent()
+
+
+in_child(_after_fork_in_child)
+
+
+def _end_all() -> None:
+    for pool in list(_pools):
+        pool.end()
+
+
+atexit.register(_end_all)
+
+
+def _spawned(control: socket.socket, processes: int) -> int:
+    """Start a server that has control as its standard input, and no other stream; return its number."""
+    flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # as multiprocessing does
+    command = [sys.executable, *flags, "-c", _SERVER, str(processes), *map(str, sys.path)]
+    return os.posix_spawn(
+        sys.executable,
+        command,
+        os.environ,
+        file_actions=[
+            (os.POSIX_SPAWN_DUP2, control.fileno(), 0),
+            (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ],
+        # Ctrl-C is for this process, also while the other one is not yet able to say that it ignores it.
+        setsigmask=[*signal.pthread_sigmask(signal.SIG_BLOCK, []), signal.SIGINT],
+    )
+
+
+def _ended(pid: int) -> None:
+    """End a server, and have the system forget it."""
+    with contextlib.suppress(ChildProcessError):  # a program's own handler waits for all children
+        if os.waitpid(pid, os.WNOHANG) == (0, 0):
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)

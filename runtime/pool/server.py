@@ -1,0 +1,216 @@
+"""The server: a process that imports the compiler once, and forks from itself the workers that do a program's tasks.
+
+It is started for one program and is alone in its process: no thread but this one forks or waits. It ends, and its
+workers with it, when the program's end of the socket is closed, which the system does for a program that is killed.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import gc
+import importlib
+import os
+import select
+import signal
+import socket
+import warnings
+
+from gridjit.runtime.pool import packets
+from gridjit.runtime.pool.packets import Gathering, Outbox, Packet
+from gridjit.runtime.pool.worker import work
+
+# What every compile imports.
+_PREPARED = (
+    "gridjit.cache.history",
+    "gridjit.cache.index",
+    "gridjit.compiler.compile",
+    "gridjit.compiler.frontend.lower",
+    "gridjit.compiler.frontend.types",
+    "gridjit.runtime.pool.order",
+    "gridjit.runtime.specialize.explain",
+    "gridjit.runtime.specialize.kernel_view",
+)
+# How long it waits for more tasks, in seconds; whoever has one then starts another server.
+_IDLE_S = 30.0
+_MOST_DESCRIPTORS = 1 << 16
+
+
+def serve(processes: int) -> None:
+    """Serve the program that is at the other end of standard input, with at most so many workers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who was interrupted is the program, and it ends this
+    os.closerange(3, _MOST_DESCRIPTORS)  # the program's, which it may want to see closed
+    control = socket.socket(fileno=os.dup(0))
+    gc.disable()  # what is imported stays
+    try:
+        _prepare()
+    except BaseException as error:
+        control.send(packets.short(packets.BROKEN, 0, f"{type(error).__name__}: {error}"))
+        return
+    gc.freeze()  # in memory that all workers share
+    gc.enable()
+    _Server(control, processes).run()
+
+
+def _prepare() -> None:
+    """Import what all compiles need, and have numba-cuda read its registries; no user's module, and no extension."""
+    from gridjit.compiler.frontend.bootstrap import numba_cuda
+
+    numba_cuda()
+    for name in _PREPARED:
+        importlib.import_module(name)
+    from gridjit.compiler.frontend.isolated.contexts import make_contexts
+    from gridjit.compiler.key.registrations import registrations
+
+    make_contexts()
+    registrations()
+
+
+class _Worker:
+    """A worker as its server knows it. task: the number of what it does; surroundings: what it was told last."""
+
+    def __init__(self, pid: int, tasks: socket.socket) -> None:
+        self.pid = pid
+        self.tasks = tasks
+        self.task: int | None = None
+        self.surroundings: bytes | None = None
+
+    def begin(self, number: int, surroundings: bytes, task: bytes) -> None:
+        """Have a task done."""
+        self.task = number
+        if surroundings is not self.surroundings:
+            self._send(packets.SURROUNDINGS, number, surroundings)
+            self.surroundings = surroundings
+        self._send(packets.TASK, number, task)
+
+    def _send(self, kind: bytes, number: int, data: bytes) -> None:
+        with contextlib.suppress(OSError):  # it has died, which is found next
+            for packet in packets.packets(kind, number, data):
+                self.tasks.send(packet)
+
+    def ended(self) -> str:
+        """Return what a worker died of."""
+        self.tasks.close()
+        status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        what = f"by signal {-status}" if status < 0 else f"with status {status}"
+        return f"the process that compiled it ended, {what}"
+
+
+class _Server:
+    """Tasks that wait, in the order in which they are wanted, and the workers that do them."""
+
+    def __init__(self, control: socket.socket, processes: int) -> None:
+        self._control = control
+        self._processes = processes
+        self._workers: dict[int, _Worker] = {}
+        self._waiting: collections.OrderedDict[int, tuple[bytes, bytes]] = collections.OrderedDict()
+        self._newest = 0
+        self._surroundings = b""
+        self._gathering = Gathering()
+        self._outbox = Outbox()
+
+    def run(self) -> None:
+        """Serve until the program is gone, or has nothing to do for a while; then end the workers."""
+        try:
+            while self._turn():
+                pass
+        except OSError:  # nobody hears
+            pass
+        finally:
+            for worker in self._workers.values():
+                os.kill(worker.pid, signal.SIGKILL)
+            os._exit(0)  # taking numba apart would take a second
+
+    def _turn(self) -> bool:
+        """Wait for something, and act on it; return whether to go on."""
+        ready = dict(self._poll().poll(None if self._is_busy() else _IDLE_S * 1e3))
+        if self._outbox:
+            self._outbox.flush(self._control)
+        for descriptor in ready.keys() & self._workers.keys():
+            self._hear(self._workers[descriptor])
+        if ready.get(self._control.fileno(), 0) & ~select.POLLOUT and not self._read():
+            return False
+        self._hand_out()
+        return bool(ready) or self._is_busy()
+
+    def _poll(self) -> select.poll:
+        poll = select.poll()
+        poll.register(self._control, select.POLLIN | (select.POLLOUT if self._outbox else 0))
+        for descriptor in self._workers:
+            poll.register(descriptor, select.POLLIN)
+        return poll
+
+    def _is_busy(self) -> bool:
+        return bool(self._waiting) or any(worker.task is not None for worker in self._workers.values())
+
+    def _read(self) -> bool:
+        """Take a packet of the program's; return whether it is still there."""
+        received = self._control.recv(packets.MOST)
+        if not received:
+            return False
+        packet = Packet.read(received)
+        if packet.kind == packets.FIRST:
+            if packet.number in self._waiting:
+                self._waiting.move_to_end(packet.number, last=False)
+        elif (message := self._gathering.add(packet)) is not None:
+            self._note(packet, message)
+        return True
+
+    def _note(self, packet: Packet, message: bytes) -> None:
+        if packet.kind == packets.SURROUNDINGS:
+            self._surroundings = message
+        elif packet.number > self._newest:  # not one that was sent twice
+            self._newest = packet.number
+            self._waiting[packet.number] = self._surroundings, message
+
+    def _hand_out(self) -> None:
+        while self._waiting and (worker := self._free()) is not None:
+            number, (surroundings, task) = self._waiting.popitem(last=False)
+            self._tell(*packets.packets(packets.BEGUN, number))
+            worker.begin(number, surroundings, task)
+
+    def _free(self) -> _Worker | None:
+        """Return a worker that has nothing to do, forked now if there may be more; None if all are busy."""
+        idle = next((worker for worker in self._workers.values() if worker.task is None), None)
+        return idle or (self._fork() if len(self._workers) < self._processes else None)
+
+    def _hear(self, worker: _Worker) -> None:
+        """Pass on what a worker says: it is done, or dead."""
+        try:
+            received = worker.tasks.recv(packets.MOST)
+        except OSError:
+            received = b""
+        number, worker.task = worker.task, None
+        if not received:
+            del self._workers[worker.tasks.fileno()]
+            why = worker.ended()
+            received = b"" if number is None else packets.short(packets.LOST, number, why)
+        if received:
+            self._tell(received)
+
+    def _tell(self, *messages: bytes) -> None:
+        for message in messages:
+            self._outbox.add(message)
+        self._outbox.flush(self._control)
+
+    def _fork(self) -> _Worker:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        server = os.getpid()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # threads of NumPy's linear algebra, which is made for forks
+            pid = os.fork()
+        if not pid:
+            self._become_worker(ours, theirs, server)
+        theirs.close()
+        worker = self._workers[ours.fileno()] = _Worker(pid, ours)
+        return worker
+
+    def _become_worker(self, ours: socket.socket, theirs: socket.socket, server: int) -> None:
+        try:
+            for socket_of_the_server in (ours, self._control, *(worker.tasks for worker in self._workers.values())):
+                socket_of_the_server.close()
+            nothing = os.open(os.devnull, os.O_RDWR)
+            os.dup2(nothing, 0)  # which is the program's socket
+            work(theirs, server)
+        finally:
+            os._exit(0)

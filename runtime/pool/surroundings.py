@@ -1,0 +1,38 @@
+"""Surroundings: what a process that compiles for another has to share with it, so that both mean the same job."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pickle
+import sys
+
+from gridjit.runtime.settings import Settings
+from gridjit.values import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """A program's settings, folder, environment and sys.path, as they are at one moment."""
+
+    settings: Settings
+    folder: str | None
+    environ: tuple[tuple[str, str], ...]
+    path: tuple[str, ...]
+
+    @classmethod
+    def of(cls, settings: Settings) -> Surroundings:
+        """Return what surrounds this thread, with settings that have another process only compile and store."""
+        quiet = dataclasses.replace(settings, record=None, log="", compile_processes=0)
+        return cls(settings=quiet, folder=_folder(), environ=tuple(os.environ.items()), path=tuple(map(str, sys.path)))
+
+    def to_bytes(self) -> bytes:
+        """Return them for a process that enters them."""
+        return pickle.dumps(self)
+
+
+def _folder() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:
+        return None

@@ -1,0 +1,70 @@
+"""A worker: a forked process that does tasks, one after the other, until nobody is there to give it any."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib
+import os
+import pickle
+import signal
+import socket
+import sys
+
+from gridjit.runtime.pool import packets
+from gridjit.runtime.pool.packets import Gathering, Packet
+from gridjit.runtime.pool.surroundings import Surroundings
+from gridjit.runtime.session import begin_session
+
+_PR_SET_PDEATHSIG = 1
+
+
+def work(tasks: socket.socket, parent: int) -> None:
+    """Do what comes through a socket. It ends with its parent, whatever that dies of."""
+    _end_with(parent)
+    gathering = Gathering()
+    while received := tasks.recv(packets.MOST):
+        packet = Packet.read(received)
+        if (message := gathering.add(packet)) is None:
+            continue
+        if packet.kind == packets.SURROUNDINGS:
+            wanted: Surroundings = pickle.loads(message)
+            begin_session(wanted.settings, compiles_declared=False)
+        else:
+            _enter(wanted)
+            tasks.send(_done(packet.number, message))
+
+
+def _done(number: int, task: bytes) -> bytes:
+    """Do a task, a function's name and its arguments; return the packet of its result, or of what it raised."""
+    try:
+        name, arguments = pickle.loads(task)
+        module, _, attribute = name.partition(":")
+        function = getattr(importlib.import_module(module), attribute)
+        (packet,) = packets.packets(packets.DONE, number, pickle.dumps(function(*arguments)))
+        return packet
+    except BaseException as error:  # a module of the user's may raise anything when it is imported, SystemExit too
+        return packets.short(packets.LOST, number, f"{type(error).__name__}: {error}")
+
+
+def _enter(wanted: Surroundings) -> None:
+    """Have this process go on in the surroundings of the program, whatever the task before did to its own."""
+    _set_environ(dict(wanted.environ))
+    sys.path[:] = wanted.path
+    with contextlib.suppress(OSError):  # it may be gone
+        if wanted.folder is not None:
+            os.chdir(wanted.folder)
+
+
+def _set_environ(wanted: dict[str, str]) -> None:
+    for name in [name for name in os.environ if name not in wanted]:
+        del os.environ[name]
+    # Each that is set is set in C too.
+    os.environ.update({name: text for name, text in wanted.items() if os.environ.get(name) != text})
+
+
+def _end_with(parent: int) -> None:
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it died before
+        os._exit(1)

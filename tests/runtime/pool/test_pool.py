@@ -1,0 +1,253 @@
+"""Tasks in other processes: each is done, or lost with a reason, and no process outlives what it works for."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gridjit.runtime.pool import pool as pool_module
+from gridjit.runtime.pool.pool import Pool
+
+NewPool = Callable[[int], Pool]
+BEGIN = """
+import os, signal, sys
+from gridjit.runtime.pool.pool import Pool
+from gridjit.runtime.session import session
+
+pool = Pool(session().settings, 1)
+worker, server = pool.wait(pool.submit("pooltasks:who")).result
+print(worker, server, flush=True)
+blocked = pool.submit("pooltasks:block", "pipe")
+while not blocked.begun:
+    pool.turn()
+"""
+
+
+def program(tasks: Path, rest: str) -> subprocess.Popen[str]:
+    """Start a program whose pool has a task that blocks in the pipe, and leads a group of processes."""
+    path = os.pathsep.join([str(tasks), *sys.path])
+    return subprocess.Popen(
+        [sys.executable, "-c", BEGIN + rest],
+        env={**os.environ, "PYTHONPATH": path},
+        cwd=tasks,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
+def pids(running: subprocess.Popen[str]) -> list[int]:
+    """Return the worker and the server of a program."""
+    assert running.stdout is not None
+    return [int(word) for word in running.stdout.readline().split()]
+
+
+def test_tasks_are_done_in_this_processs_folder_environment_and_path_of_the_moment(
+    new_pool: NewPool, tasks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = new_pool(1)
+    first = pool.submit("pooltasks:where")
+    monkeypatch.setenv("FLAG", "raised")
+    monkeypatch.syspath_prepend("only here")
+    (tasks / "inner").mkdir()
+    before = os.getcwd()
+    monkeypatch.chdir(tasks / "inner")
+    second = pool.submit("pooltasks:where")
+    assert pool.wait(second).result == (str(tasks / "inner"), "raised", True)
+    assert pool.wait(first).result == (before, None, False)
+
+
+def test_what_a_task_does_to_its_surroundings_is_nothing_to_the_next(new_pool: NewPool) -> None:
+    pool = new_pool(1)
+    moved, after = pool.submit("pooltasks:move"), pool.submit("pooltasks:where")
+    assert (pool.wait(moved).result, pool.wait(after).result) == ("moved", (os.getcwd(), None, False))
+
+
+def test_threads_wait_for_their_own_tasks_at_once(new_pool: NewPool, tasks: Path) -> None:
+    os.mkfifo(tasks / "other")
+    pipes = [str(tasks / "pipe"), str(tasks / "other")]
+    pool = new_pool(2)
+    blocked = [pool.submit("pooltasks:block", pipe, pipe) for pipe in pipes]
+    with ThreadPoolExecutor(2) as threads:
+        waiting = [threads.submit(pool.wait, task) for task in blocked]
+        for pipe in reversed(pipes):
+            open(pipe, "w").close()
+        assert [done.result().result for done in waiting] == pipes
+
+
+def test_without_an_interpreter_there_is_an_error_and_nothing_else(
+    new_pool: NewPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/nothing/python")
+    with pytest.raises(FileNotFoundError):
+        new_pool(1).submit("pooltasks:who")
+
+
+def test_why_a_server_could_not_serve_is_told_whatever_comes_after(
+    new_pool: NewPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/cat")
+    pool = new_pool(1)
+    assert pool.wait(pool.submit("pooltasks:who")).lost.startswith("the processes that compile have ended")
+    monkeypatch.setattr(sys, "executable", "/bin/sleep")
+    monkeypatch.setattr(pool_module, "_SERVER", "60")
+    pool.submit("pooltasks:who")
+    pool.end()
+    assert pool.no_use.startswith("the processes that compile have ended")
+
+
+def test_tasks_run_at_the_same_time_in_as_many_processes_as_there_may_be(new_pool: NewPool, tasks: Path) -> None:
+    os.mkfifo(tasks / "other")
+    pipes = str(tasks / "pipe"), str(tasks / "other")
+    pool = new_pool(2)
+    meeting = [pool.submit("pooltasks:meet", *pipes), pool.submit("pooltasks:meet", *reversed(pipes))]
+    assert [pool.wait(task).result for task in meeting] == ["met", "met"]
+
+
+def test_what_is_waited_for_is_done_before_what_is_not(
+    new_pool: NewPool, tasks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool, pipe = new_pool(1), str(tasks / "pipe")
+    first = pool.submit("pooltasks:block", pipe, "1")
+    second, third = (pool.submit("pooltasks:note", pipe, label) for label in "23")
+    while not first.begun:
+        pool.turn()
+    turn = pool.turn
+
+    def release_and_turn() -> None:
+        monkeypatch.setattr(pool, "turn", turn)
+        with open(pipe, "w"):
+            turn()
+
+    monkeypatch.setattr(pool, "turn", release_and_turn)
+    assert pool.wait(third).result == "3"
+    pool.wait(second)
+    assert Path(f"{pipe}.done").read_text() == "132"
+
+
+def test_a_worker_that_dies_loses_its_own_task_and_no_other(new_pool: NewPool) -> None:
+    pool = new_pool(1)
+    before, dead, after = (pool.submit(f"pooltasks:{name}") for name in ("who", "die", "who"))
+    assert pool.wait(dead).lost == "the process that compiled it ended, by signal 9"
+    assert pool.wait(after).result[0] != pool.wait(before).result[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("leave", "SystemExit: no thanks"), ("gone", "AttributeError: "), ("large", "Value")]
+)
+def test_what_a_task_raises_is_why_it_is_lost(new_pool: NewPool, name: str, why: str) -> None:
+    pool = new_pool(1)
+    assert pool.wait(pool.submit(f"pooltasks:{name}")).lost.startswith(why)
+    assert pool.wait(pool.submit("pooltasks:who")).result
+
+
+def test_more_is_handed_over_than_a_socket_holds(new_pool: NewPool, tasks: Path) -> None:
+    pool, pipe = new_pool(2), str(tasks / "pipe")
+    given = [pool.submit("pooltasks:note", pipe, f"{number:03}" * 60_000) for number in range(20)]
+    assert all(pool.wait(task).lost.startswith("ValueError") for task in given)  # so long a result is not told
+    assert len(Path(f"{pipe}.done").read_text()) == 20 * 180_000
+
+
+def test_an_interrupt_while_news_is_taken_in_loses_none(new_pool: NewPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = new_pool(1)
+    note, steps = Pool._note, iter(["before", "after", "pass"] * 2)
+
+    def interrupted(self: Pool, packet: Any) -> None:
+        step = next(steps, "pass")
+        if step == "before":
+            raise KeyboardInterrupt
+        note(self, packet)
+        if step == "after":
+            raise KeyboardInterrupt
+
+    task = pool.submit("pooltasks:who")
+    monkeypatch.setattr(Pool, "_note", interrupted)
+    for _ in range(4):  # at the news that it is begun, and that it is done
+        with pytest.raises(KeyboardInterrupt):
+            pool.wait(task)
+    assert pool.wait(task).result == pool.wait(pool.submit("pooltasks:who")).result
+
+
+def test_a_server_that_says_nothing_is_given_up(
+    new_pool: NewPool, monkeypatch: pytest.MonkeyPatch, ends: Callable[..., None]
+) -> None:
+    pool = new_pool(1)
+    worker, server = pool.wait(pool.submit("pooltasks:who")).result
+    os.kill(server, signal.SIGSTOP)
+    monkeypatch.setattr(pool_module, "PATIENCE_S", 0.0)
+    assert pool.wait(pool.submit("pooltasks:who")).lost == "the processes that compile say nothing any more"
+    ends(worker, server)
+
+
+def test_a_server_that_is_killed_loses_its_tasks_and_takes_its_workers_along(
+    new_pool: NewPool, tasks: Path, ends: Callable[..., None]
+) -> None:
+    pool = new_pool(1)
+    worker, server = pool.wait(pool.submit("pooltasks:who")).result
+    blocked = pool.submit("pooltasks:block", str(tasks / "pipe"))
+    os.kill(server, signal.SIGKILL)
+    assert pool.wait(blocked).lost.startswith("the processes that compile have ended")
+    ends(worker, server)
+    assert pool.wait(pool.submit("pooltasks:who")).result[1] != server
+
+
+def test_a_forked_child_has_no_part_in_it_and_leaves_it_alone(new_pool: NewPool, tasks: Path) -> None:
+    pool = new_pool(1)
+    blocked = pool.submit("pooltasks:block", str(tasks / "pipe"))
+    child = os.fork()
+    if not child:
+        pool.end()
+        os._exit(0 if blocked.lost.startswith("the process was forked") else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    with open(tasks / "pipe", "w"):
+        assert pool.wait(blocked).result == "done"
+
+
+def test_a_forked_child_can_have_processes_of_its_own(new_pool: NewPool) -> None:
+    pool = new_pool(1)
+    _, server = pool.wait(pool.submit("pooltasks:who")).result
+    child = os.fork()
+    if not child:
+        task = pool.wait(pool.submit("pooltasks:who"))
+        pool.end()
+        os._exit(0 if task.result and task.result[1] != server else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert pool.wait(pool.submit("pooltasks:who")).result[1] == server
+
+
+def test_a_program_that_is_killed_leaves_no_process(tasks: Path, ends: Callable[..., None]) -> None:
+    running = program(tasks, "os.kill(os.getpid(), signal.SIGKILL)")
+    processes = pids(running)
+    running.communicate()
+    ends(*processes)
+
+
+def test_a_program_ends_at_once_and_in_silence_with_tasks_under_way(tasks: Path, ends: Callable[..., None]) -> None:
+    running = program(tasks, "")
+    processes = pids(running)
+    assert (*running.communicate(), running.returncode) == ("", "", 0)
+    ends(*processes)
+
+
+def test_ctrl_c_is_for_the_program_alone(tasks: Path, ends: Callable[..., None]) -> None:
+    rest = """
+try:
+    os.killpg(0, signal.SIGINT)
+    pool.wait(blocked)
+except KeyboardInterrupt:
+    open("pipe", "w").close()
+    print(pool.wait(blocked).result, pool.wait(pool.submit("pooltasks:who")).result == (worker, server))
+"""
+    running = program(tasks, rest)
+    processes = pids(running)
+    assert (*running.communicate(), running.returncode) == ("done True\n", "", 0)
+    ends(*processes)
