@@ -12,6 +12,7 @@ from gridjit.compiler.job import CompileJob, make_job
 from gridjit.compiler.key.numba_settings import dumps
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.options import Options
+from gridjit.compiler.phases import Phases, phase
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import Target
 from gridjit.runtime.devices.base import Device, LoadedKernel
@@ -135,11 +136,15 @@ class Compilation:
         if (found := in_memory(signature, target, launch, cold)) is not None:
             return found
         self._check_launchable()
-        return specialize(self.job_for(signature, target), launch, cold)
+        with Phases():
+            with phase("key"):
+                job = self.job_for(signature, target)
+            return specialize(job, launch, cold)
 
     def _compile_for_args(self, job: CompileJob, view: ConfigView) -> Compiled:
         """Compile. Under numba-cuda's name, as programs put a function in its place to look into a compile."""
-        from gridjit.compiler.compile import compile_job
+        with phase("import"):
+            from gridjit.compiler.compile import compile_job
 
         return compile_job(job, view)
 

@@ -70,20 +70,6 @@ def keep_only(module: Module, entry: str, recursive: frozenset[str]) -> None:
             variable.linkage = "internal"
 
 
-def calls(module: Module) -> dict[str, set[str]]:
-    """Return, for each function that module defines, the functions it calls by name."""
-    return {
-        function.name: {
-            list(instruction.operands)[-1].name
-            for block in function.blocks
-            for instruction in block.instructions
-            if instruction.opcode == "call"
-        }
-        for function in module.functions
-        if not function.is_declaration
-    }
-
-
 def clean(module: Module, target: Target) -> None:
     """Inline and simplify module without losing, copying or moving a barrier."""
     passes = binding.create_new_module_pass_manager()

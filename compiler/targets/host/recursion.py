@@ -3,19 +3,45 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from graphlib import CycleError, TopologicalSorter
 
 from gridjit.compiler.errors import CompileError
-from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.library.intrinsics import BARRIER
 from gridjit.compiler.targets.host.regions.body import Body
 
 _DEFINE = re.compile(r'^define [^\n]*@"?([^"(\s]+)"?\([^\n]*\{\n(.*?)^\}', re.MULTILINE | re.DOTALL)
+# In this order in a text: the head of a function, and its calls.
+_NAME = r'@("[^"\n]*"|[^"(\s]+)\('
+_CALLS = re.compile(rf"^define [^@\n]*{_NAME}|\bcall [^@\n]*{_NAME}", re.MULTILINE)
 _OURS = re.compile(r'call [^@\n]*@"?(gridjit\.[^"(\s]+)')
 
 
-def recursive(module: llvm.Module) -> frozenset[str]:
-    """Return the functions of module that can reach themselves."""
-    calls = llvm.calls(module)
+def recursive(texts: Iterable[str]) -> frozenset[str]:
+    """Return the functions that can reach themselves, of those which modules of LLVM IR text define."""
+    calls = _calls(texts)
+    try:
+        TopologicalSorter(calls).prepare()
+    except CycleError:
+        return _in_cycles(calls)
+    return frozenset()
+
+
+def _calls(texts: Iterable[str]) -> dict[str, set[str]]:
+    """Return, for each function that is defined, the functions it calls by name."""
+    calls: dict[str, set[str]] = {}
+    for text in texts:
+        callees: set[str] = set()
+        for found in _CALLS.finditer(text):
+            defined, called = found.groups()
+            if defined:
+                callees = calls.setdefault(defined.strip('"'), set())
+            else:
+                callees.add(called.strip('"'))
+    return calls
+
+
+def _in_cycles(calls: dict[str, set[str]]) -> frozenset[str]:
     reach = {name: set(callees) for name, callees in calls.items()}
     changed = True
     while changed:
