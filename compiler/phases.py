@@ -52,7 +52,7 @@ class Phases:
 
 
 class phase:  # noqa: N801  # it is used as a verb: `with phase("link"):`
-    """Has what runs inside `with phase(name):` count for a phase of the kernel that its thread is at, if it is at one."""
+    """Has what runs inside `with phase(name):` count for a phase of the kernel that its thread is at, if at any."""
 
     __slots__ = ("_before", "_name", "_phases")
 

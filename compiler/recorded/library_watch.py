@@ -15,6 +15,7 @@ from typing import Any
 
 from gridjit.compiler.key.extensions import all_registrations, forget_in_keys
 from gridjit.compiler.key.source.fingerprint import function_of
+from gridjit.compiler.phases import phase
 from gridjit.compiler.recorded.dependencies import (
     LATER_SETTING,
     LIBRARY,
@@ -51,7 +52,8 @@ class LibraryWatch:
         # With other threads about, who registered it cannot be told, and it counts.
         if self._alone and _alone():
             before = {(one.kind, one.sources[0]) for one in self._registered}
-            forget_in_keys(one for one in all_registrations() if (one.kind, one.sources[0]) not in before)
+            with phase("dependencies"):
+                forget_in_keys(one for one in all_registrations() if (one.kind, one.sources[0]) not in before)
 
     def found(
         self, functions: Iterable[Callable[..., Any]], key: Iterable[tuple[str, str]]

@@ -21,6 +21,21 @@ def wide(count: int, zero: str = "0.0", step: str = "1.25", edited: int = -1) ->
     return _HEAD + "".join(functions) + _kernel("total", f"total = {zero}\n        {total}\n        ")
 
 
+def ten() -> str:
+    """Return ten kernels of tens of lines that use nothing but the vocabulary: kernel_0 to kernel_9."""
+    return _HEAD + "import math\n\n" + "".join(_vocabulary_kernel(number) for number in range(10))
+
+
+def _vocabulary_kernel(number: int) -> str:
+    """Return one of them: a loop over the grid, mathematics, minima and maxima."""
+    return (
+        f"@cuda.jit\ndef kernel_{number}(x, out):\n    start = cuda.grid(1)\n    stride = cuda.gridsize(1)\n"
+        f"    for i in range(start, x.size, stride):\n        value = math.sqrt(abs(x[i])) + {number}.5\n"
+        f"        low = min(value, x[i])\n        high = max(value, x[0])\n"
+        f"        out[i] = math.exp(low) * high - math.sin(value)\n\n"
+    )
+
+
 def _function(number: int, value: str, zero: str) -> str:
     """Return a device function of some lines."""
     return (

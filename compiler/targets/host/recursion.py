@@ -11,9 +11,9 @@ from gridjit.compiler.targets.host.library.intrinsics import BARRIER
 from gridjit.compiler.targets.host.regions.body import Body
 
 _DEFINE = re.compile(r'^define [^\n]*@"?([^"(\s]+)"?\([^\n]*\{\n(.*?)^\}', re.MULTILINE | re.DOTALL)
-# In this order in a text: the head of a function, and its calls.
 _NAME = r'@("[^"\n]*"|[^"(\s]+)\('
-_CALLS = re.compile(rf"^define [^@\n]*{_NAME}|\bcall [^@\n]*{_NAME}", re.MULTILINE)
+_HEAD = re.compile(rf"[^@\n]*{_NAME}")
+_CALL = re.compile(rf"call [^@\n]*{_NAME}")
 _OURS = re.compile(r'call [^@\n]*@"?(gridjit\.[^"(\s]+)')
 
 
@@ -31,13 +31,9 @@ def _calls(texts: Iterable[str]) -> dict[str, set[str]]:
     """Return, for each function that is defined, the functions it calls by name."""
     calls: dict[str, set[str]] = {}
     for text in texts:
-        callees: set[str] = set()
-        for found in _CALLS.finditer(text):
-            defined, called = found.groups()
-            if defined:
-                callees = calls.setdefault(defined.strip('"'), set())
-            else:
-                callees.add(called.strip('"'))
+        for function in f"\n{text}".split("\ndefine ")[1:]:
+            if head := _HEAD.match(function):
+                calls[head[1].strip('"')] = {name.strip('"') for name in _CALL.findall(function)}
     return calls
 
 
