@@ -27,6 +27,8 @@ from gridjit.compiler.targets.host.survey import refuse_unsupported
 from gridjit.compiler.targets.host.uniform_chains import may_never_end, never_ends
 
 _BODY = "gridjit.body"
+# Lines of LLVM IR, cleaned and cut into regions: five for each line of a kernel that computes with arrays.
+_HUGE = 10_000
 # A region's function: the kernel's own code, which may have loops beside the driver's.
 _REGION = re.compile(r"^define [^\n]*@gridjit\.region\.[^\n]*\n.*?^}", re.MULTILINE | re.DOTALL)
 
@@ -65,7 +67,12 @@ def _optimized(lowered: Lowered, target: Target, options: Options) -> tuple[llvm
         plan = _plan(lowered, body, regions, shared, guarded=bool(guarded.text))
         text = _assemble(body, [guarded.text, *regions.texts], plan, regions)
     with phase("host: optimization"):
-        return _final(text, target, 3 if options.opt else 1), plan
+        return _final(text, target, _level(text, options)), plan
+
+
+def _level(text: str, options: Options) -> int:
+    """Return how hard LLVM tries: above a size, what -O3 adds takes longer than the program is likely to gain."""
+    return 3 if options.opt and text.count("\n") <= _HUGE else 1
 
 
 def _final(text: str, target: Target, level: int) -> llvm.Module:
