@@ -10,6 +10,7 @@ import pytest
 import gridjit
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.frontend.isolated import linear
+from gridjit.compiler.frontend.lower import _modules
 
 
 def branches(x, n):
@@ -65,3 +66,46 @@ def test_the_variables_that_need_no_memory_are_those_that_numba_finds(monkeypatc
     assert compared
     assert min(compared) > 0
     assert Lower._find_singly_assigned_variable is theirs
+
+
+def test_the_search_goes_through_each_instruction_once(monkeypatch):
+    numba_cuda()
+    from numba.cuda.core import ir
+
+    original, ours = ir.Block.find_insts, linear._find_singly_assigned
+    counted = []
+
+    def search(lowering):
+        found = []
+
+        def counting(block, cls=None):
+            for one in original(block, cls):
+                found.append(one)
+                yield one
+
+        with monkeypatch.context() as patch:
+            patch.setattr(ir.Block, "find_insts", counting)
+            ours(lowering)
+        counted.append(len(found) == len({id(one) for one in found}) > 0)
+
+    monkeypatch.setattr(linear, "_find_singly_assigned", search)
+    gridjit.jit(straight, cache=False).compile("void(float64[::1], int64)", target="host")
+    assert counted
+    assert all(counted)
+
+
+class Library:
+    """A code library as numba-cuda has them: a module, and the libraries it calls into."""
+
+    def __init__(self, *called):
+        self._module, self._linking_libraries = object(), set(called)
+
+
+def test_each_module_is_taken_once_however_many_ways_lead_to_it():
+    libraries = [Library()]
+    for _ in range(60):
+        libraries.append(Library(*libraries[-2:]))
+    found = _modules(libraries[-1])
+    assert found[0] is libraries[-1]._module
+    assert len(found) == len(libraries)
+    assert {id(one) for one in found} == {id(one._module) for one in libraries}
