@@ -201,8 +201,9 @@ def _modules(library: Any) -> list[Any]:
         one = waiting.pop()
         if id(one) not in found:
             found[id(one)] = one
-            waiting += one._linking_libraries
-    return [one._module for one in found.values()]
+            # A library that stands for a declared function has files only.
+            waiting += getattr(one, "_linking_libraries", ())
+    return [one._module for one in found.values() if getattr(one, "_module", None) is not None]
 
 
 def _to_link(
