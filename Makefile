@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SUPPORTED := $(PYTHON) -c 'import sys; sys.version_info < (3, 10) and sys.exit("gridjit needs Python 3.10 or newer: make PYTHON=...")'
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow check format view bench bench-host bench-launch-overhead bench-against benchcmp gpu-test dist clean soak bench-cache
+.PHONY: help demo test test-slow check format view bench bench-host bench-launch-overhead bench-against benchcmp gpu-test dist clean soak bench-cache bench-compile
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 24
@@ -68,6 +68,9 @@ bench-host: .venv/test  ## measure the cache, starting up and the host target
 	$(BIN)/python scripts/bench-cache.py
 	$(BIN)/python scripts/bench-startup.py
 	$(BIN)/python scripts/bench-host.py
+
+bench-compile: .venv/test  ## measure cold compiles on both targets beside numba-cuda's (ARGS='--phases --only saxpy ...')
+	$(BIN)/python scripts/bench-compile.py $(ARGS)
 
 bench-cache: .venv/test  ## measure the cache at 100 and 100,000 entries, and cold starts of many processes
 	$(BIN)/python scripts/bench-cache.py --entries 100 100000

@@ -23,6 +23,7 @@ from gridjit.compiler.key.linked_files import callbacks_of
 from gridjit.compiler.key.numba_settings import dumps
 from gridjit.compiler.key.registrations import registrations
 from gridjit.compiler.key.source.libraries import is_library
+from gridjit.compiler.phases import phase, phases_until_now
 from gridjit.compiler.recorded.dependencies import discovered, file_dependencies, value_dependencies
 from gridjit.compiler.recorded.library_watch import LibraryWatch
 from gridjit.compiler.recorded.reads import Reads
@@ -48,15 +49,18 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
     from gridjit.compiler.frontend.bootstrap import load_installed_extensions
 
     started = time.perf_counter()
-    load_installed_extensions()
-    registered, loaded = registrations(), frozenset(sys.modules)
+    with phase("import"):
+        load_installed_extensions()
+    with phase("dependencies"):
+        registered, loaded = registrations(), frozenset(sys.modules)
     source = job.source
     reads = Reads(job.function, source.taken, lines=job.has_lines, is_leaf=_is_leaf, covered=source.functions)
     with LibraryWatch() as libraries:
         lowered, functions = _lowered(job, view, reads)
-    found = discovered(functions, registered, loaded)
-    libraries_found, unseen = libraries.found(functions, job.extensions)
-    reads.settle_functions(lambda: (*covered_functions(functions), *signature_fingerprint(job.signature).functions))
+    with phase("dependencies"):
+        found = discovered(functions, registered, loaded)
+        libraries_found, unseen = libraries.found(functions, job.extensions)
+        reads.settle_functions(lambda: (*covered_functions(functions), *signature_fingerprint(job.signature).functions))
     setup, teardown = callbacks_of(lowered.linked)
     module = ModuleCallbacks(setup=setup, teardown=teardown)
     view.settle()
@@ -65,6 +69,24 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
     if code.assembly and "DUMP_ASSEMBLY" in dumps():
         title = f"ASSEMBLY {job.function.__qualname__}".center(80, "-")
         say("\n".join((title, code.assembly, "=" * 80)), sys.stdout)
+    with phase("dependencies"):
+        dependencies = (
+            *value_dependencies(reads),
+            *found.dependencies,
+            *file_dependencies(lowered.linked, job.linked, code.consumed),
+            *libraries_found,
+        )
+        private = (
+            *job.private,
+            *found.private,
+            *unseen,
+            *view.reasons_to_keep_private,
+            *reasons_not_to_store("setup callback", module.setup),
+            *reasons_not_to_store("teardown callback", module.teardown),
+            *dict.fromkeys((*reads.changed(), *reads.private)),
+            *_unseen(code),
+            *_overtaken(job),
+        )
     artifact = Artifact(
         target=job.target,
         image=code.image,
@@ -77,30 +99,16 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
         exceptions=lowered.exceptions,
         footprint=view.footprint,
         effects=_effects(view, module),
-        dependencies=(
-            *value_dependencies(reads),
-            *found.dependencies,
-            *file_dependencies(lowered.linked, job.linked, code.consumed),
-            *libraries_found,
-        ),
+        dependencies=dependencies,
         cooperative=lowered.cooperative,
         metadata={
             "launch_config_sensitive": view.is_kernel_launch_config_sensitive(),
             "compile_ms": round((time.perf_counter() - started) * 1e3, 1),
+            "phases": phases_until_now(),
             "shared_memory_carveout": job.options.shared_memory_carveout,
         },
         assembly=code.assembly,
-        private=(
-            *job.private,
-            *found.private,
-            *unseen,
-            *view.reasons_to_keep_private,
-            *reasons_not_to_store("setup callback", module.setup),
-            *reasons_not_to_store("teardown callback", module.teardown),
-            *dict.fromkeys((*reads.changed(), *reads.private)),
-            *_unseen(code),
-            *_overtaken(job),
-        ),
+        private=private,
     )
     return Compiled(artifact=artifact, hooks=list(view.pre_launch_callbacks), module=module)
 
@@ -112,7 +120,8 @@ def _effects(view: ConfigView, module: ModuleCallbacks) -> Effects:
 
 def _lowered(job: CompileJob, view: ConfigView, reads: Reads) -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
     """Lower a job, again if the shared memory that it has as a constant was raised after: all of it has to agree."""
-    from gridjit.compiler.frontend.lower import lower
+    with phase("import"):
+        from gridjit.compiler.frontend.lower import lower
 
     for _ in range(_ROUNDS):
         if job.marks:
@@ -134,7 +143,8 @@ def _is_leaf(module: str) -> bool:
 def _generator(kind: str) -> CodeGenerator:
     if kind not in _GENERATORS:
         raise CompileError(f"no target {kind!r}; targets are {', '.join(_GENERATORS)}")
-    return cast(CodeGenerator, importlib.import_module(_GENERATORS[kind]))
+    with phase("import"):
+        return cast(CodeGenerator, importlib.import_module(_GENERATORS[kind]))
 
 
 def _unseen(code: Code) -> tuple[str, ...]:
@@ -143,6 +153,7 @@ def _unseen(code: Code) -> tuple[str, ...]:
 
 def _overtaken(job: CompileJob) -> tuple[str, ...]:
     """Return what changed since the job was made: the compile may have seen the new, its key says the old."""
-    now = make_job(job.function, job.signature, job.options, job.target, job.marks)
+    with phase("key"):
+        now = make_job(job.function, job.signature, job.options, job.target, job.marks)
     changed = sorted({label for label, _ in set(now.fields) ^ set(job.fields)})
     return tuple(f"{label} changed while the kernel was compiled" for label in changed)

@@ -13,6 +13,7 @@ from typing import Any
 
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.key.entry_points import note_loaded
+from gridjit.compiler.phases import phase
 from gridjit.compiler.view.recording import while_current
 from gridjit.forking import held, lock, section
 from gridjit.interrupts import uninterrupted
@@ -31,10 +32,11 @@ def numba_cuda() -> ModuleType:
             "NUMBA_ENABLE_CUDASIM replaces numba-cuda's compiler with its simulator; unset it: gridjit compiles "
             "kernels for the host if there is no GPU"
         )
-    if _is_being_imported() or held(section()):
-        _import()
-    else:
-        uninterrupted(_import)
+    with phase("import"):
+        if _is_being_imported() or held(section()):
+            _import()
+        else:
+            uninterrupted(_import)
     return sys.modules["numba.cuda"]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from gridjit.compiler.errors import CompileError, GridjitError, LaunchNeededError
 from gridjit.compiler.frontend.bootstrap import load_installed_extensions, numba_cuda
 from gridjit.compiler.frontend.fold import folded, launch_bounds
+from gridjit.compiler.frontend.initial_stores import without_initial_stores
 from gridjit.compiler.frontend.isolated.asking import tell_who_asks
 from gridjit.compiler.frontend.isolated.isolation import Isolation, isolated
 from gridjit.compiler.frontend.isolated.launch_visibility import needs_launch, said_by, while_visible
@@ -19,6 +20,7 @@ from gridjit.compiler.frontend.static_rewrite import install as install_static
 from gridjit.compiler.frontend.types import numba_arguments
 from gridjit.compiler.key.source.libraries import is_numbas
 from gridjit.compiler.options import Options
+from gridjit.compiler.phases import phase
 from gridjit.compiler.recorded.reads import Reads
 from gridjit.compiler.shared_errors import for_cause
 from gridjit.compiler.signature import Signature
@@ -62,8 +64,10 @@ def lower(
     def compile_it() -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
         def run(record: Isolation) -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
             tell_who_asks(view, lines=options.debug or options.lineinfo)
-            result = _run_pipeline(function, signature, options, target)
-            return _lowered(function, result, options, target, linked, record), _discovered(record)
+            with phase("front end"):
+                result = _run_pipeline(function, signature, options, target)
+            with phase("LLVM IR text"):
+                return _lowered(function, result, options, target, linked, record), _discovered(record)
 
         return isolated(view, capability(target), options.debug, taking, run)
 
@@ -179,15 +183,28 @@ def _ordered_modules(library: Any) -> tuple[str, ...]:
     NVVM drops a function that may be dropped (linkonce) unless an earlier module calls it. numba-cuda keeps the
     modules in a set.
     """
-    first = str(library._module)
-    waiting = sorted({str(module) for module in library.modules} - {first})
+    first, *rest = (without_initial_stores(str(module)) for module in _modules(library))
+    defined = {text: frozenset(_DEFINED.findall(text)) for text in sorted({*rest} - {first})}
     ordered, named = [first], set(_NAMED.findall(first))
-    while waiting:
-        called = next((text for text in waiting if not named.isdisjoint(_DEFINED.findall(text))), waiting[0])
-        waiting.remove(called)
+    while defined:
+        called = next((text for text, names in defined.items() if not named.isdisjoint(names)), next(iter(defined)))
+        del defined[called]
         ordered.append(called)
         named.update(_NAMED.findall(called))
     return tuple(ordered)
+
+
+def _modules(library: Any) -> list[Any]:
+    """Return the modules of a library and of all that it links, each once; numba-cuda lists one for each way to it."""
+    found: dict[int, Any] = {}
+    waiting = [library]
+    while waiting:
+        one = waiting.pop()
+        if id(one) not in found:
+            found[id(one)] = one
+            # A library that stands for a declared function has files only.
+            waiting += getattr(one, "_linking_libraries", ())
+    return [one._module for one in found.values() if getattr(one, "_module", None) is not None]
 
 
 def _to_link(

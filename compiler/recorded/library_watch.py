@@ -16,6 +16,7 @@ from typing import Any
 from gridjit.compiler.dependency import LATER_SETTING, LIBRARY, LOADED_SETTING, SETTINGS, Dependency
 from gridjit.compiler.key.extensions import all_registrations, forget_in_keys
 from gridjit.compiler.key.source.objects import function_of
+from gridjit.compiler.phases import phase
 from gridjit.compiler.recorded.dependencies import library_code_dependency
 from gridjit.compiler.recorded.library_code import names_text
 from gridjit.compiler.recorded.library_reach import Reach, reach
@@ -46,7 +47,8 @@ class LibraryWatch:
         # While other threads run, it cannot be told who registered what, so all of it counts.
         if self._alone and _alone():
             before = {(one.kind, one.sources[0]) for one in self._registered}
-            forget_in_keys(one for one in all_registrations() if (one.kind, one.sources[0]) not in before)
+            with phase("dependencies"):
+                forget_in_keys(one for one in all_registrations() if (one.kind, one.sources[0]) not in before)
 
     def found(
         self, functions: Iterable[Callable[..., Any]], key: Iterable[tuple[str, str]]

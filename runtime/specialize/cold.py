@@ -17,6 +17,7 @@ from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.compiled import Compiled
 from gridjit.compiler.errors import CompileDisabledError
 from gridjit.compiler.job import CompileJob
+from gridjit.compiler.phases import phase, phases_text, phases_until_now
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import Target
 from gridjit.runtime.session import Session
@@ -59,7 +60,8 @@ def specialize(job: CompileJob, launch: Launch, cold: Cold) -> Specialization:
     look = Look.at(cold.store, job, launch)
     if (found := look_up(look, cold)) is not None:
         return add(found, cold)
-    with cold.locks.single_flight(look.key, _patience(cold)):
+    with phase("wait for others") as waiting, cold.locks.single_flight(look.key, _patience(cold)):
+        waiting.end()
         if (made := in_memory(job.signature, job.target, launch, cold)) is not None:
             return made
         look = look.again()
@@ -79,10 +81,11 @@ def look_up(look: Look, cold: Cold) -> Specialization | None:
     """Return the stored specialization whose facts all hold for the launch, or None."""
     if look.job.private or cold.anew or cold.apart:
         return None
-    for shape, name in look.candidates():
-        if (found := _read(look, name)) is not None:
-            note_use(look.store, look.key, shape, name, look.manifest, cold.locks)
-            return specialization(look, found, "disk", "in the cache")
+    with phase("look-up"):
+        for shape, name in look.candidates():
+            if (found := _read(look, name)) is not None:
+                note_use(look.store, look.key, shape, name, look.manifest, cold.locks)
+                return specialization(look, found, "disk", "in the cache")
     return None
 
 
@@ -119,6 +122,7 @@ def specialization(look: Look, made: Compiled, origin: str, reason: str) -> Spec
         origin=origin,
         milliseconds=round((time.perf_counter() - look.started) * 1e3, 2),
         reason=reason,
+        phases=phases_until_now(),
         hooks=made.hooks,
         module=made.module,
     )
@@ -131,7 +135,12 @@ def add(found: Specialization, cold: Cold) -> Specialization:
     if cold.generation != cold.code.generation:
         return found
     displaced = cold.code.table.add(found)
-    cold.here.report(lambda: f"{found.origin} {kernel.name}{found} in {found.milliseconds} ms: {found.reason}")
+    cold.here.report(
+        lambda: (
+            f"{found.origin} {kernel.name}{found} in {found.milliseconds} ms: {found.reason}; "
+            f"{phases_text(found.phases)}"
+        )
+    )
     if cold.here.recorder is not None and not found.signature.foreign:
         from gridjit.runtime.specialize.needs import Need
 
@@ -185,7 +194,8 @@ def _kept(look: Look, made: Compiled, cold: Cold) -> Compiled:
 
     if cold.apart:
         return made
-    return dataclasses.replace(made, artifact=keep(look, made.artifact, cold.locks))
+    with phase("store"):
+        return dataclasses.replace(made, artifact=keep(look, made.artifact, cold.locks))
 
 
 def _with_reason(made: Compiled, reason: str, key: str) -> Compiled:

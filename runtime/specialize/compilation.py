@@ -12,6 +12,7 @@ from gridjit.compiler.job import CompileJob, make_job
 from gridjit.compiler.key.numba_settings import dumps
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.options import Options
+from gridjit.compiler.phases import Phases, phase
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import Target
 from gridjit.runtime.session import Session, session
@@ -140,7 +141,10 @@ class Compilation:
         self._check_launchable()
         if self._ahead and (found := self._made_ahead(here, signature, target, launch, cold)) is not None:
             return found
-        found = specialize(self.job_for(signature, target), launch, cold)
+        with Phases():
+            with phase("key"):
+                job = self.job_for(signature, target)
+            found = specialize(job, launch, cold)
         if self._ahead and found.origin == "compiled":
             for ahead in self._ahead:
                 if ahead.serves(signature, target):
@@ -186,7 +190,8 @@ class Compilation:
 
     def _compile_for_args(self, job: CompileJob, view: ConfigView) -> Compiled:
         """Compile. Under numba-cuda's name, as programs put a function in its place to look into a compile."""
-        from gridjit.compiler.compile import compile_job
+        with phase("import"):
+            from gridjit.compiler.compile import compile_job
 
         before, view.dispatcher = view.dispatcher, shown(self)
         try:

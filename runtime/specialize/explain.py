@@ -24,6 +24,7 @@ from gridjit.compiler.footprint import (
 )
 from gridjit.compiler.job import CompileJob
 from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.compiler.phases import phases_text
 from gridjit.compiler.recorded.dependencies import holds
 from gridjit.printable import printable
 from gridjit.runtime.specialize.look import Launch, Look
@@ -180,6 +181,7 @@ def _paragraph(number: int, found: Specialization) -> list[str]:
     lines = [
         f"{number}. {found.signature} for {found.target}, {found.origin} in {found.milliseconds:.0f} ms",
         f"   why: {found.reason}",
+        f"   took: {phases_text(found.phases) or 'no time'}",
     ]
     if found.origin == "disk" and (why := found.metadata.get("why")):
         lines.append(f"   compiled because: {why}")

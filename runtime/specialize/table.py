@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gridjit.compiler.artifact import Artifact
@@ -28,8 +28,8 @@ class Specialization:
 
     signature: the argument types. config: the launch that asked for it (None: compiled ahead of a launch).
     artifact: the code and all that is known of it. origin: "compiled", "disk" or "memory".
-    milliseconds: what it took to get it. reason: why it was needed. hooks: called before each of its launches;
-    they may take themselves away.
+    milliseconds: what it took to get it; phases: how many of them each part of that took. reason: why it was needed.
+    hooks: called before each of its launches; they may take themselves away.
     module: what is called with the module that it becomes.
     """
 
@@ -39,6 +39,7 @@ class Specialization:
     origin: str
     milliseconds: float
     reason: str
+    phases: Mapping[str, float] = field(default_factory=dict)
     hooks: list[Hook] = field(default_factory=list)
     module: ModuleCallbacks = NO_CALLBACKS
 

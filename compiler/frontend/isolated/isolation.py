@@ -28,10 +28,13 @@ from gridjit.compiler.frontend.isolated.contexts import (
     mend_contexts,
     set_contexts_aside,
 )
+from gridjit.compiler.frontend.isolated.linear import make_linear
 from gridjit.compiler.frontend.isolated.names import make_names_readable
+from gridjit.compiler.frontend.isolated.passes import time_passes
 from gridjit.compiler.frontend.isolated.replacing import changes_now, on_undo, replace, undo_to
 from gridjit.compiler.frontend.isolated.taking import record_reads
 from gridjit.compiler.frontend.locks import compiler_locks, compiling_locks, give_back, taken
+from gridjit.compiler.phases import phase
 from gridjit.compiler.recorded.reads import Reads
 from gridjit.compiler.view.config import ConfigView
 from gridjit.forking import held, in_child, section
@@ -76,7 +79,8 @@ def isolated(
     numba_cuda()
     core, cuda = compiler_locks()
     if not contexts_exist() and not held(core) and not held(section()):
-        uninterrupted(_make_contexts)
+        with phase("import"):
+            uninterrupted(_make_contexts)
     # Taken in C, where taking a lock and noting it are one step; numba's own wrappers take them in Python.
     with core, cuda, section():
         return _restoring(lambda: _isolated(Isolation(view=view), compute_capability, boundscheck, reads, work))
@@ -108,6 +112,7 @@ def _isolated(
             set_contexts_aside()
         _silence_what_cannot_speak()
         make_names_readable(replace)
+        make_linear()
         _answer_device(compute_capability)
         _set_boundscheck(boundscheck)
         _number_exceptions(record)
@@ -115,6 +120,7 @@ def _isolated(
         _empty_device_functions(record)
         _empty_templates(record)
         record_reads(reads)
+        time_passes()
         result = work(record)
     finally:
         try:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from gridjit.compiler.errors import UnsupportedError
 from gridjit.compiler.options import Options
+from gridjit.compiler.phases import phase
 from gridjit.compiler.target import Code, Lowered, Target
 from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.library import intrinsics, maths
@@ -26,6 +27,8 @@ from gridjit.compiler.targets.host.survey import refuse_unsupported
 from gridjit.compiler.targets.host.uniform_chains import may_never_end, never_ends
 
 _BODY = "gridjit.body"
+# Lines of LLVM IR, cleaned and cut into regions: five for each line of a kernel that computes with arrays.
+_HUGE = 10_000
 # A region's function: the kernel's own code, which may have loops besides those that run it.
 _REGION = re.compile(r"^define [^\n]*@gridjit\.region\.[^\n]*\n.*?^}", re.MULTILINE | re.DOTALL)
 
@@ -33,7 +36,8 @@ _REGION = re.compile(r"^define [^\n]*@gridjit\.region\.[^\n]*\n.*?^}", re.MULTIL
 def generate(lowered: Lowered, target: Target, options: Options) -> Code:
     """Return the object code of lowered for target, whose entry runs a range of a grid's blocks."""
     module, plan = _optimized(lowered, target, options)
-    image = llvm.emit(module, target)
+    with phase("host: machine code"):
+        image = llvm.emit(module, target)
     return Code(image=image, suffix=".o", entry=plan.entry, resources=_resources(plan, image))
 
 
@@ -44,21 +48,31 @@ def assembly(lowered: Lowered, target: Target, options: Options) -> str:
 
 def _optimized(lowered: Lowered, target: Target, options: Options) -> tuple[llvm.Module, LoopPlan]:
     """Return the module that the object file is made of, and its plan."""
-    refuse_unsupported(lowered)
-    modules = [retarget(text, kernel=_kernel(lowered), fastmath=options.fastmath) for text in lowered.modules]
-    module = _one_module(modules, lowered, target)
-    parameters = _parameters(module, lowered)
-    loops = recursive(module)
-    llvm.keep_only(module, _BODY, loops)
-    llvm.clean(module, target)
-    shared = lay_out_shared([array for part in modules for array in part.shared], target)
-    body = read_body(str(module), _BODY, parameters)
-    refuse_recursion(body, kernel=_kernel(lowered))
-    guarded = guard(place(body, shared.offsets))
-    regions = _regions(guarded.body, module, target)
-    plan = _plan(lowered, body, regions, shared, guarded=bool(guarded.text))
-    text = _assemble(body, [guarded.text, *regions.texts], plan, regions)
-    return _final(text, target, 3 if options.opt else 1), plan
+    with phase("host: retarget"):
+        refuse_unsupported(lowered)
+        modules = [retarget(text, kernel=_kernel(lowered), fastmath=options.fastmath) for text in lowered.modules]
+    with phase("host: parse"):
+        module = _one_module(modules, lowered, target)
+        parameters = _parameters(module, lowered)
+    with phase("host: inlining"):
+        loops = recursive(part.text for part in modules)
+        llvm.keep_only(module, _BODY, loops)
+        llvm.clean(module, target)
+    with phase("host: regions"):
+        shared = lay_out_shared([array for part in modules for array in part.shared], target)
+        body = read_body(str(module), _BODY, parameters)
+        refuse_recursion(body, kernel=_kernel(lowered))
+        guarded = guard(place(body, shared.offsets))
+        regions = _regions(guarded.body, module, target)
+        plan = _plan(lowered, body, regions, shared, guarded=bool(guarded.text))
+        text = _assemble(body, [guarded.text, *regions.texts], plan, regions)
+    with phase("host: optimization"):
+        return _final(text, target, _level(text, options)), plan
+
+
+def _level(text: str, options: Options) -> int:
+    """Return how hard LLVM tries: above a size, what -O3 adds takes longer than the program is likely to gain."""
+    return 3 if options.opt and text.count("\n") <= _HUGE else 1
 
 
 def _final(text: str, target: Target, level: int) -> llvm.Module:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -69,30 +68,6 @@ def keep_only(module: Module, entry: str, recursive: frozenset[str]) -> None:
     for variable in module.global_variables:
         if not variable.is_declaration and not variable.name.startswith("llvm."):
             variable.linkage = "internal"
-
-
-_NAME = r'@(?:"([^"]*)"|([-\w$.]+))\('
-_DEFINED = re.compile(rf"^define [^\n]*?{_NAME}[^\n]*\n(.*?)^}}", re.MULTILINE | re.DOTALL)
-_CALL = re.compile(rf"^ [^\n]*?\bcall [^\n]*?{_NAME}", re.MULTILINE)
-_ESCAPE = re.compile(rb"\\([0-9A-Fa-f]{2})")
-
-
-def calls(module: Module) -> dict[str, set[str]]:
-    """Return, for each function that module defines, the functions it calls by name.
-
-    They are read from the module's text: asking llvmlite for every operand takes longer than all of the cleaning.
-    """
-    return {
-        _name(*found.groups()[:2]): {_name(*called.groups()) for called in _CALL.finditer(found[3])}
-        for found in _DEFINED.finditer(str(module))
-    }
-
-
-def _name(quoted: str | None, plain: str) -> str:
-    """Return a name as it is: in quotes, bytes may be written as two digits."""
-    if quoted is None:
-        return plain
-    return _ESCAPE.sub(lambda byte: bytes.fromhex(byte[1].decode()), quoted.encode()).decode()
 
 
 def clean(module: Module, target: Target) -> None:

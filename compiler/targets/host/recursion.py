@@ -3,19 +3,49 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from graphlib import CycleError, TopologicalSorter
 
 from gridjit.compiler.errors import CompileError
-from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.library.intrinsics import BARRIER
 from gridjit.compiler.targets.host.regions.body import Body
 
 _DEFINE = re.compile(r'^define [^\n]*@"?([^"(\s]+)"?\([^\n]*\{\n(.*?)^\}', re.MULTILINE | re.DOTALL)
+_NAME = r'@("[^"\n]*"|[^"(\s]+)\('
+_HEAD = re.compile(rf"[^@\n]*{_NAME}")
+_CALL = re.compile(rf"call [^@\n]*{_NAME}")
+_ESCAPE = re.compile(rb"\\([0-9A-Fa-f]{2})")
 _OURS = re.compile(r'call [^@\n]*@"?(gridjit\.[^"(\s]+)')
 
 
-def recursive(module: llvm.Module) -> frozenset[str]:
-    """Return the functions of module that can reach themselves."""
-    calls = llvm.calls(module)
+def recursive(texts: Iterable[str]) -> frozenset[str]:
+    """Return the functions that can reach themselves, of those which modules of LLVM IR text define."""
+    calls = _calls(texts)
+    try:
+        TopologicalSorter(calls).prepare()
+    except CycleError:
+        return _in_cycles(calls)
+    return frozenset()
+
+
+def _calls(texts: Iterable[str]) -> dict[str, set[str]]:
+    """Return, for each function that is defined, the functions it calls by name."""
+    calls: dict[str, set[str]] = {}
+    for text in texts:
+        for function in f"\n{text}".split("\ndefine ")[1:]:
+            if head := _HEAD.match(function):
+                calls[_name(head[1])] = set(map(_name, _CALL.findall(function)))
+    return calls
+
+
+def _name(written: str) -> str:
+    """Return a name as it is: in quotes, bytes may be written as two digits."""
+    if "\\" not in written:
+        return written.strip('"')
+    return _ESCAPE.sub(lambda byte: bytes.fromhex(byte[1].decode()), written.strip('"').encode()).decode()
+
+
+def _in_cycles(calls: dict[str, set[str]]) -> frozenset[str]:
     reach = {name: set(callees) for name, callees in calls.items()}
     changed = True
     while changed:

@@ -62,18 +62,22 @@ class Retargeted:
 
 def retarget(text: str, *, kernel: str, fastmath: bool) -> Retargeted:
     """Return one module's text for the host; raises UnsupportedError for memory spaces that the host lacks."""
-    text = _DEBUG.sub("", _DROPPED.sub("", text))
-    text = _DEBUG_DECLARE.sub("", text)
+    text = _DROPPED.sub("", text)
+    # A search that begins at each line takes as long as a parse of the text: it is made only for what is there.
+    if "!dbg" in text or "llvm.dbg." in text:
+        text = _DEBUG_DECLARE.sub("", _DEBUG.sub("", text))
     text = text.replace(f'@"{intrinsics.THEIRS}', f'@"{intrinsics.OURS}').replace(
         f"@{intrinsics.THEIRS}", f"@{intrinsics.OURS}"
     )
     text, asm = replace_asm(text)
-    shared = tuple(_shared_array(found) for found in _SHARED.finditer(text))
-    text = _SHARED_USE.sub(rf'call ptr @"{intrinsics.SHARED_ARRAY}\g<name>"()', _SHARED.sub("", text))
+    shared: tuple[SharedArray, ...] = ()
+    if " addrspace(3) " in text:
+        shared = tuple(_shared_array(found) for found in _SHARED.finditer(text))
+        text = _SHARED_USE.sub(rf'call ptr @"{intrinsics.SHARED_ARRAY}\g<name>"()', _SHARED.sub("", text))
     # Otherwise a function that no earlier module mentions would be lost when modules are linked one by one.
     text = _flatten(text, kernel).replace("define linkonce_odr ", "define weak_odr ")
     text = (_FAST_ARITHMETIC if fastmath else _ARITHMETIC).sub(_FAST if fastmath else _CONTRACT, text)
-    text, zeros = _ZEROS.subn(_SET, text)
+    text, zeros = _ZEROS.subn(_SET, text) if "store [" in text else (text, 0)
     text = _DECLARE.sub(_redeclare, text)
     extra = [
         *asm,

@@ -50,7 +50,7 @@ def refuse_unsupported(lowered: Lowered) -> None:
     for text in lowered.modules:
         for name in _missing(text, defined):
             raise UnsupportedError(_sentence(lowered, text, name, rf'@"?{re.escape(name)}"?\('))
-        for instruction in _ASM.findall(text):
+        for instruction in _ASM.findall(text) if " asm " in text else ():
             if asm_function(instruction) is None:
                 raise UnsupportedError(_sentence(lowered, text, instruction, re.escape(f'"{instruction}"')))
 

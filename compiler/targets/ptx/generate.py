@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.options import Options
+from gridjit.compiler.phases import phase
 from gridjit.compiler.target import Code, LinkedFile, Lowered, Target
 from gridjit.compiler.targets.ptx.link import link, uses_lto
 from gridjit.compiler.targets.ptx.nvvm import accelerated, check_arch, compile_ltoir, compile_ptx
@@ -18,8 +19,10 @@ def generate(lowered: Lowered, target: Target, options: Options) -> Code:
     try:
         check_arch(target.arch)
         arch = accelerated(target.arch)
-        pieces = _compile(lowered, arch, options)
-        linked = link(pieces, lowered.linked, arch, options, cooperative=lowered.cooperative)
+        with phase("NVVM"):
+            pieces = _compile(lowered, arch, options)
+        with phase("link"):
+            linked = link(pieces, lowered.linked, arch, options, cooperative=lowered.cooperative)
         resources = read_resources(linked.image, lowered.entry)
     except CompileError as error:
         raise type(error)(f"{_place(lowered)} for {target.arch}: {error}") from error

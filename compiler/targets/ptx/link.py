@@ -8,6 +8,7 @@ from typing import Any
 
 from gridjit.compiler.errors import LinkError
 from gridjit.compiler.options import Options
+from gridjit.compiler.phases import phase
 from gridjit.compiler.target import LinkedFile
 from gridjit.compiler.targets.ptx.cubin import check_definitions
 from gridjit.compiler.targets.ptx.nvrtc import compile_cuda, compile_once, nvrtc_flags
@@ -102,7 +103,8 @@ def _compiled(file: LinkedFile, arch: str, options: Options, *, lto: bool) -> Li
     """Return the file as nvJitLink takes it: CUDA C goes through NVRTC first."""
     if file.kind != "cu":
         return file
-    return (compile_once if file.toolkit else compile_cuda)(file, nvrtc_flags(file, arch, options, lto=lto))
+    with phase("NVRTC"):
+        return (compile_once if file.toolkit else compile_cuda)(file, nvrtc_flags(file, arch, options, lto=lto))
 
 
 def _link(inputs: Sequence[LinkedFile], flags: Sequence[str], wanted: str) -> bytes:

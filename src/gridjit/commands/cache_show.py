@@ -76,6 +76,8 @@ def _artifact(artifact: Artifact) -> Iterator[tuple[str, Any]]:
     yield "raises", [f"{e.qualname}{e.arguments} {e.where}".rstrip() for _, e in sorted(artifact.exceptions.items())]
     yield "cooperative", artifact.cooperative
     yield "compiled in ms", artifact.metadata.get("compile_ms", "unknown")
+    phases = artifact.metadata.get("phases")
+    yield "phases in ms", [f"{name} {spent}" for name, spent in phases.items()] if isinstance(phases, dict) else []
     yield "compiled because", artifact.metadata.get("why", "unknown")
 
 

@@ -145,3 +145,20 @@ print(hashlib.sha256(generate(one, host_target(), Options()).image).hexdigest())
         for seed in ("1", "2", "3", "4")
     }
     assert len(digests) == 1
+
+
+def test_a_huge_kernel_is_optimized_less(lowered, monkeypatch):
+    levels = []
+
+    def optimize(module, target, level, **how):
+        levels.append(level)
+        original(module, target, level, **how)
+
+    original = llvm.optimize
+    monkeypatch.setattr(llvm, "optimize", optimize)
+    work = lowered(saxpy, "int64", "float32", "float32[1]", "float32[1]")
+    generate(work, host_target(), Options())
+    monkeypatch.setattr("gridjit.compiler.targets.host.generate._HUGE", 10)
+    generate(work, host_target(), Options())
+    generate(work, host_target(), Options(opt=False))
+    assert levels == [3, 1, 1]

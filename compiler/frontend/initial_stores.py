@@ -1,0 +1,67 @@
+"""initial_stores: takes out of LLVM IR text those zeros that numba stores where it reserves memory, and nothing reads.
+
+It stores them in a function's entry block, whatever is stored there later. Memory that is used in two blocks costs
+LLVM, and NVVM with it, a walk through the second block up to the first use: for the thousands of array views of a long
+kernel that is most of a compile. The zeros of a memory go if all its other uses are in one block, and the first of them
+there overwrites it as a whole. The machine code is the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+_FUNCTION = re.compile(r"^define [^\n]*\n\{\n.*?^\}", re.MULTILINE | re.DOTALL)
+_LABEL = re.compile(r"^[^\s{}][^\n]*:$", re.MULTILINE)
+_RESERVED = re.compile(
+    r'^  (?P<at>%"[^"\n]*") = alloca (?P<type>.+)\n  store (?P=type) [^%\n]*, (?P=type)\* (?P=at)\n', re.MULTILINE
+)
+_NAME = re.compile(r'%"[^"\n]*"')
+_STORE = re.compile(r'  store (?P<type>.+) \S+, (?P=type)\* (?P<at>%"[^"\n]*")(?:, (?:align \d+|![^\n]*))*')
+
+
+def without_initial_stores(text: str) -> str:
+    """Return a module's text, as llvmlite prints it, without the stores of zeros that nothing reads."""
+    return _FUNCTION.sub(lambda found: _cleared(found.group()), text)
+
+
+def _cleared(function: str) -> str:
+    """Return a function without its own."""
+    starts = [found.start() for found in _LABEL.finditer(function)]
+    if len(starts) < 2:
+        return function
+    blocks = list(zip(starts, [*starts[1:], len(function)], strict=True))
+    unread = _unread(function, blocks)
+    entry = _RESERVED.sub(
+        lambda found: found.group().partition("\n")[0] + "\n" if found["at"] in unread else found.group(),
+        function[starts[0] : starts[1]],
+    )
+    return function[: starts[0]] + entry + function[starts[1] :]
+
+
+def _unread(function: str, blocks: Sequence[tuple[int, int]]) -> set[str]:
+    """Return the names of the memories whose first zeros nothing reads; blocks: where each starts and ends."""
+    reserved = {found["at"] for found in _RESERVED.finditer(function, *blocks[0])}
+    mentions = Counter(found.group() for found in _NAME.finditer(function, *blocks[0]))
+    return _overwritten(function, blocks[1:], {name for name in reserved if mentions[name] == 2})
+
+
+def _overwritten(function: str, blocks: Sequence[tuple[int, int]], reserved: set[str]) -> set[str]:
+    """Return those of reserved that one block alone uses, and overwrites as a whole before anything else."""
+    home: dict[str, int] = {}
+    others: set[str] = set()
+    for number, (start, end) in enumerate(blocks):
+        for found in _NAME.finditer(function, start, end):
+            if (name := found.group()) in reserved:
+                first = name not in home
+                if home.setdefault(name, number) != number or (first and not _is_stored(function, found)):
+                    others.add(name)
+    return home.keys() - others
+
+
+def _is_stored(function: str, name: re.Match[str]) -> bool:
+    """Return whether a name stands where the memory that it names is overwritten as a whole."""
+    line = function[function.rfind("\n", 0, name.start()) + 1 : function.find("\n", name.end())]
+    store = _STORE.fullmatch(line)
+    return store is not None and store["at"] == name.group() and line.count(name.group()) == 1

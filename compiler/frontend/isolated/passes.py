@@ -1,0 +1,32 @@
+"""passes: has the time of numba-cuda's passes count for phases of the kernel's compile, grouped as people know them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gridjit.compiler.frontend.isolated.replacing import replace
+from gridjit.compiler.phases import phase
+
+INFERENCE, LOWERING = "type inference", "lowering"
+BEFORE, AFTER = "untyped passes", "typed passes"
+_LOWERING = ("lowering", "backend", "create_library")
+
+
+def time_passes() -> None:
+    """Have each pass count for its phase, those of the functions that a kernel calls too, until that is undone."""
+    from numba.cuda.core.compiler_machinery import PassManager
+
+    def run(manager: Any, index: int, found: Any, state: Any) -> Any:
+        with phase(_phase_of(found.name(), state)):
+            return original(manager, index, found, state)
+
+    original = replace(PassManager, "_runPass", run)
+
+
+def _phase_of(name: str, state: Any) -> str:
+    """Return the phase that a pass belongs to."""
+    if name.endswith("type_inference"):
+        return INFERENCE
+    if any(word in name for word in _LOWERING):
+        return LOWERING
+    return BEFORE if state.typemap is None else AFTER

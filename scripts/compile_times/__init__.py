@@ -1,0 +1,1 @@
+"""What scripts/bench-compile.py is made of: the kernels, the processes that compile them, scenarios and tables."""

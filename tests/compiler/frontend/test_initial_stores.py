@@ -1,0 +1,138 @@
+"""Zeros that numba stores where it reserves memory go where nothing can read them, and stay everywhere else."""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import gridjit
+from gridjit import cuda
+from gridjit.compiler.frontend import lower as front_end
+from gridjit.compiler.frontend.initial_stores import without_initial_stores
+from gridjit.compiler.frontend.lower import lower
+from gridjit.compiler.frontend.types import parse_signature
+from gridjit.compiler.options import Options
+from gridjit.compiler.target import Target
+from gridjit.compiler.targets.ptx.nvvm import compile_ptx
+from gridjit.compiler.view.config import ConfigView
+from tests.toolkit import needs_toolkit
+
+ZEROS = "  store {i64, [2 x i64]} zeroinitializer, {i64, [2 x i64]}* "
+
+
+def function(*blocks: str, entry: str = "") -> str:
+    """Return a function that reserves %"a" and %"b", with blocks of the given lines."""
+    reserved = "".join(f'  %"{name}" = alloca {{i64, [2 x i64]}}\n{ZEROS}%"{name}"\n' for name in "ab")
+    rest = "".join(f'B{number}:\n{block}  br label %"B{number + 1}"\n' for number, block in enumerate(blocks))
+    return f'define i32 @"f"({{i64, [2 x i64]}} %"v")\n{{\nentry:\n{reserved}{entry}  br label %"B0"\n{rest}}}\n'
+
+
+def store(name: str, value: str = '%"v"', suffix: str = "") -> str:
+    return f'  store {{i64, [2 x i64]}} {value}, {{i64, [2 x i64]}}* %"{name}"{suffix}\n'
+
+
+def load(name: str) -> str:
+    return f'  %"l{name}" = load {{i64, [2 x i64]}}, {{i64, [2 x i64]}}* %"{name}"\n'
+
+
+def zeroed(text: str) -> list[str]:
+    return re.findall(r'zeroinitializer, .*?\* %"(\w)"', without_initial_stores(text).split("\nB0:")[0])
+
+
+def part_of(name: str) -> str:
+    pointer = f'getelementptr inbounds {{i64, [2 x i64]}}, {{i64, [2 x i64]}}* %"{name}", i32 0, i32 0'
+    return f'  %"p{name}" = {pointer}\n  store i64 1, i64* %"p{name}"\n'
+
+
+def test_zeros_go_where_one_block_overwrites_them_before_it_reads() -> None:
+    assert zeroed(function(store("a") + load("a"), store("b") + part_of("b"))) == []
+
+
+def test_zeros_that_are_overwritten_by_zeros_go_too() -> None:
+    assert zeroed(function(store("a", "zeroinitializer") + load("a"))) == ["b"]
+
+
+def test_the_place_of_a_store_in_the_source_does_not_matter() -> None:
+    assert zeroed(function(store("a", suffix=", !dbg !12") + load("a"))) == ["b"]
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        pytest.param((load("a"),), id="read first"),
+        pytest.param((part_of("a") + store("a"),), id="overwritten in part first"),
+        pytest.param((store("a"), load("a")), id="used in another block"),
+        pytest.param((load("a"), store("a")), id="read in the block before"),
+        pytest.param(('  call void @"g"({i64, [2 x i64]}* %"a")\n' + store("a"),), id="given away first"),
+        pytest.param(('  store {i64, [2 x i64]}* %"a", {i64, [2 x i64]}** %"q"\n' + store("a"),), id="address stored"),
+    ],
+)
+def test_zeros_stay_where_something_may_read_them(blocks: tuple[str, ...]) -> None:
+    text = function(*blocks)
+    assert without_initial_stores(text) == text
+
+
+def test_zeros_stay_where_the_entry_block_uses_them() -> None:
+    assert zeroed(function(store("a") + load("a"), entry=load("a"))) == ["a", "b"]
+
+
+def test_other_first_values_go_and_stay_alike() -> None:
+    text = function(store("a")).replace("zeroinitializer", "undef")
+    assert without_initial_stores(text).count("undef") == 1
+
+
+def test_functions_of_one_module_are_told_apart() -> None:
+    text = function(store("a")) + function(load("a")).replace('@"f"', '@"g"')
+    assert re.findall(r'zeroinitializer, .*?\* %"(\w)"', without_initial_stores(text)) == ["b", "a", "b"]
+
+
+def views(u, out, n):
+    i, j = cuda.grid(2)
+    last = 0.0
+    if i < u.shape[0] and j < u.shape[1]:
+        for k in range(n):
+            last = u[i][j][k] + 2.0 * u[i][j][k + 1]
+            out[i][j][k] = last - out[i][j][0]
+        out[i][j][n] = last
+
+
+@pytest.fixture
+def with_the_zeros(monkeypatch: pytest.MonkeyPatch, restart: Callable[[], None]) -> list[bool]:
+    """From now on compile anew, and keep all zeros; tell of each module whether it had any to lose."""
+    restart()
+    lost: list[bool] = []
+
+    def keep(text: str) -> str:
+        lost.append(without_initial_stores(text) != text)
+        return text
+
+    monkeypatch.setattr(front_end, "without_initial_stores", keep)
+    return lost
+
+
+SIGNATURE = "void(float64[:,:,::1], float64[:,:,::1], int64)"
+
+
+@pytest.mark.parametrize("arch", [pytest.param("sm_80", marks=needs_toolkit(bitcode=True))])
+def test_the_machine_code_for_a_gpu_is_the_same(with_the_zeros: list[bool], arch: str) -> None:
+    target, view = Target(kind="ptx", arch=arch), ConfigView(None)
+    found, _ = lower(views, parse_signature(SIGNATURE), Options(), target, (), view)
+    lean = [without_initial_stores(text) for text in found.modules]
+    assert compile_ptx(lean, arch, Options()) == compile_ptx(found.modules, arch, Options())
+    assert with_the_zeros == [True]
+
+
+def test_the_host_computes_the_same(request: pytest.FixtureRequest) -> None:
+    def results() -> np.ndarray:
+        u, out = np.arange(60.0).reshape(3, 4, 5), np.ones((3, 4, 5))
+        gridjit.jit(views, cache=False, target="host")[(2, 2), (2, 2)](u, out, 4)
+        return out
+
+    lean = results()
+    lost = request.getfixturevalue("with_the_zeros")
+    assert np.array_equal(lean, results())
+    assert lost == [True]
