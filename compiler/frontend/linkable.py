@@ -43,7 +43,9 @@ def _order(file: LinkedFile) -> tuple[Any, ...]:
 def numba_files(modules: Sequence[str], linked: Iterable[LinkedFile]) -> tuple[LinkedFile, ...]:
     """Return numba-cuda's own CUDA C++ that the modules, or the files linked with them, call."""
     reshape = any(_RESHAPE in module for module in modules)
-    runtime = any(file.nrt for file in linked) or any(_RUNTIME_CALL.search(module) for module in modules)
+    runtime = any(file.nrt for file in linked) or any(
+        "NRT_" in module and _RUNTIME_CALL.search(module) for module in modules
+    )
     return (*((_numba_file("reshape_funcs.cu"),) if reshape else ()), *((nrt_file(),) if runtime else ()))
 
 

@@ -178,8 +178,9 @@ def _ordered_modules(library: Any) -> tuple[str, ...]:
     NVVM drops a function that may be dropped (linkonce) if none of the modules before has called it. numba-cuda keeps
     the modules in a set.
     """
-    first = str(library._module)
-    waiting = sorted({str(module) for module in library.modules} - {first})
+    texts = {module: str(module) for module in {library._module, *library.modules}}  # each is written down once
+    first = texts[library._module]
+    waiting = sorted({*texts.values()} - {first})
     ordered, named = [first], set(_NAMED.findall(first))
     while waiting:
         called = next((text for text in waiting if not named.isdisjoint(_DEFINED.findall(text))), waiting[0])

@@ -241,6 +241,12 @@ def _implementation(template: Any) -> Any:
     return getattr(template, "_overload_func", None) or getattr(template, "_definition_func", None)
 
 
+def is_an_extensions(template: Any) -> bool:
+    """Return whether a template class is an extension's, or numba-cuda's around what is."""
+    function = _implementation(template)
+    return _is_foreign(function) if function is not None else next(_template_parts(template), None) is not None
+
+
 def _template_parts(template: Any) -> Iterator[object]:
     """Yield what is the extension's in a template class, which numba-cuda may have made around it."""
     if _is_foreign(template):

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.faster.pieces import make_faster
 from gridjit.compiler.frontend.isolated.contexts import (
     contexts_are_whole,
     contexts_exist,
@@ -86,7 +87,14 @@ def _make_contexts() -> None:
     """Have numba-cuda import what its first compile would, as nothing mends a module that is imported halfway."""
     core, cuda = compiler_locks()
     with core, cuda, section():
-        make_contexts()
+        are_new, start = not contexts_exist(), changes_now()
+        try:
+            make_faster(replace)
+            make_contexts()
+        finally:
+            undo_to(start)
+        if are_new:
+            contexts_are_whole()
 
 
 def _isolated(
@@ -108,6 +116,7 @@ def _isolated(
             set_contexts_aside()
         _silence_what_cannot_speak()
         make_names_readable(replace)
+        make_faster(replace)
         _answer_device(compute_capability)
         _set_boundscheck(boundscheck)
         _number_exceptions(record)
