@@ -38,6 +38,7 @@ def record(code: CodeType, count: int) -> str:
 
 
 def _is_known(function: Any, records: tuple[str, ...]) -> bool:
+    function = getattr(function, "__func__", function)  # of a class method
     return isinstance(function, FunctionType) and any(_matches(function.__code__, record) for record in records)
 
 
