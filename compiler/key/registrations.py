@@ -186,8 +186,10 @@ def _lowering(kind: str, entry: tuple[Any, ...]) -> Registration | None:
     implementation, *keys = entry
     # An intrinsic's generator is registered under itself whenever the intrinsic is used, and is found through that.
     sources = () if implementation is keys[0] else tuple(_foreign_parts(implementation))
+    if not sources:
+        return None
     about = ", ".join(_name(part) for key in keys for part in (key if isinstance(key, tuple) else (key,)))
-    return Registration(kind=kind, about=about, sources=sources) if sources else None
+    return Registration(kind=kind, about=about, sources=sources)
 
 
 def _typing(kind: str, entry: Any) -> Registration | None:
@@ -283,7 +285,7 @@ def _held(function: FunctionType, depth: int = 3) -> Iterator[object]:
 
 def _is_foreign(value: object) -> bool:
     """Return whether value is code from outside numba, gridjit and Python."""
-    if not (isinstance(value, type | ModuleType) or callable(value)):
+    if not (callable(value) or isinstance(value, ModuleType)):
         return False
     module = _module(value)
     return bool(module) and not module.startswith(_OWN) and not is_library(module)
