@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
-from gridjit.compiler.frontend.faster import array_operators, assigned_once, refreshing, resolving
+from gridjit.compiler.frontend.faster import array_operators, assigned_once, lifetimes, refreshing, resolving
 from gridjit.compiler.frontend.faster.piece import Piece, Replace
 from gridjit.compiler.frontend.faster.written_for import are_known
 
-PIECES: tuple[Piece, ...] = (refreshing.PIECE, resolving.PIECE, array_operators.PIECE, assigned_once.PIECE)
+PIECES: tuple[Piece, ...] = (
+    refreshing.PIECE,
+    resolving.PIECE,
+    array_operators.PIECE,
+    assigned_once.PIECE,
+    lifetimes.PIECE,
+)
 
 
-def make_faster(replace: Replace, pieces: Collection[Piece] | None = None) -> None:
-    """Put pieces in place, all by default, as far as numba's functions are those that they were written for.
+def make_faster(replace: Replace) -> None:
+    """Put all pieces in place, as far as numba's functions are those that they were written for.
 
     In a compile inside another one they are in place already, and stay.
     """
-    for piece in PIECES if pieces is None else pieces:
+    for piece in PIECES:
         if are_known(piece.written_for):
             piece.install(replace)
