@@ -1,8 +1,8 @@
 """lifetimes: how long variables live is worked out when something asks, not after each pass.
 
-numba-cuda works it out a dozen times for every function, though all but the last time nobody looks: the next pass begins
-anew. Only generators and literal_unroll read what an earlier pass left, so for these it is done as ever. Where an
-extension has rewrites, which may look at anything, everything is.
+numba-cuda works it out a dozen times for every function, and looks at the last result only: each pass begins anew.
+Generators and literal_unroll alone read what an earlier pass left, so for these it is done as ever. Where an extension
+has rewrites, which may look at anything, it is done as ever for all functions.
 """
 
 from __future__ import annotations
@@ -46,9 +46,10 @@ def _unrolls(ir: Any) -> bool:
     from numba.cuda.core.ir import expr_types, freevar_types, global_types
     from numba.cuda.misc.special import literal_unroll
 
+    values = (*global_types, *freevar_types)
     for definitions in ir._definitions.values():
         for one in definitions:
-            if isinstance(one, global_types) or isinstance(one, freevar_types):
+            if isinstance(one, values):
                 if one.value is literal_unroll:
                     return True
             elif isinstance(one, expr_types) and one.op == "getattr" and one.attr == "literal_unroll":

@@ -10,24 +10,21 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from gridjit.compiler.frontend.faster.piece import Piece, Replace
 
 
-@dataclass(slots=True)
 class _Step:
     """How a context installs a registry, and how much was in the registry's lists when that last began.
 
     streams: what the context read it by; others mean that the context was told to begin again.
     """
 
-    registry: Any
-    lists: tuple[list[Any], ...]
-    install: Callable[[], object]
-    streams: Any = None
-    count: int = 0
+    def __init__(self, registry: Any, install: Callable[[], object]) -> None:
+        self.registry, self.install = registry, install
+        self.lists = tuple(entries for entries in vars(registry).values() if type(entries) is list)
+        self.streams, self.count = None, 0
 
     def take(self, loaders: Any) -> None:
         """Install what is new. What is added meanwhile is new to the next refresh, if this one did not have it."""
@@ -40,13 +37,13 @@ class _Step:
         return self.count == sum(map(len, self.lists)) and loaders[self.registry]._registrations is self.streams
 
 
-@dataclass(slots=True)
 class _Refreshed:
     """The steps that a context goes through, by registry, and whether these are all of them."""
 
-    context: Any
-    steps: dict[Any, _Step] = field(default_factory=dict)
-    whole: bool = False
+    def __init__(self, context: Any) -> None:
+        self.context = context
+        self.steps: dict[Any, _Step] = {}
+        self.whole = False
 
 
 def _install(replace: Replace) -> None:
@@ -75,9 +72,7 @@ def _noting(original: Callable[..., Any], of: Callable[[Any], _Refreshed]) -> Ca
     def install(context: Any, registry: Any, *args: Any, **options: Any) -> None:
         steps = of(context).steps
         if registry not in steps:
-            lists = tuple(entries for entries in vars(registry).values() if type(entries) is list)
-            work = functools.partial(original, context, registry, *args, **options)
-            steps[registry] = _Step(registry, lists, work)
+            steps[registry] = _Step(registry, functools.partial(original, context, registry, *args, **options))
         steps[registry].take(context._registries)
 
     return install

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from gridjit.compiler.frontend.faster.piece import Piece, Replace
@@ -21,22 +20,21 @@ from gridjit.compiler.key.registrations import is_an_extensions
 _Found = tuple[Any, Any, Any]
 
 
-@dataclass(slots=True)
 class _Resolved:
     """What calls were resolved to in one compile, and what was found about templates on the way.
 
     shared: by function and types. of_flags: also by the flags of the function that is compiled, as numba does where a
-    template of @overload or @intrinsic was tried. orders: of templates. plain: types, by code.
+    template of @overload or @intrinsic was tried. orders: of templates. are_plain: types, by code.
     implementations, foreign: how many templates of @overload and @intrinsic, and of extensions, were tried until now.
     """
 
-    shared: dict[Any, _Found] = field(default_factory=dict)
-    of_flags: dict[Any, _Found] = field(default_factory=dict)
-    orders: dict[Any, tuple[Any, list[Any]]] = field(default_factory=dict)
-    are_foreign: dict[Any, bool] = field(default_factory=dict)
-    are_plain: dict[int, tuple[Any, bool]] = field(default_factory=dict)
-    implementations: int = 0
-    foreign: int = 0
+    def __init__(self) -> None:
+        self.shared: dict[Any, _Found] = {}
+        self.of_flags: dict[Any, _Found] = {}
+        self.orders: dict[Any, tuple[Any, list[Any]]] = {}
+        self.are_foreign: dict[Any, bool] = {}
+        self.are_plain: dict[int | None, tuple[Any, bool]] = {}
+        self.implementations = self.foreign = 0
 
 
 def _install(replace: Replace) -> None:
@@ -53,15 +51,18 @@ def _install(replace: Replace) -> None:
             return _resolve(resolved, function, context, args, kws, original)
         flags = ConfigStack.top_or_none()
         key = id(function), id(context), tuple([kind._code for kind in args])
-        found = resolved.shared.get(key) or resolved.of_flags.get((key, id(flags)))
-        if found is None:
-            asked, foreign = resolved.implementations, resolved.foreign
-            signature = _resolve(resolved, function, context, args, kws, original)
-            found = signature, function._impl_keys[signature.args], (function, context, tuple(args), flags)
-            if resolved.foreign == foreign and resolved.implementations == asked:
-                resolved.shared[key] = found
-            elif resolved.foreign == foreign:
-                resolved.of_flags[key, id(flags)] = found
+        if (found := resolved.shared.get(key)) is None:
+            of_flags = key, id(flags)
+            if (found := resolved.of_flags.get(of_flags)) is not None:
+                resolved.implementations += 1
+            else:
+                asked, foreign = resolved.implementations, resolved.foreign
+                signature = _resolve(resolved, function, context, args, kws, original)
+                found = signature, function._impl_keys[signature.args], (function, context, tuple(args), flags)
+                if resolved.foreign == foreign and resolved.implementations == asked:
+                    resolved.shared[key] = found
+                elif resolved.foreign == foreign:
+                    resolved.of_flags[of_flags] = found
         function._impl_keys[found[0].args] = found[1]
         return found[0]
 
@@ -78,12 +79,10 @@ def _resolve(
     try:
         without = tuple([unliteral(one) for one in args]), {n: unliteral(v) for n, v in kws.items()}
     except errors.NumbaError:
+        resolved.foreign += 1  # of what numba tries then, nothing is known here
         return original(function, context, args, kws)
-    given, failures, depth = (
-        {True: (args, kws), False: without},
-        list[tuple[Any, Exception | None, bool]](),
-        function._depth,
-    )
+    failures: list[tuple[Any, Exception | None, bool]] = []
+    given, depth = {True: (args, kws), False: without}, function._depth
     are_same = (tuple(args), kws) == without
     order = _order(resolved, function, context)
     function._depth += 1
@@ -149,10 +148,10 @@ def _no_match(template: Any) -> str:
 
 
 def _is_plain(resolved: _Resolved, kind: Any, is_plain: Callable[[Any], bool]) -> bool:
-    found = resolved.are_plain.get(kind._code)
-    if found is None:
-        found = resolved.are_plain[kind._code] = kind, is_plain(kind)
-    return found[1]
+    code = getattr(kind, "_code", None)
+    if code not in resolved.are_plain:
+        resolved.are_plain[code] = kind, is_plain(kind)
+    return resolved.are_plain[code][1]
 
 
 def _functions() -> Any:
