@@ -43,30 +43,35 @@ def _install(replace: Replace) -> None:
     resolved, is_plain, kind_of_functions = _Resolved(), _plain_types(), _functions().Function
 
     def get_call_type(function: Any, context: Any, args: Any, kws: Any) -> Any:
-        if (
-            kws
-            or type(function) is not kind_of_functions
-            or not all(_is_plain(resolved, one, is_plain) for one in args)
-        ):
+        if kws or type(function) is not kind_of_functions or not _are_plain(resolved, args, is_plain):
             return _resolve(resolved, function, context, args, kws, original)
         flags = ConfigStack.top_or_none()
         key = id(function), id(context), tuple([kind._code for kind in args])
-        if (found := resolved.shared.get(key)) is None:
-            of_flags = key, id(flags)
-            if (found := resolved.of_flags.get(of_flags)) is not None:
-                resolved.implementations += 1
-            else:
-                asked, foreign = resolved.implementations, resolved.foreign
-                signature = _resolve(resolved, function, context, args, kws, original)
-                found = signature, function._impl_keys[signature.args], (function, context, tuple(args), flags)
-                if resolved.foreign == foreign and resolved.implementations == asked:
-                    resolved.shared[key] = found
-                elif resolved.foreign == foreign:
-                    resolved.of_flags[of_flags] = found
+        if (found := _known(resolved, key, flags)) is None:
+            asked, foreign = resolved.implementations, resolved.foreign
+            signature = _resolve(resolved, function, context, args, kws, original)
+            found = signature, function._impl_keys[signature.args], (function, context, tuple(args), flags)
+            if resolved.foreign == foreign:
+                _keep(resolved, key, flags, found, depends_on_flags=resolved.implementations != asked)
         function._impl_keys[found[0].args] = found[1]
         return found[0]
 
     original = replace(_functions().BaseFunction, "get_call_type", get_call_type)
+
+
+def _known(resolved: _Resolved, key: Any, flags: Any) -> _Found | None:
+    """Return what a call was resolved to; a call that this one is resolved within depends on flags as this one does."""
+    if (found := resolved.shared.get(key)) is None:
+        found = resolved.of_flags.get((key, id(flags)))
+        resolved.implementations += found is not None
+    return found
+
+
+def _keep(resolved: _Resolved, key: Any, flags: Any, found: _Found, *, depends_on_flags: bool) -> None:
+    if depends_on_flags:
+        resolved.of_flags[key, id(flags)] = found
+    else:
+        resolved.shared[key] = found
 
 
 def _resolve(
@@ -147,11 +152,14 @@ def _no_match(template: Any) -> str:
     return "No match for registered cases:\n" + "\n".join(f" * {case}" for case in cases)
 
 
-def _is_plain(resolved: _Resolved, kind: Any, is_plain: Callable[[Any], bool]) -> bool:
-    code = getattr(kind, "_code", None)
-    if code not in resolved.are_plain:
-        resolved.are_plain[code] = kind, is_plain(kind)
-    return resolved.are_plain[code][1]
+def _are_plain(resolved: _Resolved, kinds: Any, is_plain: Callable[[Any], bool]) -> bool:
+    for kind in kinds:
+        code = getattr(kind, "_code", None)
+        if code not in resolved.are_plain:
+            resolved.are_plain[code] = kind, is_plain(kind)
+        if not resolved.are_plain[code][1]:
+            return False
+    return True
 
 
 def _functions() -> Any:
