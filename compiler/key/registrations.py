@@ -179,8 +179,10 @@ def _lowering(kind: str, entry: tuple[Any, ...]) -> Registration | None:
     implementation, *keys = entry
     # An intrinsic's generator is registered under itself whenever the intrinsic is used, and is found through that.
     sources = () if implementation is keys[0] else tuple(_foreign_parts(implementation))
+    if not sources:
+        return None
     about = ", ".join(_name(part) for key in keys for part in (key if isinstance(key, tuple) else (key,)))
-    return Registration(kind=kind, about=about, sources=sources) if sources else None
+    return Registration(kind=kind, about=about, sources=sources)
 
 
 def _typing(kind: str, entry: Any) -> Registration | None:
@@ -234,6 +236,12 @@ def _implementation(template: Any) -> Any:
     return getattr(template, "_overload_func", None) or getattr(template, "_definition_func", None)
 
 
+def is_an_extensions(template: Any) -> bool:
+    """Return whether a template class is an extension's, or numba-cuda's around what is."""
+    function = _implementation(template)
+    return _is_foreign(function) if function is not None else next(_template_parts(template), None) is not None
+
+
 def _template_parts(template: Any) -> Iterator[object]:
     """Yield what is the extension's in a template class, which numba-cuda may have made around it."""
     if _is_foreign(template):
@@ -266,7 +274,7 @@ def _held(function: FunctionType, depth: int = 3) -> Iterator[object]:
 
 def _is_foreign(value: object) -> bool:
     """Return whether value is code from outside numba, gridjit and Python."""
-    if not (isinstance(value, type | ModuleType) or callable(value)):
+    if not (callable(value) or isinstance(value, ModuleType)):
         return False
     module = _module(value)
     return bool(module) and not (module.startswith(_OWN) or is_numbas(module) or is_library(module))

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.faster.pieces import make_faster
 from gridjit.compiler.frontend.isolated.contexts import (
     contexts_are_whole,
     contexts_exist,
@@ -28,7 +29,6 @@ from gridjit.compiler.frontend.isolated.contexts import (
     mend_contexts,
     set_contexts_aside,
 )
-from gridjit.compiler.frontend.isolated.linear import make_linear
 from gridjit.compiler.frontend.isolated.names import make_names_readable
 from gridjit.compiler.frontend.isolated.passes import time_passes
 from gridjit.compiler.frontend.isolated.replacing import changes_now, on_undo, replace, undo_to
@@ -90,7 +90,12 @@ def _make_contexts() -> None:
     """Have numba-cuda import what its first compile would: nothing mends a module that was imported halfway."""
     core, cuda = compiler_locks()
     with core, cuda, section():
-        make_contexts()
+        start = changes_now()
+        try:
+            make_faster(replace)
+            make_contexts()
+        finally:
+            undo_to(start)
 
 
 def _isolated(
@@ -112,7 +117,7 @@ def _isolated(
             set_contexts_aside()
         _silence_what_cannot_speak()
         make_names_readable(replace)
-        make_linear()
+        make_faster(replace)
         _answer_device(compute_capability)
         _set_boundscheck(boundscheck)
         _number_exceptions(record)

@@ -11,7 +11,6 @@ from gridjit.compiler.options import Options
 from gridjit.compiler.phases import phase
 from gridjit.compiler.target import LinkedFile
 from gridjit.compiler.targets.ptx.cubin import check_definitions
-from gridjit.compiler.targets.ptx.nvrtc import compile_cuda, compile_once, nvrtc_flags
 from gridjit.compiler.targets.ptx.toolkit import cudadevrt, filled, library, log_of
 from gridjit.values import dataclass, field
 
@@ -103,6 +102,8 @@ def _compiled(file: LinkedFile, arch: str, options: Options, *, lto: bool) -> Li
     """Return the file as nvJitLink takes it: CUDA C goes through NVRTC first."""
     if file.kind != "cu":
         return file
+    from gridjit.compiler.targets.ptx.nvrtc import compile_cuda, compile_once, nvrtc_flags  # most kernels need none
+
     with phase("NVRTC"):
         return (compile_once if file.toolkit else compile_cuda)(file, nvrtc_flags(file, arch, options, lto=lto))
 

@@ -1,0 +1,27 @@
+"""Piece: one thing that numba-cuda does in a compile, done in less time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from gridjit.values import dataclass
+
+
+class Replace(Protocol):
+    """Sets an attribute of an owner for as long as a compile runs, and returns what it was."""
+
+    def __call__(self, owner: Any, name: str, value: Any) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A faster way, and what it stands on.
+
+    written_for: the functions of numba's that it replaces, and those whose ways it relies on, by module:qualified.name,
+        each with the records of the sources that it was written for. install: puts it there.
+    """
+
+    name: str
+    written_for: Mapping[str, tuple[str, ...]]
+    install: Callable[[Replace], None]

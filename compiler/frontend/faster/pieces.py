@@ -1,0 +1,25 @@
+"""pieces: all that is done faster, put in place for the duration of a compile."""
+
+from __future__ import annotations
+
+from gridjit.compiler.frontend.faster import array_operators, assigned_once, lifetimes, refreshing, resolving
+from gridjit.compiler.frontend.faster.piece import Piece, Replace
+from gridjit.compiler.frontend.faster.written_for import are_known
+
+PIECES: tuple[Piece, ...] = (
+    refreshing.PIECE,
+    resolving.PIECE,
+    array_operators.PIECE,
+    assigned_once.PIECE,
+    lifetimes.PIECE,
+)
+
+
+def make_faster(replace: Replace) -> None:
+    """Put all pieces in place, as far as numba's functions are those that they were written for.
+
+    In a compile inside another one they are in place already, and stay.
+    """
+    for piece in PIECES:
+        if are_known(piece.written_for):
+            piece.install(replace)

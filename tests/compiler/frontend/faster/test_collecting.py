@@ -1,0 +1,56 @@
+"""The garbage collector runs rarely while a kernel is compiled, and as the program has it before and after."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from gridjit.compiler.frontend.faster.collecting import RARELY, collecting_rarely
+
+
+@pytest.fixture(autouse=True)
+def usual() -> Iterator[tuple[int, int, int]]:
+    before = gc.get_threshold()
+    gc.set_threshold(700, 10, 10)
+    yield 700, 10, 10
+    gc.set_threshold(*before)
+
+
+def test_the_collector_runs_rarely_while_work_is_done(usual: tuple[int, int, int]) -> None:
+    assert collecting_rarely(gc.get_threshold)[0] == RARELY
+    assert gc.get_threshold() == usual
+
+
+def test_a_collector_that_the_program_turned_off_stays_off() -> None:
+    gc.set_threshold(0)
+    assert collecting_rarely(gc.get_threshold)[0] == 0
+
+
+def test_a_higher_threshold_of_the_programs_stays() -> None:
+    gc.set_threshold(RARELY + 1)
+    assert collecting_rarely(gc.get_threshold)[0] == RARELY + 1
+
+
+def test_what_the_program_sets_while_work_is_done_stays() -> None:
+    collecting_rarely(lambda: gc.set_threshold(900, 5, 5))
+    assert gc.get_threshold() == (900, 5, 5)
+
+
+def test_work_that_fails_leaves_the_collector_as_it_was(usual: tuple[int, int, int]) -> None:
+    def fail() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        collecting_rarely(fail)
+    assert gc.get_threshold() == usual
+
+
+def test_work_inside_work_leaves_the_collector_to_the_outer_one(usual: tuple[int, int, int]) -> None:
+    def outer() -> int:
+        collecting_rarely(gc.get_threshold)
+        return gc.get_threshold()[0]
+
+    assert collecting_rarely(outer) == RARELY
+    assert gc.get_threshold() == usual

@@ -1,0 +1,157 @@
+"""Faster passes: they make what numba-cuda's own make, of every kernel, and are there for a compile only."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gridjit import CompileError
+from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.faster import pieces
+from gridjit.compiler.frontend.faster.written_for import are_known, function_at, record
+from gridjit.compiler.frontend.lower import lower
+from gridjit.compiler.frontend.types import parse_signature
+from gridjit.compiler.options import Options
+from gridjit.compiler.target import Target
+from gridjit.compiler.view.config import ConfigView
+
+numba_cuda()
+
+from numba.cuda.extending import overload  # noqa: E402  # the first import has to come first
+from numba.cuda.typing import signature  # noqa: E402
+from numba.cuda.typing.npydecl import NumpyRulesArrayOperator  # noqa: E402
+
+_SPEC = importlib.util.spec_from_file_location("many_kernels", Path(__file__).with_name("kernels.py"))
+assert _SPEC is not None and _SPEC.loader is not None
+MANY: Any = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(MANY)
+AMPERE = Target(kind="ptx", arch="sm_80")
+# What numba numbers as it goes: modules, functions and shared memory.
+_NUMBERS = re.compile(r"\$\d+\"|B\d+v\d+|_smem_\d+")
+# It indents what it says the deeper the more calls it refused before.
+_INDENTED = re.compile(r"^ +", re.MULTILINE)
+NAMES = [f"{function.__name__}-{signature}" for function, signature in MANY.KERNELS]
+WRONG_NAMES = [f"{function.__name__}-{signature}" for function, signature in MANY.WRONG]
+PLACES = sorted({place for piece in pieces.PIECES for place in piece.written_for})
+
+
+def ir(function: Any, signature: str) -> str:
+    found, _ = lower(function, parse_signature(signature), Options(), AMPERE, (), ConfigView(None))
+    return _NUMBERS.sub("#", "\n".join(found.modules))
+
+
+def message(function: Any, signature: str) -> str:
+    with pytest.raises(CompileError) as caught:
+        ir(function, signature)
+    return _INDENTED.sub("", f"{caught.value}\n{caught.value.__cause__}")
+
+
+@pytest.fixture(scope="module")
+def numbas() -> Iterator[dict[str, str]]:
+    """Return what each kernel is lowered to by numba's own passes, and what is said of the wrong ones."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pieces, "PIECES", ())
+        texts = {name: ir(*kernel) for name, kernel in zip(NAMES, MANY.KERNELS, strict=True)}
+        words = {name: message(*kernel) for name, kernel in zip(WRONG_NAMES, MANY.WRONG, strict=True)}
+    yield texts | words
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_kernel_is_lowered_to_the_same_text_as_by_numbas_own_passes(name: str, numbas: dict[str, str]) -> None:
+    assert ir(*MANY.KERNELS[NAMES.index(name)]) == numbas[name]
+
+
+@pytest.mark.parametrize("name", WRONG_NAMES)
+def test_a_wrong_kernel_is_refused_in_the_words_of_numbas_own_passes(name: str, numbas: dict[str, str]) -> None:
+    assert message(*MANY.WRONG[WRONG_NAMES.index(name)]) == numbas[name]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_each_piece_was_written_for_the_numba_cuda_that_is_installed(place: str) -> None:
+    records = next(piece.written_for[place] for piece in pieces.PIECES if place in piece.written_for)
+    assert are_known({place: records})
+
+
+def test_a_piece_stays_out_where_another_function_stands_in_the_place_of_numbas(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    theirs: list[Any] = []
+    original = NumpyRulesArrayOperator.generic
+
+    def generic(template: Any, args: Any, kws: Any) -> Any:
+        theirs.append(args)
+        return original(template, args, kws)
+
+    monkeypatch.setattr(NumpyRulesArrayOperator, "generic", generic)
+    ir(MANY.operators, "void(int64[::1], float64[::1])")
+    assert theirs
+
+
+def test_a_piece_stays_out_where_the_text_of_a_function_goes_on_after_what_it_was_written_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "def known(x):\n    y = x\n    return y\n"
+    longer = text + "    # and more\n    yield y\n"
+    assert _is_known(tmp_path / "short_text.py", text, monkeypatch)
+    assert not _is_known(tmp_path / "longer_text.py", longer, monkeypatch)
+
+
+def _is_known(path: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Return whether a function of a module with this text is the one that has three lines."""
+    path.write_text(text)
+    monkeypatch.syspath_prepend(str(path.parent))
+    place = f"{path.stem}:known"
+    return are_known({place: (record(function_at(place).__code__, 3),)})
+
+
+def test_numbas_own_functions_are_in_their_places_after_a_compile() -> None:
+    before = [function_at(place) for place in PLACES]
+    ir(*MANY.KERNELS[0])
+    with pytest.raises(CompileError):
+        ir(*MANY.WRONG[0])
+    assert [function_at(place) for place in PLACES] == before
+
+
+def changing(x):
+    """Stand for what is overloaded."""
+
+
+def test_an_extensions_overload_is_asked_as_often_as_by_numbas_own_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    @overload(changing)
+    def implementation(x):
+        asked.append(x)
+        return signature(x, x), lambda x: x  # which numba does not keep
+
+    def calls(x):
+        x[0] = changing(x[0]) + changing(x[1]) + changing(2)
+
+    ir(calls, "void(float64[::1])")
+    times = len(asked)
+    monkeypatch.setattr(pieces, "PIECES", ())
+    ir(calls, "void(float64[::1])")
+    assert len(asked) == 2 * times
+    assert times > 3
+
+
+def test_what_an_extension_registers_while_a_kernel_compiles_is_found_in_that_compile() -> None:
+    @overload(changing)
+    def implementation(x):
+        overload(added_later)(lambda x: lambda x: x + 1)
+        return lambda x: added_later(x)
+
+    def calls(x):
+        x[0] = changing(x[0])
+
+    assert "added_later" not in ir(MANY.floats, "void(float32[::1], float32[::1])")
+    assert "define" in ir(calls, "void(float64[::1])")
+
+
+def added_later(x):
+    """Stand for what is overloaded by an overload."""
