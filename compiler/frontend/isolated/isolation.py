@@ -3,7 +3,8 @@
 numba-cuda keeps device functions, overload implementations, intrinsics and internal functions by argument types
 alone. What one of them was compiled from may have changed since, and what it read of the launch configuration, the
 hooks it registered and the extensions it used would be lost to whoever finds it. So every kernel's compile starts
-with these tables empty and puts the old ones back, under numba's global compiler lock.
+with these tables empty and puts the old ones back, under numba's global compiler lock. What it then finds in them is
+what it compiled itself, or what is proven to be the same (see kept).
 """
 
 from __future__ import annotations
@@ -29,11 +30,19 @@ from gridjit.compiler.frontend.isolated.contexts import (
     set_contexts_aside,
 )
 from gridjit.compiler.frontend.isolated.names import make_names_readable
-from gridjit.compiler.frontend.isolated.replacing import changes_now, on_undo, replace, undo_to
+from gridjit.compiler.frontend.isolated.replacing import changes_now, replace, undo_to
 from gridjit.compiler.frontend.isolated.taking import record_reads
+from gridjit.compiler.frontend.kept.asked import Asking, Raised
+from gridjit.compiler.frontend.kept.callees import Callees, offers_what_it_is_called_with, taken_out_at_the_end
+from gridjit.compiler.frontend.kept.drafts import Drafts, NotedReads
+from gridjit.compiler.frontend.kept.keeping import Keeping
+from gridjit.compiler.frontend.kept.noticing import note_what_spoils, reuse_internal_functions, suspend_others
+from gridjit.compiler.frontend.kept.plain import is_numbas
+from gridjit.compiler.frontend.kept.surroundings import Surroundings, surroundings
 from gridjit.compiler.frontend.locks import compiler_locks, compiling_locks, give_back, taken
 from gridjit.compiler.recorded.reads import Reads
 from gridjit.compiler.view.config import ConfigView
+from gridjit.compiler.view.recording import recording_of
 from gridjit.forking import held, in_child, section
 from gridjit.interrupts import leave_managers, surely, uninterrupted
 
@@ -54,12 +63,15 @@ class Isolation:
     discovered: functions of @overload and @intrinsic, in the order of their use.
     exceptions: (type, arguments, location) by return code. Codes are digests: callees' never collide with a kernel's,
         and they agree between processes.
+    drafts: the callees that are being compiled. keeping: what is kept of callees; None if nothing is in this compile.
     """
 
     view: ConfigView
     discovered: dict[Any, None] = field(default_factory=dict)
     exceptions: dict[int, tuple[Any, Any, Any]] = field(default_factory=dict)
     emptied: set[int] = field(default_factory=set)
+    drafts: Drafts = field(default_factory=Drafts)
+    keeping: Keeping | None = None
 
 
 def isolated(
@@ -102,20 +114,28 @@ def _isolated(
     if outermost:
         undo_to(0)  # of a compile that was cut short while it undid
         mend_contexts()
+        _keep_callees(record, reads, surroundings(compute_capability, boundscheck))
     start = changes_now()
     try:
         if not outermost:
             set_contexts_aside()
+        suspend_others(record.drafts)
         _silence_what_cannot_speak()
         make_names_readable(replace)
         _answer_device(compute_capability)
         _set_boundscheck(boundscheck)
         _number_exceptions(record)
         replace(cuda_target.target_context, "cached_internal_func", {})
-        _empty_device_functions(record)
-        _empty_templates(record)
-        record_reads(reads)
+        callees = Callees(record.keeping, functools.partial(_empty, record))
+        _empty_device_functions(record, callees)
+        _empty_templates(record, callees)
+        reuse_internal_functions(callees)
+        note_what_spoils(record.drafts)
+        _listen(record)
+        record_reads(NotedReads(reads, record.drafts))
         result = work(record)
+        if record.keeping is not None:
+            record.keeping.keep()
     finally:
         try:
             undo_to(start)
@@ -205,61 +225,86 @@ def _set_boundscheck(boundscheck: bool) -> None:
     replace(CUDATargetContext, "enable_boundscheck", boundscheck)
 
 
+def _number(record: Isolation, exception: Any, arguments: Any, location: Any) -> int:
+    """Return the code of an exception, by what it is."""
+    text = repr((exception.__module__, exception.__qualname__, arguments, location))
+    digest = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+    code = _FIRST_USER_CODE + digest % (_LAST_CODE - _FIRST_USER_CODE)
+    found = record.exceptions.setdefault(code, (exception, arguments, location))
+    if found != (exception, arguments, location):
+        raise CompileError(f"two exceptions of the kernel have the code {code}: {found} and {text}; reword one")
+    record.drafts.note(Raised(exception, arguments, location))
+    return code
+
+
 def _number_exceptions(record: Isolation) -> None:
     """Number exceptions by what they are: numba-cuda counts from 1 in every function, so callees' codes collide."""
     from numba.cuda.core import callconv
 
     def add(helper: Any, exception: Any, arguments: Any, location: Any) -> int:
-        text = repr((exception.__module__, exception.__qualname__, arguments, location))
-        digest = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
-        code = _FIRST_USER_CODE + digest % (_LAST_CODE - _FIRST_USER_CODE)
-        found = record.exceptions.setdefault(code, (exception, arguments, location))
-        if found != (exception, arguments, location):
-            raise CompileError(f"two exceptions of the kernel have the code {code}: {found} and {text}; reword one")
-        helper.exceptions[code] = found
+        code = _number(record, exception, arguments, location)
+        helper.exceptions[code] = record.exceptions[code]
         return code
 
     replace(callconv._MinimalCallHelper, "_add_exception", add)
 
 
-def _empty_device_functions(record: Isolation) -> None:
-    from numba.cuda.dispatcher import CUDADispatcher
+def _keep_callees(record: Isolation, reads: Reads, surrounded: Surroundings) -> None:
+    """Have what is kept of callees used, and what is compiled of them kept, where nothing could alter it unseen."""
+    if surrounded.allow_keeping:
+        asking = Asking(reads=reads, recording=recording_of(record.view), number=functools.partial(_number, record))
+        empty = functools.partial(_empty, record)
+        record.keeping = Keeping(record.view, asking, surrounded, record.drafts, empty)
+
+
+def _listen(record: Isolation) -> None:
+    """Have what is done with the launch noted."""
+    replace(recording_of(record.view), "listener", record.drafts)
+
+
+def _empty(record: Isolation, dispatcher: Any) -> None:
+    """Forget what a device function was compiled to, and from: its defaults are those of today."""
     from numba.cuda.utils import pysignature
 
-    def empty(dispatcher: Any) -> None:
-        """Forget what a device function was compiled to, and from: its defaults are those of today."""
-        if id(dispatcher) in record.emptied:
-            return
-        record.emptied.add(id(dispatcher))
-        compiled = dispatcher.overloads
-        replace(dispatcher, "overloads", type(compiled)())
-        replace(dispatcher._compiler, "pysig", pysignature(dispatcher.py_func))
-        if not dispatcher._can_compile:
-            # For declared signatures it was compiled when it was decorated, from the globals of that moment.
-            for args, result in compiled.items():
-                if hasattr(result, "fndesc"):
-                    dispatcher.compile_device(args, result.signature.return_type)
+    if id(dispatcher) in record.emptied:
+        return
+    record.emptied.add(id(dispatcher))
+    compiled = dispatcher.overloads
+    replace(dispatcher, "overloads", type(compiled)())
+    replace(dispatcher._compiler, "pysig", pysignature(dispatcher.py_func))
+    if not dispatcher._can_compile:
+        # For declared signatures it was compiled when it was decorated, from the globals of that moment.
+        for args, result in compiled.items():
+            if hasattr(result, "fndesc"):
+                dispatcher.compile_device(args, result.signature.return_type)
+
+
+def _empty_device_functions(record: Isolation, callees: Callees) -> None:
+    from numba.cuda.dispatcher import CUDADispatcher
 
     def compile_device(dispatcher: Any, args: Any, return_type: Any = None) -> Any:
-        empty(dispatcher)
+        return callees.device_function(dispatcher, args, return_type, lambda: compiled(dispatcher, args, return_type))
+
+    def compiled(dispatcher: Any, args: Any, return_type: Any) -> Any:
         fresh = args not in dispatcher.overloads
         result = compile_original(dispatcher, args, return_type)
         if fresh:
-            # Not remove_user_function, which fails where the function is gone already.
-            on_undo(functools.partial(result.target_context._defns.pop, result.entry_point, None))
+            taken_out_at_the_end(result)
             if (result.metadata or {}).get("launch_config_sensitive"):
                 record.view.mark_kernel_as_launch_config_sensitive()
         return result
 
     def get_call_template(dispatcher: Any, args: Any, kws: Any) -> Any:
-        empty(dispatcher)
+        _empty(record, dispatcher)
+        if not offers_what_it_is_called_with(dispatcher):
+            record.drafts.spoil("it calls a function for declared signatures")
         return template_original(dispatcher, args, kws)
 
     compile_original = replace(CUDADispatcher, "compile_device", compile_device)
     template_original = replace(CUDADispatcher, "get_call_template", get_call_template)
 
 
-def _empty_templates(record: Isolation) -> None:
+def _empty_templates(record: Isolation, callees: Callees) -> None:
     """Empty the tables of each @overload and @intrinsic template when it is first used, and record its function."""
     from numba.cuda.typing import templates
 
@@ -272,6 +317,8 @@ def _empty_templates(record: Isolation) -> None:
                     if hasattr(owner, name):
                         replace(owner, name, {})
             record.discovered[getattr(template, function)] = None
+            if not is_numbas(getattr(template, function)):
+                record.drafts.spoil("an extension implements what it calls")
             return original(template, args, kws)
 
         return call
@@ -283,3 +330,8 @@ def _empty_templates(record: Isolation) -> None:
     ):
         owner = getattr(templates, name)
         replace(owner, method, watched(getattr(owner, method), function))
+
+    def build(template: Any, numbas_key: Any, args: Any, kws: Any) -> Any:
+        return callees.implementation(template, numbas_key, args, kws, build_original)
+
+    build_original = replace(templates._OverloadFunctionTemplate, "_build_impl", build)

@@ -1,0 +1,36 @@
+"""Library: a callee's code library that may be linked into many kernels, its module printed once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+class PrintedModule:
+    """Stands for a module of LLVM IR that is complete; it is let go of once it was printed."""
+
+    def __init__(self, module: Any) -> None:
+        self._module = module
+        self._text = ""
+
+    @property
+    def functions(self) -> Sequence[Any]:
+        """The module's functions, whose linkage numba sets when a caller is complete; none once it was printed."""
+        return () if self._module is None else self._module.functions
+
+    def __str__(self) -> str:
+        if self._module is not None:
+            self._text, self._module = str(self._module), None
+        return self._text
+
+
+def print_once(library: Any) -> None:
+    """Have the module of a complete library printed once, whoever it is linked to."""
+    if not isinstance(library._module, PrintedModule):
+        library._module = PrintedModule(library._module)
+
+
+def is_code_alone(library: Any) -> bool:
+    """Return whether a library brings nothing along but code: no files, no callbacks, no objects."""
+    parts = ("_linking_files", "_setup_functions", "_teardown_functions", "referenced_objects")
+    return getattr(library, "_module", None) is not None and not any(getattr(library, part, True) for part in parts)
