@@ -88,6 +88,7 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
             "launch_config_sensitive": view.is_kernel_launch_config_sensitive(),
             "compile_ms": round((time.perf_counter() - started) * 1e3, 1),
             "shared_memory_carveout": job.options.shared_memory_carveout,
+            **({"reused": list(lowered.reused)} if lowered.reused else {}),
         },
         assembly=code.assembly,
         private=(

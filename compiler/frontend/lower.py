@@ -160,6 +160,7 @@ def _lowered(
         cooperative=bool(library.use_cooperative),
         kernel=f"{function.__module__}.{function.__qualname__}",
         source=(function.__code__.co_filename, function.__code__.co_firstlineno),
+        reused=() if record.keeping is None else tuple(record.keeping.reused),
     )
 
 

@@ -53,7 +53,7 @@ class Callees:
         if (keeping := self._keeping) is None:
             return compile_it()
         key = _internal_key(context, function, signature, flags)
-        place = _InContext(context=context, key=None if key is None else _numbas_key(context, function, signature))
+        place = _InContext(key=None if key is None else _numbas_key(context, function, signature))
         result = keeping.result(None if key is None else _internal, key, place, function, compile_it)
         context.active_code_library.add_linking_library(result.library)
         return result
@@ -99,16 +99,22 @@ class _InDispatcher:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _InContext:
-    """The place of an internal function's result."""
+    """The place of an internal function's result, whatever context lowers what calls it."""
 
-    context: Any
     key: object
 
     def found(self, empty: Callable[[Any], None]) -> Any:
-        return self.context.cached_internal_func.get(self.key)
+        return _internal_results().get(self.key)
 
     def put(self, result: Any) -> None:
-        self.context.cached_internal_func[self.key] = result
+        _internal_results()[self.key] = result
+
+
+def _internal_results() -> dict[object, Any]:
+    from numba.cuda.descriptor import cuda_target
+
+    results: dict[object, Any] = cuda_target.target_context.cached_internal_func
+    return results
 
 
 def taken_out_at_the_end(result: Any) -> None:

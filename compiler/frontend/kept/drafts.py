@@ -14,7 +14,7 @@ from gridjit.compiler.frontend.kept.asked import Attribute, Code, Content, Free,
 from gridjit.compiler.frontend.kept.plain import is_numbas, mark_of
 from gridjit.compiler.frontend.kept.unit import Unit
 from gridjit.compiler.key.source.code import with_nested
-from gridjit.compiler.key.source.libraries import is_library
+from gridjit.compiler.key.source.libraries import is_library, is_library_module
 from gridjit.compiler.recorded.reads import Reads
 
 
@@ -149,7 +149,7 @@ class NotedReads:
 
 
 def _is_plain_owner(owner: Any, name: str) -> bool:
-    """Return whether the attribute of a module is what its namespace says; classes work theirs out."""
+    """Return whether an attribute is what a module's namespace says, or of a library's; programs' classes run code."""
     if type(owner) is ModuleType:
-        return name in vars(owner)
+        return name in vars(owner) or is_library_module(owner)
     return isinstance(owner, type) and is_library(owner.__module__)

@@ -34,6 +34,8 @@ _CALLED = (
     ("gridjit.compiler.view.static", "StaticInt"),
     ("numpy", "ufunc"),
 )
+# What numba-cuda has functions in its vocabulary be that it implements itself.
+_INTRINSIC = ("numba.cuda.extending", "_Intrinsic")
 
 
 def is_plain(numba_type: Any) -> bool:
@@ -110,4 +112,6 @@ def _stays(value: Any) -> bool:
     if isinstance(value, type) or kind in (FunctionType, BuiltinFunctionType):
         module = value.__globals__.get("__name__") if kind is FunctionType else value.__module__
         return is_library(module if isinstance(module, str) else "")
+    if (kind.__module__, kind.__name__) == _INTRINSIC:
+        return is_numbas(value._defn)
     return (kind.__module__, kind.__name__) in _CALLED

@@ -6,6 +6,7 @@ The target, numba's settings, what extensions registered, and numba-cuda's own c
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -37,9 +38,12 @@ class Surroundings:
 # What was met last, the newest at the end.
 _known: list[Surroundings] = []
 _MOST = 16
-_owners: dict[int, list[Any]] = {}
-# The values of numba's modules and classes, when they were last looked at.
-_numbas: dict[int, tuple[object, ...]] = {}
+# The names of numba-cuda's modules and classes, as they are and as they were when they were first looked at.
+_numbas: dict[int, tuple[Mapping[str, object], dict[str, object]]] = {}
+# What Python's copy remembers of a class, and how numba-cuda counts its shared arrays to give each a name.
+_MEMORIES = frozenset({"__slotnames__", "_unique_smem_id"})
+# How many modules there were when they were last looked for.
+_looked_at: list[int] = []
 _patched = 0
 
 
@@ -67,34 +71,35 @@ def _config() -> Mark:
 
 
 def _patches() -> int:
-    """Return a number that is another once a name of numba's modules or classes stands for something else."""
+    """Return a number that is another once a name of numba-cuda's modules or classes stands for something else."""
     global _patched
-    now: dict[int, tuple[object, ...]] = {id(owner): tuple(vars(owner).values()) for owner in _numbas_owners()}
-    if any(not _same(values, now.get(owner)) for owner, values in _numbas.items()):
+    if any(not _same(names, then) for names, then in _numbas.values()):
         _patched += 1
-    _numbas.update(now)
+        _numbas.clear()
+        _looked_at.clear()
+    if len(sys.modules) not in _looked_at:
+        _looked_at[:] = [len(sys.modules)]
+        for owner in _owners():
+            _numbas.setdefault(id(owner), (vars(owner), dict(vars(owner))))
     return _patched
 
 
-def _same(before: tuple[object, ...], now: tuple[object, ...] | None) -> bool:
+def _same(names: Mapping[str, object], then: dict[str, object]) -> bool:
     try:
-        return bool(before == now)
+        if names == then:
+            return True
+        return all(names.get(name) is then.get(name) for name in {*names, *then} - _MEMORIES)
     except Exception:  # arrays among them are compared item by item
         return False
 
 
-def _numbas_owners() -> list[Any]:
-    """Return numba-cuda's modules and their classes; collected again when a module was imported."""
-    count = len(sys.modules)
-    if count not in _owners:
-        modules = [one for name, one in list(sys.modules.items()) if name.startswith("numba.cuda.")]
-        modules = [one for one in modules if type(one) is ModuleType]
-        classes = [
-            value
-            for one in modules
-            for value in list(vars(one).values())
-            if isinstance(value, type) and value.__module__ == one.__name__
-        ]
-        _owners.clear()
-        _owners[count] = [*modules, *classes]
-    return _owners[count]
+def _owners() -> Iterator[Any]:
+    """Yield numba-cuda's modules and their classes."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("numba.cuda.") and type(module) is ModuleType and module.__name__ == name:
+            yield module
+            yield from (
+                one
+                for one in list(vars(module).values())
+                if getattr(one, "__module__", "") == name and isinstance(one, type)
+            )
