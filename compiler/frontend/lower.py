@@ -181,9 +181,10 @@ def _ordered_modules(library: Any) -> tuple[str, ...]:
     """
     first = str(library._module)
     waiting = sorted({str(module) for module in library.modules} - {first})
+    defined = {text: frozenset(_DEFINED.findall(text)) for text in waiting}
     ordered, named = [first], set(_NAMED.findall(first))
     while waiting:
-        called = next((text for text in waiting if not named.isdisjoint(_DEFINED.findall(text))), waiting[0])
+        called = next((text for text in waiting if not named.isdisjoint(defined[text])), waiting[0])
         waiting.remove(called)
         ordered.append(called)
         named.update(_NAMED.findall(called))

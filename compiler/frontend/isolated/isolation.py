@@ -29,6 +29,7 @@ from gridjit.compiler.frontend.isolated.contexts import (
     mend_contexts,
     set_contexts_aside,
 )
+from gridjit.compiler.frontend.isolated.depth import allow_depth
 from gridjit.compiler.frontend.isolated.names import make_names_readable
 from gridjit.compiler.frontend.isolated.replacing import changes_now, replace, undo_to
 from gridjit.compiler.frontend.isolated.taking import record_reads
@@ -36,6 +37,7 @@ from gridjit.compiler.frontend.kept.asked import Asking, Raised
 from gridjit.compiler.frontend.kept.callees import Callees, offers_what_it_is_called_with, taken_out_at_the_end
 from gridjit.compiler.frontend.kept.drafts import Drafts, NotedReads
 from gridjit.compiler.frontend.kept.keeping import Keeping
+from gridjit.compiler.frontend.kept.library import find_modules_once
 from gridjit.compiler.frontend.kept.noticing import note_what_spoils, reuse_internal_functions, suspend_others
 from gridjit.compiler.frontend.kept.plain import is_numbas
 from gridjit.compiler.frontend.kept.surroundings import Surroundings, surroundings
@@ -119,6 +121,7 @@ def _isolated(
     try:
         if not outermost:
             set_contexts_aside()
+        allow_depth()
         suspend_others(record.drafts)
         _silence_what_cannot_speak()
         make_names_readable(replace)
@@ -130,6 +133,7 @@ def _isolated(
         _empty_device_functions(record, callees)
         _empty_templates(record, callees)
         reuse_internal_functions(callees)
+        find_modules_once()
         note_what_spoils(record.drafts)
         _listen(record)
         record_reads(NotedReads(reads, record.drafts))

@@ -1,9 +1,11 @@
-"""Library: a callee's code library that may be linked into many kernels, its module printed once."""
+"""Library: a callee's code library that may be linked into many kernels: its module is printed once, and found once."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+
+from gridjit.compiler.frontend.isolated.replacing import replace
 
 
 class PrintedModule:
@@ -34,3 +36,23 @@ def is_code_alone(library: Any) -> bool:
     """Return whether a library brings nothing along but code: no files, no callbacks, no objects."""
     parts = ("_linking_files", "_setup_functions", "_teardown_functions", "referenced_objects")
     return getattr(library, "_module", None) is not None and not any(getattr(library, part, True) for part in parts)
+
+
+def find_modules_once() -> None:
+    """Have numba-cuda go through each linked library once, however many paths lead to it, until changes are undone."""
+    from numba.cuda.codegen import CUDACodeLibrary
+
+    def modules(library: Any) -> list[Any]:
+        found, seen, waiting = [], {id(library)}, [library]
+        while waiting:
+            one = waiting.pop()
+            if not isinstance(one, CUDACodeLibrary):
+                found += one.modules
+                continue
+            found.append(one._module)
+            new = {id(linked): linked for linked in one._linking_libraries if id(linked) not in seen}
+            seen.update(new)
+            waiting += new.values()
+        return found
+
+    replace(CUDACodeLibrary, "modules", property(modules))

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import math
-import re
 import types
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,74 +11,8 @@ import pytest
 
 import gridjit
 from gridjit import LaunchConfig, cuda
-from gridjit.compiler.frontend.kept.surroundings import Surroundings
-from gridjit.compiler.frontend.lower import lower
-from gridjit.compiler.key.source.fingerprint import fingerprint
-from gridjit.compiler.options import Options
-from gridjit.compiler.recorded.reads import Reads
-from gridjit.compiler.signature import ArrayType, Signature
-from gridjit.compiler.target import Lowered, Target
-from gridjit.compiler.view.config import ConfigView
-
-FLOATS = Signature(arguments=(ArrayType(dtype="float64", ndim=1),))
-HOST = Target(kind="host", arch="any")
-HOPPER = Target(kind="ptx", arch="sm_90")
-# numba numbers the functions that it compiles, in their names.
-_NUMBERED = re.compile(r'B\d+v\d+|(?<=\$)\d+(?="\n)|(?<=_cudapy_smem_)\d+')
-
-
-@dataclass(frozen=True, kw_only=True)
-class Made:
-    """All that one compile made of a kernel, and all that it recorded."""
-
-    lowered: Lowered
-    facts: dict[str, tuple[object, str]]
-    taken: tuple[object, ...]
-    private: tuple[str, ...]
-    discovered: tuple[object, ...]
-
-    @property
-    def text(self) -> str:
-        """The kernel's code with its callees'."""
-        return "\n".join(self.lowered.modules)
-
-    @property
-    def reused(self) -> set[str]:
-        """The names of the device functions that were compiled before."""
-        return {name.partition("(")[0].rpartition(".")[2] for name in self.lowered.reused}
-
-
-def made(
-    function: Callable[..., Any],
-    *,
-    config: LaunchConfig | None = None,
-    target: Target = HOST,
-    options: Options | None = None,
-    known: bool = False,
-) -> Made:
-    view = ConfigView(config)
-    source = fingerprint(function)
-    reads = Reads(function, source.taken, covered=source.functions) if known else Reads(function)
-    lowered, discovered = lower(function, FLOATS, options or Options(), target, (), view, reads)
-    facts = {fact.field: (fact.value, fact.where) for fact in view.footprint.facts}
-    private = (*reads.private, *reads.changed(), *view.reasons_to_keep_private)
-    return Made(lowered=lowered, facts=facts, taken=tuple(reads.taken()), private=private, discovered=tuple(discovered))
-
-
-@contextmanager
-def nothing_kept() -> Iterator[None]:
-    """Have compiles in the block be whole ones."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Surroundings, "allow_keeping", property(lambda self: False))
-        yield
-
-
-def everything_of(one: Made) -> tuple[object, ...]:
-    """Return all of what was made, less numba's numbers and the names of what was reused."""
-    modules = [_NUMBERED.sub("", text) for text in one.lowered.modules]
-    rest = (one.lowered.exceptions, one.lowered.linked, one.lowered.cooperative, one.facts, one.taken, one.private)
-    return (modules[0], sorted(modules[1:]), _NUMBERED.sub("", one.lowered.entry), *rest, one.discovered)
-
+from gridjit.compiler.target import Target
+from tests.compiler.frontend.making import HOPPER, HOST, everything_of, kernel_of, made, nothing_kept
 
 settings = types.ModuleType("settings_of_test_kept")
 settings.STEP = 3  # type: ignore[attr-defined]
@@ -155,14 +85,6 @@ def make_offset(offset: int) -> Any:
 shifted = make_offset(11)
 
 
-def kernel_of(body: str, **names: Any) -> Callable[..., Any]:
-    """Return a new kernel function with that body."""
-    namespace: dict[str, Any] = {**globals(), **names}
-    exec(f"def kernel(x):\n    i = cuda.grid(1)\n    x[i] = {body}", namespace)
-    kernel: Callable[..., Any] = namespace["kernel"]
-    return kernel
-
-
 BODIES = {
     "scaled": "scaled(x[i]) + scaled(1) + scaled(x[i], by=2)",
     "nested": "nested(x[i]) + scaled(x[i])",
@@ -180,25 +102,12 @@ BODIES = {
 @pytest.mark.parametrize("name", BODIES)
 def test_a_kernel_with_reused_callees_is_the_same_as_one_compiled_whole(name: str, target: Target) -> None:
     config = LaunchConfig.of(4, 64)
-    made(kernel_of(f"1.0 + {BODIES[name]}"), config=config, target=target)
+    made(kernel_of(f"1.0 + {BODIES[name]}", **globals()), config=config, target=target)
     for known in (False, True):
-        kernel = kernel_of(BODIES[name])
+        kernel = kernel_of(BODIES[name], **globals())
         reused = made(kernel, config=config, target=target, known=known)
         assert name in reused.reused
         with nothing_kept():
             whole = made(kernel, config=config, target=target, known=known)
         assert not whole.reused
         assert everything_of(reused) == everything_of(whole)
-
-
-def test_a_changed_global_is_seen_by_the_next_kernel_that_shares_a_function(monkeypatch: pytest.MonkeyPatch) -> None:
-    for factor in (3001.5, 5003.5, 3001.5):
-        monkeypatch.setitem(globals(), "FACTOR", factor)
-        texts = {made(kernel_of("nested(x[i])")).text for _ in range(2)}
-        wanted, other = (cuda_text(one) for one in (factor, 8004.5 - factor + 0.5))
-        assert all(wanted in text and other not in text for text in texts)
-
-
-def cuda_text(value: float) -> str:
-    """Return a float64 as LLVM writes it."""
-    return f"0x{np.float64(value).view(np.uint64):x}"
