@@ -1,4 +1,4 @@
-"""depth: how deep Python may recurse in a compile, as numba-cuda recurses some thirty frames for each callee's callee."""
+"""depth: how deep Python may recurse in a compile: numba-cuda recurses some thirty frames for a callee of a callee."""
 
 from __future__ import annotations
 

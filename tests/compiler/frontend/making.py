@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -33,7 +33,7 @@ class Made:
     """All that one compile made of a kernel, and all that it recorded."""
 
     lowered: Lowered
-    facts: dict[str, tuple[object, str]]
+    facts: Mapping[str, tuple[object, str]]
     taken: tuple[object, ...]
     private: tuple[str, ...]
     discovered: tuple[object, ...]
