@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from gridjit.compiler.frontend.kept.asked import Asking, Question
 from gridjit.compiler.frontend.kept.drafts import Draft, Drafts
-from gridjit.compiler.frontend.kept.library import is_code_alone, print_once
+from gridjit.compiler.frontend.kept.library import is_code_alone, let_go_of_the_way, print_once
 from gridjit.compiler.frontend.kept.plain import is_numbas, is_plain
 from gridjit.compiler.frontend.kept.surroundings import Surroundings
 from gridjit.compiler.frontend.kept.unit import Place, Unit
@@ -93,6 +93,7 @@ class Keeping:
         self._units[id(result)] = (result, unit)
         if table is not None and unit is not None:
             print_once(result.library)
+            let_go_of_the_way(result)
             self._made.append((table, key, unit))
         return result
 

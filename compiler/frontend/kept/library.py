@@ -32,6 +32,12 @@ def print_once(library: Any) -> None:
         library._module = PrintedModule(library._module)
 
 
+def let_go_of_the_way(result: Any) -> None:
+    """Let go of what numba needed to make a result and keeps for people to look at: its form of the function."""
+    result.fndesc.typemap = result.fndesc.calltypes = None
+    vars(result.type_annotation).clear()
+
+
 def is_code_alone(library: Any) -> bool:
     """Return whether a library brings nothing along but code: no files, no callbacks, no objects."""
     parts = ("_linking_files", "_setup_functions", "_teardown_functions", "referenced_objects")
