@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable
@@ -14,7 +16,16 @@ import numpy as np
 import pytest
 
 import gridjit
-from gridjit import cuda
+from gridjit import LaunchConfig, cuda
+from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.compile import compile_job
+from gridjit.compiler.job import make_job
+from gridjit.compiler.options import Options
+from gridjit.compiler.signature import ArrayType, Signature
+from gridjit.compiler.target import Target
+from gridjit.compiler.view.config import ConfigView
+from gridjit.runtime.session import session
+from tests.compiler.frontend.making import HOPPER, HOST, nothing_kept
 
 FACTOR = 3
 
@@ -58,6 +69,37 @@ def test_what_was_reused_is_explained() -> None:
     assert "reused" not in first.explain()
     assert f"reused: {shared.py_func.__module__}.{shared.py_func.__qualname__}(float64)" in second.explain()
     assert [found.reused for found in second.specializations] == [(f"{__name__}.{shared.__qualname__}(float64)",)]
+
+
+@pytest.mark.parametrize("target", [HOST, pytest.param(HOPPER, marks=pytest.mark.cuda_toolkit)], ids=str)
+def test_an_artifact_with_reused_callees_is_that_of_a_whole_compile(target: Target) -> None:
+    shared = make_shared()
+    compiled(make_kernel(shared, 1), target)
+    kernel = make_kernel(shared, 2)
+    kept = compiled(kernel, target)
+    with nothing_kept():
+        whole = compiled(kernel, target)
+    assert kept.metadata.pop("reused") and "reused" not in whole.metadata
+    for artifact in (kept, whole):
+        del artifact.metadata["compile_ms"]
+    names = {field.name for field in dataclasses.fields(Artifact)} - {"image", "entry", "assembly"}
+    assert {name: getattr(kept, name) for name in names} == {name: getattr(whole, name) for name in names}
+    assert numbered(kept.assembly) == numbered(whole.assembly)
+    assert kept.footprint.facts
+
+
+def compiled(kernel: Any, target: Target) -> Artifact:
+    """Return a new compile of a kernel, for a launch."""
+    signature = Signature(arguments=(ArrayType(dtype="float64", ndim=1),))
+    if target.kind == "host":
+        target = session().device("host").target
+    job = make_job(kernel.py_func, signature, Options(), target)
+    return compile_job(job, ConfigView(LaunchConfig.of(1, 32))).artifact
+
+
+def numbered(text: str) -> str:
+    """Return an assembly text without numba's numbers of functions."""
+    return re.sub(r"B\d+v\d+", "", text)
 
 
 def test_a_shared_function_is_what_the_launch_and_its_globals_say(monkeypatch: pytest.MonkeyPatch) -> None:

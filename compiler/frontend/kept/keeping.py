@@ -127,7 +127,7 @@ class Keeping:
             if isinstance(event, Unit):
                 answer: Question | Unit | None = None if self._todays(event) is None else event
             else:
-                answer = event.today(self._asking)
+                answer = _today(event, self._asking)
             if answer is None:
                 return None
             answers.append(answer)
@@ -158,6 +158,13 @@ class Keeping:
         self._units[id(unit.result)] = (unit.result, unit)
         if unit.name:
             self.reused[unit.name] = None
+
+
+def _today(question: Question, asking: Asking) -> Question | None:
+    try:
+        return question.today(asking)
+    except Exception:  # an attribute may be worked out by code of the program's
+        return None
 
 
 def _is_told(library: Any, draft: Draft) -> bool:

@@ -20,7 +20,10 @@ from gridjit.compiler.recorded.reads import taken_text
 Mark: TypeAlias = "tuple[object, ...]"
 
 # numba's types that have nothing inside, that have one type inside under a name, and that are iterated over.
-_ATOMS = ("Integer", "Float", "Complex", "Boolean", "NoneType", "SliceType", "RangeType", "StringLiteral")
+_ATOMS = (
+    *("Integer", "Float", "Complex", "Boolean", "NoneType", "SliceType", "RangeType", "StringLiteral"),
+    *("GridGroup", "Bfloat16"),
+)
 _LITERALS = ("IntegerLiteral", "BooleanLiteral")
 _AROUND = {"Array": "dtype", "UniTuple": "dtype", "StarArgUniTuple": "dtype", "Optional": "type"}
 _CLASSES = {"NumberClass": "instance_type", "DType": "dtype"}
@@ -57,7 +60,8 @@ def _looks() -> dict[type, Callable[[Any], bool]]:
         "Omitted": lambda one: scalar_text(one.value) is not None,
         "Record": lambda one: all(is_plain(field.type) for field in one.fields.values()),
     }
-    return {kind: look for name, look in found.items() if (kind := getattr(types, name, None)) is not None}
+    kinds = {name: getattr(types, name, None) or getattr(types.ext_types, name, None) for name in found}
+    return {kind: found[name] for name, kind in kinds.items() if kind is not None}
 
 
 def _inside(name: str, numba_type: Any) -> bool:

@@ -1,6 +1,6 @@
 """Surroundings: all that a compile depends on which no question of the front end asks for, as one object to compare.
 
-The target, numba's settings, what extensions registered, and numba-cuda's own code, which programs patch.
+The target, numba's settings, what extensions registered, and numba's own code, which programs patch.
 """
 
 from __future__ import annotations
@@ -38,13 +38,15 @@ class Surroundings:
 # What was met last, the newest at the end.
 _known: list[Surroundings] = []
 _MOST = 16
-# The names of numba-cuda's modules and classes, as they are and as they were when they were first looked at.
+# The names of numba's modules and classes, as they are and as they were when they were first looked at.
 _numbas: dict[int, tuple[Mapping[str, object], dict[str, object]]] = {}
 # What Python's copy remembers of a class, and how numba-cuda counts its shared arrays to give each a name.
 _MEMORIES = frozenset({"__slotnames__", "_unique_smem_id"})
 # How many modules there were when they were last looked for.
 _looked_at: list[int] = []
 _patched = 0
+# What compiles callees.
+_FRONT_END = ("numba.", "llvmlite.")
 
 
 def surroundings(capability: tuple[Any, ...], boundscheck: bool) -> Surroundings:
@@ -71,7 +73,7 @@ def _config() -> Mark:
 
 
 def _patches() -> int:
-    """Return a number that is another once a name of numba-cuda's modules or classes stands for something else."""
+    """Return a number that is another once a name of numba's modules or classes stands for something else."""
     global _patched
     if any(not _same(names, then) for names, then in _numbas.values()):
         _patched += 1
@@ -85,18 +87,24 @@ def _patches() -> int:
 
 
 def _same(names: Mapping[str, object], then: dict[str, object]) -> bool:
+    """Return whether names stand for what they did then, and note what was added that changes nothing."""
     try:
         if names == then:
             return True
-        return all(names.get(name) is then.get(name) for name in {*names, *then} - _MEMORIES)
+        changed = {name for name in {*names, *then} if names.get(name) is not then.get(name)} - _MEMORIES
+        # A module that was imported from a package is a name of it from then on.
+        same = all(name not in then and type(names[name]) is ModuleType for name in changed)
     except Exception:  # arrays among them are compared item by item
         return False
+    if same:
+        then.update(names)
+    return same
 
 
 def _owners() -> Iterator[Any]:
-    """Yield numba-cuda's modules and their classes."""
+    """Yield numba's modules and their classes, llvmlite's too."""
     for name, module in list(sys.modules.items()):
-        if name.startswith("numba.cuda.") and type(module) is ModuleType and module.__name__ == name:
+        if name.startswith(_FRONT_END) and type(module) is ModuleType and module.__name__ == name:
             yield module
             yield from (
                 one

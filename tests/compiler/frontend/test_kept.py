@@ -67,6 +67,12 @@ def several(x, index):
 
 
 @gridjit.jit(device=True)
+def synchronized(value):
+    cuda.cg.this_grid().sync()
+    return value
+
+
+@gridjit.jit(device=True)
 def closing(value):
     def inner(other):
         return other + FACTOR
@@ -94,6 +100,7 @@ BODIES = {
     "raising": "raising(x[i])",
     "several": "several(x, i)[0]",
     "closing": "closing(x[i])",
+    "synchronized": "synchronized(x[i])",
     "shifted": "shifted(x[i])",
 }
 
