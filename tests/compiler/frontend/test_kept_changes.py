@@ -165,6 +165,70 @@ def test_a_callee_that_was_replaced_is_compiled_into_its_caller() -> None:
     check(program, lambda: program.device("inner", f"value * {SECOND}") and None)
 
 
+def test_a_function_that_was_replaced_in_its_module_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, settings.__name__, settings)
+    first, second = Program(), Program()
+    first.device("inner", f"value * {FIRST}")
+    second.device("inner", f"value * {SECOND}")
+    settings.inner = first.names["inner"]  # type: ignore[attr-defined]
+    program = Program(settings=settings, inner=None)
+    program.device("shared", "settings.inner(value)")
+    check(program, lambda: setattr(settings, "inner", second.names["inner"]))
+
+
+def test_a_function_in_a_closures_variable_that_was_replaced_is_compiled() -> None:
+    first, second = Program(), Program()
+    first.device("inner", f"value * {FIRST}")
+    second.device("inner", f"value * {SECOND}")
+    inner = first.names["inner"]
+
+    @gridjit.jit(device=True)
+    def shared(value):
+        return inner(value)
+
+    def change() -> None:
+        nonlocal inner
+        inner = second.names["inner"]
+
+    check(Program(shared=shared, inner=None), change)
+
+
+def test_numba_cudas_own_device_functions_are_reused_and_told_apart_alike() -> None:
+    import numba.cuda
+
+    program = Program(FACTOR=FIRST)
+    exec("def shared(value):\n    return value * FACTOR", program.names)
+    program["shared"] = dispatcher = numba.cuda.jit(device=True)(program.names["shared"])
+    check(program, lambda: program.names.update(FACTOR=SECOND))
+    before = dict(dispatcher.targetoptions)
+    dispatcher.targetoptions["fastmath"] = True
+    assert program.compiled().reused == set()
+    dispatcher.targetoptions.update(before)
+    assert program.compiled().reused == {"shared"}
+    exec(f"def shared(value):\n    return value * {FIRST}", program.names)
+    dispatcher.py_func, program["shared"] = program.names["shared"], dispatcher
+    assert in_llvm(FIRST) in program.compiled().text
+
+
+def test_folding_a_kernels_launch_leaves_its_callees_as_they_are() -> None:
+    program = Program()
+    program.device("shared", "value * cuda.blockDim.x")
+    folded = Options(specialize=("blockdim",))
+    for x in (32, 64):
+        found = program.compiled(config=LaunchConfig.of(1, x), options=folded)
+        assert f"add i32 0, {x}" in found.text
+    plain = program.compiled(config=LaunchConfig.of(1, 32))
+    assert plain.reused == {"shared"} and not plain.facts and "add i32 0, 32" not in plain.text
+
+
+@pytest.mark.filterwarnings("ignore:Could not find source")
+def test_a_debug_kernel_and_others_have_callees_of_their_own() -> None:
+    program = Program()
+    program.device("shared", "value * 2")
+    for options in (Options(debug=True), Options(), Options(lineinfo=True), Options(debug=True), Options()):
+        program.compiled(options=options, target=HOPPER)
+
+
 def test_equal_values_of_other_types_are_told_apart() -> None:
     program = Program(FACTOR=3)
     program.device("shared", "FACTOR")
