@@ -64,6 +64,11 @@ def _looks() -> dict[type, Callable[[Any], bool]]:
     return {kind: found[name] for name, kind in kinds.items() if kind is not None}
 
 
+def is_of_plain_types(kind: type) -> bool:
+    """Return whether a class is one of plain types, or a base of one, even one that was only declared to be."""
+    return any(issubclass(one, kind) for one in _looks())
+
+
 def _inside(name: str, numba_type: Any) -> bool:
     return is_plain(getattr(numba_type, name))
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
+from gridjit.compiler.frontend.kept.apart import is_apart
 from gridjit.compiler.frontend.kept.plain import Mark
 from gridjit.compiler.key.extensions import all_registrations
 from gridjit.compiler.key.numba_settings import dumps, environment
@@ -27,7 +28,7 @@ class Surroundings:
     @property
     def allow_keeping(self) -> bool:
         """Whether callees may be kept: nothing registered can alter them unseen, and nothing is to be printed."""
-        return all(one.stub for one in self._registered) and not dumps()
+        return all(one.stub or is_apart(one) for one in self._registered) and not dumps()
 
     @property
     def hold(self) -> bool:
