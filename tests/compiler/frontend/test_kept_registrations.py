@@ -38,6 +38,10 @@ class IntervalType(types.Type):
 class Like(metaclass=abc.ABCMeta):
     """An abstract class, which any class may count as."""
 
+    @abc.abstractmethod
+    def middle(self) -> float:
+        """Return its middle."""
+
 
 def width(value):
     raise NotImplementedError
