@@ -41,8 +41,9 @@ _known: list[Surroundings] = []
 _MOST = 16
 # The names of numba's modules and classes, as they are and as they were when they were first looked at.
 _numbas: dict[int, tuple[Mapping[str, object], dict[str, object]]] = {}
-# What Python's copy remembers of a class, and how numba-cuda counts its shared arrays to give each a name.
-_MEMORIES = frozenset({"__slotnames__", "_unique_smem_id"})
+# What Python remembers of a class that was copied and of a module that warned, and how numba-cuda counts its shared
+# arrays to give each a name.
+_MEMORIES = frozenset({"__slotnames__", "__warningregistry__", "_unique_smem_id"})
 # How many modules there were when they were last looked for.
 _looked_at: list[int] = []
 _patched = 0

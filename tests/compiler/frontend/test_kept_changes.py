@@ -414,6 +414,6 @@ def test_a_warning_of_a_functions_compile_is_given_for_each_kernel(monkeypatch: 
     program = Program()
     exec("def shared(value):\n    if value > 1:\n        other = value\n    return other", program.names)
     program["shared"] = gridjit.jit(device=True)(program.names["shared"])
-    for _ in range(2):
+    for _ in range(3):
         with pytest.warns(match="uninitialized variable"):
             made(kernel_of("shared(x[i])", **program.names))
