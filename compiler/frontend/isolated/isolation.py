@@ -10,16 +10,13 @@ what it compiled itself, or what is proven to be the same (see kept).
 from __future__ import annotations
 
 import functools
-import hashlib
 import sys
 import threading
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
-from gridjit.compiler.errors import CompileError
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.frontend.isolated.contexts import (
     contexts_are_whole,
@@ -31,15 +28,22 @@ from gridjit.compiler.frontend.isolated.contexts import (
 )
 from gridjit.compiler.frontend.isolated.depth import allow_depth
 from gridjit.compiler.frontend.isolated.names import make_names_readable
+from gridjit.compiler.frontend.isolated.record import Isolation as Isolation
 from gridjit.compiler.frontend.isolated.replacing import changes_now, replace, undo_to
+from gridjit.compiler.frontend.isolated.tables import (
+    empty,
+    empty_device_functions,
+    empty_templates,
+    number,
+    number_exceptions,
+)
 from gridjit.compiler.frontend.isolated.taking import record_reads
-from gridjit.compiler.frontend.kept.asked import Asking, Raised
-from gridjit.compiler.frontend.kept.callees import Callees, offers_what_it_is_called_with, taken_out_at_the_end
-from gridjit.compiler.frontend.kept.drafts import Drafts, NotedReads
+from gridjit.compiler.frontend.kept.asked import Asking
+from gridjit.compiler.frontend.kept.callees import Callees
+from gridjit.compiler.frontend.kept.drafts import NotedReads
 from gridjit.compiler.frontend.kept.keeping import Keeping
 from gridjit.compiler.frontend.kept.library import find_modules_once
 from gridjit.compiler.frontend.kept.noticing import note_what_spoils, reuse_internal_functions, suspend_others
-from gridjit.compiler.frontend.kept.plain import is_numbas
 from gridjit.compiler.frontend.kept.surroundings import Surroundings, surroundings
 from gridjit.compiler.frontend.locks import compiler_locks, compiling_locks, give_back, taken
 from gridjit.compiler.recorded.reads import Reads
@@ -53,27 +57,6 @@ Result = TypeVar("Result")
 # NVVM's data layout and IR version (IR 2.0, debug metadata 3.2) are the same from CUDA 12 on; they are stated here so
 # that the IR does not depend on which libraries this machine happens to have.
 _NVVM_IR_VERSION = (2, 0, 3, 2)
-_FIRST_USER_CODE, _LAST_CODE = 1024, 2**31 - 1
-# What templates of @overload and of @intrinsic remember from one compile to the next.
-_TEMPLATE_TABLES = ("_impl_cache", "_compiled_overloads", "_inline_overloads", "_overload_cache")
-
-
-@dataclass(slots=True)
-class Isolation:
-    """One compile's record of what it used.
-
-    discovered: functions of @overload and @intrinsic, in the order of their use.
-    exceptions: (type, arguments, location) by return code. Codes are digests: callees' never collide with a kernel's,
-        and they agree between processes.
-    drafts: the callees that are being compiled. keeping: what is kept of callees; None if nothing is in this compile.
-    """
-
-    view: ConfigView
-    discovered: dict[Any, None] = field(default_factory=dict)
-    exceptions: dict[int, tuple[Any, Any, Any]] = field(default_factory=dict)
-    emptied: set[int] = field(default_factory=set)
-    drafts: Drafts = field(default_factory=Drafts)
-    keeping: Keeping | None = None
 
 
 def isolated(
@@ -127,11 +110,11 @@ def _isolated(
         make_names_readable(replace)
         _answer_device(compute_capability)
         _set_boundscheck(boundscheck)
-        _number_exceptions(record)
+        number_exceptions(record)
         replace(cuda_target.target_context, "cached_internal_func", {})
-        callees = Callees(record.keeping, functools.partial(_empty, record))
-        _empty_device_functions(record, callees)
-        _empty_templates(record, callees)
+        callees = Callees(record.keeping, functools.partial(empty, record))
+        empty_device_functions(record, callees)
+        empty_templates(record, callees)
         reuse_internal_functions(callees)
         find_modules_once()
         note_what_spoils(record.drafts)
@@ -229,113 +212,13 @@ def _set_boundscheck(boundscheck: bool) -> None:
     replace(CUDATargetContext, "enable_boundscheck", boundscheck)
 
 
-def _number(record: Isolation, exception: Any, arguments: Any, location: Any) -> int:
-    """Return the code of an exception, by what it is."""
-    text = repr((exception.__module__, exception.__qualname__, arguments, location))
-    digest = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
-    code = _FIRST_USER_CODE + digest % (_LAST_CODE - _FIRST_USER_CODE)
-    found = record.exceptions.setdefault(code, (exception, arguments, location))
-    if found != (exception, arguments, location):
-        raise CompileError(f"two exceptions of the kernel have the code {code}: {found} and {text}; reword one")
-    record.drafts.note(Raised(exception, arguments, location))
-    return code
-
-
-def _number_exceptions(record: Isolation) -> None:
-    """Number exceptions by what they are: numba-cuda counts from 1 in every function, so callees' codes collide."""
-    from numba.cuda.core import callconv
-
-    def add(helper: Any, exception: Any, arguments: Any, location: Any) -> int:
-        code = _number(record, exception, arguments, location)
-        helper.exceptions[code] = record.exceptions[code]
-        return code
-
-    replace(callconv._MinimalCallHelper, "_add_exception", add)
-
-
 def _keep_callees(record: Isolation, reads: Reads, surrounded: Surroundings) -> None:
     """Have what is kept of callees used, and what is compiled of them kept, where nothing could alter it unseen."""
     if surrounded.allow_keeping:
-        asking = Asking(reads=reads, recording=recording_of(record.view), number=functools.partial(_number, record))
-        empty = functools.partial(_empty, record)
-        record.keeping = Keeping(record.view, asking, surrounded, record.drafts, empty)
+        asking = Asking(reads=reads, recording=recording_of(record.view), number=functools.partial(number, record))
+        record.keeping = Keeping(record.view, asking, surrounded, record.drafts, functools.partial(empty, record))
 
 
 def _listen(record: Isolation) -> None:
     """Have what is done with the launch noted."""
     replace(recording_of(record.view), "listener", record.drafts)
-
-
-def _empty(record: Isolation, dispatcher: Any) -> None:
-    """Forget what a device function was compiled to, and from: its defaults are those of today."""
-    from numba.cuda.utils import pysignature
-
-    if id(dispatcher) in record.emptied:
-        return
-    record.emptied.add(id(dispatcher))
-    compiled = dispatcher.overloads
-    replace(dispatcher, "overloads", type(compiled)())
-    replace(dispatcher._compiler, "pysig", pysignature(dispatcher.py_func))
-    if not dispatcher._can_compile:
-        # For declared signatures it was compiled when it was decorated, from the globals of that moment.
-        for args, result in compiled.items():
-            if hasattr(result, "fndesc"):
-                dispatcher.compile_device(args, result.signature.return_type)
-
-
-def _empty_device_functions(record: Isolation, callees: Callees) -> None:
-    from numba.cuda.dispatcher import CUDADispatcher
-
-    def compile_device(dispatcher: Any, args: Any, return_type: Any = None) -> Any:
-        return callees.device_function(dispatcher, args, return_type, lambda: compiled(dispatcher, args, return_type))
-
-    def compiled(dispatcher: Any, args: Any, return_type: Any) -> Any:
-        fresh = args not in dispatcher.overloads
-        result = compile_original(dispatcher, args, return_type)
-        if fresh:
-            taken_out_at_the_end(result)
-            if (result.metadata or {}).get("launch_config_sensitive"):
-                record.view.mark_kernel_as_launch_config_sensitive()
-        return result
-
-    def get_call_template(dispatcher: Any, args: Any, kws: Any) -> Any:
-        _empty(record, dispatcher)
-        if not offers_what_it_is_called_with(dispatcher):
-            record.drafts.spoil("it calls a function for declared signatures")
-        return template_original(dispatcher, args, kws)
-
-    compile_original = replace(CUDADispatcher, "compile_device", compile_device)
-    template_original = replace(CUDADispatcher, "get_call_template", get_call_template)
-
-
-def _empty_templates(record: Isolation, callees: Callees) -> None:
-    """Empty the tables of each @overload and @intrinsic template when it is first used, and record its function."""
-    from numba.cuda.typing import templates
-
-    def watched(original: Callable[..., Any], function: str) -> Callable[..., Any]:
-        def call(template: Any, args: Any, kws: Any) -> Any:
-            owner = type(template)
-            if id(owner) not in record.emptied:
-                record.emptied.add(id(owner))
-                for name in _TEMPLATE_TABLES:
-                    if hasattr(owner, name):
-                        replace(owner, name, {})
-            record.discovered[getattr(template, function)] = None
-            if not is_numbas(getattr(template, function)):
-                record.drafts.spoil("an extension implements what it calls")
-            return original(template, args, kws)
-
-        return call
-
-    for name, method, function in (
-        ("_OverloadFunctionTemplate", "generic", "_overload_func"),
-        ("_OverloadFunctionTemplate", "_get_impl", "_overload_func"),
-        ("_IntrinsicTemplate", "generic", "_definition_func"),
-    ):
-        owner = getattr(templates, name)
-        replace(owner, method, watched(getattr(owner, method), function))
-
-    def build(template: Any, numbas_key: Any, args: Any, kws: Any) -> Any:
-        return callees.implementation(template, numbas_key, args, kws, build_original)
-
-    build_original = replace(templates._OverloadFunctionTemplate, "_build_impl", build)
