@@ -77,6 +77,7 @@ class Lowered:
     exceptions: code -> exception.
     linked: files to link; cooperative: grid-wide synchronization is used.
     source: (file, first line) of the kernel, for messages.
+    reused: the device functions, with their argument types, that were compiled for another kernel.
     """
 
     modules: tuple[str, ...]
@@ -86,6 +87,7 @@ class Lowered:
     cooperative: bool = False
     kernel: str = ""
     source: tuple[str, int] = ("", 0)
+    reused: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

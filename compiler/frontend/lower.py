@@ -165,6 +165,7 @@ def _lowered(
         cooperative=bool(library.use_cooperative),
         kernel=f"{function.__module__}.{function.__qualname__}",
         source=(function.__code__.co_filename, function.__code__.co_firstlineno),
+        reused=() if record.keeping is None else tuple(record.keeping.reused),
     )
 
 
@@ -183,7 +184,8 @@ def _ordered_modules(library: Any) -> tuple[str, ...]:
     NVVM drops a function that may be dropped (linkonce) unless an earlier module calls it. numba-cuda keeps the
     modules in a set.
     """
-    first, *rest = (without_initial_stores(str(module)) for module in _modules(library))
+    others = [module for module in library.modules if module is not library._module]
+    first, *rest = (without_initial_stores(str(module)) for module in (library._module, *others))
     defined = {text: frozenset(_DEFINED.findall(text)) for text in sorted({*rest} - {first})}
     ordered, named = [first], set(_NAMED.findall(first))
     while defined:
@@ -192,19 +194,6 @@ def _ordered_modules(library: Any) -> tuple[str, ...]:
         ordered.append(called)
         named.update(_NAMED.findall(called))
     return tuple(ordered)
-
-
-def _modules(library: Any) -> list[Any]:
-    """Return the modules of a library and of all that it links, each once; numba-cuda lists one for each way to it."""
-    found: dict[int, Any] = {}
-    waiting = [library]
-    while waiting:
-        one = waiting.pop()
-        if id(one) not in found:
-            found[id(one)] = one
-            # A library that stands for a declared function has files only.
-            waiting += getattr(one, "_linking_libraries", ())
-    return [one._module for one in found.values() if getattr(one, "_module", None) is not None]
 
 
 def _to_link(

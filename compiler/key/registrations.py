@@ -68,7 +68,8 @@ class Registration:
     kind: what it is ("lowering attribute"). about: what it is for. sources: the extension's functions and classes in
     it, and the plain values beside them. stub: the user's function that it implements for kernels that call it, as
     module.name; "" for what may reach kernels that never heard of the extension. owner: the installed distribution
-    that all of it is from; None if any is the user's own. key: the very object that it is for.
+    that all of it is from; None if any is the user's own. key: the very object that it is for. mentions: functions and
+    types, all of which code must have to do with to meet it; none where that is not known.
     """
 
     kind: str
@@ -77,6 +78,7 @@ class Registration:
     stub: str = ""
     owner: Distribution | None = None
     key: object = None
+    mentions: tuple[object, ...] = ()
 
     @property
     def name(self) -> str:
@@ -158,7 +160,7 @@ def _table_scan(name: tuple[str, str], table: Mapping[Any, Any], kind: str) -> t
     known, found = _tables.get(name, ((), ()))
     if values != known:
         found = tuple(
-            _owned(Registration(kind=kind, about=_name(key), sources=sources))
+            _owned(Registration(kind=kind, about=_name(key), sources=sources, mentions=(key,)))
             for key, value in tuple(table.items())
             if (sources := (*_foreign_parts(value), *(_foreign_parts(key) if kind == "data model" else ())))
         )
@@ -181,8 +183,8 @@ def _lowering(kind: str, entry: tuple[Any, ...]) -> Registration | None:
     sources = () if implementation is keys[0] else tuple(_foreign_parts(implementation))
     if not sources:
         return None
-    about = ", ".join(_name(part) for key in keys for part in (key if isinstance(key, tuple) else (key,)))
-    return Registration(kind=kind, about=about, sources=sources)
+    mentions = tuple(part for key in keys for part in (key if isinstance(key, tuple) else (key,)))
+    return Registration(kind=kind, about=", ".join(map(_name, mentions)), sources=sources, mentions=mentions)
 
 
 def _typing(kind: str, entry: Any) -> Registration | None:
@@ -193,7 +195,9 @@ def _typing(kind: str, entry: Any) -> Registration | None:
         sources = tuple(part for template in templates for part in _template_parts(template))
         if not sources and not hasattr(type_, "templates") and _is_foreign(value):
             sources = (repr(type_),)
-        return Registration(kind=kind, about=_name(value), sources=sources, key=value) if sources else None
+        mentions = (value,)
+        found = Registration(kind=kind, about=_name(value), sources=sources, key=value, mentions=mentions)
+        return found if sources else None
     if not isinstance(entry, type):
         return None
     metadata = getattr(entry, "metadata", None)
@@ -203,7 +207,8 @@ def _typing(kind: str, entry: Any) -> Registration | None:
     if (function := _implementation(entry)) is not None:
         return _overload(entry, function, key) if _is_foreign(function) else None
     sources = tuple(_template_parts(entry))
-    return Registration(kind=kind, about=_name(key), sources=sources, key=key) if sources else None
+    found = Registration(kind=kind, about=_name(key), sources=sources, key=key, mentions=(key,))
+    return found if sources else None
 
 
 def _overload(template: Any, function: Any, key: Any) -> Registration:
@@ -215,7 +220,12 @@ def _overload(template: Any, function: Any, key: Any) -> Registration:
     kind = "intrinsic" if hasattr(template, "_definition_func") else "overload"
     about = _name(key) if attribute is None else f"{_name(key)}.{attribute}"
     return Registration(
-        kind=kind, about=about, sources=(function, *settings), stub=_stub(template, key, attribute), key=key
+        kind=kind,
+        about=about,
+        sources=(function, *settings),
+        stub=_stub(template, key, attribute),
+        key=key,
+        mentions=(key,),
     )
 
 

@@ -119,6 +119,17 @@ class Reads:
             self._take_of(owner, name, value)
         return self._attributes[key]
 
+    def attribute_now(self, owner: Any, name: str) -> object:
+        """Return what take_attribute would return, and record nothing; MISSING where there is none."""
+        key = (id(owner), name)
+        return self._attributes[key] if key in self._attributes else getattr(owner, name, MISSING)
+
+    def take_attribute_as(self, owner: Any, name: str, value: object) -> None:
+        """Record that an attribute was taken with that value; who asks for it later in this compile gets the same."""
+        self._attributes.setdefault((id(owner), name), value)
+        self._alive += (owner, value)
+        self._take_of(owner, name, value)
+
     def take_content(self, array: Any, digest: str) -> None:
         """Compare the array content that goes into the code with what was recorded of the array."""
         path, text = self._arrays.get(id(array), ((), ""))

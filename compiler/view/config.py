@@ -65,8 +65,7 @@ class ConfigView:
             wanted = -1
         if wanted < 0:
             raise ConfigError(f"sharedmem = {size!r}: give 0 or more bytes")
-        recording = recording_of(self)
-        recording.required = max(recording.required, wanted)
+        recording_of(self).require(wanted)
 
     @property
     def cluster(self) -> Dim3 | None:
@@ -100,10 +99,8 @@ class ConfigView:
 
     def read_static(self, name: str, where: str = "") -> FactValue:
         """Return a field's value as a constant of the kernel; shared memory includes what was required so far."""
-        found, recording = self.read(name, where), recording_of(self)
-        if name == "sharedmem":
-            found = recording.said_sharedmem = recording.sharedmem
-        return found
+        found = self.read(name, where)
+        return recording_of(self).say_sharedmem() if name == "sharedmem" else found
 
     def begin_again(self) -> bool:
         """Return whether the code must be made again because its constant for shared memory is less than it requires.

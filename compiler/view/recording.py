@@ -10,7 +10,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, TypeAlias, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.footprint import (
@@ -31,6 +31,17 @@ Given = ParamSpec("Given")
 # A launch's configuration and arguments.
 Launch: TypeAlias = "tuple[LaunchConfig, Sequence[Any]]"
 
+
+class Listener(Protocol):
+    """Who is told of what a compilation does with its launch, each time that it does so."""
+
+    def hear_read(self, fact: Fact) -> None:
+        """Hear that a field was read, even if it had been read before."""
+
+    def hear_effect(self, what: str) -> None:
+        """Hear of anything else: a mark, a requirement, a reason to keep the result private."""
+
+
 # Frames of these packages do not count: the reader of a fact is the first frame outside them.
 _MACHINERY = ("gridjit.compiler", "gridjit.runtime", "numba", "numba_cuda", "contextlib", "copy", "pickle")
 
@@ -45,6 +56,7 @@ class Recording:
         self.config = config
         self.arguments = arguments
         self._later: Callable[[], Launch | None] | None = None
+        self.listener: Listener | None = None
         self.arguments_view = None if arguments is None else ArgumentsView(self, arguments)
         self.begin(required)
 
@@ -80,7 +92,10 @@ class Recording:
         later = self.later
         found = current_value(name, *(later or (self.config, self.arguments)))
         if later is None:
-            self._facts.setdefault(name, Fact(field=name, value=found, where=where or _reader()))
+            fact = Fact(field=name, value=found, where=where or _reader())
+            self._facts.setdefault(name, fact)
+            if self.listener is not None:
+                self.listener.hear_read(fact)
         running = running_recording()
         if running is not None and running is not self:
             running.read_elsewhere()
@@ -108,6 +123,7 @@ class Recording:
 
     def mark(self, names: Sequence[str]) -> None:
         """Note a mark: the named fields count. If none is named, what is read counts, as always."""
+        self.tell("was marked")
         if unknown := set(names) - set(MARKABLE):
             raise ConfigError(f"mark {sorted(unknown)}: fields are {', '.join(MARKABLE)}")
         self.marked = True
@@ -116,8 +132,25 @@ class Recording:
 
     def keep_private(self, reason: str) -> None:
         """Keep the result in this process's memory, for a reason that explain() shows."""
+        self.tell(reason)
         if reason not in self.private:
             self.private.append(reason)
+
+    def require(self, size: int) -> None:
+        """Require so much dynamic shared memory of each launch, in bytes."""
+        self.tell("requires shared memory")
+        self.required = max(self.required, size)
+
+    def say_sharedmem(self) -> int:
+        """Return the shared memory of each launch as a constant of the code, which has to agree in the end."""
+        self.tell("was told how much shared memory there is")
+        self.said_sharedmem = self.sharedmem
+        return self.said_sharedmem
+
+    def tell(self, what: str) -> None:
+        """Tell the listener of an effect."""
+        if self.listener is not None:
+            self.listener.hear_effect(what)
 
     @property
     def footprint(self) -> Footprint:

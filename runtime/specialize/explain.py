@@ -185,6 +185,8 @@ def _paragraph(number: int, found: Specialization) -> list[str]:
     ]
     if found.origin == "disk" and (why := found.metadata.get("why")):
         lines.append(f"   compiled because: {why}")
+    if found.reused:
+        lines.append(f"   reused: {'; '.join(found.reused)}")
     facts = [str(fact) for fact in found.footprint.facts if fact.field not in CIRCUMSTANCES]
     lines.append("   depends on: " + ("; ".join(facts) if facts else "nothing of the launch configuration"))
     if found.artifact.effects.sharedmem:

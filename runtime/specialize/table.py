@@ -63,6 +63,12 @@ class Specialization:
         """The compile's metadata."""
         return self.artifact.metadata
 
+    @property
+    def reused(self) -> tuple[str, ...]:
+        """The device functions, with their argument types, that were compiled for another kernel before."""
+        found = self.metadata.get("reused")
+        return tuple(map(str, found)) if isinstance(found, list) else ()
+
     def serves(self, target: Target, config: LaunchConfig | None, args: Sequence[Any] | None) -> bool:
         """Return whether this is the right code for a launch on target."""
         return self.target == target and self.footprint.matches(config, args)

@@ -233,7 +233,7 @@ _PLACES = [
     *("install_registry", "refresh", "new_registrations", "_stream", "insert_func_defn"),
     *("resolve_function_type", "_resolve_user_function_type", "register", "push_code_library", "get_getattr"),
     *("compile_device", "undo_to", "replace", "run_pass", "_best_signature", "_select_compatible", "__enter__"),
-    *("give_back", "_run", "optimize", "link_in", "mend_contexts", "_number_exceptions", "finalize"),
+    *("give_back", "_run", "optimize", "link_in", "mend_contexts", "number_exceptions", "finalize"),
 ]
 
 

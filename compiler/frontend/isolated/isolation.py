@@ -3,22 +3,20 @@
 numba-cuda keeps device functions, overload implementations, intrinsics and internal functions by argument types
 alone. What one of them was compiled from may have changed since. Whoever finds it would not learn what it read of the
 launch configuration, which hooks it registered and which extensions it used. So every kernel's compile starts with
-these tables empty and puts the old ones back, under numba's global compiler lock.
+these tables empty and puts the old ones back, under numba's global compiler lock. What it then finds in them is what
+it compiled itself, or what is proven to be the same (see kept).
 """
 
 from __future__ import annotations
 
 import functools
-import hashlib
 import sys
 import threading
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
-from gridjit.compiler.errors import CompileError
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.frontend.faster.pieces import make_faster
 from gridjit.compiler.frontend.isolated.contexts import (
@@ -29,14 +27,31 @@ from gridjit.compiler.frontend.isolated.contexts import (
     mend_contexts,
     set_contexts_aside,
 )
+from gridjit.compiler.frontend.isolated.depth import allow_depth
 from gridjit.compiler.frontend.isolated.names import make_names_readable
 from gridjit.compiler.frontend.isolated.passes import time_passes
-from gridjit.compiler.frontend.isolated.replacing import changes_now, on_undo, replace, undo_to
+from gridjit.compiler.frontend.isolated.record import Isolation as Isolation
+from gridjit.compiler.frontend.isolated.replacing import changes_now, replace, undo_to
+from gridjit.compiler.frontend.isolated.tables import (
+    empty,
+    empty_device_functions,
+    empty_templates,
+    number,
+    number_exceptions,
+)
 from gridjit.compiler.frontend.isolated.taking import record_reads
+from gridjit.compiler.frontend.kept.asked import Asking
+from gridjit.compiler.frontend.kept.callees import Callees
+from gridjit.compiler.frontend.kept.drafts import NotedReads
+from gridjit.compiler.frontend.kept.keeping import Keeping
+from gridjit.compiler.frontend.kept.library import find_modules_once
+from gridjit.compiler.frontend.kept.noticing import note_what_spoils, reuse_internal_functions, suspend_others
+from gridjit.compiler.frontend.kept.surroundings import Surroundings, surroundings
 from gridjit.compiler.frontend.locks import compiler_locks, compiling_locks, give_back, taken
 from gridjit.compiler.phases import phase
 from gridjit.compiler.recorded.reads import Reads
 from gridjit.compiler.view.config import ConfigView
+from gridjit.compiler.view.recording import recording_of
 from gridjit.forking import held, in_child, section
 from gridjit.interrupts import leave_managers, surely, uninterrupted
 
@@ -45,24 +60,6 @@ Result = TypeVar("Result")
 # NVVM's data layout and IR version (IR 2.0, debug metadata 3.2) are the same from CUDA 12 on; they are stated here so
 # that the IR does not depend on which libraries this machine happens to have.
 _NVVM_IR_VERSION = (2, 0, 3, 2)
-_FIRST_USER_CODE, _LAST_CODE = 1024, 2**31 - 1
-# What the templates of @overload and @intrinsic remember from one compile to the next.
-_TEMPLATE_TABLES = ("_impl_cache", "_compiled_overloads", "_inline_overloads", "_overload_cache")
-
-
-@dataclass(slots=True)
-class Isolation:
-    """One compile's record of what it used.
-
-    discovered: functions of @overload and @intrinsic, in the order of their use.
-    exceptions: (type, arguments, location) by return code. Codes are digests: callees' never collide with a kernel's,
-        and they agree between processes.
-    """
-
-    view: ConfigView
-    discovered: dict[Any, None] = field(default_factory=dict)
-    exceptions: dict[int, tuple[Any, Any, Any]] = field(default_factory=dict)
-    emptied: set[int] = field(default_factory=set)
 
 
 def isolated(
@@ -111,22 +108,32 @@ def _isolated(
     if outermost:
         undo_to(0)  # left by a compile that was cut short while undoing
         mend_contexts()
+        _keep_callees(record, reads, surroundings(compute_capability, boundscheck))
     start = changes_now()
     try:
         if not outermost:
             set_contexts_aside()
+        allow_depth()
+        suspend_others(record.drafts)
         _silence_what_cannot_speak()
         make_names_readable(replace)
         make_faster(replace)
         _answer_device(compute_capability)
         _set_boundscheck(boundscheck)
-        _number_exceptions(record)
+        number_exceptions(record)
         replace(cuda_target.target_context, "cached_internal_func", {})
-        _empty_device_functions(record)
-        _empty_templates(record)
-        record_reads(reads)
+        callees = Callees(record.keeping, functools.partial(empty, record))
+        empty_device_functions(record, callees)
+        empty_templates(record, callees)
+        reuse_internal_functions(callees)
+        find_modules_once()
+        note_what_spoils(record.drafts)
+        _listen(record)
+        record_reads(NotedReads(reads, record.drafts))
         time_passes()
         result = work(record)
+        if record.keeping is not None:
+            record.keeping.keep()
     finally:
         try:
             undo_to(start)
@@ -216,81 +223,13 @@ def _set_boundscheck(boundscheck: bool) -> None:
     replace(CUDATargetContext, "enable_boundscheck", boundscheck)
 
 
-def _number_exceptions(record: Isolation) -> None:
-    """Number exceptions by what they are. numba-cuda counts from 1 in every function, so callees' codes collide."""
-    from numba.cuda.core import callconv
-
-    def add(helper: Any, exception: Any, arguments: Any, location: Any) -> int:
-        text = repr((exception.__module__, exception.__qualname__, arguments, location))
-        digest = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
-        code = _FIRST_USER_CODE + digest % (_LAST_CODE - _FIRST_USER_CODE)
-        found = record.exceptions.setdefault(code, (exception, arguments, location))
-        if found != (exception, arguments, location):
-            raise CompileError(f"two exceptions of the kernel have the code {code}: {found} and {text}; reword one")
-        helper.exceptions[code] = found
-        return code
-
-    replace(callconv._MinimalCallHelper, "_add_exception", add)
+def _keep_callees(record: Isolation, reads: Reads, surrounded: Surroundings) -> None:
+    """Have what is kept of callees used, and what is compiled of them kept, where nothing could alter it unseen."""
+    if surrounded.allow_keeping:
+        asking = Asking(reads=reads, recording=recording_of(record.view), number=functools.partial(number, record))
+        record.keeping = Keeping(record.view, asking, surrounded, record.drafts, functools.partial(empty, record))
 
 
-def _empty_device_functions(record: Isolation) -> None:
-    from numba.cuda.dispatcher import CUDADispatcher
-    from numba.cuda.utils import pysignature
-
-    def empty(dispatcher: Any) -> None:
-        """Forget what a device function was compiled to, and what from: its defaults become those of today."""
-        if id(dispatcher) in record.emptied:
-            return
-        record.emptied.add(id(dispatcher))
-        compiled = dispatcher.overloads
-        replace(dispatcher, "overloads", type(compiled)())
-        replace(dispatcher._compiler, "pysig", pysignature(dispatcher.py_func))
-        if not dispatcher._can_compile:
-            # For declared signatures it was compiled when it was decorated, with the globals of that time.
-            for args, result in compiled.items():
-                if hasattr(result, "fndesc"):
-                    dispatcher.compile_device(args, result.signature.return_type)
-
-    def compile_device(dispatcher: Any, args: Any, return_type: Any = None) -> Any:
-        empty(dispatcher)
-        fresh = args not in dispatcher.overloads
-        result = compile_original(dispatcher, args, return_type)
-        if fresh:
-            # Not remove_user_function, which fails where the function is gone already.
-            on_undo(functools.partial(result.target_context._defns.pop, result.entry_point, None))
-            if (result.metadata or {}).get("launch_config_sensitive"):
-                record.view.mark_kernel_as_launch_config_sensitive()
-        return result
-
-    def get_call_template(dispatcher: Any, args: Any, kws: Any) -> Any:
-        empty(dispatcher)
-        return template_original(dispatcher, args, kws)
-
-    compile_original = replace(CUDADispatcher, "compile_device", compile_device)
-    template_original = replace(CUDADispatcher, "get_call_template", get_call_template)
-
-
-def _empty_templates(record: Isolation) -> None:
-    """When each @overload and @intrinsic template is first used, empty its tables and record its function."""
-    from numba.cuda.typing import templates
-
-    def watched(original: Callable[..., Any], function: str) -> Callable[..., Any]:
-        def call(template: Any, args: Any, kws: Any) -> Any:
-            owner = type(template)
-            if id(owner) not in record.emptied:
-                record.emptied.add(id(owner))
-                for name in _TEMPLATE_TABLES:
-                    if hasattr(owner, name):
-                        replace(owner, name, {})
-            record.discovered[getattr(template, function)] = None
-            return original(template, args, kws)
-
-        return call
-
-    for name, method, function in (
-        ("_OverloadFunctionTemplate", "generic", "_overload_func"),
-        ("_OverloadFunctionTemplate", "_get_impl", "_overload_func"),
-        ("_IntrinsicTemplate", "generic", "_definition_func"),
-    ):
-        owner = getattr(templates, name)
-        replace(owner, method, watched(getattr(owner, method), function))
+def _listen(record: Isolation) -> None:
+    """Have what is done with the launch noted."""
+    replace(recording_of(record.view), "listener", record.drafts)

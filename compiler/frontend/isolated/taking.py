@@ -10,12 +10,12 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from gridjit.compiler.frontend.isolated.replacing import replace
+from gridjit.compiler.frontend.kept.drafts import Takes
 from gridjit.compiler.key.source.foreign import array_digest
 from gridjit.compiler.key.source.objects import MISSING
-from gridjit.compiler.recorded.reads import Reads
 
 
-def record_reads(reads: Reads) -> None:
+def record_reads(reads: Takes) -> None:
     """Record in reads what the compiler takes, until the changes are undone."""
     _record_functions(reads)
     _record_names(reads)
@@ -24,7 +24,7 @@ def record_reads(reads: Reads) -> None:
     _record_contents(reads)
 
 
-def _record_functions(reads: Reads) -> None:
+def _record_functions(reads: Takes) -> None:
     from numba.cuda.core.interpreter import Interpreter
 
     def interpret(interpreter: Any, bytecode: Any) -> Any:
@@ -34,7 +34,7 @@ def _record_functions(reads: Reads) -> None:
     original = replace(Interpreter, "interpret", interpret)
 
 
-def _record_names(reads: Reads) -> None:
+def _record_names(reads: Takes) -> None:
     from numba.cuda.core import ir
     from numba.cuda.core.interpreter import Interpreter
 
@@ -54,7 +54,7 @@ def _record_names(reads: Reads) -> None:
     free_original = replace(Interpreter, "get_closure_value", get_closure_value)
 
 
-def _record_attributes(reads: Reads) -> None:
+def _record_attributes(reads: Takes) -> None:
     """Take a module's attribute once for both its type and its value, which could differ otherwise."""
     from numba.cuda import types
     from numba.cuda.core.base import BaseContext as TargetContext
@@ -85,7 +85,7 @@ def _record_attributes(reads: Reads) -> None:
     original = replace(TargetContext, "get_getattr", get_getattr)
 
 
-def _record_constant_attributes(reads: Reads) -> None:
+def _record_constant_attributes(reads: Takes) -> None:
     from numba.cuda.core.consts import ConstantInference
 
     def infer_getattr(inference: Any, value: Any, expression: Any) -> Any:
@@ -96,7 +96,7 @@ def _record_constant_attributes(reads: Reads) -> None:
     original = replace(ConstantInference, "_infer_getattr", infer_getattr)
 
 
-def _record_contents(reads: Reads) -> None:
+def _record_contents(reads: Takes) -> None:
     """Write arrays into the code from a copy, so that the recorded bytes are those in the code."""
     from numba.cuda.target import CUDATargetContext
 

@@ -39,6 +39,7 @@ assert_type(fill.explain(), str)
 for specialization in fill.specializations:
     assert_type(specialization, gridjit.Specialization)
     assert_type(specialization.launch_config_sensitive, bool)
+    assert_type(specialization.reused, tuple[str, ...])
 for signature, overload in fill.overloads.items():
     assert_type(overload.regs_per_thread, int)
     assert_type(fill.overloads[signature].inspect_asm(), str)

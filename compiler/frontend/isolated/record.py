@@ -1,0 +1,28 @@
+"""Isolation: one compile's record of what it used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from gridjit.compiler.frontend.kept.drafts import Drafts
+from gridjit.compiler.frontend.kept.keeping import Keeping
+from gridjit.compiler.view.config import ConfigView
+
+
+@dataclass(slots=True)
+class Isolation:
+    """One compile's record of what it used.
+
+    discovered: functions of @overload and @intrinsic, in the order of their use.
+    exceptions: (type, arguments, location) by return code. Codes are digests: callees' never collide with a kernel's,
+        and they agree between processes.
+    drafts: the callees that are being compiled. keeping: what is kept of callees; None if nothing is in this compile.
+    """
+
+    view: ConfigView
+    discovered: dict[Any, None] = field(default_factory=dict)
+    exceptions: dict[int, tuple[Any, Any, Any]] = field(default_factory=dict)
+    emptied: set[int] = field(default_factory=set)
+    drafts: Drafts = field(default_factory=Drafts)
+    keeping: Keeping | None = None

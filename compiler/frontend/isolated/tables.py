@@ -1,0 +1,117 @@
+"""tables: what numba-cuda keeps of callees, and its numbers of exceptions, as one compile finds and leaves them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+from gridjit.compiler.errors import CompileError
+from gridjit.compiler.frontend.isolated.record import Isolation
+from gridjit.compiler.frontend.isolated.replacing import replace
+from gridjit.compiler.frontend.kept.asked import Raised
+from gridjit.compiler.frontend.kept.callees import Callees, offers_what_it_is_called_with, taken_out_at_the_end
+from gridjit.compiler.frontend.kept.plain import is_numbas
+
+_FIRST_USER_CODE, _LAST_CODE = 1024, 2**31 - 1
+# What templates of @overload and of @intrinsic remember from one compile to the next.
+_TEMPLATE_TABLES = ("_impl_cache", "_compiled_overloads", "_inline_overloads", "_overload_cache")
+
+
+def number(record: Isolation, exception: Any, arguments: Any, location: Any) -> int:
+    """Return the code of an exception, by what it is."""
+    text = repr((exception.__module__, exception.__qualname__, arguments, location))
+    digest = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+    code = _FIRST_USER_CODE + digest % (_LAST_CODE - _FIRST_USER_CODE)
+    found = record.exceptions.setdefault(code, (exception, arguments, location))
+    if found != (exception, arguments, location):
+        raise CompileError(f"two exceptions of the kernel have the code {code}: {found} and {text}; reword one")
+    record.drafts.note(Raised(exception, arguments, location))
+    return code
+
+
+def number_exceptions(record: Isolation) -> None:
+    """Number exceptions by what they are: numba-cuda counts from 1 in every function, so callees' codes collide."""
+    from numba.cuda.core import callconv
+
+    def add(helper: Any, exception: Any, arguments: Any, location: Any) -> int:
+        code = number(record, exception, arguments, location)
+        helper.exceptions[code] = record.exceptions[code]
+        return code
+
+    replace(callconv._MinimalCallHelper, "_add_exception", add)
+
+
+def empty(record: Isolation, dispatcher: Any) -> None:
+    """Forget what a device function was compiled to, and from: its defaults are those of today."""
+    from numba.cuda.utils import pysignature
+
+    if id(dispatcher) in record.emptied:
+        return
+    record.emptied.add(id(dispatcher))
+    compiled = dispatcher.overloads
+    replace(dispatcher, "overloads", type(compiled)())
+    replace(dispatcher._compiler, "pysig", pysignature(dispatcher.py_func))
+    if not dispatcher._can_compile:
+        # For declared signatures it was compiled when it was decorated, from the globals of that moment.
+        for args, result in compiled.items():
+            if hasattr(result, "fndesc"):
+                dispatcher.compile_device(args, result.signature.return_type)
+
+
+def empty_device_functions(record: Isolation, callees: Callees) -> None:
+    from numba.cuda.dispatcher import CUDADispatcher
+
+    def compile_device(dispatcher: Any, args: Any, return_type: Any = None) -> Any:
+        return callees.device_function(dispatcher, args, return_type, lambda: compiled(dispatcher, args, return_type))
+
+    def compiled(dispatcher: Any, args: Any, return_type: Any) -> Any:
+        fresh = args not in dispatcher.overloads
+        result = compile_original(dispatcher, args, return_type)
+        if fresh:
+            taken_out_at_the_end(result)
+            if (result.metadata or {}).get("launch_config_sensitive"):
+                record.view.mark_kernel_as_launch_config_sensitive()
+        return result
+
+    def get_call_template(dispatcher: Any, args: Any, kws: Any) -> Any:
+        empty(record, dispatcher)
+        if not offers_what_it_is_called_with(dispatcher):
+            record.drafts.spoil("it calls a function for declared signatures")
+        return template_original(dispatcher, args, kws)
+
+    compile_original = replace(CUDADispatcher, "compile_device", compile_device)
+    template_original = replace(CUDADispatcher, "get_call_template", get_call_template)
+
+
+def empty_templates(record: Isolation, callees: Callees) -> None:
+    """Empty the tables of each @overload and @intrinsic template when it is first used, and record its function."""
+    from numba.cuda.typing import templates
+
+    def watched(original: Callable[..., Any], function: str) -> Callable[..., Any]:
+        def call(template: Any, args: Any, kws: Any) -> Any:
+            owner = type(template)
+            if id(owner) not in record.emptied:
+                record.emptied.add(id(owner))
+                for name in _TEMPLATE_TABLES:
+                    if hasattr(owner, name):
+                        replace(owner, name, {})
+            record.discovered[getattr(template, function)] = None
+            if not is_numbas(getattr(template, function)):
+                record.drafts.spoil("an extension implements what it calls")
+            return original(template, args, kws)
+
+        return call
+
+    for name, method, function in (
+        ("_OverloadFunctionTemplate", "generic", "_overload_func"),
+        ("_OverloadFunctionTemplate", "_get_impl", "_overload_func"),
+        ("_IntrinsicTemplate", "generic", "_definition_func"),
+    ):
+        owner = getattr(templates, name)
+        replace(owner, method, watched(getattr(owner, method), function))
+
+    def build(template: Any, numbas_key: Any, args: Any, kws: Any) -> Any:
+        return callees.implementation(template, numbas_key, args, kws, build_original)
+
+    build_original = replace(templates._OverloadFunctionTemplate, "_build_impl", build)

@@ -1,0 +1,190 @@
+"""asked: the questions that the front end asked while it compiled a callee, each with the answer that it got.
+
+A question can be asked again: `today` returns it with today's answer if the same code is made of both. `record` has
+that answer count for the kernel at hand, as it would if the front end had asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import CellType, CodeType, FunctionType
+from typing import Any, Protocol
+
+from gridjit.compiler.footprint import ELSEWHERE, IN_FULL, FactValue, current_value, is_very_object
+from gridjit.compiler.frontend.kept.plain import Mark, mark_of
+from gridjit.compiler.key.source.foreign import array_digest
+from gridjit.compiler.key.source.objects import MISSING, cell_value
+from gridjit.compiler.recorded.reads import Reads
+from gridjit.compiler.recorded.value_path import global_of
+from gridjit.compiler.view.recording import Recording
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Asking:
+    """The compile of a kernel that asks: where answers are recorded, and its launch.
+
+    number: numbers an exception that code may raise, by (type, arguments, location).
+    """
+
+    reads: Reads
+    recording: Recording
+    number: Callable[[Any, Any, Any], int]
+
+
+class Question(Protocol):
+    """A question with its answer; equal identities are the same question."""
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What was asked."""
+
+    def today(self, asking: Asking) -> Question | None:
+        """Return the question with today's answer, None if other code might be made of that."""
+
+    def record(self, asking: Asking) -> None:
+        """Have the answer count for the compile that asks."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Code:
+    """Which code a function has."""
+
+    function: FunctionType
+    code: CodeType
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        return (Code, id(self.function))
+
+    def today(self, asking: Asking) -> Code | None:
+        return self if self.function.__code__ is self.code else None
+
+    def record(self, asking: Asking) -> None:
+        asking.reads.take_function(self.function)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Global:
+    """What a global of a function, or a builtin, is."""
+
+    function: FunctionType
+    name: str
+    value: object
+    mark: Mark
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        return (Global, id(self.function), self.name, id(self.value))
+
+    def today(self, asking: Asking) -> Global | None:
+        value = global_of(self.function, self.name)
+        return Global(self.function, self.name, value, self.mark) if mark_of(value) == self.mark else None
+
+    def record(self, asking: Asking) -> None:
+        asking.reads.take_global(self.function, self.name, self.value)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Free:
+    """What a closure's variable is."""
+
+    function: FunctionType
+    name: str
+    cell: CellType
+    value: object
+    mark: Mark
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        return (Free, id(self.function), self.name, id(self.value))
+
+    def today(self, asking: Asking) -> Free | None:
+        value = cell_value(self.cell)
+        return Free(self.function, self.name, self.cell, value, self.mark) if mark_of(value) == self.mark else None
+
+    def record(self, asking: Asking) -> None:
+        asking.reads.take_free(self.function, self.name, self.cell, self.value)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attribute:
+    """What an attribute of a module is."""
+
+    owner: Any
+    name: str
+    value: object
+    mark: Mark
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        return (Attribute, id(self.owner), self.name, id(self.value))
+
+    def today(self, asking: Asking) -> Attribute | None:
+        value = asking.reads.attribute_now(self.owner, self.name)
+        if value is MISSING or mark_of(value) != self.mark:
+            return None
+        return Attribute(self.owner, self.name, value, self.mark)
+
+    def record(self, asking: Asking) -> None:
+        asking.reads.take_attribute_as(self.owner, self.name, self.value)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Content:
+    """What an array holds, as it was written into the code."""
+
+    array: Any
+    digest: str
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        return (Content, id(self.array), self.digest)
+
+    def today(self, asking: Asking) -> Content | None:
+        return self if array_digest(self.array) == self.digest else None
+
+    def record(self, asking: Asking) -> None:
+        asking.reads.take_content(self.array, self.digest)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Launched:
+    """What a field of the launch is; where: the place that read it."""
+
+    field: str
+    value: FactValue
+    where: str
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        return (Launched, self.field)
+
+    def today(self, asking: Asking) -> Launched | None:
+        if self.field == ELSEWHERE or is_very_object(self.field) or self.field.endswith(IN_FULL):
+            return None
+        value = current_value(self.field, asking.recording.config, asking.recording.arguments)
+        same = type(value) is type(self.value) and value == self.value
+        return self if same else None
+
+    def record(self, asking: Asking) -> None:
+        asking.recording.read(self.field, self.where)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Raised:
+    """Which number an exception has that the code may raise."""
+
+    exception: Any
+    arguments: Any
+    location: Any
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        return (Raised, id(self.exception), repr(self.arguments), repr(self.location))
+
+    def today(self, asking: Asking) -> Raised | None:
+        return self
+
+    def record(self, asking: Asking) -> None:
+        asking.number(self.exception, self.arguments, self.location)

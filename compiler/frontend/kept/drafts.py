@@ -1,0 +1,155 @@
+"""Drafts: the callees that are being compiled, each within the one that calls it, and what each asked for.
+
+Where the front end asks for something, the innermost draft notes it, and the compile records it as ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import CellType, FunctionType, ModuleType
+from typing import Any, Protocol
+
+from gridjit.compiler.footprint import Fact
+from gridjit.compiler.frontend.kept.asked import Attribute, Code, Content, Free, Global, Launched, Question
+from gridjit.compiler.frontend.kept.plain import is_numbas, mark_of
+from gridjit.compiler.frontend.kept.unit import Unit
+from gridjit.compiler.key.source.code import with_nested
+from gridjit.compiler.key.source.libraries import is_library, is_library_module
+from gridjit.compiler.recorded.reads import Reads
+
+
+class Draft:
+    """One callee while it is compiled: its events so far; spoiled: why no unit can be made of it."""
+
+    def __init__(self, function: FunctionType) -> None:
+        self.events: list[Question | Unit] = []
+        self.spoiled = ""
+        self._codes = {id(code) for code in with_nested(function.__code__)}
+        self._noted: set[tuple[object, ...]] = set()
+
+    def note(self, event: Question | Unit) -> None:
+        """Add an event, unless it was noted before."""
+        if event.identity not in self._noted:
+            self._noted.add(event.identity)
+            self.events.append(event)
+
+    def contains(self, function: FunctionType) -> bool:
+        """Return whether a function is the draft's, made in it, or numba-cuda's own."""
+        return id(function.__code__) in self._codes or is_numbas(function)
+
+
+class Drafts:
+    """The drafts of one compile, the innermost last. While one is absent (None), nothing is noted."""
+
+    def __init__(self) -> None:
+        self._open: list[Draft | None] = []
+        self.suspended = False
+
+    def begin(self, draft: Draft | None) -> None:
+        """Note what comes in draft, or nowhere."""
+        self._open.append(draft)
+
+    def end(self, draft: Draft | None) -> None:
+        """Leave draft, and all that was begun in it."""
+        while self._open and self._open.pop() is not draft:
+            pass
+
+    def fail(self, draft: Draft) -> None:
+        """Leave a draft that did not compile: whoever tried it depends on all that this depended on."""
+        self.end(draft)
+        if (outer := self.innermost) is not None:
+            for event in draft.events:
+                outer.note(event)
+            outer.spoiled = outer.spoiled or draft.spoiled
+
+    @property
+    def innermost(self) -> Draft | None:
+        """What is noted in now."""
+        return self._open[-1] if self._open and not self.suspended else None
+
+    def note(self, event: Question | Unit) -> None:
+        """Note an event in the innermost draft."""
+        if (draft := self.innermost) is not None:
+            draft.note(event)
+
+    def spoil(self, reason: str) -> None:
+        """Have no unit made of the innermost draft."""
+        if (draft := self.innermost) is not None:
+            draft.spoiled = draft.spoiled or reason
+
+    def spoil_all(self, reason: str) -> None:
+        """Have no unit made of any draft that is open."""
+        for draft in self._drafts():
+            draft.spoiled = draft.spoiled or reason
+
+    def _drafts(self) -> Iterator[Draft]:
+        return (draft for draft in self._open if draft is not None)
+
+    def hear_read(self, fact: Fact) -> None:
+        """Note that a field of the launch was read."""
+        self.note(Launched(fact.field, fact.value, fact.where))
+
+    def hear_effect(self, what: str) -> None:
+        """Note what was done with the launch besides reading it."""
+        self.spoil(what)
+
+
+class Takes(Protocol):
+    """Whoever the front end tells what it takes: see Reads."""
+
+    def take_function(self, function: FunctionType) -> None: ...
+    def take_global(self, function: FunctionType, name: str, value: object) -> None: ...
+    def take_free(self, function: FunctionType, name: str, cell: CellType, value: object) -> None: ...
+    def take_attribute(self, owner: Any, name: str) -> Any: ...
+    def take_content(self, array: Any, digest: str) -> None: ...
+
+
+class NotedReads:
+    """Records in reads what the compiler takes, and has the innermost draft note it."""
+
+    def __init__(self, reads: Reads, drafts: Drafts) -> None:
+        self._reads = reads
+        self._drafts = drafts
+
+    def take_function(self, function: FunctionType) -> None:
+        self._reads.take_function(function)
+        if (draft := self._drafts.innermost) is not None:
+            draft.note(Code(function, function.__code__))
+            if not draft.contains(function):
+                self._drafts.spoil(f"{function.__qualname__} was compiled into it")
+
+    def take_global(self, function: FunctionType, name: str, value: object) -> None:
+        self._reads.take_global(function, name, value)
+        if self._drafts.innermost is not None:
+            mark = mark_of(value)
+            self._note(name, None if mark is None else Global(function, name, value, mark))
+
+    def take_free(self, function: FunctionType, name: str, cell: CellType, value: object) -> None:
+        self._reads.take_free(function, name, cell, value)
+        if self._drafts.innermost is not None:
+            mark = mark_of(value)
+            self._note(name, None if mark is None else Free(function, name, cell, value, mark))
+
+    def take_attribute(self, owner: Any, name: str) -> Any:
+        value = self._reads.take_attribute(owner, name)
+        if self._drafts.innermost is not None:
+            mark = mark_of(value) if _is_plain_owner(owner, name) else None
+            self._note(name, None if mark is None else Attribute(owner, name, value, mark))
+        return value
+
+    def take_content(self, array: Any, digest: str) -> None:
+        self._reads.take_content(array, digest)
+        self._drafts.note(Content(array, digest))
+
+    def _note(self, name: str, question: Question | None) -> None:
+        if question is None:
+            self._drafts.spoil(f"what {name} is cannot be told")
+        else:
+            self._drafts.note(question)
+
+
+def _is_plain_owner(owner: Any, name: str) -> bool:
+    """Return whether an attribute is what a module's namespace says, or of a library's; programs' classes run code."""
+    if type(owner) is ModuleType:
+        return name in vars(owner) or is_library_module(owner)
+    return isinstance(owner, type) and is_library(owner.__module__)

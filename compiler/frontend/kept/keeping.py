@@ -1,0 +1,177 @@
+"""Keeping: one compile's use of units. A callee is taken from a unit that holds, or compiled and kept at the end.
+
+What a unit asked for is asked again before it is used, down to the last callee of a callee; every doubt is a compile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, MutableMapping
+from types import FunctionType
+from typing import Any, TypeAlias
+
+from gridjit.compiler.frontend.kept.asked import Asking, Question
+from gridjit.compiler.frontend.kept.drafts import Draft, Drafts
+from gridjit.compiler.frontend.kept.library import is_code_alone, let_go_of_the_way, print_once
+from gridjit.compiler.frontend.kept.plain import is_numbas, is_plain
+from gridjit.compiler.frontend.kept.surroundings import Surroundings
+from gridjit.compiler.frontend.kept.unit import Place, Unit
+from gridjit.compiler.view.config import ConfigView
+
+# The units of a callee by what it was compiled for, the newest first.
+Table: TypeAlias = "MutableMapping[object, tuple[Unit, ...]]"
+# How many are kept of a callee for the same arguments: made for other launches, or from other values.
+_MOST_ALIKE = 4
+_MOST_OF_ONE = 256
+
+
+class Keeping:
+    """What of the callees of one kernel was reused, and what will be kept of the others."""
+
+    def __init__(
+        self,
+        view: ConfigView,
+        asking: Asking,
+        surroundings: Surroundings,
+        drafts: Drafts,
+        empty: Callable[[Any], None],
+    ) -> None:
+        self.reused: dict[str, None] = {}
+        self._view = view
+        self._asking = asking
+        self.surroundings = surroundings
+        self._drafts = drafts
+        self._empty = empty
+        self._made: list[tuple[Table, object, Unit]] = []
+        # By the identity of a result of this compile, which is kept alive here: the unit that was made of it, if any.
+        self._units: dict[int, tuple[Any, Unit | None]] = {}
+        self._answers: dict[int, tuple[Question | Unit, ...] | None] = {}
+
+    def result(
+        self, table: Table | None, key: object, place: Place, function: FunctionType, compile_it: Callable[[], Any]
+    ) -> Any:
+        """Return what function is compiled to: from a unit under key in table that holds, else from compile_it().
+
+        Without a table, no unit is made of it.
+        """
+        if self._drafts.suspended:
+            return compile_it()
+        for unit in () if table is None else table.get(key, ()):
+            if self._holds(unit):
+                self._adopt(unit)
+                return unit.result
+        return self._compiled(table, key, place, function, compile_it)
+
+    def use(self, result: Any) -> None:
+        """Have the innermost draft depend on a result that it found or had compiled."""
+        if (unit := self._units.get(id(result), (None, None))[1]) is None:
+            self._drafts.spoil("it uses what is not kept")
+        else:
+            self._drafts.note(unit)
+
+    def keep(self) -> None:
+        """End a compile that went well: later ones may use what was made in it."""
+        if not self.surroundings.hold:
+            return
+        for table, key, unit in self._made:
+            if len(table) >= _MOST_OF_ONE:
+                table.clear()
+            table[key] = (unit, *table.get(key, ())[: _MOST_ALIKE - 1])
+
+    def _compiled(
+        self, table: Table | None, key: object, place: Place, function: FunctionType, compile_it: Callable[[], Any]
+    ) -> Any:
+        draft = Draft(function)
+        hooks = self._hooks()
+        self._drafts.begin(draft)
+        try:
+            result = compile_it()
+        except BaseException:
+            self._drafts.fail(draft)
+            raise
+        self._drafts.end(draft)
+        unit = self._unit(draft, place, function, result) if table is not None and hooks == self._hooks() else None
+        self._units[id(result)] = (result, unit)
+        if table is not None and unit is not None:
+            print_once(result.library)
+            let_go_of_the_way(result)
+            self._made.append((table, key, unit))
+        return result
+
+    def _unit(self, draft: Draft, place: Place, function: FunctionType, result: Any) -> Unit | None:
+        signature = result.signature
+        if draft.spoiled or not all(map(is_plain, (*signature.args, signature.return_type))):
+            return None
+        if (result.metadata or {}).get("launch_config_sensitive") or not _is_told(result.library, draft):
+            return None
+        name = "" if is_numbas(function) else _name(function, signature.args)
+        events = tuple(draft.events)
+        return Unit(place=place, result=result, surroundings=self.surroundings, events=events, name=name)
+
+    def _hooks(self) -> tuple[int, ...]:
+        return tuple(map(id, self._view.pre_launch_callbacks))
+
+    def _holds(self, unit: Unit) -> bool:
+        return self._todays(unit) is not None and self._fits(unit, set())
+
+    def _todays(self, unit: Unit) -> tuple[Question | Unit, ...] | None:
+        """Return the events of a unit with today's answers, None if one of them, or of its callees', is another."""
+        if id(unit) not in self._answers:
+            self._answers[id(unit)] = self._asked_again(unit)
+        return self._answers[id(unit)]
+
+    def _asked_again(self, unit: Unit) -> tuple[Question | Unit, ...] | None:
+        if unit.surroundings is not self.surroundings:
+            return None
+        answers: list[Question | Unit] = []
+        for event in unit.events:
+            if isinstance(event, Unit):
+                answer: Question | Unit | None = None if self._todays(event) is None else event
+            else:
+                answer = _today(event, self._asking)
+            if answer is None:
+                return None
+            answers.append(answer)
+        return tuple(answers)
+
+    def _fits(self, unit: Unit, seen: set[int]) -> bool:
+        """Return whether nothing else was compiled in place of a unit, or of one that it uses, in this compile."""
+        if id(unit) in seen:
+            return True
+        seen.add(id(unit))
+        found = unit.place.found(self._empty)
+        if found is not None and found is not unit.result:
+            return False
+        return all(self._fits(event, seen) for event in unit.events if isinstance(event, Unit))
+
+    def _adopt(self, unit: Unit) -> None:
+        """Have a unit count as what was compiled now, with all that its compile would have recorded, in that order."""
+        if unit.place.found(self._empty) is unit.result:
+            return
+        self._drafts.begin(None)
+        for answer in self._todays(unit) or ():
+            if isinstance(answer, Unit):
+                self._adopt(answer)
+            else:
+                answer.record(self._asking)
+        self._drafts.end(None)
+        unit.place.put(unit.result)
+        self._units[id(unit.result)] = (unit.result, unit)
+        if unit.name:
+            self.reused[unit.name] = None
+
+
+def _today(question: Question, asking: Asking) -> Question | None:
+    try:
+        return question.today(asking)
+    except Exception:  # an attribute may be worked out by code of the program's
+        return None
+
+
+def _is_told(library: Any, draft: Draft) -> bool:
+    """Return whether a library is code alone, and links nothing but what the draft's units are."""
+    told = {id(event.result.library) for event in draft.events if isinstance(event, Unit)}
+    return is_code_alone(library) and all(id(linked) in told for linked in library._linking_libraries)
+
+
+def _name(function: FunctionType, arguments: tuple[Any, ...]) -> str:
+    return f"{function.__module__}.{function.__qualname__}({', '.join(map(str, arguments))})"

@@ -1,0 +1,64 @@
+"""Library: a callee's code library that may be linked into many kernels: its module is printed once, and found once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gridjit.compiler.frontend.isolated.replacing import replace
+
+
+class PrintedModule:
+    """Stands for a module of LLVM IR that is complete; it is let go of once it was printed."""
+
+    def __init__(self, module: Any) -> None:
+        self._module = module
+        self._text = ""
+
+    @property
+    def functions(self) -> Sequence[Any]:
+        """The module's functions, whose linkage numba sets when a caller is complete; none once it was printed."""
+        return () if self._module is None else self._module.functions
+
+    def __str__(self) -> str:
+        if self._module is not None:
+            self._text, self._module = str(self._module), None
+        return self._text
+
+
+def print_once(library: Any) -> None:
+    """Have the module of a complete library printed once, whoever it is linked to."""
+    if not isinstance(library._module, PrintedModule):
+        library._module = PrintedModule(library._module)
+
+
+def let_go_of_the_way(result: Any) -> None:
+    """Let go of what numba needed to make a result and keeps for people to look at: its form of the function."""
+    result.fndesc.typemap = result.fndesc.calltypes = None
+    vars(result.type_annotation).clear()
+
+
+def is_code_alone(library: Any) -> bool:
+    """Return whether a library brings nothing along but code: no files, no callbacks, no objects."""
+    parts = ("_linking_files", "_setup_functions", "_teardown_functions", "referenced_objects")
+    return getattr(library, "_module", None) is not None and not any(getattr(library, part, True) for part in parts)
+
+
+def find_modules_once() -> None:
+    """Have numba-cuda go through each linked library once, however many paths lead to it, until changes are undone."""
+    from numba.cuda.codegen import CUDACodeLibrary
+
+    def modules(library: Any) -> list[Any]:
+        found, seen, waiting = [], {id(library)}, [library]
+        while waiting:
+            one = waiting.pop()
+            if not isinstance(one, CUDACodeLibrary):
+                found += one.modules
+                continue
+            found.append(one._module)
+            new = {id(linked): linked for linked in one._linking_libraries if id(linked) not in seen}
+            seen.update(new)
+            waiting += new.values()
+        return found
+
+    replace(CUDACodeLibrary, "modules", property(modules))

@@ -1,0 +1,71 @@
+"""noticing: what happens in a compile after which no unit can be made of the callees that are being compiled."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from typing import Any
+
+from gridjit.compiler.frontend.isolated.replacing import on_undo, replace
+from gridjit.compiler.frontend.kept.callees import Callees
+from gridjit.compiler.frontend.kept.drafts import Drafts
+
+# The drafts of the compile that runs, and of those it runs inside.
+_running: list[Drafts] = []
+
+
+def suspend_others(drafts: Drafts) -> None:
+    """Begin a compile with drafts of its own: until it ends, those of the one that it runs inside note nothing.
+
+    What is compiled there may pass through this one's hands, so no unit is made of it.
+    """
+    global _running
+    for one in _running:
+        one.spoil_all("another kernel was compiled meanwhile")
+        on_undo(functools.partial(setattr, one, "suspended", one.suspended))
+        one.suspended = True
+    on_undo(functools.partial(_run_again, _running))
+    _running = [*_running, drafts]
+
+
+def _run_again(drafts: list[Drafts]) -> None:
+    global _running
+    _running = drafts
+
+
+def note_what_spoils(drafts: Drafts) -> None:
+    """Have drafts spoiled by recursion, whose ends numba-cuda knows only together, and by what is said to the user."""
+    from numba.cuda.typing.context import CallStack
+
+    def findfirst(stack: Any, function: Any) -> Any:
+        found = find(stack, function)
+        if found is not None:
+            drafts.spoil_all("it is part of a recursion")
+        return found
+
+    def show(message: Any) -> None:
+        drafts.spoil_all("its compile gave a warning")
+        shown(message)
+
+    find = replace(CallStack, "findfirst", findfirst)
+    shown = replace(warnings, "_showwarnmsg", show)
+
+
+def reuse_internal_functions(callees: Callees) -> None:
+    """Have the functions that numba-cuda's lowering compiles taken from units, until the changes are undone."""
+    from numba.cuda.core.base import BaseContext
+    from numba.cuda.target import CUDATargetContext
+
+    def compile_new(context: Any, builder: Any, impl: Any, sig: Any, locals: Any = None, flags: Any = None) -> Any:
+        def compile_it() -> Any:
+            return new_original(context, builder, impl, sig, locals=locals, flags=flags)
+
+        return compile_it() if locals else callees.internal_function(context, impl, sig, flags, compile_it)
+
+    def compile_subroutine(context: Any, *args: Any, **named: Any) -> Any:
+        result = original(context, *args, **named)
+        callees.use(result)
+        return result
+
+    new_original = replace(CUDATargetContext, "_compile_subroutine_no_cache", compile_new)
+    original = replace(BaseContext, "compile_subroutine", compile_subroutine)

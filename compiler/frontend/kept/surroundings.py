@@ -1,0 +1,115 @@
+"""Surroundings: all that a compile depends on which no question of the front end asks for, as one object to compare.
+
+The target, numba's settings, what extensions registered, and numba's own code, which programs patch.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from types import ModuleType
+from typing import Any
+
+from gridjit.compiler.frontend.kept.apart import is_apart
+from gridjit.compiler.frontend.kept.plain import Mark
+from gridjit.compiler.key.extensions import all_registrations
+from gridjit.compiler.key.numba_settings import dumps, environment
+from gridjit.compiler.key.registrations import Registration
+
+
+class Surroundings:
+    """What surrounds a compile; the same object for as long as all of it is the same."""
+
+    def __init__(self, mark: Mark, registered: tuple[Registration, ...]) -> None:
+        self.mark = mark
+        # Keeps alive what the mark names by identity.
+        self._registered = registered
+
+    @property
+    def allow_keeping(self) -> bool:
+        """Whether callees may be kept: nothing registered can alter them unseen, and nothing is to be printed."""
+        return all(one.stub or is_apart(one) for one in self._registered) and not dumps()
+
+    @property
+    def hold(self) -> bool:
+        """Whether nothing was registered meanwhile."""
+        return _registered_marks(all_registrations()) == _registered_marks(self._registered)
+
+
+# What was met last, the newest at the end.
+_known: list[Surroundings] = []
+_MOST = 16
+# The names of numba's modules and classes, as they are and as they were when they were first looked at.
+_numbas: dict[int, tuple[Mapping[str, object], dict[str, object]]] = {}
+# What Python remembers of a class that was copied and of a module that warned, and how numba-cuda counts its shared
+# arrays to give each a name.
+_MEMORIES = frozenset({"__slotnames__", "__warningregistry__", "_unique_smem_id"})
+# How many modules there were when they were last looked for.
+_looked_at: list[int] = []
+_patched = 0
+# What compiles callees.
+_FRONT_END = ("numba.", "llvmlite.")
+
+
+def surroundings(capability: tuple[Any, ...], boundscheck: bool) -> Surroundings:
+    """Return what surrounds a compile that begins now; numba's own functions must be in place."""
+    registered = all_registrations()
+    mark = (capability, boundscheck, environment(), _config(), _registered_marks(registered), _patches())
+    found = next((one for one in _known if one.mark == mark), None)
+    if found is None:
+        found = Surroundings(mark, registered)
+        _known[:] = [*_known[1 - _MOST :], found]
+    return found
+
+
+def _registered_marks(registered: tuple[Registration, ...]) -> Mark:
+    return tuple((one.kind, one.about, id(one.sources[0])) for one in registered)
+
+
+def _config() -> Mark:
+    """Return every setting of numba's as it stands, besides those that the environment was asked for."""
+    modules = (sys.modules.get(name) for name in ("numba.core.config", "numba.cuda.core.config"))
+    return tuple(
+        (name, repr(value)) for one in modules if one is not None for name, value in vars(one).items() if name.isupper()
+    )
+
+
+def _patches() -> int:
+    """Return a number that is another once a name of numba's modules or classes stands for something else."""
+    global _patched
+    if any(not _same(names, then) for names, then in _numbas.values()):
+        _patched += 1
+        _numbas.clear()
+        _looked_at.clear()
+    if len(sys.modules) not in _looked_at:
+        _looked_at[:] = [len(sys.modules)]
+        for owner in _owners():
+            _numbas.setdefault(id(owner), (vars(owner), dict(vars(owner))))
+    return _patched
+
+
+def _same(names: Mapping[str, object], then: dict[str, object]) -> bool:
+    """Return whether names stand for what they did then, and note what was added that changes nothing."""
+    try:
+        if names == then:
+            return True
+        changed = {name for name in {*names, *then} if names.get(name) is not then.get(name)} - _MEMORIES
+        # A module that was imported from a package is a name of it from then on.
+        same = all(name not in then and type(names[name]) is ModuleType for name in changed)
+    except Exception:  # arrays among them are compared item by item
+        return False
+    if same:
+        then.update(names)
+    return same
+
+
+def _owners() -> Iterator[Any]:
+    """Yield numba's modules and their classes, llvmlite's too."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith(_FRONT_END) and type(module) is ModuleType and module.__name__ == name:
+            yield module
+            yield from (
+                one
+                for one in list(vars(module).values())
+                if getattr(one, "__module__", "") == name and isinstance(one, type)
+            )

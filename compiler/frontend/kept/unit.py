@@ -1,0 +1,47 @@
+"""Unit: what the front end made of one callee, with all that it asked for while it did so.
+
+It stands for a compile of today if each question has the same answer today. Then the answers are recorded for the
+kernel at hand as they would be by that compile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from gridjit.compiler.frontend.kept.asked import Question
+from gridjit.compiler.frontend.kept.surroundings import Surroundings
+
+
+class Place(Protocol):
+    """Where numba looks for what a callee was compiled to. It holds nothing of other compiles: see isolation."""
+
+    def found(self, empty: Callable[[Any], None]) -> Any:
+        """Return the result that is there in the compile that runs, None if there is none yet.
+
+        empty: has a dispatcher forget what other compiles left in it.
+        """
+
+    def put(self, result: Any) -> None:
+        """Put a result there until the compile ends."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Unit:
+    """One callee for one list of argument types.
+
+    place: where numba looks for it. result: numba's. surroundings: what no question asks for. events: what it asked
+    for, and the units that it used, in their order. name: what people call it; "" for numba-cuda's own.
+    """
+
+    place: Place
+    result: Any
+    surroundings: Surroundings
+    events: tuple[Question | Unit, ...]
+    name: str = ""
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What tells it from other events of a unit."""
+        return (Unit, id(self))

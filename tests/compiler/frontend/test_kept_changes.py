@@ -1,0 +1,419 @@
+"""A callee that was compiled before is compiled again where anything that it was made from is another."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gridjit
+from gridjit import CompileError, LaunchConfig, cuda
+from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.options import Options
+from tests.compiler.frontend.making import (
+    HOPPER,
+    HOST,
+    Made,
+    everything_of,
+    in_llvm,
+    kernel_of,
+    made,
+    nothing_kept,
+)
+
+numba_cuda()
+
+from numba.cuda.core import ir  # noqa: E402  # the first import has to come first
+from numba.cuda.core.rewrites import Rewrite, register_rewrite  # noqa: E402
+from numba.cuda.extending import intrinsic, overload  # noqa: E402
+
+settings = types.ModuleType("settings_of_kept_changes")
+# Others than any that code has by itself.
+FIRST, SECOND = 3001.5, 5003.5
+
+
+class Program:
+    """A namespace with device functions, each of one expression, and kernels that call them."""
+
+    def __init__(self, **names: Any) -> None:
+        self.names: dict[str, Any] = {"cuda": cuda, "np": np, "gridjit": gridjit, **names}
+
+    def __setitem__(self, name: str, value: object) -> None:
+        self.names[name] = value
+
+    def device(self, name: str, expression: str, parameters: str = "value", **options: Any) -> Any:
+        exec(f"def {name}({parameters}):\n    return {expression}", self.names)
+        self.names[name] = gridjit.jit(device=True, **options)(self.names[name])
+        return self.names[name]
+
+    def compiled(self, body: str = "shared(x[i])", **how: Any) -> Made:
+        """Return a kernel that nobody compiled, compiled; it must be what a whole compile makes."""
+        kernel = kernel_of(body, **self.names)
+        found = made(kernel, **how)
+        with nothing_kept():
+            assert everything_of(found) == everything_of(made(kernel, **how))
+        return found
+
+
+def check(program: Program, change: Callable[[], None], body: str = "shared(x[i])", **later: Any) -> None:
+    """Compile twice, the second time from what is kept; then a change, and back again by what `change` says."""
+    before = program.compiled(body)
+    assert in_llvm(FIRST) in before.text
+    assert program.compiled(body).reused == {"shared"} | ({"inner"} if "inner" in program.names else set())
+    change()
+    after = program.compiled(body, **later)
+    assert "shared" not in after.reused
+    assert in_llvm(SECOND) in after.text and in_llvm(FIRST) not in after.text
+    assert "shared" in program.compiled(body, **later).reused
+
+
+def test_a_changed_global_is_seen() -> None:
+    program = Program(FACTOR=FIRST)
+    shared = program.device("shared", "value * FACTOR")
+    check(program, lambda: shared.py_func.__globals__.update(FACTOR=SECOND))
+
+
+def test_a_changed_global_of_a_callees_callee_is_seen() -> None:
+    program = Program(FACTOR=FIRST)
+    inner = program.device("inner", "value * FACTOR")
+    program.device("shared", "inner(value)")
+    check(program, lambda: inner.py_func.__globals__.update(FACTOR=SECOND))
+
+
+def test_a_changed_builtin_or_a_global_of_its_name_is_seen() -> None:
+    program = Program()
+    program.device("other", f"a * {SECOND}", "a, b")
+    program.device("shared", "min(value, 3.0)")
+    program.compiled()
+    program["min"] = program.names["other"]
+    after = program.compiled()
+    assert after.reused == set()
+    assert in_llvm(SECOND) in after.text
+
+
+def test_a_changed_item_of_a_tuple_is_seen() -> None:
+    program = Program(PAIR=(1, FIRST))
+    program.device("shared", "value * PAIR[1]")
+    check(program, lambda: program.names.update(PAIR=(1, SECOND)))
+
+
+def test_a_changed_attribute_of_a_module_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, settings.__name__, settings)
+    settings.FACTOR = FIRST  # type: ignore[attr-defined]
+    program = Program(settings=settings)
+    program.device("shared", "value * settings.FACTOR")
+    check(program, lambda: setattr(settings, "FACTOR", SECOND))
+
+
+def test_a_changed_cell_of_a_closure_is_seen() -> None:
+    factor = FIRST
+
+    @gridjit.jit(device=True)
+    def shared(value):
+        return value * factor
+
+    def change() -> None:
+        nonlocal factor
+        factor = SECOND
+
+    check(Program(shared=shared), change)
+
+
+def test_a_changed_default_is_seen() -> None:
+    program = Program()
+    shared = program.device("shared", "value * by", f"value, by={FIRST}")
+    check(program, lambda: setattr(shared.py_func, "__defaults__", (SECOND,)))
+
+
+def test_changed_contents_of_an_array_are_seen() -> None:
+    table = np.array([FIRST])
+    program = Program(TABLE=table)
+    program.device("shared", "value * TABLE[0]")
+    first = program.compiled()
+    assert program.compiled().reused == {"shared"}
+    table.fill(SECOND)
+    second = program.compiled()
+    assert second.reused == set()
+    assert second.text != first.text
+    table.shape = (1, 1)
+    with pytest.raises(CompileError):
+        program.compiled()
+
+
+def test_changed_code_of_a_function_is_seen() -> None:
+    program = Program()
+    shared = program.device("shared", f"value * {FIRST}")
+    other = Program()
+    other.device("shared", f"value * {SECOND}")
+    check(program, lambda: setattr(shared.py_func, "__code__", other.names["shared"].py_func.__code__))
+
+
+def test_a_function_that_was_replaced_is_compiled() -> None:
+    program = Program()
+    program.device("shared", f"value * {FIRST}")
+    check(program, lambda: program.device("shared", f"value * {SECOND}") and None)
+
+
+def test_a_callee_that_was_replaced_is_compiled_into_its_caller() -> None:
+    program = Program()
+    program.device("inner", f"value * {FIRST}")
+    program.device("shared", "inner(value)")
+    check(program, lambda: program.device("inner", f"value * {SECOND}") and None)
+
+
+def test_a_function_that_was_replaced_in_its_module_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, settings.__name__, settings)
+    first, second = Program(), Program()
+    first.device("inner", f"value * {FIRST}")
+    second.device("inner", f"value * {SECOND}")
+    settings.inner = first.names["inner"]  # type: ignore[attr-defined]
+    program = Program(settings=settings, inner=None)
+    program.device("shared", "settings.inner(value)")
+    check(program, lambda: setattr(settings, "inner", second.names["inner"]))
+
+
+def test_a_function_in_a_closures_variable_that_was_replaced_is_compiled() -> None:
+    first, second = Program(), Program()
+    first.device("inner", f"value * {FIRST}")
+    second.device("inner", f"value * {SECOND}")
+    inner = first.names["inner"]
+
+    @gridjit.jit(device=True)
+    def shared(value):
+        return inner(value)
+
+    def change() -> None:
+        nonlocal inner
+        inner = second.names["inner"]
+
+    check(Program(shared=shared, inner=None), change)
+
+
+def test_numba_cudas_own_device_functions_are_reused_and_told_apart_alike() -> None:
+    import numba.cuda
+
+    program = Program(FACTOR=FIRST)
+    exec("def shared(value):\n    return value * FACTOR", program.names)
+    program["shared"] = dispatcher = numba.cuda.jit(device=True)(program.names["shared"])
+    check(program, lambda: program.names.update(FACTOR=SECOND))
+    before = dict(dispatcher.targetoptions)
+    dispatcher.targetoptions["fastmath"] = True
+    assert program.compiled().reused == set()
+    dispatcher.targetoptions.update(before)
+    assert program.compiled().reused == {"shared"}
+    exec(f"def shared(value):\n    return value * {FIRST}", program.names)
+    dispatcher.py_func, program["shared"] = program.names["shared"], dispatcher
+    assert in_llvm(FIRST) in program.compiled().text
+
+
+def test_folding_a_kernels_launch_leaves_its_callees_as_they_are() -> None:
+    program = Program()
+    program.device("shared", "value * cuda.blockDim.x")
+    folded = Options(specialize=("blockdim",))
+    for x in (32, 64):
+        found = program.compiled(config=LaunchConfig.of(1, x), options=folded)
+        assert f"add i32 0, {x}" in found.text
+    plain = program.compiled(config=LaunchConfig.of(1, 32))
+    assert plain.reused == {"shared"} and not plain.facts and "add i32 0, 32" not in plain.text
+
+
+@pytest.mark.filterwarnings("ignore:Could not find source")
+def test_a_debug_kernel_and_others_have_callees_of_their_own() -> None:
+    program = Program()
+    program.device("shared", "value * 2")
+    for options in (Options(debug=True), Options(), Options(lineinfo=True), Options(debug=True), Options()):
+        program.compiled(options=options, target=HOPPER)
+
+
+def test_equal_values_of_other_types_are_told_apart() -> None:
+    program = Program(FACTOR=3)
+    program.device("shared", "FACTOR")
+    for factor in (3, 3.0, True, 3, -0.0, 0.0):
+        program.names["FACTOR"] = factor
+        program.compiled()
+    program = Program()
+    shared = program.device("shared", "value * by", "value, by=0.0")
+    for default in (0.0, -0.0, 0, False):
+        shared.py_func.__defaults__ = (default,)
+        program.compiled()
+
+
+@pytest.mark.parametrize("field", ["blockDim.x", "gridDim.y"])
+def test_a_field_of_the_launch_that_a_shared_function_reads_counts_for_each_kernel(field: str) -> None:
+    program = Program()
+    program.device("shared", f"value * gridjit.static.{field}")
+    for x in (32, 64, 32):
+        found = program.compiled(config=LaunchConfig.of((1, x), x))
+        assert [value for value, _ in found.facts.values()] == [x]
+    assert "shared" in program.compiled(config=LaunchConfig.of((1, 32), 32)).reused
+    assert "shared" in program.compiled(config=LaunchConfig.of((1, 64), 64)).reused
+    with pytest.raises(CompileError, match="needs a launch configuration"):
+        program.compiled()
+
+
+def test_a_field_that_the_kernel_had_read_before_counts_for_its_callee_alone_too() -> None:
+    program = Program()
+    program.device("shared", "value * gridjit.static.blockDim.x")
+    config = LaunchConfig.of(1, 32)
+    program.compiled("gridjit.static.blockDim.x * shared(x[i])", config=config)
+    for x in (64, 32):
+        found = program.compiled(config=LaunchConfig.of(1, x))
+        assert [value for value, _ in found.facts.values()] == [x]
+
+
+def test_shared_memory_as_a_constant_is_never_taken_from_another_kernel() -> None:
+    program = Program()
+    program.device("shared", "value * gridjit.static.sharedmem")
+    for _ in range(2):
+        assert not program.compiled(config=LaunchConfig.of(1, 32, 64)).reused
+
+
+def test_exceptions_of_a_reused_function_are_those_of_the_kernel() -> None:
+    program = Program()
+    exec("def shared(value):\n    if value > 3:\n        raise ValueError('large')\n    return value", program.names)
+    program["shared"] = gridjit.jit(device=True)(program.names["shared"])
+    first, second = program.compiled(), program.compiled("1.0 + shared(x[i])")
+    assert second.reused == {"shared"}
+    assert first.lowered.exceptions == second.lowered.exceptions
+    assert [one.arguments for one in second.lowered.exceptions.values()] == [("large",)]
+
+
+def test_other_architectures_options_and_settings_have_code_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = Program()
+    program.device("shared", "value * 2")
+    assert program.compiled(target=HOPPER).reused == set()
+    assert program.compiled(target=HOPPER).reused == {"shared"}
+    assert program.compiled(target=HOST, options=Options(debug=True)).reused == set()
+    import numba
+
+    monkeypatch.setattr(numba.config, "OPT", 2)
+    assert program.compiled(target=HOPPER).reused == set()
+
+
+def test_an_implementation_registered_between_two_kernels_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stub(value):
+        raise NotImplementedError
+
+    program = Program(stub=stub)
+    program.device("shared", "stub(value)")
+
+    @overload(stub, target="cuda")
+    def implement(value):
+        return lambda value: value * FIRST
+
+    assert in_llvm(FIRST) in program.compiled().text
+
+    @overload(stub, target="cuda")
+    def implement_otherwise(value):
+        return lambda value: value * SECOND
+
+    for _ in range(2):
+        # What an extension implements runs code of its own, and is asked each time.
+        assert program.compiled().reused == set()
+
+
+def test_an_intrinsic_of_an_extension_is_asked_each_time() -> None:
+    asked = []
+
+    @intrinsic
+    def doubled(typing, value):
+        asked.append(value)
+        return value(value), lambda context, builder, signature, args: args[0]
+
+    program = Program(doubled=doubled)
+    program.device("shared", "doubled(value)")
+    for _ in range(2):
+        asked.clear()
+        assert program.compiled().reused == set()
+        assert len(asked) == 2
+
+
+def test_a_rewrite_registered_between_two_kernels_rewrites_a_shared_function(foreign_rewrites: None) -> None:
+    program = Program()
+    program.device("shared", f"value * {FIRST}")
+
+    def register() -> None:
+        @register_rewrite("before-inference")
+        class Bake(Rewrite):
+            def match(self, func_ir: Any, block: Any, typemap: Any, calltypes: Any) -> bool:
+                found = [one for one in block.find_insts(ir.Assign) if isinstance(one.value, ir.Const)]
+                self.block, self.found = block, [one for one in found if one.value.value == FIRST]
+                return bool(self.found)
+
+            def apply(self) -> Any:
+                for one in self.found:
+                    one.value = ir.Const(SECOND, one.loc)
+                return self.block
+
+    assert program.compiled() and program.compiled().reused == {"shared"}
+    register()
+    for _ in range(2):
+        after = program.compiled()
+        assert after.reused == set()
+        assert in_llvm(SECOND) in after.text and in_llvm(FIRST) not in after.text
+
+
+def test_numba_cuda_that_a_program_patched_is_used_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    from numba.cuda import cudaimpl, mathimpl  # noqa: F401
+    from numba.cuda.lowering import Lower
+
+    program = Program()
+    program.device("shared", f"value * {FIRST}")
+    program.compiled()
+    lower_assign = Lower.lower_assign
+    seen = []
+
+    def patched(self: Any, *args: Any) -> Any:
+        seen.append(self.fndesc.qualname)
+        return lower_assign(self, *args)
+
+    monkeypatch.setattr(Lower, "lower_assign", patched)
+    assert program.compiled().reused == set()
+    assert "shared" in seen
+
+
+def test_a_function_that_calls_itself_is_compiled_each_time() -> None:
+    program = Program()
+    exec(
+        "def shared(value):\n    if value < 1:\n        return value\n    return shared(value - 1) * 2.0",
+        program.names,
+    )
+    program["shared"] = gridjit.jit(device=True)(program.names["shared"])
+    for _ in range(2):
+        assert program.compiled().reused == set()
+
+
+def test_functions_for_declared_signatures_and_their_callers_are_compiled_each_time() -> None:
+    program = Program(FACTOR=FIRST)
+    program.names["inner"] = None
+    exec("def inner(value):\n    return value * FACTOR", program.names)
+    program["inner"] = gridjit.jit("float64(float64)", device=True)(program.names["inner"])
+    program.device("shared", "inner(value)")
+    for factor in (FIRST, SECOND):
+        program.names["FACTOR"] = factor
+        assert in_llvm(factor) in program.compiled().text
+
+
+def test_an_inlined_function_is_not_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = Program(FACTOR=FIRST)
+    program.device("inner", "value * FACTOR", inline="always")
+    program.device("shared", "inner(value) + 1")
+    for factor in (FIRST, SECOND):
+        program.names["FACTOR"] = factor
+        assert in_llvm(factor) in program.compiled().text
+
+
+def test_a_warning_of_a_functions_compile_is_given_for_each_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    from numba.cuda.core import config
+
+    monkeypatch.setattr(config, "ALWAYS_WARN_UNINIT_VAR", 1)
+    program = Program()
+    exec("def shared(value):\n    if value > 1:\n        other = value\n    return other", program.names)
+    program["shared"] = gridjit.jit(device=True)(program.names["shared"])
+    for _ in range(3):
+        with pytest.warns(match="uninitialized variable"):
+            made(kernel_of("shared(x[i])", **program.names))
