@@ -217,3 +217,37 @@ assert own.device_array_like.__globals__["device_array"] is own.device_array
 def test_numba_cudas_own_functions_call_each_other_where_they_are_left() -> None:
     done = run_python("-c", NUMBAS_OWN, env=os.environ | {"GRIDJIT_TARGET": "host"})
     assert done.returncode == 0, done.stderr
+
+
+COLD_TEST = """
+import os
+
+import numpy as np
+
+from numba import cuda
+
+
+def hits():
+    @cuda.jit
+    def kernel(x):
+        x[0] = 3
+
+    kernel[1, 1](np.zeros(1))
+    return sum(kernel.stats.cache_hits.values())
+
+
+def test_first():
+    assert [hits(), hits()] == [0, 1]
+
+
+test_second = test_first
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("-n1",)])
+def test_each_test_begins_with_an_empty_cache(tmp_path: Path, options: tuple[str, ...]) -> None:
+    (tmp_path / "test_cold.py").write_text(COLD_TEST)
+    environment = {name: value for name, value in os.environ.items() if name != "GRIDJIT_CACHE_DIR"}
+    done = run_python("-m", "pytest", "-q", *PLUGIN, *options, str(tmp_path), cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 passed" in done.stdout

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import itertools
 import os
 import tempfile
 import traceback
@@ -18,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from gridjit.runtime.session import session
+from gridjit.runtime.session import end_session, session
 from gridjit.testing import children, kernel_counts, module_names, numba_names
 from gridjit.testing.left_alone import LEFT_ALONE
 
@@ -26,7 +27,11 @@ _CLOSING = pytest.StashKey[contextlib.ExitStack]()
 _COUNTS = pytest.StashKey[kernel_counts.KernelCounts]()
 _WORKERS = pytest.StashKey[kernel_counts.KernelCounts]()
 _SENT = "gridjit kernel counts"
+_CACHES = pytest.StashKey[Iterator[str]]()
 _PLUGINS = "PYTEST_PLUGINS"
+_CACHE = "GRIDJIT_CACHE_DIR"
+# What the names of this plugin's own folders begin with.
+_PREFIX = "gridjit-numba-suite-"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -60,8 +65,10 @@ def _begin(config: pytest.Config) -> None:
             f"or in addopts (-p {__name__}), before plugins that import the code under test"
         )
     config.stash[_CLOSING] = closing = contextlib.ExitStack()
-    if "GRIDJIT_CACHE_DIR" not in os.environ:
-        os.environ["GRIDJIT_CACHE_DIR"] = closing.enter_context(_folder())
+    # pytest-xdist's workers find the folder of the process that started them.
+    if _PREFIX in os.environ.get(_CACHE, _PREFIX):
+        config.stash[_CACHES] = _caches(closing.enter_context(_folder()))
+        os.environ[_CACHE] = next(config.stash[_CACHES])
     # gridjit warns of small grids only where that is asked for; the tests then switch it off and on.
     os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "1")
     config.stash[_COUNTS] = counts = kernel_counts.KernelCounts()
@@ -77,6 +84,14 @@ def pytest_xdist_setupnodes(config: pytest.Config) -> None:
     """Have pytest-xdist's workers load this plugin equally early: they read -p only after their conftests."""
     others = [name for name in os.environ.get(_PLUGINS, "").split(",") if name and name != __name__]
     os.environ[_PLUGINS] = ",".join([__name__, *others])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Begin each test with an empty cache, so that none finds what another compiled; not if the run names a folder."""
+    if (caches := item.config.stash.get(_CACHES, None)) is not None:
+        os.environ[_CACHE] = next(caches)
+        end_session()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -109,8 +124,14 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         closing.close()
 
 
+def _caches(folder: str) -> Iterator[str]:
+    """Yield folders for caches, one after the other."""
+    for number in itertools.count():
+        yield os.path.join(folder, str(number))
+
+
 def _folder() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory(prefix="gridjit-numba-suite-")
+    return tempfile.TemporaryDirectory(prefix=_PREFIX)
 
 
 def _count_no_allocations() -> None:
