@@ -27,7 +27,7 @@ _CLOSING = pytest.StashKey[contextlib.ExitStack]()
 _COUNTS = pytest.StashKey[kernel_counts.KernelCounts]()
 _WORKERS = pytest.StashKey[kernel_counts.KernelCounts]()
 _SENT = "gridjit kernel counts"
-_CACHES = pytest.StashKey[Iterator[str]]()
+_CACHES = pytest.StashKey[Generator[str, None, None]]()
 _PLUGINS = "PYTEST_PLUGINS"
 _CACHE = "GRIDJIT_CACHE_DIR"
 # What the names of this plugin's own folders begin with.
@@ -67,8 +67,8 @@ def _begin(config: pytest.Config) -> None:
     config.stash[_CLOSING] = closing = contextlib.ExitStack()
     # pytest-xdist's workers find the folder of the process that started them.
     if _PREFIX in os.environ.get(_CACHE, _PREFIX):
-        config.stash[_CACHES] = _caches(closing.enter_context(_folder()))
-        os.environ[_CACHE] = next(config.stash[_CACHES])
+        config.stash[_CACHES] = caches = _caches(closing.enter_context(_folder()))
+        os.environ[_CACHE] = next(caches)
     # gridjit warns of small grids only where that is asked for; the tests then switch it off and on.
     os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "1")
     config.stash[_COUNTS] = counts = kernel_counts.KernelCounts()
@@ -124,7 +124,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         closing.close()
 
 
-def _caches(folder: str) -> Iterator[str]:
+def _caches(folder: str) -> Generator[str, None, None]:
     """Yield folders for caches, one after the other."""
     for number in itertools.count():
         yield os.path.join(folder, str(number))
