@@ -129,6 +129,57 @@ def test_a_changed_default_is_seen() -> None:
     check(program, lambda: setattr(shared.py_func, "__defaults__", (SECOND,)))
 
 
+def test_a_changed_default_of_a_callees_callee_is_seen() -> None:
+    program = Program()
+    inner = program.device("inner", "value * by", f"value, by={FIRST}")
+    program.device("shared", "inner(value)")
+    check(program, lambda: setattr(inner.py_func, "__defaults__", (SECOND,)))
+    inner.py_func.__defaults__ = None
+    with pytest.raises(CompileError):
+        program.compiled()
+
+
+def test_a_default_that_becomes_an_equal_one_of_another_type_is_seen() -> None:
+    program = Program()
+    inner = program.device("inner", "value * by", "value, by=1")
+    program.device("shared", "inner(value)")
+    program.compiled()
+    assert program.compiled().reused == {"inner", "shared"}
+    for other in (1.0, True):
+        inner.py_func.__defaults__ = (other,)
+        assert not program.compiled().reused
+
+
+def of_another_function(inner: Any) -> None:
+    """Have the dispatcher of a device function stand for another function."""
+    inner._dispatcher.py_func = Program().device("inner", f"value * {SECOND}").py_func
+
+
+def of_another_dispatcher(inner: Any) -> None:
+    """Have a device function made again from another function."""
+    inner.py_func = Program().device("inner", f"value * {SECOND}").py_func
+    vars(inner).pop("_dispatcher")
+
+
+@pytest.mark.parametrize("change", [of_another_function, of_another_dispatcher])
+def test_a_callees_callee_that_stands_for_another_function_is_seen(change: Callable[[Any], None]) -> None:
+    program = Program()
+    inner = program.device("inner", f"value * {FIRST}")
+    program.device("shared", "inner(value)")
+    check(program, lambda: change(inner))
+
+
+def test_other_options_of_a_callees_callee_are_seen() -> None:
+    program = Program()
+    inner = program.device("inner", f"value * {FIRST}")
+    program.device("shared", "inner(value)")
+    assert "alwaysinline" not in program.compiled().text
+    inner._dispatcher.targetoptions["forceinline"] = True
+    after = program.compiled()
+    assert "alwaysinline" in after.text
+    assert not after.reused
+
+
 def test_changed_contents_of_an_array_are_seen() -> None:
     table = np.array([FIRST])
     program = Program(TABLE=table)
