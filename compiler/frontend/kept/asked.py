@@ -49,17 +49,24 @@ class Question(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Code:
-    """Which code a function has."""
+    """Which code a function has, and the names by which numba calls it in symbols and exceptions."""
 
     function: FunctionType
     code: CodeType
+    names: tuple[object, ...]
+
+    @classmethod
+    def of(cls, function: FunctionType) -> Code:
+        """Return the question with today's answer."""
+        return cls(function, function.__code__, (function.__qualname__, function.__name__, function.__module__))
 
     @property
     def identity(self) -> tuple[object, ...]:
         return (Code, id(self.function))
 
     def today(self, asking: Asking) -> Code | None:
-        return self if self.function.__code__ is self.code else None
+        now = Code.of(self.function)
+        return self if now.code is self.code and now.names == self.names else None
 
     def record(self, asking: Asking) -> None:
         asking.reads.take_function(self.function)

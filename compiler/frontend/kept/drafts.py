@@ -123,7 +123,7 @@ class NotedReads:
     def take_function(self, function: FunctionType) -> None:
         self._reads.take_function(function)
         if (draft := self._drafts.innermost) is not None:
-            draft.note(Code(function, function.__code__))
+            draft.note(Code.of(function))
             if not draft.contains(function):
                 self._drafts.spoil(f"{function.__qualname__} was compiled into it")
 
