@@ -43,7 +43,8 @@ _MOST = 16
 # The names of numba's modules and classes, as they are and as they were when they were first looked at.
 _numbas: dict[int, tuple[Mapping[str, object], dict[str, object]]] = {}
 # The functions among them, and the code that each had then: a program may give one another code in place.
-_functions: dict[int, tuple[list[FunctionType], list[CodeType]]] = {}
+_functions: list[FunctionType] = []
+_codes: list[CodeType] = []
 # What Python remembers of a class that was copied and of a module that warned, and how numba-cuda counts its shared
 # arrays to give each a name.
 _MEMORIES = frozenset({"__slotnames__", "__warningregistry__", "_unique_smem_id"})
@@ -84,23 +85,20 @@ def _patches() -> int:
         _patched += 1
         _numbas.clear()
         _functions.clear()
+        _codes.clear()
         _looked_at.clear()
     if len(sys.modules) not in _looked_at:
         _looked_at[:] = [len(sys.modules)]
         for owner in _owners():
             if id(owner) not in _numbas:
                 _numbas[id(owner)] = (vars(owner), dict(vars(owner)))
-                functions = [*_functions_of(vars(owner))]
-                _functions[id(owner)] = (functions, _codes(functions))
+                _functions.extend(_functions_of(vars(owner)))
+        _codes.extend(map(_code_of, _functions[len(_codes) :]))
     return _patched
 
 
 def _codes_are_the_same() -> bool:
-    return all(_codes(functions) == then for functions, then in _functions.values())
-
-
-def _codes(functions: list[FunctionType]) -> list[CodeType]:
-    return [*map(_code_of, functions)]
+    return [*map(_code_of, _functions)] == _codes
 
 
 _code_of: Callable[[FunctionType], CodeType] = operator.attrgetter("__code__")
