@@ -78,6 +78,7 @@ def empty_device_functions(record: Isolation, callees: Callees) -> None:
         empty(record, dispatcher)
         if not offers_what_it_is_called_with(dispatcher):
             record.drafts.spoil("it calls a function for declared signatures")
+        record.drafts.note_call(dispatcher)
         return template_original(dispatcher, args, kws)
 
     compile_original = replace(CUDADispatcher, "compile_device", compile_device)

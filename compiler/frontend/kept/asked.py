@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import signature as pysignature
 from types import CellType, CodeType, FunctionType
 from typing import Any, Protocol
 
@@ -48,17 +49,24 @@ class Question(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Code:
-    """Which code a function has."""
+    """Which code a function has, and the names by which numba calls it in symbols and exceptions."""
 
     function: FunctionType
     code: CodeType
+    names: tuple[object, ...]
+
+    @classmethod
+    def of(cls, function: FunctionType) -> Code:
+        """Return the question with today's answer."""
+        return cls(function, function.__code__, (function.__qualname__, function.__name__, function.__module__))
 
     @property
     def identity(self) -> tuple[object, ...]:
         return (Code, id(self.function))
 
     def today(self, asking: Asking) -> Code | None:
-        return self if self.function.__code__ is self.code else None
+        now = Code.of(self.function)
+        return self if now.code is self.code and now.names == self.names else None
 
     def record(self, asking: Asking) -> None:
         asking.reads.take_function(self.function)
@@ -128,6 +136,44 @@ class Attribute:
 
     def record(self, asking: Asking) -> None:
         asking.reads.take_attribute_as(self.owner, self.name, self.value)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Called:
+    """What numba finds in a dispatcher when a call is typed: its function, how that takes arguments, its options."""
+
+    dispatcher: Any
+    function: FunctionType
+    marks: Mark
+
+    @classmethod
+    def of(cls, dispatcher: Any) -> Called | None:
+        """Return the question with today's answer, None if that cannot be told."""
+        function, marks = dispatcher.py_func, _parameter_marks(dispatcher.py_func)
+        if marks is None or type(function) is not FunctionType:
+            return None
+        options = repr(sorted(dispatcher.targetoptions.items()))
+        return cls(dispatcher, function, (type(dispatcher), bool(dispatcher._can_compile), options, marks))
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        return (Called, id(self.dispatcher))
+
+    def today(self, asking: Asking) -> Called | None:
+        now = Called.of(self.dispatcher)
+        return self if now is not None and now.function is self.function and now.marks == self.marks else None
+
+    def record(self, asking: Asking) -> None:
+        """Record nothing: it is in the key."""
+
+
+def _parameter_marks(function: Any) -> Mark | None:
+    """Return the marks of a function's parameters, with the defaults that calls are completed with; None if unknown."""
+    parameters = [*pysignature(function).parameters.values()]
+    defaults = [mark_of(one.default) if one.default is not one.empty else () for one in parameters]
+    if None in defaults:
+        return None
+    return tuple((one.name, one.kind, default) for one, default in zip(parameters, defaults, strict=True))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,7 +10,7 @@ from types import CellType, FunctionType, ModuleType
 from typing import Any, Protocol
 
 from gridjit.compiler.footprint import Fact
-from gridjit.compiler.frontend.kept.asked import Attribute, Code, Content, Free, Global, Launched, Question
+from gridjit.compiler.frontend.kept.asked import Attribute, Called, Code, Content, Free, Global, Launched, Question
 from gridjit.compiler.frontend.kept.plain import is_numbas, mark_of
 from gridjit.compiler.frontend.kept.unit import Unit
 from gridjit.compiler.key.source.code import with_nested
@@ -72,6 +72,15 @@ class Drafts:
         if (draft := self.innermost) is not None:
             draft.note(event)
 
+    def note_call(self, dispatcher: Any) -> None:
+        """Note that a call of a dispatcher's function is typed."""
+        if self.innermost is None:
+            return
+        if (called := Called.of(dispatcher)) is None:
+            self.spoil("how a function that it calls takes arguments cannot be told")
+        else:
+            self.note(called)
+
     def spoil(self, reason: str) -> None:
         """Have no unit made of the innermost draft."""
         if (draft := self.innermost) is not None:
@@ -114,7 +123,7 @@ class NotedReads:
     def take_function(self, function: FunctionType) -> None:
         self._reads.take_function(function)
         if (draft := self._drafts.innermost) is not None:
-            draft.note(Code(function, function.__code__))
+            draft.note(Code.of(function))
             if not draft.contains(function):
                 self._drafts.spoil(f"{function.__qualname__} was compiled into it")
 

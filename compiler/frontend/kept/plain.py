@@ -98,7 +98,8 @@ def _mark(value: Any) -> Mark | None:
         marks = tuple(_mark(item) for item in value)
         return None if any(mark is None or mark[0] != "scalar" for mark in marks) else ("tuple", marks)
     if _stays(value):
-        return ("the very", id(value))
+        # What stands for a function may be given another dispatcher, and is then of another type.
+        return ("the very", id(value), None if type(value) is ModuleType else getattr(value, "_numba_type_", None))
     if is_plain(value):
         return ("type", type(value), str(value))
     return _numpy_mark(value) if type(value).__module__ in ("numpy", "numpy.dtypes") else None

@@ -5,9 +5,10 @@ The target, numba's settings, what extensions registered, and numba's own code, 
 
 from __future__ import annotations
 
+import operator
 import sys
-from collections.abc import Iterator, Mapping
-from types import ModuleType
+from collections.abc import Callable, Iterator, Mapping
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from gridjit.compiler.frontend.kept.apart import is_apart
@@ -41,6 +42,9 @@ _known: list[Surroundings] = []
 _MOST = 16
 # The names of numba's modules and classes, as they are and as they were when they were first looked at.
 _numbas: dict[int, tuple[Mapping[str, object], dict[str, object]]] = {}
+# The functions among them, and the code that each had then: a program may give one another code in place.
+_functions: list[FunctionType] = []
+_codes: list[CodeType] = []
 # What Python remembers of a class that was copied and of a module that warned, and how numba-cuda counts its shared
 # arrays to give each a name.
 _MEMORIES = frozenset({"__slotnames__", "__warningregistry__", "_unique_smem_id"})
@@ -77,15 +81,35 @@ def _config() -> Mark:
 def _patches() -> int:
     """Return a number that is another once a name of numba's modules or classes stands for something else."""
     global _patched
-    if any(not _same(names, then) for names, then in _numbas.values()):
+    if any(not _same(names, then) for names, then in _numbas.values()) or not _codes_are_the_same():
         _patched += 1
         _numbas.clear()
+        _functions.clear()
+        _codes.clear()
         _looked_at.clear()
     if len(sys.modules) not in _looked_at:
         _looked_at[:] = [len(sys.modules)]
         for owner in _owners():
-            _numbas.setdefault(id(owner), (vars(owner), dict(vars(owner))))
+            if id(owner) not in _numbas:
+                _numbas[id(owner)] = (vars(owner), dict(vars(owner)))
+                _functions.extend(_functions_of(vars(owner)))
+        _codes.extend(map(_code_of, _functions[len(_codes) :]))
     return _patched
+
+
+def _codes_are_the_same() -> bool:
+    return [*map(_code_of, _functions)] == _codes
+
+
+_code_of: Callable[[FunctionType], CodeType] = operator.attrgetter("__code__")
+
+
+def _functions_of(names: Mapping[str, object]) -> Iterator[FunctionType]:
+    for value in [*names.values()]:
+        if isinstance(value, staticmethod | classmethod):
+            value = value.__func__
+        if type(value) is FunctionType:
+            yield value
 
 
 def _same(names: Mapping[str, object], then: dict[str, object]) -> bool:

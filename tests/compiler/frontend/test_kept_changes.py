@@ -27,7 +27,8 @@ from tests.compiler.frontend.making import (
 
 numba_cuda()
 
-from numba.cuda.core import ir  # noqa: E402  # the first import has to come first
+from numba.cuda import cudaimpl  # noqa: E402  # the first import has to come first
+from numba.cuda.core import ir  # noqa: E402
 from numba.cuda.core.rewrites import Rewrite, register_rewrite  # noqa: E402
 from numba.cuda.extending import intrinsic, overload  # noqa: E402
 
@@ -127,6 +128,57 @@ def test_a_changed_default_is_seen() -> None:
     program = Program()
     shared = program.device("shared", "value * by", f"value, by={FIRST}")
     check(program, lambda: setattr(shared.py_func, "__defaults__", (SECOND,)))
+
+
+def test_a_changed_default_of_a_callees_callee_is_seen() -> None:
+    program = Program()
+    inner = program.device("inner", "value * by", f"value, by={FIRST}")
+    program.device("shared", "inner(value)")
+    check(program, lambda: setattr(inner.py_func, "__defaults__", (SECOND,)))
+    inner.py_func.__defaults__ = None
+    with pytest.raises(CompileError):
+        program.compiled()
+
+
+def test_a_default_that_becomes_an_equal_one_of_another_type_is_seen() -> None:
+    program = Program()
+    inner = program.device("inner", "value * by", "value, by=1")
+    program.device("shared", "inner(value)")
+    program.compiled()
+    assert program.compiled().reused == {"inner", "shared"}
+    for other in (1.0, True):
+        inner.py_func.__defaults__ = (other,)
+        assert not program.compiled().reused
+
+
+def of_another_function(inner: Any) -> None:
+    """Have the dispatcher of a device function stand for another function."""
+    inner._dispatcher.py_func = Program().device("inner", f"value * {SECOND}").py_func
+
+
+def of_another_dispatcher(inner: Any) -> None:
+    """Have a device function made again from another function."""
+    inner.py_func = Program().device("inner", f"value * {SECOND}").py_func
+    vars(inner).pop("_dispatcher")
+
+
+@pytest.mark.parametrize("change", [of_another_function, of_another_dispatcher])
+def test_a_callees_callee_that_stands_for_another_function_is_seen(change: Callable[[Any], None]) -> None:
+    program = Program()
+    inner = program.device("inner", f"value * {FIRST}")
+    program.device("shared", "inner(value)")
+    check(program, lambda: change(inner))
+
+
+def test_other_options_of_a_callees_callee_are_seen() -> None:
+    program = Program()
+    inner = program.device("inner", f"value * {FIRST}")
+    program.device("shared", "inner(value)")
+    assert "alwaysinline" not in program.compiled().text
+    inner._dispatcher.targetoptions["forceinline"] = True
+    after = program.compiled()
+    assert "alwaysinline" in after.text
+    assert not after.reused
 
 
 def test_changed_contents_of_an_array_are_seen() -> None:
@@ -374,6 +426,33 @@ def test_numba_cuda_that_a_program_patched_is_used_as_it_is(monkeypatch: pytest.
     monkeypatch.setattr(Lower, "lower_assign", patched)
     assert program.compiled().reused == set()
     assert "shared" in seen
+
+
+def test_a_function_of_numba_cudas_that_a_program_gave_other_code_is_used_as_it_is() -> None:
+    program = Program()
+    exec("def shared(value):\n    a = cuda.shared.array(1, np.float64)\n    return a[0]", program.names)
+    program["shared"] = gridjit.jit(device=True)(program.names["shared"])
+    program.compiled()
+    assert program.compiled().reused == {"shared"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cudaimpl._get_unique_smem_id, "__code__", (lambda name: "named_by_a_program").__code__)
+        patched = program.compiled()
+    assert not patched.reused
+    assert "named_by_a_program" in patched.text
+    assert "named_by_a_program" not in program.compiled().text
+
+
+def test_an_exception_names_its_function_as_it_is_called_now() -> None:
+    program = Program()
+    exec("def inner(value):\n    if value > 3:\n        raise ValueError\n    return value", program.names)
+    program["inner"] = inner = gridjit.jit(device=True)(program.names["inner"])
+    program.device("shared", "inner(value)")
+    program.compiled()
+    assert program.compiled().reused == {"inner", "shared"}
+    inner.py_func.__qualname__ = "renamed"
+    after = program.compiled()
+    assert not after.reused
+    assert "renamed" in str(after.lowered.exceptions)
 
 
 def test_a_function_that_calls_itself_is_compiled_each_time() -> None:
