@@ -26,7 +26,7 @@ FLOATS = "void(float32[::1])"
         ("cache verify --dir nowhere", 1, "--dir nowhere: there is no such folder"),
         ("cache clear --dir nowhere", 1, "--dir nowhere: there is no such folder"),
         ("cache ls --dir opstats.py", 1, "opstats.py cannot be read: Not a directory"),
-        ("cache show 00", 1, "has a key that begins with '00'"),
+        ("cache show 00000000", 1, "has a key that begins with '00000000'"),
         ("cache export b --kernel nosuch", 1, "holds no entry of nosuch; `gridjit cache ls` lists what is there"),
         ("cache export b --target sm_80", 1, "holds no entry for sm_80; `gridjit cache ls` lists what is there"),
         ("cache export b --target hopper", 2, "--target hopper: give 'host' or an architecture such as 'sm_90'"),
