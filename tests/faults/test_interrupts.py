@@ -156,3 +156,68 @@ def test_after_a_thousand_interrupts_everything_compiles(tmp_path: Path, kind: s
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))])
 def test_a_first_compile_that_is_interrupted_is_simply_tried_again(tmp_path: Path, seed: int) -> None:
     assert run(tmp_path, "first", 1, seed) in ("0\n", "1\n")
+
+
+FREED = """
+import sys
+
+import numpy as np
+from llvmlite.binding import ffi
+
+import gridjit
+from gridjit import cuda
+
+class Interrupt(BaseException):
+    pass
+
+def kernel_of(number):
+    def kernel(x):
+        i = cuda.grid(1)
+        if i < x.size:
+            x[i] += number
+    return gridjit.jit(kernel, cache=False)
+
+def check(number):
+    x = np.zeros(8)
+    kernel_of(number)[2, 4](x)
+    assert x.tolist() == [number] * 8
+
+def place():
+    frame, found = sys._getframe(2), []
+    while frame is not None and len(found) < 4:
+        found.append((frame.f_code.co_name, frame.f_lineno))
+        frame = frame.f_back
+    return tuple(found)
+
+places, freed = {}, []
+check(1)
+for name, function in list(ffi.lib._fntab.items()):
+    if "Dispose" in name:
+        def freeing(*arguments, name=name, function=function):
+            function(*arguments)
+            if not places.setdefault((name, place()), False):
+                places[name, place()] = True
+                freed.append(name)
+                raise Interrupt
+        ffi.lib._fntab[name] = freeing
+sys.unraisablehook = lambda what: None
+
+for number in range(2, 1000):
+    before = len(freed)
+    try:
+        check(number)
+    except Interrupt:
+        pass
+    if len(freed) == before:
+        break
+check(1000)
+print(len(set(freed)))
+"""
+
+
+def test_what_llvm_had_freed_when_an_interrupt_came_is_not_freed_again(tmp_path: Path) -> None:
+    script = tmp_path / "freed.py"
+    script.write_text(FREED)
+    done = run_python(script, env={**os.environ, "GRIDJIT_TARGET": "host"}, timeout=600)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) >= 3  # strings, modules and passes, at least

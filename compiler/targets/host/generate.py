@@ -60,7 +60,7 @@ def _optimized(lowered: Lowered, target: Target, options: Options) -> tuple[llvm
         llvm.clean(module, target)
     with phase("host: regions"):
         shared = lay_out_shared([array for part in modules for array in part.shared], target)
-        body = read_body(str(module), _BODY, parameters)
+        body = read_body(llvm.text_of(module), _BODY, parameters)
         refuse_recursion(body, kernel=_kernel(lowered))
         guarded = guard(place(body, shared.offsets))
         regions = _regions(guarded.body, module, target)
@@ -80,7 +80,7 @@ def _final(text: str, target: Target, level: int) -> llvm.Module:
     if level > 1 and may_never_end("\n".join(_REGION.findall(text))):
         plain = llvm.parse(text)
         llvm.optimize(plain, target, level, vectorize=False)
-        if never_ends(str(plain)):
+        if never_ends(llvm.text_of(plain)):
             return plain
     module = llvm.parse(text)
     llvm.optimize(module, target, level)

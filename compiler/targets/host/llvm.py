@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import llvmlite.binding as binding
-from llvmlite.binding.ffi import ObjectRef
+from llvmlite.binding.ffi import OutputString, lib
 from llvmlite.binding.newpassmanagers import NewPassManager
 
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.target import Target
 from gridjit.compiler.targets.host.processor import llvm_features
+from gridjit.interrupts import uninterrupted
 
 # An llvmlite module; the library has no types of its own.
 Module = Any
@@ -94,10 +95,16 @@ def assembly(module: Module, target: Target) -> str:
     return str(_machine(target).emit_assembly(module))
 
 
+def text_of(module: Module) -> str:
+    """Return the text of module."""
+    with _Text() as text:
+        lib.LLVMPY_PrintModuleToString(module, text)
+        return str(text)
+
+
 def header(target: Target) -> str:
     """Return the lines that open every module made for target."""
-    machine = _machine(target)
-    return f'target datalayout = "{machine.target_data}"\ntarget triple = "{machine.triple}"\n'
+    return _prepared(target).header
 
 
 def global_type(module: Module, name: str) -> Any:
@@ -115,17 +122,45 @@ def align_of(target: Target, value_type: Any) -> int:
     return int(_machine(target).target_data.get_abi_alignment(value_type))
 
 
-_machines: dict[Target, Any] = {}
+class _Text(OutputString):  # type: ignore[misc]
+    """A string that LLVM allocates. llvmlite's own is freed twice where an interrupt comes right after it was freed."""
+
+    _ptr: Any
+
+    def close(self) -> None:
+        pointer, self._ptr = self._ptr, None
+        if pointer is not None:
+            lib.LLVMPY_DisposeString(pointer)
+
+
+class _Prepared(NamedTuple):
+    """What is made once for a target: LLVM's description of the machine, and the lines that open its modules."""
+
+    machine: Any
+    header: str
+
+
+_targets: dict[Target, _Prepared] = {}
 
 
 def _machine(target: Target) -> Any:
-    if target not in _machines:
-        binding.initialize_native_target()
-        binding.initialize_native_asmprinter()
-        _machines[target] = binding.Target.from_default_triple().create_target_machine(
-            cpu=target.arch, features=llvm_features(target), opt=3, reloc="pic", codemodel="small"
-        )
-    return _machines[target]
+    return _prepared(target).machine
+
+
+def _prepared(target: Target) -> _Prepared:
+    if target not in _targets:
+        uninterrupted(lambda: _targets.setdefault(target, _prepare(target)))
+    return _targets[target]
+
+
+def _prepare(target: Target) -> _Prepared:
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    machine = binding.Target.from_default_triple().create_target_machine(
+        cpu=target.arch, features=llvm_features(target), opt=3, reloc="pic", codemodel="small"
+    )
+    header = f'target datalayout = "{machine.target_data}"\ntarget triple = "{machine.triple}"\n'
+    return _Prepared(machine, header)
 
 
 def _run(passes: Any, module: Module, builder: Any) -> None:
@@ -133,12 +168,10 @@ def _run(passes: Any, module: Module, builder: Any) -> None:
     try:
         passes.run(module, builder)
     finally:
-        if type(passes)._dispose is ObjectRef._dispose:
-            # llvmlite itself never frees them: the empty method of one base class hides that of the other.
-            NewPassManager._dispose(passes)
-            passes.detach()
-        else:
-            passes.close()
+        # llvmlite itself never frees them: the empty method of one base class hides that of the other. The wrapper is
+        # told first, because an interrupt may come right after LLVM's function.
+        passes._owned = True
+        NewPassManager._dispose(passes)
 
 
 _builders: dict[tuple[Target, int, bool, bool], Any] = {}
