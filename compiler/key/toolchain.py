@@ -9,6 +9,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -221,6 +222,26 @@ def _toolkit_root_text(root: Path) -> str:
         return ""
     if (digest := file_digest(str(root / "version.json"))) is not None:
         return f"{root} version.json {digest}"
-    libraries = sorted((*root.glob("nvvm/lib*/libnvvm.so*"), *root.glob("lib*/libnv[Jr]*.so*")))
-    stamps = [f"{path.resolve()} {path.stat().st_mtime_ns}" for path in libraries]
-    return f"{root.resolve()} {digest_fields(utf8(stamp) for stamp in stamps)}" if stamps else ""
+    real = os.path.realpath(root)
+    stamps = sorted(_toolkit_stamps(real))
+    return f"{real} {digest_fields(map(utf8, stamps))}" if stamps else ""
+
+
+def _toolkit_stamps(root: str) -> Iterator[str]:
+    """Yield the file that each library of the toolkit's compiler is, and when it was written."""
+    compilers = [entry for lib in _beginning(f"{root}/nvvm", "lib") for entry in _beginning(lib.path, "libnvvm.so")]
+    linkers = [entry for lib in _beginning(root, "lib") for entry in _beginning(lib.path, "libnvJ", "libnvr")]
+    for entry in (*compilers, *(linker for linker in linkers if ".so" in linker.name)):
+        # Most are links to files beside them.
+        path = os.path.realpath(entry.path) if entry.is_symlink() else entry.path
+        with suppress(OSError):  # a link to nothing
+            yield f"{path} {entry.stat().st_mtime_ns}"
+
+
+def _beginning(folder: str, *beginnings: str) -> list[os.DirEntry[str]]:
+    """Return the entries of a folder whose names begin so; none if it cannot be read."""
+    try:
+        with os.scandir(folder) as entries:
+            return [entry for entry in entries if entry.name.startswith(beginnings)]
+    except OSError:
+        return []

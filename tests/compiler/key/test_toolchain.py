@@ -119,6 +119,8 @@ def test_a_toolkit_without_a_version_file_is_told_by_its_libraries(tmp_path: Pat
     library.parent.mkdir(parents=True)
     library.write_text("")
     os.utime(library, (1, 1))
+    library.with_suffix("").symlink_to(library.name)
+    library.with_name("libnvvm.so.3").symlink_to("uninstalled")
     one = toolkit_text({}, roots=(str(tmp_path),))
     os.utime(library, (2, 2))
     assert toolkit_text({}, roots=(str(tmp_path),)) != one
