@@ -14,8 +14,7 @@ from typing import Any
 from gridjit.compiler.frontend.isolated.replacing import on_undo
 
 # Whether the contexts may lack something. True from the start of each compile to its success, and for contexts that
-# numba-cuda's own compiles made. Those that make_contexts made lack
-# nothing.
+# numba-cuda's own compiles made. Those that make_contexts made lack nothing.
 _half_read = True
 
 
