@@ -40,8 +40,8 @@ class KernelHandle:
 class LaunchTable:
     """One launch, but for the values of its arguments.
 
-    launch: address of a function like cuLaunchKernel, or like launch_grid on the host. entry: the kernel. stream: its handle.
-    sharedmem: dynamic shared memory in bytes. guard: what must hold for stream to be valid.
+    launch: address of a function like cuLaunchKernel, or like launch_grid on the host. entry: the kernel. stream: its
+    handle. sharedmem: dynamic shared memory in bytes. guard: what must hold for stream to be valid.
     follow, followed: a function's address and what it must return. keep: what handles and addresses belong to.
     kernel, device: what messages call it, and the number of the device that it is launched on.
     """

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 # Threads of a block where the user leaves it open.
 _BLOCK = 256
+# The launch of a kernel that machine code is worth loading for: it takes some milliseconds, and a second if it must be
+# made first.
+_OFTEN = 3
 
 
 class Past:
@@ -90,12 +93,12 @@ class HostKernel:
             from gridjit.runtime.devices.host.grids import launch_grid
 
             return launch_grid(engine, self._record(engine), self.function.name, config, parameters, sharedmem)
-        stop = None if self.device.store is None else self._stop
+        stop = self._stop if self.device.may_have_engine else None
         return launch(self.function, config, parameters, sharedmem, self.threads, stop)
 
     def _engine(self) -> Engine | None:
-        """Return what runs grids in machine code, once the process launches a kernel again; None where nothing does."""
-        return self.device.engine(make=self.past.launches > 1)
+        """Return what runs grids in machine code, if it is there or this kernel is launched often; else None."""
+        return self.device.engine(make=self.past.launches >= _OFTEN)
 
     def _record(self, engine: Engine) -> KernelRecord:
         if self.past.record is None:
@@ -169,6 +172,11 @@ class HostDevice:
         self._threads = threads
         self.store = store
         self._made: list[Engine | None] = []
+
+    @property
+    def may_have_engine(self) -> bool:
+        """Whether engine() may return one."""
+        return self.store is not None and self._made != [None]
 
     def engine(self, *, make: bool) -> Engine | None:
         """Return what runs grids in machine code if it is there or, with make, if it can be had; else None."""

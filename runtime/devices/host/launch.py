@@ -2,7 +2,8 @@
 
 Where machine code runs grids (grids.py), this runs the first launch of a process, before that code is there. The first
 block is run alone, and help is called for only if what is left is worth waking a thread for, so small grids cost two
-calls. The main thread runs no blocks: it waits for the thread that does, so that signals reach it.
+calls. Where a block that does not end can be stopped, the main thread runs none: it waits for the thread that does, so
+that signals reach it.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def launch(
     """Run function over config's grid on up to threads threads; return None, or the first exception's status.
 
     params: the packed parameters (bytes, bytearray or a ctypes buffer). sharedmem: dynamic shared bytes of a block.
-    stop: what stops threads that stay in a block after an interrupt; without it, they are waited for.
+    stop: what stops threads that stay in a block after an interrupt; without it, blocks are waited for.
     Raises LaunchError if threads of a block wait at different barriers, or for want of memory.
     """
     run = _Run(
@@ -63,7 +64,7 @@ def launch(
         launch=launch_bytes(config, sharedmem),
         blocks=config.griddim[0] * config.griddim[1] * config.griddim[2],
     )
-    if threading.get_ident() == threading.main_thread().ident:
+    if stop is not None and threading.get_ident() == threading.main_thread().ident:
         _run_aside(run, threads, stop)
     else:
         _deal(run, threads)
@@ -124,7 +125,7 @@ class _Run:
                 return
 
 
-def _run_aside(run: _Run, threads: int, stop: Stop | None) -> None:
+def _run_aside(run: _Run, threads: int, stop: Stop) -> None:
     """Run all blocks of run on another thread, and wait for it; an interrupt ends that."""
     done = allocate_lock()
     done.acquire()
@@ -148,10 +149,10 @@ def _run_aside(run: _Run, threads: int, stop: Stop | None) -> None:
         raise
 
 
-def _abandon(run: _Run, done: Any, stop: Stop | None) -> None:
+def _abandon(run: _Run, done: Any, stop: Stop) -> None:
     """Have no more blocks run, and return when none is."""
     run.interrupted = True
-    if done.acquire(timeout=_GRACE_S if stop is not None else -1) or stop is None:
+    if done.acquire(timeout=_GRACE_S):
         return
     stop(run.at_work)
     from gridjit.runtime.devices.host.pool import renew

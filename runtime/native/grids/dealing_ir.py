@@ -89,7 +89,8 @@ go:
   %wanted = add i64 %first, %slot.chunk
   %short = icmp slt i64 %wanted, %end
   %last = select i1 %short, i64 %wanted, i64 %end
-  %code = call i32 @run(ptr %runner, ptr %slot.kernel, ptr %slot.launch, ptr %slot.params, i64 %first, i64 %last, ptr %status)
+  %code = call i32 @run(ptr %runner, ptr %slot.kernel, ptr %slot.launch, ptr %slot.params,
+    i64 %first, i64 %last, ptr %status)
   %bad = icmp ne i32 %code, 0
   br i1 %bad, label %broke, label %passed
 passed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def load(base: str, kind: str, *fields: str) -> str:
-    """Return the lines that load fields of %base, a record of this kind: "chunk" as i64, "parts:i32" as another type."""
+    """Return the lines that load fields of %base, a record of this kind: "chunk" as i64, "parts:i32" as an i32."""
     lines = []
     for field in fields:
         name, _, of = field.partition(":")
@@ -15,9 +15,7 @@ def load(base: str, kind: str, *fields: str) -> str:
 
 def place(base: str, kind: str, *fields: str) -> str:
     """Return the lines that have %base.field.at be the address of a field of %base."""
-    return "\n".join(
-        f"  %{base}.{name}.at = getelementptr i8, ptr %{base}, i64 {{{kind}.{name}}}" for name in fields
-    )
+    return "\n".join(f"  %{base}.{name}.at = getelementptr i8, ptr %{base}, i64 {{{kind}.{name}}}" for name in fields)
 
 
 def store(base: str, kind: str, **values: str) -> str:

@@ -20,7 +20,8 @@ def freeze(engine: Engine, threads: set[int], code: tuple[int, int]) -> None:
 
     Returns early if they leave it by themselves: threads changes then.
     """
-    libc = ctypes.CDLL(None)
+    # Called with the GIL, without which no thread gets from a kernel to its end: a thread that ended has no ident.
+    libc = ctypes.PyDLL(None)
     libc.pthread_sigqueue.argtypes = [ctypes.c_ulong, ctypes.c_int, ctypes.c_void_p]
     runners = {thread: _runner(engine, code) for thread in [*threads]}
     until = time.monotonic() + _PATIENCE_S

@@ -10,11 +10,8 @@ from __future__ import annotations
 
 from gridjit.runtime.native.grids.fields import load, place, store
 
-# How often a launch looks for signals, and how often the ticker makes it.
+# How often a launch looks for signals.
 LOOK_NS = 50_000_000
-TICK_NS = 100_000_000
-# Ticks without a launch before the ticker sleeps until the next one.
-IDLE_TICKS = 3
 _QUEUED = -1  # SI_QUEUE, in siginfo_t's si_code; its value is at 24.
 
 INTERRUPTS = f"""
@@ -121,55 +118,6 @@ jump:
   unreachable
 done:
   ret void
-}}
-
-; The life of the ticker: while the main thread stays in one launch, it is sent the signal with each tick.
-define internal ptr @ticker(ptr %engine) #1 {{
-entry:
-{load("engine", "Engine", "pool:ptr", "main", "signal", "pthread_sigqueue:ptr", "pthread_self:ptr", "pthread_setname_np:ptr")}
-  %pool = getelementptr i8, ptr %engine.pool, i64 0
-  %me = call i64 %engine.pthread_self()
-  %name = getelementptr i8, ptr %engine, i64 {{Engine.name}}
-  %named = call i32 %engine.pthread_setname_np(i64 %me, ptr %name)
-  %signal = trunc i64 %engine.signal to i32
-{place("pool", "Pool", "rest", "parked", "launches", "runner")}
-  br label %tick
-tick:
-  %last = phi i64 [ -1, %entry ], [ %launches, %idle ], [ -1, %parked ], [ %launches, %send ], [ %launches, %busy ]
-  %idle.ticks = phi i32 [ 0, %entry ], [ %more, %idle ], [ 0, %parked ], [ 0, %send ], [ 0, %busy ]
-  call void @sleep(ptr %engine, ptr %pool.rest.at, i32 0, i64 {TICK_NS})
-  %launches = load atomic i64, ptr %pool.launches.at seq_cst, align 8
-  %runner = load atomic ptr, ptr %pool.runner.at seq_cst, align 8
-  %none = icmp eq ptr %runner, null
-  br i1 %none, label %idle, label %busy
-busy:
-{place("runner", "Runner", "inside")}
-  %inside = load atomic i32, ptr %runner.inside.at seq_cst, align 4
-  %is.inside = icmp eq i32 %inside, 1
-  %same = icmp eq i64 %last, %launches
-  %stuck = and i1 %is.inside, %same
-  br i1 %stuck, label %send, label %tick
-send:
-  %sent = call i32 %engine.pthread_sigqueue(i64 %engine.main, i32 %signal, ptr %runner)
-  br label %tick
-idle:
-  %moved = icmp ne i64 %last, %launches
-  %base = select i1 %moved, i32 0, i32 %idle.ticks
-  %more = add i32 %base, 1
-  %long = icmp sgt i32 %more, {IDLE_TICKS}
-  br i1 %long, label %park, label %tick
-park:
-  ; A launch that begins from here on finds it parked; one that began before is seen.
-  store atomic i32 1, ptr %pool.parked.at seq_cst, align 4
-  %now = load atomic ptr, ptr %pool.runner.at seq_cst, align 8
-  %still = icmp eq ptr %now, null
-  br i1 %still, label %nap, label %parked
-nap:
-  call void @sleep(ptr %engine, ptr %pool.parked.at, i32 1, i64 0)
-  br label %parked
-parked:
-  store atomic i32 0, ptr %pool.parked.at seq_cst, align 4
-  br label %tick
 }}
 
 ; Make those workers leave their blocks that are in a launch which was interrupted.
