@@ -8,6 +8,7 @@ that signals reach it.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import itertools
 import struct
@@ -127,37 +128,45 @@ class _Run:
 
 def _run_aside(run: _Run, threads: int, stop: Stop) -> None:
     """Run all blocks of run on another thread, and wait for it; an interrupt ends that."""
-    done = allocate_lock()
+    done, turn = allocate_lock(), itertools.count()
     done.acquire()
 
     def work() -> None:
-        try:
-            _deal(run, threads)
-        finally:
-            done.release()
+        if next(turn) == 0:
+            try:
+                _deal(run, threads)
+            finally:
+                done.release()
 
     try:
-        start_new_thread(work, ())
-    except RuntimeError:
-        # No more threads, or the interpreter is ending.
-        _deal(run, threads)
-        return
-    try:
+        try:
+            start_new_thread(work, ())
+        except RuntimeError:
+            # No more threads, or the interpreter is ending.
+            work()
         done.acquire()
     except BaseException:
-        _abandon(run, done, stop)
+        run.interrupted = True
+        _until_it_succeeds(lambda: _end(run, done, stop))
         raise
 
 
-def _abandon(run: _Run, done: Any, stop: Stop) -> None:
-    """Have no more blocks run, and return when none is."""
-    run.interrupted = True
-    if done.acquire(timeout=_GRACE_S):
-        return
-    stop(run.at_work)
-    from gridjit.runtime.devices.host.pool import renew
+def _end(run: _Run, done: Any, stop: Stop) -> None:
+    """Return when no block is run any more."""
+    if not done.acquire(timeout=_GRACE_S):
+        stop(run.at_work)
+        from gridjit.runtime.devices.host.pool import renew
 
-    renew()  # some of the threads may be those that were stopped
+        renew()  # some of the threads may be those that were stopped
+
+
+def _until_it_succeeds(call: Callable[[], None]) -> None:
+    """Call until an interrupt does not keep it from its end: blocks that still run would use memory that is gone."""
+    ended = False
+    while not ended:
+        with contextlib.suppress(KeyboardInterrupt):
+            call()
+            ended = True
 
 
 def _deal(run: _Run, threads: int) -> None:

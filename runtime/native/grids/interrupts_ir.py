@@ -83,14 +83,14 @@ place:
   br i1 %elsewhere, label %done, label %who
 who:
   %engine = getelementptr i8, ptr %runner.engine, i64 0
-{load("engine", "Engine", "syscall:ptr", "longjmp:ptr")}
+{load("engine", "Engine", "longjmp:ptr")}
   %frozen = icmp ne i32 %runner.freeze, 0
   br i1 %frozen, label %freeze, label %which
 freeze:
   store volatile i32 2, ptr %runner.inside.at
   br label %for.ever
 for.ever:
-  %paused = call i64 (i64, ...) %engine.syscall(i64 {{PAUSE}})
+  call void @sleep(ptr %engine, ptr %runner.inside.at, i32 2, i64 0)
   br label %for.ever
 which:
   %is.main = icmp ne ptr %runner.caller, null

@@ -35,11 +35,11 @@ STATUS_BYTES = 28
 STOPPED = -1001
 NO_SLOT = -1002
 
-# Of the kernel of Linux, on the machines that native functions are placed on or could be: the numbers of system calls,
+# Of the kernel of Linux, on the machines that native functions are placed on or could be: the number of the futex call,
 # and where a signal's context has the program counter.
 _MACHINES = {
-    "x86_64": {"FUTEX": 202, "PAUSE": 34, "COUNTER": 168},
-    "aarch64": {"FUTEX": 98, "PAUSE": 73, "COUNTER": 440},
+    "x86_64": {"FUTEX": 202, "COUNTER": 168},
+    "aarch64": {"FUTEX": 98, "COUNTER": 440},
 }
 
 
