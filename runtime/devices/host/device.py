@@ -75,7 +75,7 @@ class HostKernel:
         from gridjit.runtime.native.table import KernelHandle
 
         if (engine := self._engine()) is None:
-            raise DeviceError(f"{self.artifact.kernel}: there is no function that launches it by a handle")
+            raise DeviceError(f"{self.artifact.kernel}: the host has no function that launches kernels by a handle")
         return KernelHandle(handle=ctypes.addressof(self._record(engine)), fail=self._fail)
 
     def launch(self, config: LaunchConfig, stream: Any, sharedmem: int, parameters: bytes) -> None:
