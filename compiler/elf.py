@@ -90,6 +90,22 @@ def named_sections(image: bytes) -> list[tuple[str, Section, bytes]]:
     return [(names[one.name : names.index(b"\0", one.name)].decode(), one, _content(image, one)) for one in sections]
 
 
+def place_of(image: bytes, function: str) -> tuple[int, int] | None:
+    """Return where a function of an object file is in its section, and the section's size; None if it is not there."""
+    sections = read_sections(image)
+    for one in sections:
+        if one.type == SYMBOLS and _are_items(one, _SYMBOL.size) and one.link < len(sections):
+            names = _content(image, sections[one.link])
+            for name, kind, _, number, value, _ in _SYMBOL.iter_unpack(_content(image, one)):
+                if kind & 15 == _FUNCTION and 0 < number < len(sections) and _text_at(names, name) == function:
+                    return value, sections[number].size
+    return None
+
+
+def _text_at(names: bytes, start: int) -> str:
+    return names[start:].partition(b"\0")[0].decode(errors="replace")
+
+
 def _content(image: bytes, one: Section) -> bytes:
     return b"" if one.type == _NO_BITS else image[one.offset : one.offset + one.size]
 

@@ -182,7 +182,7 @@ class Session:
     def _host(self) -> Device:
         from gridjit.runtime.devices.host.device import HostDevice
 
-        return HostDevice(threads=self.settings.host_threads)
+        return HostDevice(threads=self.settings.host_threads, store=self.store if self.settings.native_launch else None)
 
 
 _sessions: list[Session] = []

@@ -56,7 +56,9 @@ class LoadedKernel(Protocol):
     def address(self) -> int | None:
         """The address of a function like cuLaunchKernel, for machine code to launch it by; None: only launch() can.
 
-        launch() must, where it has more to do than launching: callbacks of the module, an exception to wait for.
+        launch() must, where it has more to do than launching: callbacks of the module, an exception to wait for. The
+        answer may become another one with a launch. Where entry() says what to do about failures, the function is like
+        launch_grid of runtime/native/grids instead.
         """
         ...
 

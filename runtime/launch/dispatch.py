@@ -87,7 +87,6 @@ def prepare(launcher: Launcher, args: tuple[Any, ...], handlers: Sequence[Argume
         pack=struct.Struct(codes).pack,
         sharedmem=max(shape.config.sharedmem, found.artifact.effects.sharedmem),
         hooks=found.hooks,
-        launchable=loaded.address is not None and not found.hooks,
         found=found,
     )
     shape.required = max(shape.required, found.artifact.effects.sharedmem)

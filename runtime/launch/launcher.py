@@ -49,13 +49,19 @@ class Launcher:
         """Launch from Python, for the kinds of arguments that the native function was not told of."""
         launch(self, args)
 
-    def failed(self, code: int, *args: Any) -> None:
-        """Launch from Python after the native function could not: it raises what is wrong, or mends it."""
+    def failed(self, code: int | bytes, *args: Any) -> None:
+        """Launch from Python after the native function could not: it raises what is wrong, or mends it.
+
+        A report in place of a code is of a launch that was made: what the kernel did wrong is raised.
+        """
         from gridjit.runtime.native.function import KEYWORDS_GIVEN
 
+        if isinstance(code, bytes):
+            assert self.native is not None
+            return self.native.fail(code)
         if code == KEYWORDS_GIVEN:
             self.refuse_keywords()
-        launch(self, args)
+        return launch(self, args)
 
     def refuse_keywords(self) -> NoReturn:
         """Raise an ArgumentError: a kernel's arguments have no names in a launch."""

@@ -31,7 +31,7 @@ class Ready:
     """What a launch needs, worked out once for a configuration and kinds of arguments.
 
     declared: the types that the code takes, one an argument. converters: what makes them of the arguments' own.
-    launchable: whether the native function may launch it: it has an address, and no hooks. found: the code.
+    found: the code.
     packed: the same for arguments as extensions prepare them, by their kinds.
     """
 
@@ -41,11 +41,15 @@ class Ready:
     pack: Callable[..., bytes]
     sharedmem: int
     hooks: list[Hook]
-    launchable: bool
     found: Specialization
     packed: dict[Hashable, Ready] = field(default_factory=dict)
     # What hooks see it as, once there were any.
     shown: list[LaunchedKernel] = field(default_factory=list)
+
+    @property
+    def launchable(self) -> bool:
+        """Whether the native function may launch it: it has an address by now, and no hooks."""
+        return not self.hooks and self.loaded.address is not None
 
 
 class Shape:

@@ -27,7 +27,8 @@ class NativeFunction:
 
     address, cell: of the function and of its CellRecord, for objects that are called by it. call: the builtin.
     It launches by the first table that fits its arguments; else it returns slow(*args).
-    When the driver returns a code that is not 0, it returns failed(code, *args); keywords are code KEYWORDS_GIVEN.
+    When the driver returns a code that is not 0, it returns failed(code, *args); keywords are code KEYWORDS_GIVEN. What
+    kernels did wrong on the host is a report, bytes, in place of the code: fail() knows what to raise.
     """
 
     __slots__ = ("__weakref__", "_adding", "_cell", "_count", "_tables", "address", "call", "cell")
@@ -59,6 +60,13 @@ class NativeFunction:
         with section(), self._adding:
             self._cell.table = 0
             self._count = 0
+
+    def fail(self, report: bytes) -> None:
+        """Raise what a report of the code's says."""
+        handle = int.from_bytes(report[records.REPORT_HANDLE :], "little")
+        for _, table in self._tables:
+            if table.entry.handle == handle and table.entry.fail is not None:
+                table.entry.fail(table.config, report)
 
     def past_launches(self) -> Iterator[PastLaunch]:
         """Yield the last launch of each table that was launched by."""

@@ -4,8 +4,9 @@
 
 self holds the address of a CellRecord, {CELL} bytes from its start: it is called as a vectorcall function of an object
 that is launched, and as a builtin function whose self is bytes. For each table from the first: every argument is
-checked and its parameters written into a buffer on the stack; the first table that fits is launched. If none fits, or
-keywords were given, Python is called with the same arguments.
+checked and its parameters written into a buffer on the stack; the first table that fits is launched: by the driver, or
+on the host by the function that runs grids. If none fits, or keywords were given, Python is called with the same
+arguments.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ entry:
   %size = alloca i64, align 8
   %extra = alloca [5 x ptr], align 8
   %context = alloca i64, align 8
+  %failure = alloca [{REPORT_BYTES} x i8], align 8
   %nargs = and i64 %nargs.flagged, 9223372036854775807
   %holder = getelementptr i8, ptr %self, i64 {CELL}
   %cell = load ptr, ptr %holder
@@ -141,6 +143,41 @@ miss:
   br label %next.table
 
 launch:
+  %host.bit = and i32 %flags, {HOST}
+  %on.host = icmp ne i32 %host.bit, 0
+  br i1 %on.host, label %launch.host, label %launch.device
+
+; The grid's, the block's and the shared sizes are in the table as kernels on the host read them.
+launch.host:
+  %grid.place = getelementptr i8, ptr %table, i64 {Table.launch}
+  %grid.function = load ptr, ptr %grid.place
+  %grid.handle.place = getelementptr i8, ptr %table, i64 {Table.handle}
+  %grid.handle = load ptr, ptr %grid.handle.place
+  %grid.shape = getelementptr i8, ptr %table, i64 {Table.gx}
+  %grid.held = and i32 %flags, {HOLD_GIL}
+  %grid.code = call i32 %grid.function(ptr %grid.handle, ptr %grid.shape, ptr %buffer, i32 %grid.held, ptr %failure)
+  %grid.failed = icmp ne i32 %grid.code, 0
+  br i1 %grid.failed, label %report.host, label %success
+report.host:
+  %interrupted = icmp eq i32 %grid.code, {INTERRUPTED}
+  br i1 %interrupted, label %raised, label %report.failure
+raised:
+  ret ptr null
+report.failure:
+  %failure.handle = getelementptr i8, ptr %failure, i64 {REPORT_HANDLE}
+  store ptr %grid.handle, ptr %failure.handle
+  %to.bytes.at = getelementptr i8, ptr %env, i64 {Environment.PyBytes_FromStringAndSize}
+  %to.bytes = load ptr, ptr %to.bytes.at
+  %failure.object = call ptr %to.bytes(ptr %failure, i64 {REPORT_BYTES})
+  %no.object = icmp eq ptr %failure.object, null
+  br i1 %no.object, label %raised, label %tell.failure
+tell.failure:
+  %told.at = getelementptr i8, ptr %cell, i64 {Cell.failed}
+  %told.callable = load ptr, ptr %told.at
+  %told = call ptr @call_python(ptr %env, ptr %told.callable, ptr %failure.object, ptr %args, i64 %nargs)
+  ret ptr %told
+
+launch.device:
   store i64 %total, ptr %size
   store ptr inttoptr (i64 1 to ptr), ptr %extra
   %extra1 = getelementptr ptr, ptr %extra, i64 1
@@ -330,6 +367,10 @@ def field_offsets(layout: ObjectLayout) -> dict[str, object]:
         "MAX_BUFFER": records.MAX_BUFFER,
         "PADDED": records.PADDED,
         "HOLD_GIL": records.HOLD_GIL,
+        "HOST": records.HOST,
+        "INTERRUPTED": records.INTERRUPTED,
+        "REPORT_BYTES": records.REPORT_BYTES,
+        "REPORT_HANDLE": records.REPORT_HANDLE,
         "TABLE_SIZE": ctypes.sizeof(records.TableRecord),
         "OPERATION_SIZE": ctypes.sizeof(records.OperationRecord),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import platform
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -36,6 +37,15 @@ def index_address(store: Store, hot: int, callbacks: int, weak: int) -> int | No
     """Return the address of the indexing function, given the offsets of its slots; None where Python does that."""
     slots = (hot, callbacks, weak)
     return _address_of("indexing", (object_layout(), slots), lambda: _index_text(*slots), store)
+
+
+def grids_address(store: Store) -> int | None:
+    """Return the address of what tells where the functions that run grids are; None where Python runs them."""
+    from gridjit.runtime.native.grids.records import known_machine
+
+    if not known_machine():
+        return None
+    return _address_of("grids", platform.machine(), _grids_text, store)
 
 
 def environment_address() -> int:
@@ -83,3 +93,9 @@ def _index_text(hot: int, callbacks: int, weak: int) -> str:
     found = object_layout()
     assert found is not None
     return index_ir(found, SlotOffsets(hot=hot, callbacks=callbacks, weak=weak))
+
+
+def _grids_text() -> str:
+    from gridjit.runtime.native.grids.grid_ir import grid_ir
+
+    return grid_ir(platform.machine())

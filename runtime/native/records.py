@@ -37,6 +37,7 @@ API = (
     "Py_DecRef",
     "PyEval_SaveThread",
     "PyEval_RestoreThread",
+    "PyBytes_FromStringAndSize",
 )
 OBJECTS = ("none", "true", "false", "bytes_type", "int_type")
 
@@ -46,6 +47,12 @@ CELL = 56
 
 HOLD_GIL = 1
 PADDED = 2
+# The function launches grids on the host, and reports failures in so many bytes: a status, then the handle.
+HOST = 4
+REPORT_BYTES = 40
+REPORT_HANDLE = 32
+# What such a function returns once a Python error is set.
+INTERRUPTED = -1000
 MAX_BUFFER = 4096
 MAX_ARGUMENTS = 1024
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.runtime.native import records
@@ -25,19 +26,22 @@ class KernelHandle:
     """What the driver launches. handle: good in one context only, if ask is not 0.
 
     ask: address of a function like cuCtxGetId, which must tell the number `context` for the calling thread's context.
+    fail: on the host, where launches report what kernels did wrong: it raises that, given the configuration and the
+    report. None: the function to launch by is like cuLaunchKernel.
     """
 
     handle: int
     ask: int = 0
     context: int = 0
+    fail: Callable[[LaunchConfig, bytes], NoReturn] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchTable:
     """One launch, but for the values of its arguments.
 
-    launch: address of a function like cuLaunchKernel. entry: the kernel. stream: its handle.
-    sharedmem: dynamic shared memory in bytes. guard: what must hold for stream to be valid.
+    launch: address of a function like cuLaunchKernel, or like launch_grid on the host. entry: the kernel. stream: its
+    handle. sharedmem: dynamic shared memory in bytes. guard: what must hold for stream to be valid.
     follow, followed: a function's address and what it must return. keep: what handles and addresses belong to.
     kernel, device: what messages call it, and the number of the device that it is launched on.
     """
@@ -93,7 +97,11 @@ class LaunchTable:
 
     def _flags(self, size: int) -> int:
         padded = sum(op.size for op in self.operations) != size
-        return (records.HOLD_GIL if self.hold_gil else 0) | (records.PADDED if padded else 0)
+        return (
+            (records.HOLD_GIL if self.hold_gil else 0)
+            | (records.PADDED if padded else 0)
+            | (records.HOST if self.entry.fail else 0)
+        )
 
 
 def layout_of(operations: Sequence[Operation]) -> tuple[tuple[int, ...], int]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import ctypes
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from gridjit.cache.store import Store
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.compiled import NO_CALLBACKS, ModuleCallbacks
 from gridjit.compiler.errors import DeviceError, LaunchError
@@ -11,18 +14,33 @@ from gridjit.compiler.launch_config import MAX_BLOCK_THREADS, LaunchConfig
 from gridjit.compiler.target import Target
 from gridjit.compiler.targets.host.processor import host_target
 from gridjit.forking import cached_property
-from gridjit.runtime.devices.host.launch import launch
+from gridjit.runtime.devices.host.launch import Status, judge, launch
 from gridjit.runtime.devices.host.load import HostFunction, load
 from gridjit.runtime.streams import HOST, Timeline, stream_handle
-from gridjit.values import dataclass
+from gridjit.values import dataclass, field
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.base import Device, KernelAttributes, LoadedKernel
     from gridjit.runtime.memory.space import Space
+    from gridjit.runtime.native.grids.engine import Engine
+    from gridjit.runtime.native.grids.records import KernelRecord
     from gridjit.runtime.native.table import KernelHandle
 
 # Threads of a block where the user leaves it open.
 _BLOCK = 256
+# The launch of a kernel that machine code is worth loading for: it takes some milliseconds, and a second if it must be
+# made first.
+_OFTEN = 3
+
+
+class Past:
+    """What a kernel's launches leave behind: how many there were from Python, and its record in machine code."""
+
+    __slots__ = ("launches", "record")
+
+    def __init__(self) -> None:
+        self.launches = 0
+        self.record: KernelRecord | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -33,6 +51,8 @@ class HostKernel:
     device: HostDevice
     function: HostFunction
     threads: int
+    # A number of its launches, and then what machine code launches it by: a process that launches once needs neither.
+    past: Past = field(repr=False)
 
     @property
     def handle(self) -> int | None:
@@ -41,8 +61,9 @@ class HostKernel:
 
     @property
     def address(self) -> int | None:
-        """None: a grid is dealt out to threads, which launch() does."""
-        return None
+        """The address of the function that runs grids; None until that is worth loading, and where it cannot be had."""
+        engine = self._engine()
+        return None if engine is None else engine.address
 
     @property
     def context(self) -> int:
@@ -50,19 +71,58 @@ class HostKernel:
         return 0
 
     def entry(self, context: int) -> KernelHandle:
-        """Raise DeviceError."""
-        raise DeviceError(f"{self.artifact.kernel}: the host has no function that launches kernels by a handle")
+        """Return the kernel as the function that runs grids takes it."""
+        from gridjit.runtime.native.table import KernelHandle
+
+        if (engine := self._engine()) is None:
+            raise DeviceError(f"{self.artifact.kernel}: the host has no function that launches kernels by a handle")
+        return KernelHandle(handle=ctypes.addressof(self._record(engine)), fail=self._fail)
 
     def launch(self, config: LaunchConfig, stream: Any, sharedmem: int, parameters: bytes) -> None:
         """Run the grid and return when all blocks have run; raises what the kernel raised, or LaunchError."""
         stream_handle(stream)  # launches are over when they return, so a stream only has to be one
         if self.artifact.cooperative or config.cooperative or config.cluster is not None:
             raise LaunchError(f"{self.artifact.kernel}: the host target has no cooperative or cluster launches yet")
-        failure = launch(self.function, config, parameters, sharedmem, self.threads)
+        self.past.launches += 1
+        failure = self._run(config, parameters, sharedmem)
         if failure is not None:
-            from gridjit.runtime.devices.exceptions import kernel_exception
+            self._raise(failure)
 
-            raise kernel_exception(self.artifact, failure.code, failure.block, failure.thread)
+    def _run(self, config: LaunchConfig, parameters: bytes, sharedmem: int) -> Status | None:
+        if (engine := self._engine()) is not None:
+            from gridjit.runtime.devices.host.grids import launch_grid
+
+            return launch_grid(engine, self._record(engine), self.function.name, config, parameters, sharedmem)
+        stop = self._stop if self.device.may_have_engine else None
+        return launch(self.function, config, parameters, sharedmem, self.threads, stop)
+
+    def _engine(self) -> Engine | None:
+        """Return what runs grids in machine code, if it is there or this kernel is launched often; else None."""
+        return self.device.engine(make=self.past.launches >= _OFTEN)
+
+    def _record(self, engine: Engine) -> KernelRecord:
+        if self.past.record is None:
+            from gridjit.runtime.devices.host.grids import kernel_record
+
+            self.past.record = kernel_record(engine, self.function, self.artifact.image, self.threads)
+        return self.past.record
+
+    def _fail(self, config: LaunchConfig, report: bytes) -> NoReturn:
+        """Raise what the kernel did wrong in a launch that machine code made."""
+        self._raise(judge(report, self.function.name, config))
+
+    def _raise(self, failure: Status) -> NoReturn:
+        from gridjit.runtime.devices.exceptions import kernel_exception
+
+        raise kernel_exception(self.artifact, failure.code, failure.block, failure.thread)
+
+    def _stop(self, threads: set[int]) -> None:
+        """Stop threads in the kernel's code for ever; they are not known to leave it by themselves."""
+        if (engine := self.device.engine(make=True)) is not None:
+            from gridjit.runtime.devices.host.grids import code_of
+            from gridjit.runtime.native.grids.freezing import freeze
+
+            freeze(engine, threads, code_of(self.function, self.artifact.image))
 
     def attributes(self) -> KernelAttributes:
         """Return what the kernel uses; a processor's registers and constants are not counted."""
@@ -99,14 +159,32 @@ class HostKernel:
 
 
 class HostDevice:
-    """The processor. threads: how many run blocks at once."""
+    """The processor. threads: how many run blocks at once.
+
+    store: returns where machine code that runs grids is kept; None: Python runs them.
+    """
 
     ordinal: int | None = None
     staging: Space | None = None
     timeline: Timeline = HOST
 
-    def __init__(self, *, threads: int) -> None:
+    def __init__(self, *, threads: int, store: Callable[[], Store] | None = None) -> None:
         self._threads = threads
+        self.store = store
+        self._made: list[Engine | None] = []
+
+    @property
+    def may_have_engine(self) -> bool:
+        """Whether engine() may return one."""
+        return self.store is not None and self._made != [None]
+
+    def engine(self, *, make: bool) -> Engine | None:
+        """Return what runs grids in machine code if it is there or, with make, if it can be had; else None."""
+        if not self._made and make and self.store is not None:
+            from gridjit.runtime.native.grids.engine import engine
+
+            self._made.append(engine(self.store()))
+        return self._made[0] if self._made else None
 
     @cached_property
     def target(self) -> Target:
@@ -123,7 +201,11 @@ class HostDevice:
     def load(self, artifact: Artifact, callbacks: ModuleCallbacks = NO_CALLBACKS) -> HostKernel:
         """Return artifact's code, executable; nothing is linked with it that could have callbacks."""
         return HostKernel(
-            artifact=artifact, device=self, function=load(artifact.image, artifact.entry), threads=self._threads
+            artifact=artifact,
+            device=self,
+            function=load(artifact.image, artifact.entry),
+            threads=self._threads,
+            past=Past(),
         )
 
 

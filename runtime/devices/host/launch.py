@@ -1,16 +1,21 @@
-"""launch: run a grid on the host. The blocks are dealt out in chunks to the calling thread and its helpers.
+"""launch: run a grid on the host from Python. The blocks are dealt out in chunks to a thread and its helpers.
 
-The calling thread runs the first chunk by itself and calls for help only if what is left is worth waking a thread
-for, so small grids cost one call.
+Where machine code runs grids (grids.py), this runs the first launch of a process, before that code is there. The first
+block is run alone, and help is called for only if what is left is worth waking a thread for, so small grids cost two
+calls. Where a block that does not end can be stopped, the main thread runs none: it waits for the thread that does, so
+that signals reach it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import itertools
 import struct
 import threading
 import time
+from _thread import allocate_lock, start_new_thread
+from collections.abc import Callable
 from typing import Any
 
 from gridjit.compiler.errors import LaunchError
@@ -26,8 +31,14 @@ _LAUNCH = struct.Struct("=7i")
 _STATUS = struct.Struct("=7i")
 # Chunks per thread: enough for uneven blocks to balance, few enough for a chunk to be worth its call.
 _CHUNKS = 16
-# What is left must take at least this long for helpers to be woken.
-_WORTH_HELP = 100e-6
+# What is left must take at least this long for helpers to be woken; and what a chunk may take, as far as one knows.
+_WORTH_HELP_S = 100e-6
+_CHUNK_S = 20e-3
+# How long an interrupted launch waits for the blocks that are being run.
+_GRACE_S = 0.2
+
+# Stops threads for ever, by their idents, in a kernel's own code.
+Stop = Callable[[set[int]], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,26 +50,45 @@ class Status:
     thread: Dim3
 
 
-def launch(function: HostFunction, config: LaunchConfig, params: Any, sharedmem: int, threads: int) -> Status | None:
+def launch(
+    function: HostFunction, config: LaunchConfig, params: Any, sharedmem: int, threads: int, stop: Stop | None = None
+) -> Status | None:
     """Run function over config's grid on up to threads threads; return None, or the first exception's status.
 
     params: the packed parameters (bytes, bytearray or a ctypes buffer). sharedmem: dynamic shared bytes of a block.
+    stop: what stops threads that stay in a block after an interrupt; without it, blocks are waited for.
     Raises LaunchError if threads of a block wait at different barriers, or for want of memory.
     """
     run = _Run(
         function=function,
-        params=_buffer(params),
-        launch=ctypes.create_string_buffer(_LAUNCH.pack(*config.griddim, *config.blockdim, sharedmem), _LAUNCH.size),
+        params=params_buffer(params),
+        launch=launch_bytes(config, sharedmem),
         blocks=config.griddim[0] * config.griddim[1] * config.griddim[2],
     )
-    _deal(run, threads)
-    return None if run.failure is None else _judge(run.failure, function, config)
+    if stop is not None and threading.get_ident() == threading.main_thread().ident:
+        _run_aside(run, threads, stop)
+    else:
+        _deal(run, threads)
+    return None if run.failure is None else judge(run.failure, function.name, config)
 
 
 class _Run:
     """One grid being run: what is left to hand out, who is at work, and what went wrong."""
 
-    __slots__ = ("blocks", "chunk", "chunks", "condition", "failure", "function", "launch", "open", "params", "working")
+    __slots__ = (
+        "at_work",
+        "blocks",
+        "chunk",
+        "chunks",
+        "condition",
+        "failure",
+        "function",
+        "interrupted",
+        "launch",
+        "open",
+        "params",
+        "working",
+    )
 
     def __init__(self, *, function: HostFunction, params: Any, launch: Any, blocks: int) -> None:
         self.function = function
@@ -68,19 +98,24 @@ class _Run:
         self.chunk = 1
         self.chunks = itertools.count()
         self.working = 0
+        self.at_work: set[int] = set()
         self.open = True
-        self.failure: tuple[int, ...] | None = None
+        self.interrupted = False
+        self.failure: bytes | None = None
         self.condition = threading.Condition()
 
     def some(self, first: int, last: int) -> bool:
-        """Run blocks first to last - 1; return whether all went well."""
+        """Run blocks first to last - 1; return whether to go on."""
         status = ctypes.create_string_buffer(_STATUS.size)
-        if self.function.call(self.params, self.launch, first, last, status) == 0:
-            return True
-        failure = _STATUS.unpack(status.raw)
+        me = threading.get_ident()
+        self.at_work.add(me)
+        code = self.function.call(self.params, self.launch, first, last, status)
+        self.at_work.discard(me)
+        if code == 0:
+            return not self.interrupted
         with self.condition:
             if self.failure is None:
-                self.failure = failure
+                self.failure = status.raw
         return False
 
     def take_chunks(self, start: int) -> None:
@@ -91,20 +126,62 @@ class _Run:
                 return
 
 
+def _run_aside(run: _Run, threads: int, stop: Stop) -> None:
+    """Run all blocks of run on another thread, and wait for it; an interrupt ends that."""
+    done, turn = allocate_lock(), itertools.count()
+    done.acquire()
+
+    def work() -> None:
+        if next(turn) == 0:
+            try:
+                _deal(run, threads)
+            finally:
+                done.release()
+
+    try:
+        try:
+            start_new_thread(work, ())
+        except RuntimeError:
+            # No more threads, or the interpreter is ending.
+            work()
+        done.acquire()
+    except BaseException:
+        run.interrupted = True
+        _until_it_succeeds(lambda: _end(run, done, stop))
+        raise
+
+
+def _end(run: _Run, done: Any, stop: Stop) -> None:
+    """Return when no block is run any more."""
+    if not done.acquire(timeout=_GRACE_S):
+        stop(run.at_work)
+        from gridjit.runtime.devices.host.pool import renew
+
+        renew()  # some of the threads may be those that were stopped
+
+
+def _until_it_succeeds(call: Callable[[], None]) -> None:
+    """Call until an interrupt does not keep it from its end: blocks that still run would use memory that is gone."""
+    ended = False
+    while not ended:
+        with contextlib.suppress(KeyboardInterrupt):
+            call()
+            ended = True
+
+
 def _deal(run: _Run, threads: int) -> None:
     """Run all blocks of run."""
-    run.chunk = max(1, run.blocks // (_CHUNKS * max(1, threads)))
-    if threads <= 1 or run.blocks == 1:
-        run.some(0, run.blocks)
-        return
     start = time.perf_counter()
-    if not run.some(0, run.chunk):
+    if not run.some(0, 1) or run.blocks == 1:
         return
-    left = (time.perf_counter() - start) * (run.blocks - run.chunk) / run.chunk
-    if left < _WORTH_HELP:
-        run.some(run.chunk, run.blocks)
-        return
-    _share(run, threads, run.chunk)
+    each = time.perf_counter() - start
+    left = run.blocks - 1
+    if threads > 1 and left * each >= _WORTH_HELP_S:
+        run.chunk = max(1, min(run.blocks // (_CHUNKS * threads), int(_CHUNK_S / each)))
+        _share(run, threads, 1)
+    else:
+        run.chunk = max(1, min(left, int(_CHUNK_S / max(each, 1e-9))))
+        run.take_chunks(1)
 
 
 def _share(run: _Run, threads: int, start: int) -> None:
@@ -134,7 +211,12 @@ def _share(run: _Run, threads: int, start: int) -> None:
             run.condition.wait_for(lambda: run.working == 0)
 
 
-def _buffer(params: Any) -> Any:
+def launch_bytes(config: LaunchConfig, sharedmem: int) -> Any:
+    """Return a launch's shape as kernels read it."""
+    return ctypes.create_string_buffer(_LAUNCH.pack(*config.griddim, *config.blockdim, sharedmem), _LAUNCH.size)
+
+
+def params_buffer(params: Any) -> Any:
     """Return params as something ctypes passes as a pointer."""
     if isinstance(params, (bytes, ctypes.Array)):
         return params
@@ -143,8 +225,10 @@ def _buffer(params: Any) -> Any:
     return buffer.from_buffer_copy(view) if view.readonly else buffer.from_buffer(view)
 
 
-def _judge(failure: tuple[int, ...], function: HostFunction, config: LaunchConfig) -> Status:
-    name = function.name.removeprefix("gridjit.")
+def judge(report: bytes, entry: str, config: LaunchConfig) -> Status:
+    """Return what the status that a kernel's entry left stands for; raises LaunchError if it is not an exception."""
+    name = entry.removeprefix("gridjit.")
+    failure = _STATUS.unpack_from(report)
     code, block, thread = failure[0], failure[1:4], failure[4:7]
     if code == _NO_MEMORY:
         raise LaunchError(f"{name} [{config}]: there is not enough memory for a block's shared arrays and threads")

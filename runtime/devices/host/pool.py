@@ -61,9 +61,10 @@ def pool() -> Pool:
 _pools = [Pool()]
 
 
-def _renew() -> None:
+def renew() -> None:
+    """Use threads of a new pool from now on."""
     _pools[0] = Pool()
 
 
 # The parent's threads do not exist in the child.
-in_child(_renew)
+in_child(renew)

@@ -1,0 +1,45 @@
+"""grids: a kernel's launches in machine code: the record that they go by, and launches from Python by it."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from gridjit.compiler.elf import place_of
+from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.runtime.devices.host.launch import Status, judge, launch_bytes, params_buffer
+from gridjit.runtime.devices.host.load import HostFunction
+from gridjit.runtime.native.grids import records
+from gridjit.runtime.native.grids.engine import Engine
+
+
+def kernel_record(engine: Engine, function: HostFunction, image: bytes, threads: int) -> records.KernelRecord:
+    """Return what machine code launches a kernel by; it must live as long as the kernel is launched."""
+    low, high = code_of(function, image)
+    return records.KernelRecord(
+        entry=function.address,
+        engine=ctypes.addressof(engine.record),
+        low=low,
+        high=high,
+        threads=min(threads, records.WORKERS + 1),
+    )
+
+
+def code_of(function: HostFunction, image: bytes) -> tuple[int, int]:
+    """Return where a kernel's own code begins and ends in memory; equal numbers if that is not known."""
+    place = place_of(image, function.name)
+    if place is None:
+        return function.address, function.address
+    offset, size = place
+    return function.address - offset, function.address - offset + size
+
+
+def launch_grid(
+    engine: Engine, record: records.KernelRecord, name: str, config: LaunchConfig, params: Any, sharedmem: int
+) -> Status | None:
+    """Run a grid as launch() does, in machine code; raises what a signal handler of Python's raised meanwhile."""
+    status = ctypes.create_string_buffer(records.STATUS_BYTES)
+    given = params_buffer(params), launch_bytes(config, sharedmem)
+    if engine.call(ctypes.byref(record), given[1], given[0], 0, status) == 0:
+        return None
+    return judge(status.raw, name, config)

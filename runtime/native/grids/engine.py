@@ -1,0 +1,113 @@
+"""Engine: the functions that run grids, placed in this process, and the one record of what they all use.
+
+A forked child gets a pool of its own: its parent's threads do not exist there.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from typing import Any
+
+from gridjit.cache.store import Store
+from gridjit.forking import in_child, lock, section
+from gridjit.runtime.native.grids import records
+from gridjit.runtime.native.placement import for_ever, grids_address
+from gridjit.values import dataclass
+
+_CACHE_LINE = 64
+# Debuggers pass SIGURG on, and programs that do not know it ignore it; the others are for programs that use it.
+_SIGNALS = (23, *range(60, 50, -1))
+_SA_SIGINFO, _SA_RESTART, _SA_NODEFER = 0x4, 0x10000000, 0x40000000
+
+_making = lock()
+_engines: list[Engine | None] = []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Engine:
+    """Where launch_grid is, and the record that kernels' records refer to."""
+
+    address: int
+    record: records.EngineRecord
+    call: Any
+
+
+class _SignalAction(ctypes.Structure):
+    _fields_ = [
+        ("handler", ctypes.c_void_p),
+        ("mask", ctypes.c_uint64 * 16),
+        ("flags", ctypes.c_int),
+        ("restorer", ctypes.c_void_p),
+    ]
+
+
+def engine(store: Store) -> Engine | None:
+    """Return this process's engine, its code from store; None where Python runs grids."""
+    if not _engines:
+        with section(), _making:
+            if not _engines:
+                _engines.append(_made(store))
+    return _engines[0]
+
+
+def _made(store: Store) -> Engine | None:
+    address = grids_address(store)
+    record = for_ever(records.EngineRecord(name=b"gridjit-host"))
+    if address is None or not _fill(record):
+        return None
+    part = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int32)(address)
+    record.handler = part(1)
+    record.signal = _take_signal(record.handler)
+    launch = part(0)
+    # The code releases the GIL itself.
+    prototype = ctypes.PYFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3, ctypes.c_int32, ctypes.c_void_p)
+    return Engine(address=launch, record=record, call=prototype(launch))
+
+
+def _fill(record: records.EngineRecord) -> bool:
+    """Fill in what the code calls, and a pool; return whether all of it is there."""
+    libc = ctypes.CDLL(None)
+    try:
+        for library, names in ((libc, records.FUNCTIONS), (ctypes.pythonapi, records.API)):
+            for name in names:
+                setattr(record, name, ctypes.cast(getattr(library, name), ctypes.c_void_p).value)
+    except AttributeError:
+        return False
+    record.main = threading.main_thread().ident
+    record.pool = _new_pool()
+    return True
+
+
+def _new_pool() -> int:
+    size = ctypes.sizeof(records.PoolRecord) + _CACHE_LINE
+    start = ctypes.addressof(for_ever(ctypes.create_string_buffer(size)))
+    return -(-start // _CACHE_LINE) * _CACHE_LINE
+
+
+def _take_signal(handler: int) -> int:
+    """Have a signal that nobody uses handled by the code; return its number, or 0 if there is none."""
+    sigaction = ctypes.CDLL(None).sigaction
+    for number in _SIGNALS:
+        now = _SignalAction()
+        if sigaction(number, None, ctypes.byref(now)) == 0 and not now.handler:
+            wanted = _SignalAction(handler=handler, flags=_SA_SIGINFO | _SA_RESTART | _SA_NODEFER)
+            return number if sigaction(number, ctypes.byref(wanted), None) == 0 else 0
+    return 0
+
+
+def _renew() -> None:
+    for known in _engines:
+        if known is not None:
+            _let_go(records.PoolRecord.from_address(known.record.pool))
+            known.record.pool = _new_pool()
+            known.record.main = threading.get_ident()
+
+
+def _let_go(pool: records.PoolRecord) -> None:
+    """Have launches that the forking thread is in, if it forks in a signal handler, wait for none of the threads."""
+    for slot in pool.slot:
+        slot.working = 0
+
+
+in_child(_renew)

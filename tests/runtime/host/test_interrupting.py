@@ -1,0 +1,136 @@
+"""Signals during launches on the host: what their handlers raise ends a launch, however long its blocks take.
+
+Each program launches a kernel that says in its array that it runs. Another process sees it there, as the array is in
+memory that they share, and sends the signal only then.
+"""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+import platform
+
+import pytest
+
+from gridjit.runtime.native.probes import object_layout
+from tests.programs import run_python
+
+pytestmark = pytest.mark.skipif(
+    object_layout() is None or platform.machine() != "x86_64", reason="blocks are only left where launches are native"
+)
+
+PROGRAM = """
+import mmap, os, signal, sys, threading
+import numpy as np
+
+how, earlier = sys.argv[1], int(sys.argv[2])
+GO_ON, STARTED, RESULT, SIGNAL = range(4)
+flags = np.frombuffer(mmap.mmap(-1, 4096), np.int64)[:4]
+
+parent = os.getpid()
+if os.fork() == 0:
+    while os.getppid() == parent:
+        if flags[SIGNAL] and flags[STARTED]:
+            number, flags[SIGNAL] = flags[SIGNAL], 0
+            os.kill(parent, number)
+        os.sched_yield()
+    os._exit(0)
+
+import gridjit
+from gridjit import cuda
+
+@gridjit.jit(target="host", hold_gil=how == "GIL held")
+def waits(flags, first):
+    if cuda.blockIdx.x >= first:
+        cuda.atomic.add(flags, 1, 1)
+        while cuda.atomic.add(flags, 0, 0) == 0:
+            pass
+
+@gridjit.jit(target="host")
+def works(flags, n):
+    cuda.atomic.add(flags, 1, 1)
+    for _ in range(n):
+        cuda.atomic.add(flags, 2, 1)
+
+@gridjit.jit(target="host")
+def increment(x):
+    i = cuda.grid(1)
+    if i < x.size:
+        x[i] += 1
+
+launch = {
+    "one block": lambda: waits[1, 1](flags, 0),
+    "GIL held": lambda: waits[1, 1](flags, 0),
+    "all blocks": lambda: waits[64, 1](flags, 0),
+    # The caller begins with the first ones: helpers meet the others.
+    "later blocks": lambda: waits[4096, 1](flags, 2048),
+    "many blocks": lambda: works[1 << 30, 1](flags, 1000),
+}[how]
+
+flags[GO_ON] = 1
+for _ in range(earlier):
+    if how == "many blocks":
+        works[4, 1](flags, 1000)
+    else:
+        launch()
+
+class Odd(Exception):
+    pass
+
+def refuse(number, frame):
+    raise Odd
+
+def answer(number, frame):
+    flags[GO_ON] = 1
+
+signal.signal(signal.SIGUSR1, refuse)
+signal.signal(signal.SIGUSR2, answer)
+
+for number in map(int, sys.argv[3:]):
+    flags[:] = 0
+    flags[SIGNAL] = number
+    try:
+        launch()
+        print("ended")
+    except (KeyboardInterrupt, Odd) as error:
+        print(type(error).__name__)
+
+# All is as before: this and other kernels launch, on this thread and others.
+flags[GO_ON] = 1
+before = flags[STARTED]
+if how != "many blocks":
+    launch()
+    assert flags[STARTED] > before
+x = np.zeros(2_000_000)
+run = lambda: increment[-(-x.size // 128), 128](x)
+other = threading.Thread(target=run)
+for _ in range(4):
+    run()
+other.start()
+other.join()
+assert (x == 5).all()
+print("fine")
+"""
+INT, ODD, ANSWER = 2, 10, 12
+
+
+def said_by(*arguments):
+    done = run_python("-c", PROGRAM, *arguments)
+    assert (done.stderr, done.returncode) == ("", 0)
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize("earlier", [0, 4], ids=["first launch", "later launch"])
+@pytest.mark.parametrize("how", ["one block", "all blocks", "later blocks", "many blocks", "GIL held"])
+def test_an_interrupt_ends_a_launch_and_leaves_all_usable(how, earlier):
+    assert said_by(how, earlier, INT) == ["KeyboardInterrupt", "fine"]
+
+
+@pytest.mark.parametrize("how", ["one block", "later blocks"])
+def test_a_launch_is_interrupted_again_and_again(how):
+    assert said_by(how, 4, INT, INT, ODD, INT) == ["KeyboardInterrupt"] * 2 + ["Odd", "KeyboardInterrupt", "fine"]
+
+
+@pytest.mark.parametrize("earlier", [0, 4], ids=["first launch", "later launch"])
+@pytest.mark.parametrize("how", ["one block", "all blocks"])
+def test_a_launch_goes_on_after_a_signal_whose_handler_returns(how, earlier):
+    assert said_by(how, earlier, ANSWER, ANSWER) == ["ended", "ended", "fine"]
