@@ -147,6 +147,7 @@ def _plan(lowered: Lowered, body: Body, regions: Regions, shared: SharedLayout, 
         bank=regions.bank,
         uniforms=regions.uniforms,
         renewed=regions.renewed,
+        settled=regions.settled,
         dynamic=shared.dynamic,
     )
 

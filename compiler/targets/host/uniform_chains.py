@@ -2,13 +2,16 @@
 
 For a value that is the same in all turns of a loop, it asks which lanes its users need, and their users, along each
 path anew. In `m = x if x > m else m`, unrolled 32 times, there are 2**32 paths. Loops of that kind are found in what
-LLVM makes of a kernel without vectorizing. In doubt the answer is yes, which costs speed and nothing else.
+LLVM makes of a kernel without vectorizing, which is tried only if the kernel's code has something to make them of. In
+doubt the answer is yes, which costs speed and nothing else.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+
+from gridjit.compiler.targets.host.uniform_roots import may_have_chain
 
 _BLOCK = re.compile(r'^("[^"]+"|[-\w.$]+):', re.MULTILINE)
 _NAME = re.compile(r'%(?:"[^"]+"|[-\w.$]+)')
@@ -18,10 +21,8 @@ _MOST = 2**17
 
 
 def may_never_end(text: str) -> bool:
-    """Return whether a kernel's own code has loops, which may be unrolled, or so many paths already."""
-    functions = list(_functions(text))
-    loops = any(next(_back_edges(blocks), None) is not None for blocks in functions)
-    return loops or any(_ways([line for _, lines in blocks for line in lines]) > _MOST for blocks in functions)
+    """Return whether a kernel's own code may have so many paths, once its loops are unrolled."""
+    return any(may_have_chain(blocks, _MOST) for blocks in _functions(text))
 
 
 def never_ends(text: str) -> bool:

@@ -162,3 +162,16 @@ def test_a_huge_kernel_is_optimized_less(lowered, monkeypatch):
     generate(work, host_target(), Options())
     generate(work, host_target(), Options(opt=False))
     assert levels == [3, 1, 1]
+
+
+def turns(n, x):
+    i = cuda.grid(1)
+    for _ in range(n):
+        cuda.syncthreads()
+        x[i] += 1
+
+
+def test_the_counters_of_a_loop_around_a_barrier_take_no_memory_of_each_thread(lowered):
+    made = generate(lowered(turns, "int64", "float64[1]"), host_target(), Options())
+    assert made.resources["barriers"] == 1
+    assert made.resources["slab_bytes_per_thread"] == 0

@@ -134,21 +134,49 @@ def repeated(x, y):
         value = value * 0.5 + value * x[j]
     y[0] = value
 
+@gridjit.jit(cache=False, target="host")
+def in_memory(x, y):
+    i = cuda.grid(1)
+    y[i] = 1.0
+    for j in range(32):
+        y[i] = y[i] * 0.5 + y[i] * x[j]
+
+@gridjit.jit(cache=False, target="host")
+def between_barriers(x, y):
+    tile = cuda.shared.array(64, np.float64)
+    tile[cuda.threadIdx.x] = x[0]
+    cuda.syncthreads()
+    value = tile[cuda.threadIdx.y]
+    for j in range(32):
+        value = value * 0.5 + value * x[j]
+    cuda.syncthreads()
+    y[cuda.grid(1)] = value
+
+TURN = "@gridjit.jit(cache=False, target='host')\\ndef each_turn(x, y):\\n  i = cuda.grid(1)\\n"
+TURN += "  for k in range(x.size):\\n"
+TURN += "    v = x[i % 1]\\n" + "    v = v * 0.5 + v * x[i % 1 + 1]\\n" * 32 + "    y[k % 64] = v\\n"
 TEXT = "@gridjit.jit(cache=False, target='host')\\ndef written_out(x, y):\\n  v = x[0]\\n"
 TEXT += "  v = v * 0.5 + v * x[1]\\n" * 32 + "  y[cuda.grid(1)] = v\\n"
 names = {"gridjit": gridjit, "cuda": cuda, "__name__": "made"}
 exec(TEXT, names)
+exec(TURN, names)
 
 x = np.arange(32) / 32
 value = written = x[0]
+product = 1.0
 for each in x:
     value = value * 0.5 + value * each
+    product = product * 0.5 + product * each
 for _ in range(32):
     written = written * 0.5 + written * x[1]
-for kernel, wanted in ((of_an_array, x.max()), (repeated, value), (names["written_out"], written)):
+for kernel, wanted in ((of_an_array, x.max()), (repeated, value), (names["written_out"], written), (in_memory, product),
+                       (between_barriers, value)):
     y = np.zeros(64)
     kernel[2, 32](x, y)
     assert np.isclose(y[0], wanted), (kernel, y[0], wanted)
+y = np.zeros(64)
+names["each_turn"][1, 1](x, y)
+assert np.isclose(y[:32], written).all()
 print("done")
 """
 
@@ -160,3 +188,32 @@ def test_a_value_that_all_threads_share_and_32_steps_use_twice_each_compiles(tmp
     # In a process of its own: LLVM, where it goes on for ever, cannot be stopped.
     done = run_python(script, env=environ)
     assert done.stdout == "done\n", done.stderr
+
+
+def test_loops_whose_values_differ_between_threads_are_not_tried_twice() -> None:
+    loop = """define internal i32 @gridjit.region.0(i32 %gj.tid.x, ptr %p, i64 %n) {
+entry:
+  %mine = zext i32 %gj.tid.x to i64
+  br label %head
+head:
+  %k = phi i64 [ 0, %entry ], [ %next, %turn ]
+  %total = phi float [ 0.0, %entry ], [ %sum, %turn ]
+  %more = icmp slt i64 %k, %n
+  br i1 %more, label %turn, label %over
+over:
+  %out = getelementptr float, ptr %p, i64 %mine
+  store float %total, ptr %out, align 4
+  ret i32 0
+turn:
+  %next = add i64 %k, 1
+  %there = getelementptr float, ptr %p, i64 %WHERE
+  %each = load float, ptr %there, align 4
+  %shared = getelementptr float, ptr %p, i64 %k
+  %other = load float, ptr %shared, align 4
+  %product = fmul float %each, %other
+  %sum = fadd float %total, %product
+  br label %head
+}
+"""
+    assert not may_never_end(loop.replace("WHERE", "mine"))
+    assert may_never_end(loop.replace("WHERE", "k"))

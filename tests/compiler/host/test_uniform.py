@@ -83,3 +83,14 @@ end:
   ret i32 0""")
     )
     assert values == set()
+
+
+def test_the_larger_of_two_uniform_values_is_uniform_and_what_another_function_returns_is_not() -> None:
+    values = uniform_values(
+        body("""entry:
+  %a = call i32 @llvm.smax.i32(i32 %n, i32 0)
+  %b = tail call i32 @llvm.umin.i32(i32 %a, i32 %gj.tid.x)
+  %c = call i32 @somewhere(i32 %n)
+  ret i32 0""")
+    )
+    assert values == {"%a"}

@@ -19,7 +19,8 @@ class LoopPlan:
     regions: how many there are. guarded: whether it has a guard. fails: whether a thread can return an exception code.
     parallel: whether the threads' accesses are independent between barriers. shared, slab: static shared bytes of a
     block and slab bytes of a thread. bank: bytes of the values that all threads share, uniforms; renewed: those of
-    them that each region may change. dynamic: whether dynamic shared memory is used.
+    them that each region may change. settled: for each region, whether all threads of a block end it in one state.
+    dynamic: whether dynamic shared memory is used.
     """
 
     entry: str
@@ -33,6 +34,7 @@ class LoopPlan:
     bank: int
     uniforms: tuple[Slot, ...]
     renewed: tuple[tuple[Slot, ...], ...]
+    settled: tuple[bool, ...]
     dynamic: bool
 
     @property

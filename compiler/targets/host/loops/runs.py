@@ -11,6 +11,8 @@ from gridjit.compiler.targets.host.regions.write import region_name
 
 # A run returns its threads' lowest and highest state, and one less than the lowest that is not 0.
 SUMMARY = "{ i32, i32, i32 }"
+# The loops of a block, and those of each region, are optimized once, where they are: not again in all that call them.
+APART = "nounwind noinline"
 _START = {"low": "2147483647", "high": "-2147483648", "least": "-1"}
 
 
@@ -25,7 +27,7 @@ def plain_block(plan: LoopPlan, loops: ThreadLoops) -> str:
         threads = _guarded(plan, loops, [_call(plan, 0, "true")], [_call(plan, 0, "false")])
     else:
         threads = loops.loop("only", [_call(plan, 0, "false")], "entry", "over")
-    head = [f"define internal i32 @gridjit.block({CONTEXT}) nounwind {{", "entry:", *block_loads(plan)]
+    head = [f"define internal i32 @gridjit.block({CONTEXT}) {APART} {{", "entry:", *block_loads(plan)]
     return "\n".join([*head, *threads, "  ret i32 0", "}", ""])
 
 
@@ -33,14 +35,14 @@ def region_run(plan: LoopPlan, loops: ThreadLoops, number: int, kind: str) -> st
     """Return the function that runs a region for all threads, or for those that wait at its barrier."""
     return "\n".join(
         [
-            f"define internal {SUMMARY} @{run_name(number, kind)}({CONTEXT}) nounwind {{",
+            f"define internal {SUMMARY} @{run_name(number, kind)}({CONTEXT}) {APART} {{",
             "entry:",
             *block_loads(plan),
             *(f"  %{word} = alloca i32" for word in _START),
             *(f"  store i32 {value}, ptr %{word}" for word, value in _START.items()),
             *_threads(plan, loops, number, kind),
             *bank_renewal(plan, number),
-            *_summary(),
+            *_summary(settled=_settled(plan, number, kind)),
             "}",
             "",
         ]
@@ -51,10 +53,16 @@ def _threads(plan: LoopPlan, loops: ThreadLoops, number: int, kind: str) -> list
     """Return the loops of a run."""
     if kind == "some":
         return loops.loop("some", _if_waiting(plan, number), "entry", "over", vectorize=False)
+    note = _note(settled=_settled(plan, number, kind))
     if number == 0 and plan.guarded:
-        fast = [_call(plan, 0, "true"), *_note()]
-        return _guarded(plan, loops, fast, [_call(plan, 0, "false", inline=False), *_note()])
-    return loops.loop("only", [_call(plan, number, "false"), *_note()], "entry", "over")
+        fast = [_call(plan, 0, "true"), *note]
+        return _guarded(plan, loops, fast, [_call(plan, 0, "false", inline=False), *note])
+    return loops.loop("only", [_call(plan, number, "false"), *note], "entry", "over")
+
+
+def _settled(plan: LoopPlan, number: int, kind: str) -> bool:
+    """Return whether one thread's state is that of all threads of the block."""
+    return kind == "all" and plan.settled[number]
 
 
 def _guarded(plan: LoopPlan, loops: ThreadLoops, fast: list[str], slow: list[str]) -> list[str]:
@@ -108,8 +116,10 @@ def _if_waiting(plan: LoopPlan, number: int) -> list[str]:
     ]
 
 
-def _note() -> list[str]:
-    """Return the code that stores a thread's state and counts it into the summary."""
+def _note(*, settled: bool = False) -> list[str]:
+    """Return the code that stores a thread's state and counts it into the summary; of settled ones, the last counts."""
+    if settled:
+        return ["  store i32 %state, ptr %low"]
     return [
         "  %state.at = getelementptr inbounds i32, ptr %states, i64 %t.wide",
         f"  store i32 %state, ptr %state.at, align 4, {ACCESS_GROUP}",
@@ -126,9 +136,14 @@ def _note() -> list[str]:
     ]
 
 
-def _summary() -> list[str]:
+def _summary(*, settled: bool) -> list[str]:
+    one = [
+        "  %last.low = load i32, ptr %low",
+        "  %last.high = add i32 %last.low, 0",
+        "  %last.least = sub i32 %last.low, 1",
+    ]
     return [
-        *(f"  %last.{word} = load i32, ptr %{word}" for word in _START),
+        *(one if settled else (f"  %last.{word} = load i32, ptr %{word}" for word in _START)),
         f"  %r0 = insertvalue {SUMMARY} poison, i32 %last.low, 0",
         f"  %r1 = insertvalue {SUMMARY} %r0, i32 %last.high, 1",
         f"  %r2 = insertvalue {SUMMARY} %r1, i32 %last.least, 2",

@@ -16,7 +16,9 @@ from gridjit.compiler.targets.host.regions.barriers import SplitBlocks, split
 from gridjit.compiler.targets.host.regions.body import Body
 from gridjit.compiler.targets.host.regions.coordinates import PLACE
 from gridjit.compiler.targets.host.regions.liveness import live_in
+from gridjit.compiler.targets.host.regions.meetings import meetings
 from gridjit.compiler.targets.host.regions.recomputation import recomputed
+from gridjit.compiler.targets.host.regions.settled import settled
 from gridjit.compiler.targets.host.regions.slots import Slot, ValueType, lay_out
 from gridjit.compiler.targets.host.regions.uniform import uniform_values
 from gridjit.compiler.targets.host.regions.write import CutKernel, RegionWriter
@@ -28,7 +30,8 @@ class Regions:
 
     texts: one function definition per region. slab: bytes per thread. uniforms: the values in the bank, in the order
     of the regions' parameters. renewed: for each region, the uniforms it may leave changed in the bank. bank: its
-    bytes. parallel: whether the threads' memory accesses may be told to LLVM as independent.
+    bytes. parallel: whether the threads' memory accesses may be told to LLVM as independent. settled: for each region,
+    whether all threads of a block end it at one place.
     """
 
     texts: tuple[str, ...]
@@ -37,6 +40,7 @@ class Regions:
     renewed: tuple[tuple[Slot, ...], ...]
     bank: int
     parallel: bool
+    settled: tuple[bool, ...]
 
 
 def cut(body: Body, types: Mapping[str, ValueType], arrays: Mapping[str, ValueType]) -> Regions:
@@ -48,7 +52,8 @@ def cut(body: Body, types: Mapping[str, ValueType], arrays: Mapping[str, ValueTy
     crossing = sorted(set().union(*(live[start] for start in parts.starts[1:])) - given)
     again = recomputed(body, crossing, given | set(arrays))
     kept = [name for name in crossing if name not in again and name not in arrays]
-    places = _places(body, {name: types[name] for name in kept}, arrays if many else {})
+    same = uniform_values(body) if many else frozenset()
+    places = _places({name: types[name] for name in kept}, arrays if many else {}, same)
     whole = _cut(body, parts, live, again, places)
     writers = [RegionWriter(whole=whole, number=number) for number in range(len(parts.starts))]
     return Regions(
@@ -58,7 +63,13 @@ def cut(body: Body, types: Mapping[str, ValueType], arrays: Mapping[str, ValueTy
         renewed=tuple(_renewed(writer, whole.uniforms) for writer in writers),
         bank=places.bank,
         parallel=many or not arrays,
+        settled=_settled(parts, same) if many else (False,),
     )
+
+
+def _settled(parts: SplitBlocks, same: frozenset[str]) -> tuple[bool, ...]:
+    meet = meetings(parts.blocks)
+    return tuple(settled(parts.blocks, start, same, meet) for start in parts.starts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +82,8 @@ class _Places:
     bank: int
 
 
-def _places(body: Body, kept: Mapping[str, ValueType], arrays: Mapping[str, ValueType]) -> _Places:
-    """Return the slots of kept values and arrays: in the bank what all threads share, in the slab the rest."""
-    same = uniform_values(body) if kept else frozenset()
+def _places(kept: Mapping[str, ValueType], arrays: Mapping[str, ValueType], same: frozenset[str]) -> _Places:
+    """Return the slots of kept values and arrays: in the bank what all threads share (same), in the slab the rest."""
     apart = {name: kind for name, kind in kept.items() if name not in same}
     slots, slab = lay_out({**apart, **arrays})
     shared, bank = lay_out({name: kind for name, kind in kept.items() if name in same})
