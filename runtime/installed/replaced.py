@@ -1,0 +1,30 @@
+"""Replaced: attributes that were given other values, so that all of them can be given back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+_ABSENT = object()
+
+
+class Replaced:
+    """What was replaced, in order; undo() gives it back in the opposite order."""
+
+    def __init__(self) -> None:
+        self._undo: list[Callable[[], None]] = []
+
+    def replace(self, owner: Any, name: str, value: Any) -> None:
+        """Give owner's attribute another value, until undo()."""
+        before = vars(owner).get(name, _ABSENT)
+        setattr(owner, name, value)
+        self.then(lambda: delattr(owner, name) if before is _ABSENT else setattr(owner, name, before))
+
+    def then(self, undo: Callable[[], None]) -> None:
+        """Have undo() call a function, too."""
+        self._undo.append(undo)
+
+    def undo(self) -> None:
+        """Give back what was replaced; more than once does no harm."""
+        while self._undo:
+            self._undo.pop()()
