@@ -9,6 +9,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.runtime.installed import ufuncs
 from gridjit.runtime.installed.replaced import Replaced
 from gridjit.runtime.session import session
 from gridjit.runtime.simulated import under_numba
@@ -37,6 +38,7 @@ def replace_names(ours: Mapping[str, Any], launchconfig: Mapping[str, Any], *, d
                 replaced.replace(module, name, value)
     for name, value in launchconfig.items():
         replaced.replace(configs, name, value)
+    ufuncs.replace_builders(replaced)
     if session().is_host:
         under_numba.place()
         replaced.then(under_numba.displace)

@@ -12,7 +12,7 @@ class Replaced:
     """What was replaced, in order; undo() gives it back in the opposite order."""
 
     def __init__(self) -> None:
-        self._undo: list[Callable[[], None]] = []
+        self._undo: list[Callable[[], Any]] = []
 
     def replace(self, owner: Any, name: str, value: Any) -> None:
         """Give owner's attribute another value, until undo()."""
@@ -20,7 +20,13 @@ class Replaced:
         setattr(owner, name, value)
         self.then(lambda: delattr(owner, name) if before is _ABSENT else setattr(owner, name, before))
 
-    def then(self, undo: Callable[[], None]) -> None:
+    def put(self, table: dict[str, Any], name: str, value: Any) -> None:
+        """Give a table's entry another value, until undo()."""
+        before = table.get(name, _ABSENT)
+        table[name] = value
+        self.then(lambda: table.pop(name, None) if before is _ABSENT else table.__setitem__(name, before))
+
+    def then(self, undo: Callable[[], Any]) -> None:
         """Have undo() call a function, too."""
         self._undo.append(undo)
 

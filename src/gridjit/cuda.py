@@ -8,6 +8,7 @@ numba's types.
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 from gridjit.runtime.jit import jit
@@ -135,6 +136,7 @@ _OURS = {
     "event_elapsed_time": ("gridjit.runtime.streams", "event_elapsed_time"),
     "external_stream": ("gridjit.runtime.current", "external_stream"),
     "get_current_device": ("gridjit.runtime.numba_names.devices", "get_current_device"),
+    "guvectorize": ("gridjit.runtime.installed.ufuncs", "guvectorize"),
     "is_available": ("gridjit.runtime.numba_names.functions", "is_available"),
     "is_cuda_array": ("gridjit.runtime.numba_names.functions", "is_cuda_array"),
     "launchconfig": ("gridjit.launchconfig", ""),
@@ -150,6 +152,7 @@ _OURS = {
     "stream": ("gridjit.runtime.numba_names.functions", "stream"),
     "synchronize": ("gridjit.runtime.current", "synchronize"),
     "to_device": ("gridjit.runtime.memory.create", "to_device"),
+    "vectorize": ("gridjit.runtime.installed.ufuncs", "vectorize"),
 }
 
 # Names that are numba-cuda's own on a GPU, and ours on the host, where gridjit.runtime.numba_names.devices has them.
@@ -183,6 +186,10 @@ def __getattr__(name: str) -> Any:
         from gridjit.compiler.frontend.vocabulary import module_type
 
         return module_type()
+    if name in ("Reduce", "reduce"):
+        from gridjit.runtime.numba_names.reduction import reduce_in
+
+        return reduce_in(sys.modules[__name__])
     if (name in _ON_THE_HOST or name == "devices") and session().is_host:
         found = importlib.import_module(_DEVICES)
         return found if name == "devices" else getattr(found, name)

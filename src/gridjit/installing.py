@@ -18,6 +18,7 @@ NAMES = (
     "In",
     "InOut",
     "Out",
+    "Reduce",
     "as_cuda_array",
     "default_stream",
     "device_array",
@@ -25,6 +26,7 @@ NAMES = (
     "event",
     "event_elapsed_time",
     "external_stream",
+    "guvectorize",
     "is_available",
     "is_cuda_array",
     "jit",
@@ -35,9 +37,11 @@ NAMES = (
     "pinned",
     "pinned_array",
     "pinned_array_like",
+    "reduce",
     "stream",
     "synchronize",
     "to_device",
+    "vectorize",
 )
 _PACKAGE = "numba.cuda"
 _changing = lock()

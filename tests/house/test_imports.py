@@ -24,7 +24,7 @@ LAYERS = {"gridjit.cache": 1, "gridjit.compiler": 1, "gridjit.runtime": 2}
 # Other libraries, and the modules or folders that may import them. NumPy is everybody's.
 NUMBA = (
     "gridjit.compiler.frontend",
-    "gridjit.runtime.installed.names",
+    "gridjit.runtime.installed",
     "gridjit.runtime.simulated.under_numba",
     "gridjit.testing",
 )
