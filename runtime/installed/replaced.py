@@ -22,9 +22,21 @@ class Replaced:
 
     def put(self, table: dict[str, Any], name: str, value: Any) -> None:
         """Give a table's entry another value, until undo()."""
-        before = table.get(name, _ABSENT)
+        before = table.pop(name, _ABSENT)  # numba's tables refuse to have an entry replaced
         table[name] = value
-        self.then(lambda: table.pop(name, None) if before is _ABSENT else table.__setitem__(name, before))
+
+        def undo() -> None:
+            table.pop(name, None)
+            if before is not _ABSENT:
+                table[name] = before
+
+        self.then(undo)
+
+    def remove(self, table: dict[str, Any], name: str) -> None:
+        """Take a table's entry away, until undo()."""
+        if name in table:
+            value = table.pop(name)
+            self.then(lambda: table.setdefault(name, value))
 
     def then(self, undo: Callable[[], Any]) -> None:
         """Have undo() call a function, too."""

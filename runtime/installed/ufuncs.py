@@ -47,8 +47,9 @@ def replace_builders(replaced: Replaced) -> None:
     own = builders()
     for package in ("numba.np.ufunc.decorators", "numba.cuda.np.ufunc.decorators"):
         module = importlib.import_module(package)
-        replaced.put(module.Vectorize.target_registry, "cuda", own.Vectorize)
-        replaced.put(module.GUVectorize.target_registry, "cuda", own.GUVectorize)
+        for makers, builder in ((module.Vectorize, own.Vectorize), (module.GUVectorize, own.GUVectorize)):
+            replaced.remove(makers.target_registry.ondemand, "cuda")  # what would be made on demand comes first
+            replaced.put(makers.target_registry, "cuda", builder)
 
 
 @functools.cache
@@ -58,8 +59,10 @@ def builders() -> SimpleNamespace:
     module.cuda = _vocabulary()
 
     class Mechanism(module.CUDAUFuncMechanism):  # type: ignore[misc,name-defined]
-        def broadcast_device(self, ary: DeviceArray, shape: tuple[int, ...]) -> DeviceArray:
-            return _broadcast(ary, shape)
+        def _broadcast(self, arys: list[Any]) -> list[Any]:
+            # Not numba-cuda's: it matches axes from the left, so that (4,) with (3, 4) repeats the first item.
+            shape = module.deviceufunc._multi_broadcast(*(ary.shape for ary in arys))
+            return [_broadcast(a, shape) if self.is_device_array(a) else np.broadcast_to(a, shape) for a in arys]
 
     class GUFunc(module.CUDAGeneralizedUFunc):  # type: ignore[misc,name-defined]
         def _broadcast_scalar_input(self, ary: DeviceArray, shape: int) -> DeviceArray:

@@ -42,8 +42,9 @@ class Watching(importlib.abc.MetaPathFinder):
         then = self._then(name)
         if then is None:
             return None
-        for finder in sys.meta_path:
-            if finder is not self and (spec := finder.find_spec(name, path, target)) is not None:
+        # Only those behind it: two that watch for one module would ask each other without end.
+        for finder in sys.meta_path[sys.meta_path.index(self) + 1 :] if self in sys.meta_path else ():
+            if (spec := finder.find_spec(name, path, target)) is not None:
                 spec.loader = _Followed(spec.loader, then, self._around)
                 return spec
         return None
