@@ -80,6 +80,16 @@ class Session:
 
         return current_device()
 
+    @property
+    def is_host(self) -> bool:
+        """Whether kernels that name no target run on the host; nothing is imported to tell."""
+        return (self.settings.target or self._default) == "host"
+
+    @property
+    def simulates(self) -> bool:
+        """Whether the host stands in for a GPU that is not there: one that is there keeps its own driver."""
+        return self.is_host and self._default == "host"
+
     def ordinal(self, target: str | None) -> int | None:
         """Return the number of the device that such kernels run on from this thread; None if it is always the same."""
         if (target or self.settings.target or self._default) == "host" or not self._has_several_devices:

@@ -31,6 +31,9 @@ class Settings:
     record: a file to add a line to for each specialization that a run needs (GRIDJIT_RECORD).
     target: "cuda", "host" or None for whichever is there (GRIDJIT_TARGET).
     host_threads: threads that run blocks on the host target (GRIDJIT_HOST_THREADS; default: the usable cores).
+    host_device: the GPU that the host stands in for, by its name or a JSON file's (GRIDJIT_HOST_DEVICE; default: h100).
+    host_devices: how many of it (GRIDJIT_HOST_DEVICES; default 1).
+    host_limits: refuse on the host what such a GPU has no room for (GRIDJIT_HOST_LIMITS=0 turns that off).
     log: what to report on standard error ("compiles"; GRIDJIT_LOG).
     assert_no_compile: turn any compile into an error (GRIDJIT_ASSERT_NO_COMPILE=1).
     native_launch: launch through machine code (GRIDJIT_NATIVE_LAUNCH=0: from Python, with equal results).
@@ -51,6 +54,9 @@ class Settings:
     assert_no_compile: bool
     native_launch: bool
     compile_processes: int | None = None
+    host_device: str | None = None
+    host_devices: int = 1
+    host_limits: bool = True
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> Settings:
@@ -73,6 +79,9 @@ class Settings:
             assert_no_compile=_switched_on(environ.get("GRIDJIT_ASSERT_NO_COMPILE")),
             native_launch=environ.get("GRIDJIT_NATIVE_LAUNCH", "1") != "0",
             compile_processes=_processes(environ.get("GRIDJIT_COMPILE_PROCESSES")),
+            host_device=environ.get("GRIDJIT_HOST_DEVICE") or None,
+            host_devices=_count("GRIDJIT_HOST_DEVICES", environ.get("GRIDJIT_HOST_DEVICES"), 1),
+            host_limits=_switch("GRIDJIT_HOST_LIMITS", environ.get("GRIDJIT_HOST_LIMITS")),
         )
 
     def processes_for(self, background: bool | None) -> int:

@@ -41,7 +41,7 @@ def numba_cuda() -> ModuleType:
 
 
 def _import() -> None:
-    with section(), _runtime_version_answered():
+    with section(), runtime_version_answered():
         import numba.cuda  # noqa: F401
 
 
@@ -52,7 +52,7 @@ def _is_being_imported() -> bool:
 
 
 @contextlib.contextmanager
-def _runtime_version_answered() -> Iterator[None]:
+def runtime_version_answered() -> Iterator[None]:
     """While numba-cuda is imported, let the version query succeed where libcudart is missing."""
     from cuda.bindings import runtime
 

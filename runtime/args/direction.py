@@ -17,7 +17,8 @@ from gridjit.runtime.native.operation import Operation
 class In(Directed):
     """An array that the kernel only reads: it is copied to the device, and not back.
 
-    On the host, and for arrays that are on the device already, it changes nothing.
+    On the host, the kernel gets a copy, too, unless the array is read-only. For arrays that are on the device already,
+    it changes nothing.
     """
 
     __slots__ = ()
@@ -51,8 +52,10 @@ class DirectedArgument:
 
     def parameters(self, value: Directed, transfer: Transfer) -> Parameters:
         inner = value.value
-        if transfer.space is None or not issubclass(type(inner), np.ndarray):
+        if not issubclass(type(inner), np.ndarray):
             return handler_of(inner).parameters(inner, transfer)
+        if transfer.space is None:
+            return array_parameters(own(inner) if value.writes else transfer.spared(own(inner)))
         return array_parameters(transfer.stage(own(inner), read=value.reads, write=value.writes))
 
     def operation(self, value: Directed, place: Place, declared: ArgType) -> Operation | None:

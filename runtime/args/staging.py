@@ -42,12 +42,13 @@ class Directed:
 class Transfer:
     """What one launch moves. space: the device's memory, or None where kernels use the host's."""
 
-    __slots__ = ("_back", "_groups", "_held", "_kept", "kernel", "space", "stream")
+    __slots__ = ("_args", "_back", "_groups", "_held", "_kept", "kernel", "space", "stream")
 
     def __init__(self, space: Space | None, stream: Any, kernel: Kernel | None = None) -> None:
         self.space = space
         self.stream = stream
         self.kernel = kernel
+        self._args: Iterable[Any] = ()
         self._groups: list[tuple[int, int]] = []
         self._held: dict[tuple[int, int], Memory] = {}
         self._back: list[tuple[Array, Array]] = []
@@ -75,6 +76,7 @@ class Transfer:
     def expect(self, args: Iterable[Any]) -> None:
         """Inspect all arguments of the launch, so that host arrays which overlap share memory on the device too."""
         if self.space is None:
+            self._args = args
             return
         for low, high in sorted(_span(array, _layout_of(array)) for array in _arrays(args)):
             if self._groups and low < self._groups[-1][1]:
@@ -105,6 +107,19 @@ class Transfer:
         if write and array.size and array.flags.writeable:
             self._back.append((ghost, array))
         return ghost
+
+    def spared(self, array: Array) -> Array:
+        """Return what a kernel on the host gets for an array that it must leave as it is: a copy, if it could write.
+
+        Where another argument shares memory with it and is wanted back, they share it on a device too: no copy then.
+        """
+        low, high = _span(array, _layout_of(array))
+        others = (_span(other, _layout_of(other)) for other in _arrays(_wanted_back(self._args)))
+        if not array.flags.writeable or any(start < high and low < end for start, end in others):
+            return array
+        copy = array.copy(order="K")
+        self.keep(copy)
+        return copy
 
     def warn_of_copies(self, what: str) -> None:
         """Warn, once per kernel, that a plain array is copied to the device and back."""
@@ -150,6 +165,15 @@ def _arrays(values: Iterable[Any]) -> Iterator[Array]:
             yield from _arrays(value)
         elif isinstance(value, Directed):
             yield from _arrays((value.value,))
+
+
+def _wanted_back(values: Iterable[Any]) -> Iterator[Any]:
+    """Yield the arguments whose changes are wanted back, including those in tuples."""
+    for value in values:
+        if isinstance(value, tuple):
+            yield from _wanted_back(value)
+        elif not isinstance(value, Directed) or value.writes:
+            yield value
 
 
 def _layout_of(array: Array) -> StridedLayout:

@@ -12,6 +12,7 @@ import numpy as np
 
 from gridjit.compiler.errors import ArgumentError
 from gridjit.runtime.current import current_space
+from gridjit.runtime.devices.cuda import presence
 from gridjit.runtime.memory.copies import Array, address_of
 from gridjit.runtime.memory.device_array import DeviceArray
 from gridjit.runtime.memory.layout import StridedLayout
@@ -156,6 +157,11 @@ def as_device_array(obj: Any, *, space: Space | None = None) -> DeviceArray:
     from gridjit.runtime.memory.foreign_array import read_interface
 
     here, array = space or current_space(), read_interface(interface)
+    if here.device is None and presence.device_count():
+        raise ArgumentError(
+            f"a {type(obj).__module__}.{type(obj).__qualname__} has its data on a CUDA device, and arrays are on the "
+            "host here (GRIDJIT_TARGET); copy it to the host first"
+        )
     ghost = array.layout.over(array.address, array.dtype)
     ghost.flags.writeable = array.writable
     if array.stream is not None:

@@ -16,6 +16,7 @@ import numpy as np
 from gridjit.compiler.errors import ArgumentError, CopyNeededError, DeviceError, ShapeError
 from gridjit.compiler.item_types import identity, item_type
 from gridjit.compiler.signature import ArrayType, Signature, array_codes, array_struct, layout_letter
+from gridjit.runtime.devices.cuda import presence
 from gridjit.runtime.memory.copies import Array, address_of, overlaps_itself
 from gridjit.runtime.memory.layout import StridedLayout
 from gridjit.runtime.memory.space import Memory, Space
@@ -300,8 +301,11 @@ class DeviceArray:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Version 3 of the CUDA array interface; AttributeError on the host."""
-        if self.device is None:
+        """Version 3 of the CUDA array interface.
+
+        AttributeError for an array on the host where there is a GPU: others would take its address for one there.
+        """
+        if self.device is None and presence.device_count():
             raise AttributeError("an array on the host has no __cuda_array_interface__; use copy_to_host()")
         return {
             "shape": self.shape,

@@ -95,10 +95,15 @@ class HostSpace:
     timeline: Timeline = HOST
 
     def allocate(self, size: int, stream: Any) -> Memory:
-        """Return size bytes."""
-        # A little more, so that the address can be what CUDA's would be: a multiple of 256.
-        block = np.empty(size + 256, np.uint8)
-        return Memory(self, -(-address_of(block) // 256) * 256, size, owner=block)
+        """Return size bytes, which count as the simulated device's; raises DriverError if it has not that many."""
+        from gridjit.runtime.simulated.memory import hold, out_of_memory
+
+        give = hold(size)
+        try:
+            return _block(self, size, give)
+        except MemoryError:
+            give()
+            raise out_of_memory(size) from None
 
     def write(self, ghost: Array, values: Array, stream: Any) -> None:
         """Copy values into ghost."""
@@ -118,15 +123,22 @@ class HostSpace:
 
     def pinned(self, size: int, *, mapped: bool = False) -> Memory:
         """Return size bytes: all host memory is equally near."""
-        return self.allocate(size, 0)
+        return _block(self, size)
 
     def managed(self, size: int, *, attach_global: bool = True) -> Memory:
         """Return size bytes: they do not move anywhere else."""
-        return self.allocate(size, 0)
+        return _block(self, size)
 
     def pin(self, address: int, size: int) -> Callable[[], None]:
         """Return what undoes nothing."""
         return lambda: None
+
+
+def _block(space: HostSpace, size: int, free: Callable[[], None] | None = None) -> Memory:
+    """Return size bytes of this process's memory."""
+    # A little more, so that the address can be what CUDA's would be: a multiple of 256.
+    block = np.empty(size + 256, np.uint8)
+    return Memory(space, -(-address_of(block) // 256) * 256, size, owner=block, free=free)
 
 
 HOST_SPACE: Space = HostSpace()

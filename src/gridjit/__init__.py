@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         UnsupportedError,
     )
     from gridjit.compiler.launch_config import LaunchConfig
+    from gridjit.installing import InstallWarning, install, uninstall
     from gridjit.runtime.args.direction import In, InOut, Out
     from gridjit.runtime.current import create_event, create_stream
     from gridjit.runtime.device_function import DeviceFunction
@@ -58,11 +59,14 @@ _HOME = {
     "Event": "gridjit.runtime.streams",
     "In": "gridjit.runtime.args.direction",
     "InOut": "gridjit.runtime.args.direction",
+    "InstallWarning": "gridjit.installing",
     "Out": "gridjit.runtime.args.direction",
     "Stream": "gridjit.runtime.streams",
     "create_event": "gridjit.runtime.current",
     "create_stream": "gridjit.runtime.current",
+    "install": "gridjit.installing",
     "jit": "gridjit.runtime.jit",
+    "uninstall": "gridjit.installing",
 }
 _MODULES = {"cuda": "gridjit.cuda", "launchconfig": "gridjit.launchconfig", "static": "gridjit.static"}
 
@@ -81,6 +85,7 @@ __all__ = [
     "GridjitError",
     "In",
     "InOut",
+    "InstallWarning",
     "Kernel",
     "LaunchConfig",
     "LaunchError",
@@ -93,9 +98,11 @@ __all__ = [
     "create_event",
     "create_stream",
     "cuda",
+    "install",
     "jit",
     "launchconfig",
     "static",
+    "uninstall",
 ]
 
 

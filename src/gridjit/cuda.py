@@ -8,18 +8,17 @@ numba's types.
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 from gridjit.runtime.jit import jit
+from gridjit.runtime.session import session
 
 if TYPE_CHECKING:
     from gridjit import launchconfig
     from gridjit.runtime.accepted import NumbaType
     from gridjit.runtime.args.direction import In, InOut, Out
     from gridjit.runtime.current import default_stream, external_stream, per_thread_default_stream, synchronize
-    from gridjit.runtime.devices.cuda.device import current_device as get_current_device
-    from gridjit.runtime.devices.cuda.device import devices as list_devices
-    from gridjit.runtime.devices.cuda.device import select_device
     from gridjit.runtime.memory.create import as_device_array as as_cuda_array
     from gridjit.runtime.memory.create import (
         device_array,
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
         to_device,
     )
     from gridjit.runtime.memory.device_array import DeviceArray
+    from gridjit.runtime.numba_names.devices import get_current_device, list_devices, select_device
     from gridjit.runtime.numba_names.functions import event, is_available, is_cuda_array, stream
     from gridjit.runtime.streams import event_elapsed_time
 
@@ -135,11 +135,12 @@ _OURS = {
     "event": ("gridjit.runtime.numba_names.functions", "event"),
     "event_elapsed_time": ("gridjit.runtime.streams", "event_elapsed_time"),
     "external_stream": ("gridjit.runtime.current", "external_stream"),
-    "get_current_device": ("gridjit.runtime.devices.cuda.device", "current_device"),
+    "get_current_device": ("gridjit.runtime.numba_names.devices", "get_current_device"),
+    "guvectorize": ("gridjit.runtime.installed.ufuncs", "guvectorize"),
     "is_available": ("gridjit.runtime.numba_names.functions", "is_available"),
     "is_cuda_array": ("gridjit.runtime.numba_names.functions", "is_cuda_array"),
     "launchconfig": ("gridjit.launchconfig", ""),
-    "list_devices": ("gridjit.runtime.devices.cuda.device", "devices"),
+    "list_devices": ("gridjit.runtime.numba_names.devices", "list_devices"),
     "managed_array": ("gridjit.runtime.memory.create", "managed_array"),
     "mapped_array": ("gridjit.runtime.memory.create", "mapped_array"),
     "mapped_array_like": ("gridjit.runtime.memory.create", "mapped_array_like"),
@@ -147,10 +148,29 @@ _OURS = {
     "pinned": ("gridjit.runtime.memory.create", "pinned"),
     "pinned_array": ("gridjit.runtime.memory.create", "pinned_array"),
     "pinned_array_like": ("gridjit.runtime.memory.create", "pinned_array_like"),
-    "select_device": ("gridjit.runtime.devices.cuda.device", "select_device"),
+    "select_device": ("gridjit.runtime.numba_names.devices", "select_device"),
     "stream": ("gridjit.runtime.numba_names.functions", "stream"),
     "synchronize": ("gridjit.runtime.current", "synchronize"),
     "to_device": ("gridjit.runtime.memory.create", "to_device"),
+    "vectorize": ("gridjit.runtime.installed.ufuncs", "vectorize"),
+}
+
+# Names that are numba-cuda's own on a GPU, and ours on the host, where gridjit.runtime.numba_names.devices has them.
+_DEVICES = "gridjit.runtime.numba_names.devices"
+_ON_THE_HOST = {
+    "close",
+    "cuda_error",
+    "current_context",
+    "defer_cleanup",
+    "detect",
+    "gpus",
+    "is_bfloat16_supported",
+    "is_fp8_supported",
+    "is_supported_version",
+    "profile_start",
+    "profile_stop",
+    "profiling",
+    "require_context",
 }
 
 
@@ -166,8 +186,24 @@ def __getattr__(name: str) -> Any:
         from gridjit.compiler.frontend.vocabulary import module_type
 
         return module_type()
+    if name in ("Reduce", "reduce"):
+        from gridjit.runtime.numba_names.reduction import reduce_in
+
+        return reduce_in(sys.modules[__name__])
+    if (name in _ON_THE_HOST or name == "devices") and session().is_host:
+        found = importlib.import_module(_DEVICES)
+        return found if name == "devices" else getattr(found, name)
+    return _numbas(name)
+
+
+def _numbas(name: str) -> Any:
+    """Return a name of numba.cuda's; its driver is the simulated one where there is none."""
     from gridjit.compiler.frontend.bootstrap import numba_cuda
 
+    if session().simulates:
+        from gridjit.runtime.simulated import under_numba
+
+        under_numba.place()
     try:
         return getattr(numba_cuda(), name)
     except AttributeError:

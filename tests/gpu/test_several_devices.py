@@ -47,8 +47,8 @@ def _two_devices(_gpu: None) -> Iterator[None]:
 
 def on(ordinal: int) -> CudaDevice:
     """Make a device the current one."""
-    device: CudaDevice = cuda.select_device(ordinal)
-    return device
+    cuda.select_device(ordinal)
+    return devices()[ordinal]
 
 
 def ones(ordinal: int, size: int = 1000) -> Any:

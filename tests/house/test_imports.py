@@ -22,7 +22,12 @@ FLOOR = {
 }
 LAYERS = {"gridjit.cache": 1, "gridjit.compiler": 1, "gridjit.runtime": 2}
 # Other libraries, and the modules or folders that may import them. NumPy is everybody's.
-NUMBA = ("gridjit.compiler.frontend", "gridjit.testing")
+NUMBA = (
+    "gridjit.compiler.frontend",
+    "gridjit.runtime.installed",
+    "gridjit.runtime.simulated.under_numba",
+    "gridjit.testing",
+)
 WALLS = {
     "numba": NUMBA,
     "llvmlite": (

@@ -202,12 +202,12 @@ def test_tests_and_the_processes_they_start_find_each_other_and_run_on_gridjit(
 
 NUMBAS_OWN = """
 import gridjit.cuda
-from gridjit.testing import numba_names
+from gridjit import installing
 
-numba_names.install()
+installing.install_kernels_only()
 from numba import cuda
 
-own = numba_names.original()
+own = installing.original()
 assert cuda.device_array is gridjit.cuda.device_array
 assert own.device_array is not cuda.device_array
 assert own.device_array_like.__globals__["device_array"] is own.device_array

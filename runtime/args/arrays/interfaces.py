@@ -19,6 +19,7 @@ from gridjit.runtime.args.handler import (
     register_finder,
 )
 from gridjit.runtime.args.staging import Transfer
+from gridjit.runtime.devices.cuda import presence
 from gridjit.runtime.memory.foreign_array import read_interface
 from gridjit.runtime.native.operation import Operation
 
@@ -44,8 +45,11 @@ class CudaArrayInterface:
 
 
 def refuse_on_host(value: Any, place: Place) -> None:
-    """Raise ArgumentError for an array on a CUDA device, if kernels run on the host."""
-    if place.is_host:
+    """Raise ArgumentError for an array on a CUDA device, if kernels run on the host.
+
+    Where there is no such device, an array that says it is on one is on what the host stands in for.
+    """
+    if place.is_host and presence.device_count():
         raise ArgumentError(
             f"a {class_name(type(value))} has its data on a CUDA device and cannot be "
             "passed to a kernel on the host; copy it to the host first"

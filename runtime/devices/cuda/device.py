@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gridjit.compiler.artifact import Artifact
@@ -66,6 +67,12 @@ class CudaDevice:
     def attribute(self, name: str) -> int:
         """Return an attribute by the driver's name for it, without CU_DEVICE_ATTRIBUTE_ ("MULTIPROCESSOR_COUNT")."""
         return self.driver.device_attribute(name, self.handle)
+
+    def __getattr__(self, name: str) -> int:
+        """Return an attribute under the driver's name for it, as numba-cuda's devices have it."""
+        if not name.isupper():
+            raise AttributeError(f"a CUDA device has no attribute {name!r}")
+        return self.attribute(name)
 
     @cached_property
     def max_shared_bytes(self) -> int:
@@ -157,6 +164,9 @@ class Devices:
 
     def __len__(self) -> int:
         return self.driver.device_count()
+
+    def __iter__(self) -> Iterator[CudaDevice]:
+        return (self[ordinal] for ordinal in range(len(self)))
 
     def current(self) -> CudaDevice:
         """Return the calling thread's device; a thread that has none gets device 0."""

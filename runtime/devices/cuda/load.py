@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.compiled import NO_CALLBACKS, ModuleCallbacks
-from gridjit.compiler.errors import ConfigError, DeviceError, LaunchError
+from gridjit.compiler.errors import ConfigError, DeviceError, LaunchError, LimitError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.target import Target
 from gridjit.forking import Lock, lock, section
@@ -150,7 +150,7 @@ class CudaKernel:
         if sharedmem + self.static_shared > PLAIN_SHARED_BYTES:
             limit = device.max_shared_bytes
             if sharedmem + self.static_shared > limit:
-                raise ConfigError(
+                raise LimitError(
                     f"{self.artifact.kernel} [{config}]: a block has {self.static_shared} bytes of static and "
                     f"{sharedmem} of dynamic shared memory; {device.name} allows {limit} together"
                 )

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 # Threads of a block where the user leaves it open.
 _BLOCK = 256
+# Shared memory that a block may have on any device, so that limits need not be looked up.
+_PLAIN_SHARED_BYTES = 48 << 10
 # The launch of a kernel that machine code is worth loading for: it takes some milliseconds, and a second if it must be
 # made first.
 _OFTEN = 3
@@ -51,6 +53,7 @@ class HostKernel:
     device: HostDevice
     function: HostFunction
     threads: int
+    static_shared: int
     # A number of its launches, and then what machine code launches it by: a process that launches once needs neither.
     past: Past = field(repr=False)
 
@@ -83,6 +86,10 @@ class HostKernel:
         stream_handle(stream)  # launches are over when they return, so a stream only has to be one
         if self.artifact.cooperative or config.cooperative or config.cluster is not None:
             raise LaunchError(f"{self.artifact.kernel}: the host target has no cooperative or cluster launches yet")
+        if sharedmem + self.static_shared > _PLAIN_SHARED_BYTES:
+            from gridjit.runtime.simulated.limits import check_shared
+
+            check_shared(self.artifact, config, sharedmem)
         self.past.launches += 1
         failure = self._run(config, parameters, sharedmem)
         if failure is not None:
@@ -199,12 +206,21 @@ class HostDevice:
         return HOST_SPACE
 
     def load(self, artifact: Artifact, callbacks: ModuleCallbacks = NO_CALLBACKS) -> HostKernel:
-        """Return artifact's code, executable; nothing is linked with it that could have callbacks."""
+        """Return artifact's code, executable; nothing is linked with it that could have callbacks.
+
+        Raises LinkError if a block of the simulated device has no room for its shared arrays.
+        """
+        shared = artifact.resources.get("shared_bytes", 0)
+        if shared > _PLAIN_SHARED_BYTES:
+            from gridjit.runtime.simulated.limits import check_static
+
+            check_static(artifact)
         return HostKernel(
             artifact=artifact,
             device=self,
             function=load(artifact.image, artifact.entry),
             threads=self._threads,
+            static_shared=shared,
             past=Past(),
         )
 

@@ -7,16 +7,16 @@ numba-cuda gets gridjit's names when it is imported there, and nothing is import
 from __future__ import annotations
 
 import contextlib
-import importlib.abc
 import importlib.machinery
 import importlib.util
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from importlib.machinery import ModuleSpec
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+from gridjit import installing
+from gridjit.runtime.installed.watching import Then, Watching
 from gridjit.testing.left_alone import LEFT_ALONE
 
 _BEGIN = """\
@@ -51,7 +51,7 @@ def begin(folder: str) -> None:
     That may be one of the same kind: pytest-xdist's workers hand on what was handed on to them.
     """
     if not _begun:
-        sys.meta_path.insert(0, _Watching())
+        Watching(_what_to_do).begin()
     _begun.add(folder)
     others = [path for path in sys.path if path not in _begun]
     spec = importlib.machinery.PathFinder.find_spec(_AT_START, others)
@@ -59,51 +59,15 @@ def begin(folder: str) -> None:
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
 
 
-class _Watching(importlib.abc.MetaPathFinder):
-    """Finds what the other finders find; some modules are seen to once they are imported."""
-
-    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        then = _what_to_do(name)
-        if then is None:
-            return None
-        for finder in sys.meta_path:
-            if finder is not self and (spec := finder.find_spec(name, path, target)) is not None:
-                spec.loader = _Then(spec.loader, then)
-                return spec
-        return None
-
-
-class _Then(importlib.abc.Loader):
-    """Loads as another loader does, then does something with the module."""
-
-    def __init__(self, loader: importlib.abc.Loader | None, then: Callable[[ModuleType], None]) -> None:
-        self._loader = loader
-        self._then = then
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """Return what the other loader makes."""
-        return None if self._loader is None else self._loader.create_module(spec)
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Run the module, then do what is to be done."""
-        if self._loader is not None:
-            self._loader.exec_module(module)
-        self._then(module)
-
-
-def _what_to_do(name: str) -> Callable[[ModuleType], None] | None:
+def _what_to_do(name: str) -> Then | None:
     if name == "numba.cuda":
         return _install
     return _leave_alone if name.rpartition(".")[2] in LEFT_ALONE else None
 
 
 def _install(module: ModuleType) -> None:
-    from gridjit.testing import numba_names
-
-    numba_names.install()
+    installing.install_kernels_only()
 
 
 def _leave_alone(module: ModuleType) -> None:
-    from gridjit.testing import numba_names
-
-    vars(module)["cuda"] = numba_names.original()
+    vars(module)["cuda"] = installing.original()

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import functools
-import gc
 import importlib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import ModuleType
 from typing import Any
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.runtime.installed import taken
+from gridjit.runtime.installed.taken import name_of
 from gridjit.runtime.kernel import Kernel
-
-_LIBRARIES = ("numba.", "numba_cuda.", "gridjit.")
-# Modules of numba-cuda that are programs, not the library.
-_TESTS = "numba.cuda.tests."
 
 
 @dataclass(slots=True)
@@ -54,18 +50,18 @@ def count(counts: KernelCounts) -> None:
 
     def made(kernel: Kernel) -> None:
         if hasattr(kernel, "py_func"):
-            counts.ours.setdefault(_name(kernel.py_func), False)
+            counts.ours.setdefault(name_of(kernel.py_func), False)
 
     def has_code(kernel: Kernel) -> None:
         if kernel.specializations:
-            counts.ours[_name(kernel.py_func)] = True
+            counts.ours[name_of(kernel.py_func)] = True
 
     def numba_made(kernel: Any) -> None:
         if not getattr(kernel, "targetoptions", {"device": True}).get("device"):
-            counts.numbas.setdefault(_name(kernel.py_func), 0)
+            counts.numbas.setdefault(name_of(kernel.py_func), 0)
 
     def numba_launched(kernel: Any) -> None:
-        counts.numbas[_name(kernel.py_func)] = counts.numbas.get(_name(kernel.py_func), 0) + 1
+        counts.numbas[name_of(kernel.py_func)] = counts.numbas.get(name_of(kernel.py_func), 0) + 1
 
     for owner, method, note in (
         (Kernel, "__init__", made),
@@ -80,26 +76,9 @@ def made_before() -> list[str]:
     """Return what is numba-cuda's already, and cannot become gridjit's: kernels of programs, and names of its jit."""
     if "numba.cuda.dispatcher" not in sys.modules:
         return []
-    dispatcher: Any = sys.modules["numba.cuda.dispatcher"].CUDADispatcher
     jit: Any = sys.modules["numba.cuda.decorators"].jit
-    kernels = [found for found in gc.get_objects() if type(found) is dispatcher and hasattr(found, "targetoptions")]
-    found = [f"the kernel {_name(k.py_func)}" for k in kernels if not k.targetoptions.get("device") and _is_user(k)]
-    return found + [f"jit in {module.__name__}" for module in _programs() if _holds(module, jit)]
-
-
-def _programs() -> Iterator[ModuleType]:
-    for name, module in list(sys.modules.items()):
-        if isinstance(module, ModuleType) and not f"{name}.".startswith(_LIBRARIES):
-            yield module
-
-
-def _holds(module: ModuleType, value: Any) -> bool:
-    return any(held is value for held in list(vars(module).values()))
-
-
-def _is_user(kernel: Any) -> bool:
-    module = str(getattr(kernel.py_func, "__module__", ""))
-    return module.startswith(_TESTS) or not f"{module}.".startswith(_LIBRARIES)
+    kernels = [f"the kernel {name}" for name in taken.kernels_made()]
+    return kernels + [f"jit in {name}" for name in taken.holders_of(jit)]
 
 
 def _noting(method: Any, note: Any) -> Any:
@@ -113,7 +92,3 @@ def _noting(method: Any, note: Any) -> Any:
             note(self)
 
     return noted
-
-
-def _name(function: Any) -> str:
-    return f"{function.__module__}.{function.__qualname__}:{function.__code__.co_firstlineno}"

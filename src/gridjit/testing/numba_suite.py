@@ -19,8 +19,9 @@ from typing import Any
 
 import pytest
 
+from gridjit import installing
 from gridjit.runtime.session import end_session, session
-from gridjit.testing import children, kernel_counts, module_names, numba_names
+from gridjit.testing import children, kernel_counts, module_names
 from gridjit.testing.left_alone import LEFT_ALONE
 
 _CLOSING = pytest.StashKey[contextlib.ExitStack]()
@@ -72,7 +73,7 @@ def _begin(config: pytest.Config) -> None:
     # gridjit warns of small grids only where that is asked for; the tests then switch it off and on.
     os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "1")
     config.stash[_COUNTS] = counts = kernel_counts.KernelCounts()
-    numba_names.install()
+    installing.install_kernels_only()
     kernel_counts.count(counts)
     if session().device(None).target.kind == "host":
         _count_no_allocations()
@@ -159,7 +160,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give the tests that are left alone numba.cuda as it was."""
     for module in {item.module for item in items if isinstance(item, pytest.Function)}:
         if module.__name__.rpartition(".")[2] in LEFT_ALONE:
-            module.cuda = numba_names.original()
+            module.cuda = installing.original()
 
 
 @pytest.fixture(autouse=True)

@@ -12,6 +12,7 @@ import pytest
 
 import gridjit
 from gridjit.compiler.errors import ArgumentError
+from gridjit.runtime.devices.cuda import presence
 from tests.runtime.standin import StandInKernel
 
 
@@ -129,7 +130,8 @@ def test_an_array_is_what_numpy_knows_of_it_whatever_its_class_says(name: str, l
         assert content.tolist() == [[0, 0, 0], [0, 0, 5]]
 
 
-def test_an_object_that_says_another_thing_each_time_is_an_error_that_names_it() -> None:
+def test_an_object_that_says_another_thing_each_time_is_an_error_that_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(presence, "device_count", lambda: 1)  # so that it is on a GPU, which the host cannot use
     content = np.zeros((2, 3))
     answers = itertools.cycle([content.__array_interface__, content[0].__array_interface__])
     fickle = made(__cuda_array_interface__=property(lambda self: {**next(answers), "version": 3}))()

@@ -22,6 +22,7 @@ from gridjit.compiler.errors import ArgumentError
 from gridjit.runtime.args.arrays.dlpack_objects import array_in
 from gridjit.runtime.args.direction import In, InOut, Out
 from gridjit.runtime.args.handler import Place
+from gridjit.runtime.devices.cuda import presence
 from gridjit.runtime.memory.create import to_device
 from gridjit.runtime.memory.dlpack_structures import Tensor
 from gridjit.runtime.memory.space import HOST_SPACE
@@ -46,6 +47,8 @@ class Planet(enum.Enum):
 Point = namedtuple("Point", "x y")
 RECORD = np.dtype([("a", "f4"), ("b", "i8"), ("c", "u1", (2, 3)), ("d", [("x", "f8")])], align=True)
 BUFFER = np.arange(24, dtype=np.float32)
+READ_ONLY = BUFFER.view()
+READ_ONLY.flags.writeable = False
 MATRIX = BUFFER.reshape(4, 6)
 
 
@@ -150,7 +153,8 @@ ROWS = {
         ctypes.cast(0x1234, ctypes.POINTER(ctypes.c_float)), "float32*", struct.pack("P", 0x1234), native=False
     ),
     "void pointer": Row(ctypes.c_void_p(0x99), "void*", struct.pack("P", 0x99), native=False),
-    "In": Row(In(BUFFER), "float32[1d C]", array(BUFFER), native=False),
+    # One that can be written is copied: tests/end_to_end/test_directions.py.
+    "In": Row(In(READ_ONLY), "float32[1d C, readonly]", array(READ_ONLY), native=False),
     "Out": Row(Out(BUFFER), "float32[1d C]", array(BUFFER), native=False),
     "InOut": Row(InOut(BUFFER), "float32[1d C]", array(BUFFER), native=False),
 }
@@ -326,7 +330,8 @@ def test_an_interface_that_kernels_cannot_use_is_an_error(changes: dict[str, Any
         on_device(**changes)
 
 
-def test_memory_on_a_device_is_refused_on_the_host() -> None:
+def test_memory_on_a_device_is_refused_on_the_host_where_there_is_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(presence, "device_count", lambda: 1)
     with pytest.raises(ArgumentError, match=r"has its data on a CUDA device .* copy it to the host first"):
         StandInKernel(arity=1).configured()(OnDevice())
 

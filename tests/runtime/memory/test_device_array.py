@@ -11,6 +11,7 @@ import pytest
 
 from gridjit.compiler.errors import ArgumentError, CopyNeededError, DeviceError
 from gridjit.compiler.signature import ArrayType
+from gridjit.runtime.devices.cuda import presence
 from gridjit.runtime.memory import dlpack_export
 from gridjit.runtime.memory.create import device_array, device_array_like, pinned_array, to_device
 from gridjit.runtime.memory.space import HOST_SPACE
@@ -183,6 +184,14 @@ def test_numpy_reads_it_and_pickle_does_not():
         np.array(made, copy=False)
     with pytest.raises(TypeError, match="cannot be pickled"):
         pickle.dumps(made)
+
+
+def test_an_array_on_the_host_has_the_cuda_array_interface_only_where_no_gpu_could_be_meant(monkeypatch):
+    made = on_host(VALUES)
+    monkeypatch.setattr(presence, "device_count", lambda: 0)
+    assert made.T.__cuda_array_interface__["strides"] == made.T.strides
+    assert made.__cuda_array_interface__["data"] == (made.data, False)
+    monkeypatch.setattr(presence, "device_count", lambda: 1)
     assert not hasattr(made, "__cuda_array_interface__")
 
 

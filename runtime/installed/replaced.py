@@ -1,0 +1,48 @@
+"""Replaced: attributes that were given other values, so that all of them can be given back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+_ABSENT = object()
+
+
+class Replaced:
+    """What was replaced, in order; undo() gives it back in the opposite order."""
+
+    def __init__(self) -> None:
+        self._undo: list[Callable[[], Any]] = []
+
+    def replace(self, owner: Any, name: str, value: Any) -> None:
+        """Give owner's attribute another value, until undo()."""
+        before = vars(owner).get(name, _ABSENT)
+        setattr(owner, name, value)
+        self.then(lambda: delattr(owner, name) if before is _ABSENT else setattr(owner, name, before))
+
+    def put(self, table: dict[str, Any], name: str, value: Any) -> None:
+        """Give a table's entry another value, until undo()."""
+        before = table.pop(name, _ABSENT)  # numba's tables refuse to have an entry replaced
+        table[name] = value
+
+        def undo() -> None:
+            table.pop(name, None)
+            if before is not _ABSENT:
+                table[name] = before
+
+        self.then(undo)
+
+    def remove(self, table: dict[str, Any], name: str) -> None:
+        """Take a table's entry away, until undo()."""
+        if name in table:
+            value = table.pop(name)
+            self.then(lambda: table.setdefault(name, value))
+
+    def then(self, undo: Callable[[], Any]) -> None:
+        """Have undo() call a function, too."""
+        self._undo.append(undo)
+
+    def undo(self) -> None:
+        """Give back what was replaced; more than once does no harm."""
+        while self._undo:
+            self._undo.pop()()

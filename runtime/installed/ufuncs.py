@@ -1,0 +1,130 @@
+"""ufuncs: numba-cuda's vectorize and guvectorize over gridjit's kernels and arrays, on either target.
+
+How arguments are broadcast and signatures are chosen is numba-cuda's: its modules are imported once more, under no
+name, and given what is here in the place of its own.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.runtime.installed.replaced import Replaced
+from gridjit.runtime.jit import jit
+from gridjit.runtime.memory.create import as_device_array, device_array, to_device
+from gridjit.runtime.memory.device_array import DeviceArray
+from gridjit.runtime.numba_names.functions import is_cuda_array, stream
+
+
+def vectorize(*args: Any, **options: Any) -> Any:
+    """Return what makes a ufunc of a function of numbers, as numba-cuda's vectorize does."""
+    return decorators().vectorize(*args, **options)
+
+
+def guvectorize(*args: Any, **options: Any) -> Any:
+    """Return what makes a generalized ufunc of a function of arrays, as numba-cuda's guvectorize does."""
+    return decorators().guvectorize(*args, **options)
+
+
+@functools.cache
+def decorators() -> Any:
+    """Return numba-cuda's module that has vectorize and guvectorize; these make gridjit's ufuncs."""
+    made = _again("numba.cuda.np.ufunc.decorators")
+    own = builders()
+    made.Vectorize.target_registry = {"cuda": own.Vectorize}
+    made.GUVectorize.target_registry = {"cuda": own.GUVectorize}
+    return made
+
+
+def replace_builders(replaced: Replaced) -> None:
+    """Have vectorize(target="cuda") of numba and of numba-cuda make gridjit's ufuncs."""
+    own = builders()
+    for package in ("numba.np.ufunc.decorators", "numba.cuda.np.ufunc.decorators"):
+        module = importlib.import_module(package)
+        for makers, builder in ((module.Vectorize, own.Vectorize), (module.GUVectorize, own.GUVectorize)):
+            replaced.remove(makers.target_registry.ondemand, "cuda")  # what would be made on demand comes first
+            replaced.put(makers.target_registry, "cuda", builder)
+
+
+@functools.cache
+def builders() -> SimpleNamespace:
+    """Return the classes that make ufuncs and generalized ufuncs of functions."""
+    module = _again("numba.cuda.vectorizers")
+    module.cuda = _vocabulary()
+
+    class Mechanism(module.CUDAUFuncMechanism):  # type: ignore[misc,name-defined]
+        def _broadcast(self, arys: list[Any]) -> list[Any]:
+            # Not numba-cuda's: it matches axes from the left, so that (4,) with (3, 4) repeats the first item.
+            shape = module.deviceufunc._multi_broadcast(*(ary.shape for ary in arys))
+            return [_broadcast(a, shape) if self.is_device_array(a) else np.broadcast_to(a, shape) for a in arys]
+
+    class GUFunc(module.CUDAGeneralizedUFunc):  # type: ignore[misc,name-defined]
+        def _broadcast_scalar_input(self, ary: DeviceArray, shape: int) -> DeviceArray:
+            return _broadcast(ary.reshape(1), (shape,))
+
+        def _broadcast_add_axis(self, ary: DeviceArray, newshape: tuple[int, ...]) -> DeviceArray:
+            return _broadcast(ary, newshape)
+
+    class Vectorize(module.CUDAVectorize):  # type: ignore[misc,name-defined]
+        def _compile_core(self, sig: Any) -> tuple[Any, Any]:
+            core = jit(device=True, inline="always")(self.pyfunc)
+            return core, _result(self.pyfunc, sig) if sig.return_type is None else sig.return_type
+
+        def _get_globals(self, core: Any) -> dict[str, Any]:
+            return {**super()._get_globals(core), "__cuda__": numba_cuda()}
+
+    class GUVectorize(module.CUDAGUFuncVectorize):  # type: ignore[misc,name-defined]
+        def _get_globals(self, sig: Any) -> dict[str, Any]:
+            return {**super()._get_globals(sig), "__cuda__": numba_cuda()}
+
+    # Where the module's functions look for them.
+    module.CUDAUFuncMechanism, module.CUDAGeneralizedUFunc = Mechanism, GUFunc
+    return SimpleNamespace(Vectorize=Vectorize, GUVectorize=GUVectorize)
+
+
+def _again(name: str) -> Any:
+    """Return a module of numba-cuda's, imported once more."""
+    numba_cuda()
+    spec = importlib.util.find_spec(name)
+    assert spec is not None and spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+def _vocabulary() -> SimpleNamespace:
+    """Return what that module uses of numba.cuda, as gridjit has it."""
+    arrays = SimpleNamespace(is_cuda_ndarray=lambda value: isinstance(value, DeviceArray))
+    return SimpleNamespace(
+        jit=jit,
+        stream=stream,
+        to_device=to_device,
+        device_array=device_array,
+        as_cuda_array=as_device_array,
+        is_cuda_array=lambda value: isinstance(value, DeviceArray) or is_cuda_array(value),
+        cudadrv=SimpleNamespace(devicearray=arrays),
+    )
+
+
+def _result(function: Any, sig: Any) -> Any:
+    """Return the type of what a function returns, where its signature does not say: as numba-cuda infers it."""
+    from numba.cuda.decorators import jit as numba_jit
+
+    return numba_jit(sig, device=True)(function).overloads[sig.args].signature.return_type
+
+
+def _broadcast(array: DeviceArray, shape: tuple[int, ...]) -> DeviceArray:
+    """Return a view of another shape, with the array's one item, or its items, repeated along what is new."""
+    ghost = array._ghost
+    missing = len(shape) - ghost.ndim
+    strides = [
+        ghost.strides[axis - missing] if axis >= missing and ghost.shape[axis - missing] == size else 0
+        for axis, size in enumerate(shape)
+    ]
+    return array._viewed(np.lib.stride_tricks.as_strided(ghost, shape, strides))

@@ -1,0 +1,134 @@
+"""Context: the one context of a simulated device, under the names of numba-cuda's.
+
+What programs ask most is answered here, without importing numba; for the rest (raw allocations, memory managers) there
+is numba-cuda's own context of the same device, over the simulated driver.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from gridjit.runtime.devices.cuda.errors import driver_error
+from gridjit.runtime.settings import settings
+from gridjit.runtime.simulated import current, memory, peers
+from gridjit.runtime.simulated.driver import context_handle
+from gridjit.runtime.simulated.occupancy import active_blocks
+from gridjit.runtime.streams import HOST, LEGACY, PER_THREAD, Event, Stream, new_event, new_stream
+
+if TYPE_CHECKING:
+    from gridjit.runtime.simulated.devices import SimulatedDevice
+
+
+class Context:
+    """A simulated device's context. handle: a number for it."""
+
+    def __init__(self, device: SimulatedDevice) -> None:
+        self.device = device
+        self.handle = context_handle(device.ordinal)
+
+    def get_memory_info(self) -> memory.MemoryInfo:
+        """Return (free, total) bytes: free is less by what arrays of the device hold, and never more than is here."""
+        return memory.info(self.device.ordinal)
+
+    def push(self) -> None:
+        """Make the device the calling thread's, until it is popped."""
+        current.push(self.device.ordinal)
+
+    def pop(self) -> None:
+        """Return the thread to the device that it had before; raises DeviceError if this one is not the current."""
+        if not current.is_chosen() or current.ordinal() != self.device.ordinal:
+            raise driver_error(
+                "the simulated device", "CUDA_ERROR_INVALID_CONTEXT", f"{self!r} is not current", code=201
+            )
+        current.pop()
+
+    def prepare_for_use(self) -> None:
+        """Return: it is ready."""
+
+    def reset(self) -> None:
+        """Clear what the context keeps; arrays stay, as they are this process's memory."""
+        peers.forget(self.device.ordinal)
+
+    def synchronize(self) -> None:
+        """Return: launches and copies on the host are over when they return."""
+
+    @contextlib.contextmanager
+    def defer_cleanup(self) -> Iterator[None]:
+        """Do nothing: freeing the host's memory waits for nothing."""
+        yield
+
+    # -- streams and events ------------------------------------------------------------------------------------------
+
+    def create_stream(self) -> Stream:
+        """Return a new stream."""
+        return new_stream(HOST)
+
+    def create_event(self, timing: bool = True) -> Event:
+        """Return a new event."""
+        return new_event(HOST, timing=timing)
+
+    def create_external_stream(self, ptr: int) -> Stream:
+        """Return a stream that someone else owns, by its handle."""
+        if not isinstance(ptr, int):
+            raise TypeError("ptr for external stream must be an int")
+        return Stream(HOST, ptr, None)
+
+    def get_default_stream(self) -> Stream:
+        """Return the default stream."""
+        return Stream(HOST, 0, None)
+
+    def get_legacy_default_stream(self) -> Stream:
+        """Return the default stream by its other handle."""
+        return Stream(HOST, LEGACY, None)
+
+    def get_per_thread_default_stream(self) -> Stream:
+        """Return the calling thread's own default stream."""
+        return Stream(HOST, PER_THREAD, None)
+
+    # -- other devices, and kernels ----------------------------------------------------------------------------------
+
+    def can_access_peer(self, peer_device: int) -> bool:
+        """Return whether another device's memory may be used from here: any other simulated one's may."""
+        return peers.can_access(self.device.ordinal, int(peer_device), settings().host_devices)
+
+    def enable_peer_access(self, peer_context: Any, flags: int = 0) -> None:
+        """Use the memory of another context's device; raises DriverError if it is used already, or is this one."""
+        assert flags == 0, "*flags* is reserved and MUST be zero"
+        handle = peer_context.handle if isinstance(peer_context, Context) else int(peer_context)
+        other = handle - context_handle(0)
+        if not self.can_access_peer(other):
+            raise driver_error("cuCtxEnablePeerAccess", "CUDA_ERROR_INVALID_DEVICE", f"{other} is not a peer", code=101)
+        if not peers.enable(self.device.ordinal, other):
+            raise driver_error("cuCtxEnablePeerAccess", "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED", "", code=704)
+
+    def get_active_blocks_per_multiprocessor(self, func: Any, blocksize: int, memsize: int, flags: Any = None) -> int:
+        """Return how many blocks of so many threads and bytes a multiprocessor holds; of func, nothing is asked."""
+        return active_blocks(self.device.model, blocksize, memsize)
+
+    def get_max_potential_block_size(
+        self, func: Any, b2d_func: Any, memsize: int, blocksizelimit: int, flags: Any = None
+    ) -> tuple[int, int]:
+        """Return 0 (success) and a block's size: the largest there is, or the limit."""
+        most = self.device.attribute("MAX_THREADS_PER_BLOCK")
+        return 0, min(most, blocksizelimit or most)
+
+    # -- the rest ----------------------------------------------------------------------------------------------------
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what numba-cuda's own context of the device has (memalloc, mempin, deallocations, modules, ...)."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        from gridjit.runtime.simulated import under_numba
+
+        return getattr(under_numba.context(self.device.ordinal), name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Context) and self.handle == other.handle
+
+    def __hash__(self) -> int:
+        return hash(self.handle)
+
+    def __repr__(self) -> str:
+        return f"<CUDA context {self.handle:#x} of {self.device!r}>"

@@ -1,0 +1,46 @@
+"""current: which simulated device a thread uses - the top of its own stack of devices, as the driver keeps contexts.
+
+Only numbers are kept here, so that memory can be counted without the devices being made.
+"""
+
+from __future__ import annotations
+
+import threading
+
+
+class _Stack(threading.local):
+    def __init__(self) -> None:
+        self.numbers: list[int] = []
+
+
+_stack = _Stack()
+
+
+def ordinal() -> int:
+    """Return the number of the calling thread's device; 0 for a thread that has chosen none."""
+    return _stack.numbers[-1] if _stack.numbers else 0
+
+
+def is_chosen() -> bool:
+    """Return whether the calling thread has a device."""
+    return bool(_stack.numbers)
+
+
+def push(number: int) -> None:
+    """Make a device the calling thread's, until it is popped."""
+    _stack.numbers.append(number)
+
+
+def pop() -> int | None:
+    """Return the thread to the device that it had before; returns the one that it leaves, None if it had none."""
+    return _stack.numbers.pop() if _stack.numbers else None
+
+
+def choose(number: int) -> None:
+    """Make a device the calling thread's, in place of the one it has."""
+    _stack.numbers[-1:] = [number]
+
+
+def leave() -> None:
+    """Leave the thread without a device."""
+    _stack.numbers.clear()

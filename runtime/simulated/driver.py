@@ -1,0 +1,334 @@
+"""SimulatedDriver: the CUDA driver's functions, by its names, where the host stands in for the devices.
+
+What numba-cuda's contexts, devices, memory, streams and events call, over this process's memory. What only a real
+driver can do (load code, share memory with other processes) is refused with an error that says so.
+"""
+
+# The names are the driver's.
+# ruff: noqa: N802, N815
+
+from __future__ import annotations
+
+import bisect
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gridjit.runtime.settings import settings
+from gridjit.runtime.simulated import current, memory, peers
+from gridjit.runtime.simulated.ledger import ledger
+from gridjit.runtime.simulated.models import DeviceModel, UnknownAttributeError, model
+from gridjit.runtime.simulated.occupancy import active_blocks
+from gridjit.runtime.streams import HOST
+
+# As the driver that the models were asked of.
+VERSION = 13000
+# A context's handle, by the number of its device: any number but 0.
+_CONTEXT = 0x6A690000
+_ALIGNMENT = 256
+_ATTRIBUTE = "CU_DEVICE_ATTRIBUTE_"
+_CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
+
+# Makes the exception for an error of the driver's: its name, and what to say.
+Failing = Callable[[str, str], Exception]
+
+
+def context_handle(ordinal: int) -> int:
+    """Return the handle of a device's primary context."""
+    return _CONTEXT + ordinal
+
+
+class SimulatedDriver:
+    """The driver's functions. types: cuda.bindings.driver, whose handles they return. failing: makes its errors."""
+
+    def __init__(self, types: Any, failing: Failing) -> None:
+        self._types = types
+        self._failing = failing
+        # Addresses that were allocated, in order, and what is there: its size and what keeps it.
+        self._addresses: list[int] = []
+        self._blocks: dict[int, tuple[int, Any]] = {}
+        self._handles: set[int] = set()
+
+    def owns(self, handle: Any) -> bool:
+        """Return whether memory, a stream or an event is of this driver."""
+        return int(handle) in self._blocks or int(handle) in self._handles
+
+    def refused(self, name: str) -> Callable[..., Any]:
+        """Return a function that refuses a call which the host cannot answer."""
+
+        def refuse(*_: Any) -> Any:
+            raise self._failing(
+                "CUDA_ERROR_NOT_SUPPORTED",
+                f"Call to {name}: the host stands in for the GPU and has no driver that could do this; kernels made "
+                "with gridjit's jit, its arrays and streams run on the host, anything else of the driver's needs a GPU",
+            )
+
+        return refuse
+
+    # -- the process -------------------------------------------------------------------------------------------------
+
+    def cuInit(self, flags: int) -> None:
+        """Return: there is nothing to begin."""
+
+    def cuDriverGetVersion(self) -> int:
+        """Return the version that the simulated devices were asked with."""
+        return VERSION
+
+    def cuProfilerStart(self) -> None:
+        """Return: there is no profiler of this kind."""
+
+    def cuProfilerStop(self) -> None:
+        """Return: there is no profiler of this kind."""
+
+    # -- devices -----------------------------------------------------------------------------------------------------
+
+    @property
+    def _model(self) -> DeviceModel:
+        return model(settings().host_device)
+
+    def cuDeviceGetCount(self) -> int:
+        """Return how many devices are simulated."""
+        return settings().host_devices
+
+    def cuDeviceGet(self, ordinal: int) -> Any:
+        """Return the handle of a device, which is its number."""
+        return self._types.CUdevice(self._device(ordinal))
+
+    def cuDeviceGetName(self, length: int, device: Any) -> bytes:
+        """Return the name of a device."""
+        self._device(device)
+        return self._model.name.encode()[: length - 1]
+
+    def cuDeviceTotalMem(self, device: Any) -> int:
+        """Return the bytes of a device's memory."""
+        self._device(device)
+        return self._model.memory_bytes
+
+    def cuDeviceGetAttribute(self, attribute: Any, device: Any) -> int:
+        """Return an attribute, by the driver's enum."""
+        ordinal = self._device(device)
+        name = self._types.CUdevice_attribute(attribute).name.removeprefix(_ATTRIBUTE)
+        own = {"PCI_BUS_ID": ordinal + 1, "PCI_DEVICE_ID": 0, "PCI_DOMAIN_ID": 0, "MULTI_GPU_BOARD_GROUP_ID": ordinal}
+        try:
+            return own[name] if name in own else self._model.attribute(name)
+        except UnknownAttributeError as error:
+            raise self._failing("CUDA_ERROR_NOT_SUPPORTED", str(error)) from None
+
+    def cuDeviceCanAccessPeer(self, device: Any, other: Any) -> int:
+        """Return whether two devices may share memory: any two may."""
+        return int(peers.can_access(int(device), int(other), self.cuDeviceGetCount()))
+
+    def _device(self, device: Any) -> int:
+        if not 0 <= int(device) < self.cuDeviceGetCount():
+            raise self._failing("CUDA_ERROR_INVALID_DEVICE", f"there is no device {int(device)}")
+        return int(device)
+
+    # -- contexts ----------------------------------------------------------------------------------------------------
+
+    def cuDevicePrimaryCtxRetain(self, device: Any) -> Any:
+        """Return a device's context."""
+        return self._types.CUcontext(context_handle(self._device(device)))
+
+    def cuDevicePrimaryCtxRelease(self, device: Any) -> None:
+        """Return: a context holds nothing."""
+        self._device(device)
+
+    def cuDevicePrimaryCtxReset(self, device: Any) -> None:
+        """Forget what a device's context was asked for."""
+        peers.forget(self._device(device))
+
+    def cuCtxGetCurrent(self) -> Any:
+        """Return the calling thread's context, or 0."""
+        return self._types.CUcontext(context_handle(current.ordinal()) if current.is_chosen() else 0)
+
+    def cuCtxGetDevice(self) -> Any:
+        """Return the calling thread's device."""
+        self._need_context()
+        return self._types.CUdevice(current.ordinal())
+
+    def cuCtxPushCurrent(self, context: Any) -> None:
+        """Make a context the calling thread's."""
+        current.push(self._ordinal(context))
+
+    def cuCtxPopCurrent(self) -> Any:
+        """Return the calling thread's context, which it leaves."""
+        self._need_context()
+        left = current.pop()
+        assert left is not None
+        return self._types.CUcontext(context_handle(left))
+
+    def cuCtxSetCurrent(self, context: Any) -> None:
+        """Make a context the calling thread's, in place of the one it has; 0: leave it without."""
+        if int(context):
+            current.choose(self._ordinal(context))
+        else:
+            current.pop()
+
+    def cuCtxSynchronize(self) -> None:
+        """Return: all work is done."""
+        self._need_context()
+
+    def cuCtxEnablePeerAccess(self, context: Any, flags: int) -> None:
+        """Note that the current device uses the memory of another context's."""
+        here = current.ordinal()
+        other = self._ordinal(context)
+        if not peers.can_access(here, other, self.cuDeviceGetCount()):
+            raise self._failing("CUDA_ERROR_INVALID_DEVICE", "a device is not a peer of itself")
+        if not peers.enable(here, other):
+            raise self._failing("CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED", "peer access is enabled already")
+
+    def cuOccupancyMaxActiveBlocksPerMultiprocessor(self, kernel: Any, threads: int, dynamic: int) -> int:
+        """Return how many blocks of a kernel a multiprocessor holds; of the kernel, nothing is known."""
+        return active_blocks(self._model, threads, dynamic)
+
+    def _ordinal(self, context: Any) -> int:
+        ordinal = int(context) - _CONTEXT
+        if not 0 <= ordinal < self.cuDeviceGetCount():
+            raise self._failing("CUDA_ERROR_INVALID_CONTEXT", f"there is no context {int(context):#x}")
+        return ordinal
+
+    def _need_context(self) -> None:
+        if not current.is_chosen():
+            raise self._failing("CUDA_ERROR_INVALID_CONTEXT", "the thread has no context")
+
+    # -- memory ------------------------------------------------------------------------------------------------------
+
+    def cuMemGetInfo(self) -> tuple[int, int]:
+        """Return the bytes that the current device has left, and in all."""
+        return memory.info(current.ordinal())
+
+    def cuMemAlloc(self, size: int) -> Any:
+        """Return the address of size bytes of the current device's."""
+        most = self._model.memory_bytes if settings().host_limits else None
+        give = ledger.take(current.ordinal(), int(size), most)
+        if give is None:
+            raise self._failing("CUDA_ERROR_OUT_OF_MEMORY", f"{size} bytes; free are {memory.info(current.ordinal())}")
+        return self._types.CUdeviceptr(self._allocate(int(size), give))
+
+    def cuMemAllocManaged(self, size: int, flags: int) -> Any:
+        """Return the address of size bytes that host and device use."""
+        return self._types.CUdeviceptr(self._allocate(int(size)))
+
+    def cuMemHostAlloc(self, size: int, flags: int) -> int:
+        """Return the address of size bytes of the host's."""
+        return self._allocate(int(size))
+
+    def cuMemHostGetDevicePointer(self, pointer: Any, flags: int) -> Any:
+        """Return the address of host memory on the device: the same."""
+        return self._types.CUdeviceptr(int(pointer))
+
+    def cuMemHostRegister(self, pointer: Any, size: int, flags: int) -> None:
+        """Return: the host's memory is not locked."""
+
+    def cuMemHostUnregister(self, pointer: Any) -> None:
+        """Return: the host's memory is not locked."""
+
+    def cuMemFree(self, pointer: Any) -> None:
+        """Free what was allocated."""
+        address = int(pointer)
+        if address not in self._blocks:
+            raise self._failing("CUDA_ERROR_INVALID_VALUE", f"nothing was allocated at {address:#x}")
+        del self._addresses[bisect.bisect_left(self._addresses, address)]
+        _, (_, give) = self._blocks.pop(address)
+        if give is not None:
+            give()
+
+    cuMemFreeHost = cuMemFree
+
+    def cuMemGetAddressRange(self, pointer: Any) -> tuple[Any, int]:
+        """Return the allocation that an address is in: where it begins, and its size."""
+        at = bisect.bisect_right(self._addresses, int(pointer)) - 1
+        base = self._addresses[at] if at >= 0 else 0
+        size = self._blocks[base][0] if base else 0
+        if not base or int(pointer) >= base + max(size, 1):
+            raise self._failing("CUDA_ERROR_NOT_FOUND", f"nothing was allocated around {int(pointer):#x}")
+        return self._types.CUdeviceptr(base), size
+
+    def cuPointerGetAttribute(self, attribute: Any, pointer: Any) -> Any:
+        """Return what is asked about an address: its own, or its context; anything else is refused."""
+        names = self._types.CUpointer_attribute
+        if attribute == names.CU_POINTER_ATTRIBUTE_CONTEXT:
+            return self._types.CUcontext(context_handle(current.ordinal()))
+        if attribute not in (names.CU_POINTER_ATTRIBUTE_DEVICE_POINTER, names.CU_POINTER_ATTRIBUTE_HOST_POINTER):
+            return self.refused("cuPointerGetAttribute")()
+        return self._types.CUdeviceptr(int(pointer))
+
+    def cuMemcpyHtoD(self, destination: Any, source: Any, size: int) -> None:
+        """Copy size bytes."""
+        ctypes.memmove(int(destination), int(source), int(size))
+
+    def cuMemcpyHtoDAsync(self, destination: Any, source: Any, size: int, stream: Any) -> None:
+        """Copy size bytes, now."""
+        ctypes.memmove(int(destination), int(source), int(size))
+
+    cuMemcpyDtoH = cuMemcpyDtoD = cuMemcpy = cuMemcpyHtoD
+    cuMemcpyDtoHAsync = cuMemcpyDtoDAsync = cuMemcpyAsync = cuMemcpyHtoDAsync
+
+    def cuMemsetD8(self, pointer: Any, value: int, count: int) -> None:
+        """Set count bytes."""
+        ctypes.memset(int(pointer), int(value), int(count))
+
+    def cuMemsetD8Async(self, pointer: Any, value: int, count: int, stream: Any) -> None:
+        """Set count bytes, now."""
+        ctypes.memset(int(pointer), int(value), int(count))
+
+    def _allocate(self, size: int, give: Callable[[], None] | None = None) -> int:
+        if size <= 0:
+            raise self._failing("CUDA_ERROR_INVALID_VALUE", f"{size} bytes")
+        block = np.empty(size + _ALIGNMENT, np.uint8)
+        address = -(-int(block.ctypes.data) // _ALIGNMENT) * _ALIGNMENT
+        bisect.insort(self._addresses, address)
+        self._blocks[address] = (size, (block, give))
+        return address
+
+    # -- streams and events ------------------------------------------------------------------------------------------
+
+    def cuStreamCreate(self, flags: int) -> Any:
+        """Return a new stream."""
+        return self._types.CUstream(self._noted(HOST.create_stream()))
+
+    def cuStreamDestroy(self, stream: Any) -> None:
+        """Forget a stream."""
+        self._handles.discard(int(stream))
+
+    def cuStreamSynchronize(self, stream: Any) -> None:
+        """Return: all work is done."""
+
+    def cuStreamQuery(self, stream: Any) -> None:
+        """Return: all work is done."""
+
+    def cuStreamWaitEvent(self, stream: Any, event: Any, flags: int) -> None:
+        """Return: what the event stands for is done."""
+
+    def cuStreamAddCallback(self, stream: Any, callback: Any, data: Any, flags: int) -> None:
+        """Call a C function: all work before it is done."""
+        _CALLBACK(int(callback))(int(stream or 0), 0, int(data))
+
+    def cuEventCreate(self, flags: int) -> Any:
+        """Return a new event."""
+        return self._types.CUevent(self._noted(HOST.create_event()))
+
+    def cuEventDestroy(self, event: Any) -> None:
+        """Forget when an event was recorded."""
+        self._handles.discard(int(event))
+        HOST.destroy_event(int(event))
+
+    def cuEventRecord(self, event: Any, stream: Any) -> None:
+        """Note the time."""
+        HOST.record(int(event), int(stream or 0))
+
+    def cuEventQuery(self, event: Any) -> None:
+        """Return: what the event stands for is done."""
+
+    def cuEventSynchronize(self, event: Any) -> None:
+        """Return: what the event stands for is done."""
+
+    def cuEventElapsedTime(self, start: Any, end: Any) -> float:
+        """Return the milliseconds between two events that were recorded."""
+        return HOST.elapsed_ms(int(start), int(end))
+
+    def _noted(self, handle: int) -> int:
+        self._handles.add(handle)
+        return handle

@@ -1,0 +1,126 @@
+"""under_numba: the simulated driver in the place of the real one, below all of numba-cuda's contexts and memory.
+
+There is one place where numba-cuda reaches the driver; what is above it stays numba-cuda's own.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.forking import lock, section
+from gridjit.runtime.settings import settings
+from gridjit.runtime.simulated import current
+from gridjit.runtime.simulated.driver import SimulatedDriver, context_handle
+from gridjit.runtime.simulated.models import model
+
+_placing = lock()
+# While it is in place: what undoes it, and the devices that it was placed for, which numba-cuda asks for once.
+_undo: list[tuple[Callable[[], None], tuple[str | None, int]]] = []
+
+
+def place() -> None:
+    """Have numba-cuda's driver answered by the simulated one, until displace(); once does."""
+    numba_cuda()
+    wanted = (settings().host_device, settings().host_devices)
+    with section(), _placing:
+        if _undo and _undo[0][1] != wanted:
+            _undo.pop()[0]()
+        if not _undo:
+            _undo.append((_place(importlib.import_module("numba.cuda.cudadrv.driver")), wanted))
+
+
+def displace() -> None:
+    """Give numba-cuda its driver back."""
+    with section(), _placing:
+        if _undo:
+            _undo.pop()[0]()
+
+
+def context(ordinal: int) -> Any:
+    """Return numba-cuda's own context of a device, for what only that has."""
+    place()
+    devices: Any = importlib.import_module("numba.cuda.cudadrv.devices")
+    found = devices.gpus[ordinal].get_primary_context()
+    found.prepare_for_use()
+    return found
+
+
+def _place(module: Any) -> Callable[[], None]:
+    """Replace what a real driver answers; returns what undoes it."""
+    singleton, core, linker = module.driver, module.ExperimentalDevice, module.load_module_image
+    before = dict(vars(singleton))
+    simulated = SimulatedDriver(module.binding, _failing(module))
+    functions = {name: getattr(simulated, name) for name in dir(simulated) if name.startswith("cu")}
+    vars(singleton).update(
+        functions,
+        is_initialized=True,
+        initialization_error=None,
+        pid=os.getpid(),
+        devices=type(singleton.devices)(),
+        _cuda_python_wrap_fn=simulated.refused,
+    )
+    module._logger = module.make_logger()
+    module.ExperimentalDevice = _core_device(module.binding)
+    module.load_module_image = lambda *_, **__: simulated.refused("cuLibraryLoadData")()
+    _forget_devices()
+
+    def undo() -> None:
+        _forget_devices()  # their memory is freed by the driver that gave it
+        vars(singleton).clear()
+        vars(singleton).update(before, **_lasting(singleton, simulated))
+        module.ExperimentalDevice = core
+        module.load_module_image = linker
+
+    return undo
+
+
+def _lasting(singleton: Any, simulated: SimulatedDriver) -> dict[str, Callable[..., Any]]:
+    """Return what frees things by the driver that they are of: some of the simulated one's may still be held."""
+
+    def freeing(name: str) -> Callable[..., Any]:
+        def free(handle: Any) -> Any:
+            if simulated.owns(handle):
+                return getattr(simulated, name)(handle)
+            real = type(singleton)._cuda_python_wrap_fn(singleton, name)
+            vars(singleton)[name] = free
+            return real(handle)
+
+        return free
+
+    return {name: freeing(name) for name in ("cuMemFree", "cuMemFreeHost", "cuStreamDestroy", "cuEventDestroy")}
+
+
+def _failing(module: Any) -> Callable[[str, str], Exception]:
+    """Return what makes numba-cuda's own error of a driver's name and message."""
+    codes = module.binding.CUresult
+    return lambda name, message: module.CudaAPIError(getattr(codes, name), f"{name}: {message}")
+
+
+def _core_device(types: Any) -> Callable[[int], Any]:
+    """Return what stands for cuda.core's Device: what numba-cuda asks one for."""
+
+    def made(ordinal: int) -> Any:
+        kind = model(settings().host_device)
+        capability = kind.compute_capability
+        return SimpleNamespace(
+            device_id=ordinal,
+            compute_capability=capability,
+            name=kind.name,
+            uuid=f"00000000-0000-0000-0000-{ordinal:012x}",
+            context=SimpleNamespace(handle=types.CUcontext(context_handle(ordinal))),
+            set_current=lambda: current.push(ordinal),
+        )
+
+    return made
+
+
+def _forget_devices() -> None:
+    """Have numba-cuda ask the driver anew which devices there are."""
+    devices: Any = importlib.import_module("numba.cuda.cudadrv.devices")
+    type(devices.gpus).lst.fget.cache_clear()
+    devices._runtime._set_attached_context(None)

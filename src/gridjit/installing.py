@@ -1,0 +1,148 @@
+"""install: numba.cuda's names are gridjit's from then on, for programs and packages that import it themselves."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+import gridjit.cuda
+import gridjit.launchconfig
+from gridjit.compiler.frontend.bootstrap import runtime_version_answered
+from gridjit.forking import lock, section
+from gridjit.messages import warn
+from gridjit.runtime.installed.replaced import Replaced
+from gridjit.runtime.installed.watching import Watching
+
+# Names of numba.cuda that become gridjit's. Its contexts and devices stay its own: on the host, of a simulated driver.
+NAMES = (
+    "In",
+    "InOut",
+    "Out",
+    "Reduce",
+    "as_cuda_array",
+    "default_stream",
+    "device_array",
+    "device_array_like",
+    "event",
+    "event_elapsed_time",
+    "external_stream",
+    "guvectorize",
+    "is_available",
+    "is_cuda_array",
+    "jit",
+    "managed_array",
+    "mapped_array",
+    "mapped_array_like",
+    "per_thread_default_stream",
+    "pinned",
+    "pinned_array",
+    "pinned_array_like",
+    "reduce",
+    "stream",
+    "synchronize",
+    "to_device",
+    "vectorize",
+)
+_PACKAGE = "numba.cuda"
+_changing = lock()
+# Those who asked for it last, while it is in place.
+_installed: list[Installed] = []
+
+
+class InstallWarning(UserWarning):
+    """Something was made by numba-cuda before gridjit.install(), and stays numba-cuda's."""
+
+
+class Installed:
+    """That numba.cuda's names are gridjit's. A `with` block gives them back at its end, if its install() took them."""
+
+    def __init__(self, *, device_functions: bool = True) -> None:
+        self._device_functions = device_functions
+        self._replaced: Replaced | None = None
+        self._watching = Watching(
+            lambda name: self._begin_with if name == _PACKAGE else None, around=runtime_version_answered
+        )
+
+    def begin(self) -> None:
+        """Replace the names now if numba.cuda is imported, else as soon as it is."""
+        if _PACKAGE in sys.modules:
+            self._begin_with(sys.modules[_PACKAGE])
+        else:
+            self._watching.begin()
+
+    def end(self) -> None:
+        """Give the names back; more than once does no harm."""
+        self._watching.end()
+        if self._replaced is not None:
+            self._replaced.undo()
+            self._replaced = None
+
+    def _begin_with(self, cuda: ModuleType) -> None:
+        from gridjit.runtime.installed import names, taken
+
+        self._watching.end()
+        originals = {name: vars(cuda)[name] for name in NAMES if name in vars(cuda)}
+        ours = {name: getattr(gridjit.cuda, name) for name in NAMES}
+        before = taken.kernels_made()
+        configs = {name: getattr(gridjit.launchconfig, name) for name in gridjit.launchconfig.__all__}
+        self._replaced = names.replace_names(ours, configs, device_functions=self._device_functions)
+        taken.replace_taken(originals, {**ours, "jit": vars(cuda)["jit"]}, self._replaced)
+        if before:
+            warn(InstallWarning(_late(before)), stacklevel=4)
+
+    def __enter__(self) -> Installed:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if _installed == [self]:
+            uninstall()
+
+
+def install() -> Installed:
+    """Have numba.cuda's names be gridjit's in this process: jit, arrays, streams, events, launch configurations.
+
+    Programs and packages that import numba.cuda, before or after, then run on gridjit unchanged, on a GPU or the host.
+    What their modules took from numba.cuda before is replaced there; kernels that numba-cuda's jit made before stay
+    its own, and a warning names them. Calling it again does nothing.
+
+        import gridjit
+        gridjit.install()
+        import a_package_that_imports_numba_cuda
+
+    Returns what a `with` statement takes, to give the names back at the end of the block; uninstall() does so, too.
+    """
+    return _install(Installed())
+
+
+def uninstall() -> None:
+    """Give numba.cuda its own names back; what was imported or made meanwhile stays gridjit's."""
+    with section(), _changing:
+        if _installed:
+            _installed.pop().end()
+
+
+def install_kernels_only() -> None:
+    """Do what install() does, but leave jit(device=True) numba-cuda's, for tests that look into its dispatchers."""
+    _install(Installed(device_functions=False))
+
+
+def original() -> ModuleType:
+    """Return numba.cuda as it was before its names were replaced."""
+    from gridjit.runtime.installed import names
+
+    return names.original()
+
+
+def _install(wanted: Installed) -> Installed:
+    with section(), _changing:
+        if not _installed:
+            wanted.begin()
+            _installed.append(wanted)
+    return wanted
+
+
+def _late(kernels: list[str]) -> str:
+    return (
+        f"gridjit.install() came too late for these kernels, which numba-cuda has made: {', '.join(kernels[:5])}"
+        f"{' and more' * (len(kernels) > 5)}; call it before the modules that define them are imported"
+    )

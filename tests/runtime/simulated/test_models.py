@@ -1,0 +1,93 @@
+"""Which GPU the host reports: a named one, one from a file, and nothing that is made up."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gridjit.compiler.errors import ConfigError, DeviceError
+from gridjit.runtime.simulated.models import known, model
+
+# What programs compute their grids from, and numba-cuda's detect() prints.
+ASKED_OF_ANY = (
+    "MAX_THREADS_PER_BLOCK",
+    "MAX_BLOCK_DIM_X",
+    "MAX_GRID_DIM_X",
+    "MAX_SHARED_MEMORY_PER_BLOCK",
+    "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN",
+    "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR",
+    "MAX_REGISTERS_PER_BLOCK",
+    "MAX_THREADS_PER_MULTIPROCESSOR",
+    "MAX_BLOCKS_PER_MULTIPROCESSOR",
+    "MULTIPROCESSOR_COUNT",
+    "WARP_SIZE",
+    "CLOCK_RATE",
+    "MEMORY_CLOCK_RATE",
+    "GLOBAL_MEMORY_BUS_WIDTH",
+    "L2_CACHE_SIZE",
+    "COMPUTE_CAPABILITY_MAJOR",
+    "SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO",
+    "KERNEL_EXEC_TIMEOUT",
+    "TCC_DRIVER",
+    "CAN_MAP_HOST_MEMORY",
+    "COOPERATIVE_LAUNCH",
+    "CLUSTER_LAUNCH",
+)
+
+
+@pytest.mark.parametrize("name", sorted(known()))
+def test_a_named_device_answers_what_programs_ask_of_any(name: str) -> None:
+    found = model(name)
+    assert all(isinstance(found.attribute(asked), int) for asked in ASKED_OF_ANY)
+    assert found.attribute("COMPUTE_CAPABILITY_MAJOR") == found.compute_capability[0]
+    assert found.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN") <= found.attribute(
+        "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR"
+    )
+
+
+@pytest.mark.parametrize("written", ["rtx4090", "RTX4090", "RTX 4090", "rtx-4090", "rtx_4090"])
+def test_a_device_is_found_however_its_name_is_written(written: str) -> None:
+    assert model(written).name == "NVIDIA GeForce RTX 4090"
+
+
+def test_an_unknown_device_is_refused_with_the_known_ones_named() -> None:
+    with pytest.raises(ConfigError, match="GRIDJIT_HOST_DEVICE=h1000: h100, h200, a100, rtx4090, t4"):
+        model("h1000")
+
+
+def test_what_is_not_known_of_a_device_is_an_error_that_says_how_to_give_it() -> None:
+    assert model("h100").attribute("MEM_SYNC_DOMAIN_COUNT") == 4
+    with pytest.raises(
+        AttributeError, match=r'MEM_SYNC_DOMAIN_COUNT of the simulated Tesla T4 .*"attributes"'
+    ) as found:
+        model("t4").attribute("MEM_SYNC_DOMAIN_COUNT")
+    assert isinstance(found.value, DeviceError)
+
+
+def test_a_file_describes_what_differs_from_a_known_device(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(
+        json.dumps({"like": "a100", "name": "Mine", "memory_bytes": 1 << 30, "attributes": {"CLOCK_RATE": 7}})
+    )
+    found = model(str(path))
+    assert (found.name, found.memory_bytes, found.compute_capability) == ("Mine", 1 << 30, (8, 0))
+    assert (found.attribute("CLOCK_RATE"), found.attribute("MULTIPROCESSOR_COUNT")) == (7, 108)
+
+
+def test_a_files_compute_capability_brings_its_limits(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps({"like": "h100", "compute_capability": [8, 6]}))
+    found = model(str(path))
+    assert found.attribute("COMPUTE_CAPABILITY_MINOR") == 6
+    assert found.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN") == 99 << 10
+    assert found.attribute("CLUSTER_LAUNCH") == 0
+
+
+@pytest.mark.parametrize("text", ["{", '{"like": "h1000"}', '{"nmae": "x"}', '{"compute_capability": [1, 0]}', "[]"])
+def test_a_file_that_makes_no_sense_is_refused_by_name(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=r"GRIDJIT_HOST_DEVICE=.*mine\.json"):
+        model(str(path))
