@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -55,18 +56,41 @@ DEFAULT_FILTERS = list(warnings.filters)
 
 
 def prepare() -> None:
-    """Import what a compile needs, and have numba-cuda read its registries: nothing is compiled, launched or stored."""
+    """Import what a compile needs, have numba-cuda read its registries, and lower a kernel; nothing is kept of it."""
     from gridjit.compiler.frontend.bootstrap import numba_cuda
 
     numba_cuda()
     for name in PREPARED:
         importlib.import_module(name)
+    from gridjit.compiler.frontend.lower import lower
+    from gridjit.compiler.frontend.types import parse_signature
     from gridjit.compiler.key import registrations
-    from gridjit.compiler.targets.host import llvm, processor
+    from gridjit.compiler.options import Options
+    from gridjit.compiler.targets.host.generate import generate
+    from gridjit.compiler.targets.host.processor import host_target
+    from gridjit.compiler.view.config import ConfigView
 
     contexts.make_contexts()
     registrations.registrations()
-    llvm.header(processor.host_target())
+    # What a process learns in its first compile of numba and LLVM, and finds as it was in each that follows.
+    lowered, _ = lower(first, parse_signature("void(float64[::1])"), Options(), host_target(), (), ConfigView(None))
+    generate(lowered, host_target(), Options())
+    share_objects()
+    gc.freeze()
+
+
+def share_objects() -> None:
+    """Have programs use the objects that the run of the tests shares; they do not see the package that does this."""
+    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    from tests import known_objects
+
+    del sys.path[0], sys.modules["tests.known_objects"], sys.modules["tests"]
+    known_objects.use_known_objects()
+
+
+def first(x):
+    """Be compiled before all programs."""
+    x[0] = 1
 
 
 def serve(control: socket.socket) -> None:
