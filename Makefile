@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 SUPPORTED := $(PYTHON) -c 'import sys; sys.version_info < (3, 10) and sys.exit("gridjit needs Python 3.10 or newer: make PYTHON=...")'
 .DEFAULT_GOAL := help
+# What one process of the tests compiles to bytecode is there for the next.
+unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help demo test test-slow check format view bench bench-host bench-launch-overhead bench-against benchcmp gpu-test dist clean soak bench-cache bench-compile
 
 help:  ## list the commands

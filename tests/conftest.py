@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,8 +15,21 @@ import pytest
 from gridjit.cache.key import digest
 from gridjit.runtime.launch.indexing import index_from_python
 from gridjit.runtime.session import end_session
+from tests.known_objects import FOLDER, use_known_objects
 from tests.programs import end_servers
 from tests.registered import taken_away_after
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have the processes of a run share a folder of objects that LLVM made; xdist's begin with this environment."""
+    if FOLDER not in os.environ:
+        os.environ[FOLDER] = tempfile.mkdtemp(prefix="gridjit-objects-")
+        config.add_cleanup(_forget_objects)
+    use_known_objects()
+
+
+def _forget_objects() -> None:
+    shutil.rmtree(os.environ.pop(FOLDER))
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -55,18 +56,41 @@ DEFAULT_FILTERS = list(warnings.filters)
 
 
 def prepare() -> None:
-    """Import what a compile needs, and have numba-cuda read its registries: nothing is compiled, launched or stored."""
+    """Import what a compile needs, have numba-cuda read its registries, and lower a kernel; nothing is kept of it."""
     from gridjit.compiler.frontend.bootstrap import numba_cuda
 
     numba_cuda()
     for name in PREPARED:
         importlib.import_module(name)
+    from gridjit.compiler.frontend.lower import lower
+    from gridjit.compiler.frontend.types import parse_signature
     from gridjit.compiler.key import registrations
-    from gridjit.compiler.targets.host import llvm, processor
+    from gridjit.compiler.options import Options
+    from gridjit.compiler.targets.host.generate import generate
+    from gridjit.compiler.targets.host.processor import host_target
+    from gridjit.compiler.view.config import ConfigView
 
     contexts.make_contexts()
     registrations.registrations()
-    llvm.header(processor.host_target())
+    # What a process learns in its first compile of numba and LLVM, and finds as it was in each that follows.
+    lowered, _ = lower(first, parse_signature("void(float64[::1])"), Options(), host_target(), (), ConfigView(None))
+    generate(lowered, host_target(), Options())
+    share_objects()
+    gc.freeze()
+
+
+def share_objects() -> None:
+    """Have programs use the objects that the run of the tests shares; they do not see the package that does this."""
+    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    from tests import known_objects
+
+    del sys.path[0], sys.modules["tests.known_objects"], sys.modules["tests"]
+    known_objects.use_known_objects()
+
+
+def first(x):
+    """Be compiled before all programs."""
+    x[0] = 1
 
 
 def serve(control: socket.socket) -> None:
@@ -119,6 +143,8 @@ def become(wanted: dict[str, Any], streams: list[int]) -> NoReturn:
     status = 1
     try:
         set_up(wanted, streams)
+        if wanted["arguments"][:3] == ["-m", "gridjit", "warm"]:
+            have_a_server()
         status = ended(wanted["arguments"])
         PRIVATE[threading]._shutdown()
         atexit._run_exitfuncs()
@@ -160,6 +186,48 @@ def set_up(wanted: dict[str, Any], streams: list[int]) -> None:
     installed._IMPORTED_NS = time.time_ns()
     # A fork may cut a compile of another thread short; the server has no other.
     contexts.contexts_are_whole()
+
+
+def have_a_server() -> None:
+    """Fork what serves the program's first pool now, before the program imports what is its user's."""
+    from gridjit.runtime.pool import pool
+
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    pid = os.fork()
+    if not pid:
+        ours.close()
+        serve_a_pool(theirs)
+    theirs.close()
+    started, unused = pool._spawned, [pid]
+
+    def spawned(control: socket.socket, processes: int) -> int:
+        if not unused:
+            return started(control, processes)
+        where = {"environment": dict(os.environ), "path": sys.path, "folder": os.getcwd(), "processes": processes}
+        socket.send_fds(ours, [json.dumps(where).encode()], [control.fileno()])
+        return unused.pop()
+
+    pool._spawned = spawned
+
+
+def serve_a_pool(asked: socket.socket) -> NoReturn:
+    """Be the server of a pool, if the program has one."""
+    from gridjit.runtime.pool.server import serve as serve_program
+
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(nothing, stream)
+    message, given, _, _ = socket.recv_fds(asked, 1 << 20, 1)
+    if not message:  # it has ended
+        os._exit(0)
+    where = json.loads(message)
+    os.dup2(given[0], 0)
+    os.environ.clear()
+    os.environ.update(where["environment"])
+    os.chdir(where["folder"])
+    sys.path[:] = where["path"]
+    serve_program(where["processes"])
+    os._exit(1)
 
 
 def standard(number: int, mode: str, encoding: str, errors: str, buffering: int = -1) -> Any:

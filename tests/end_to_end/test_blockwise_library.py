@@ -17,6 +17,7 @@ from tests.toolkit import needs_toolkit
 
 # Every case, in two processes, one after the other.
 Runs = tuple[dict[str, Any], dict[str, Any]]
+Begun = tuple[Path, dict[str, Any]]
 
 
 @pytest.fixture(scope="session")
@@ -37,6 +38,36 @@ def runs(installed_once: Installed, device_kind: str, tmp_path_factory: pytest.T
     cache = {"GRIDJIT_CACHE_DIR": str(tmp_path_factory.mktemp("cooperative")), "GRIDJIT_TARGET": device_kind}
     first = installed_once.launch(**cache)
     return first, installed_once.launch(**cache)
+
+
+# What tests begin with that change something after a process has launched these.
+BEGUN = (
+    "a_type_by_name",
+    "a_type_made_while_compiling",
+    "exclusive_sum int64",
+    "guarded",
+    "imported_late",
+    "offset",
+    "positioned",
+    "scaled",
+    "size_as_a_constant",
+    "weighted",
+)
+
+
+@pytest.fixture(scope="module")
+def begun(installed_once: Installed, device_kind: str, tmp_path_factory: pytest.TempPathFactory) -> Begun:
+    """The cache of a process that launched those cases, and what became of each."""
+    cache = tmp_path_factory.mktemp("begun") / "cache"
+    return cache, installed_once.launch(*BEGUN, GRIDJIT_CACHE_DIR=str(cache), GRIDJIT_TARGET=device_kind)
+
+
+@pytest.fixture
+def before(begun: Begun, target: str, cache_dir: Path) -> dict[str, Any]:
+    """What became of those cases in a process that left what it compiled in the test's cache."""
+    cache, report = begun
+    shutil.copytree(cache, cache_dir, dirs_exist_ok=True)
+    return report
 
 
 @pytest.mark.slow
@@ -162,7 +193,6 @@ def test_a_kernel_that_does_not_use_a_loaded_library_has_the_code_that_it_has_wi
     assert reports[0]["image"] == reports[1]["image"]
 
 
-@pytest.mark.usefixtures("target")
 @pytest.mark.parametrize(
     ("file", "old", "new", "case"),
     [
@@ -175,22 +205,19 @@ def test_a_kernel_that_does_not_use_a_loaded_library_has_the_code_that_it_has_wi
     ],
 )
 def test_a_hand_edited_file_of_a_library_of_equal_version_is_a_miss(
-    library: Installed, file: str, old: str, new: str, case: str
+    library: Installed, before: dict[str, Any], file: str, old: str, new: str, case: str
 ) -> None:
-    before = library.launch(case)[case]
-    assert before["right"] and library.launch(case)[case]["compiles"] == 0
+    assert before[case]["right"] and library.launch(case)[case]["compiles"] == 0
     library.edit(file, old, new)
     after = library.launch(case)[case]
-    assert after["compiles"] == 1 and after["out"] != before["out"]
+    assert after["compiles"] == 1 and after["out"] != before[case]["out"]
 
 
-@pytest.mark.usefixtures("target")
 def test_a_library_that_is_installed_again_with_other_files_and_equal_version_is_a_miss(
-    library: Installed, tmp_path: Path
+    library: Installed, before: dict[str, Any], tmp_path: Path
 ) -> None:
     case = "imported_late"
-    before = library.launch(case)[case]
-    assert before["right"] and library.launch(case)[case]["compiles"] == 0
+    assert before[case]["right"] and library.launch(case)[case]["compiles"] == 0
     sources = tmp_path / "changed"
     shutil.copytree(LIBRARIES / "blockwise", sources)
     changed = sources / "src" / "blockwise" / "_late.py"
@@ -198,10 +225,9 @@ def test_a_library_that_is_installed_again_with_other_files_and_equal_version_is
     shutil.rmtree(library.site)
     install(sources, library.site)
     after = library.launch(case)[case]
-    assert after["compiles"] == 1 and after["out"] != before["out"]
+    assert after["compiles"] == 1 and after["out"] != before[case]["out"]
 
 
-@pytest.mark.usefixtures("target")
 @pytest.mark.parametrize(
     ("setting", "value", "case"),
     [
@@ -214,13 +240,12 @@ def test_a_library_that_is_installed_again_with_other_files_and_equal_version_is
     ],
 )
 def test_a_changed_setting_that_registered_code_reads_is_a_miss_and_the_old_one_a_hit_again(
-    library: Installed, setting: str, value: object, case: str
+    library: Installed, before: dict[str, Any], setting: str, value: object, case: str
 ) -> None:
-    before = library.launch(case)[case]
     after = library.launch(case, SETTINGS=json.dumps({setting: value}))[case]
     again = library.launch(case)[case]
-    assert [run["compiles"] for run in (before, after, again)] == [1, 1, 0], again["story"]
-    assert before["right"] and again["right"] and before["out"] != after["out"]
+    assert [run["compiles"] for run in (before[case], after, again)] == [1, 1, 0], again["story"]
+    assert before[case]["right"] and again["right"] and before[case]["out"] != after["out"]
 
 
 # Ways in which objects of the library differ in one process from those in the next, before the first compile.
@@ -237,25 +262,42 @@ IRRELEVANT = {
 }
 
 
+CHANGES = f"""
+import sys, threading
+sys.path.insert(0, {os.fspath(LIBRARIES)!r})
+import blockwise, cooperative_kernels
+blockwise.register()
+from blockwise import _nodes, _settings
+exec(sys.argv[1])
+sys.argv[1:] = ["offset", "remembered", "sum int64"]
+cooperative_kernels.main()
+"""
+
+
+@pytest.fixture(scope="module")
+def unchanged(installed_once: Installed, device_kind: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a program that makes a change before it compiles, and the cache of one that made none."""
+    folder = tmp_path_factory.mktemp("unchanged")
+    (folder / "changes.py").write_text(CHANGES)
+    where = {"GRIDJIT_CACHE_DIR": str(folder / "cache"), "GRIDJIT_TARGET": device_kind}
+    report = installed_once.run(folder / "changes.py", "pass", **where)
+    assert {row["compiles"] for row in report.values()} == {1}
+    return folder
+
+
 @pytest.mark.usefixtures("target")
 @pytest.mark.parametrize("change", IRRELEVANT.values(), ids=IRRELEVANT)
-def test_objects_of_a_library_that_decide_nothing_do_not_count(library: Installed, tmp_path: Path, change: str) -> None:
-    program = tmp_path / "changes.py"
-    program.write_text(
-        f"import sys, threading\nsys.path.insert(0, {os.fspath(LIBRARIES)!r})\nimport cooperative_kernels\n"
-        "import blockwise\nblockwise.register()\nfrom blockwise import _nodes, _settings\n"
-        f"if 'change' in sys.argv:\n    {change}\nsys.argv[1:] = ['offset', 'remembered', 'sum int64']\n"
-        "cooperative_kernels.main()\n"
-    )
-    library.run(program)
-    report = library.run(program, "change")
+def test_objects_of_a_library_that_decide_nothing_do_not_count(
+    library: Installed, unchanged: Path, cache_dir: Path, change: str
+) -> None:
+    shutil.copytree(unchanged / "cache", cache_dir, dirs_exist_ok=True)
+    report = library.run(unchanged / "changes.py", change)
     assert {name: row["story"] for name, row in report.items() if row["compiles"] or not row["right"]} == {}
 
 
 @pytest.mark.usefixtures("target")
 def test_kernels_of_a_library_are_found_again_whatever_was_compiled_before_them(library: Installed) -> None:
     cases = ["sum int64", "a_type_made_while_compiling", "with_two_hooks", "remembered", "in_memory_it_did_not_ask_for"]
-    library = dataclasses.replace(library, new=True)
     library.launch(*cases)
     report = library.launch(*reversed(cases), "sort int64")
     assert {name: row["compiles"] for name, row in report.items()} == {**dict.fromkeys(cases, 0), "sort int64": 1}

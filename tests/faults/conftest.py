@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.known_objects import FOLDER
+
 # Imports come first, because nobody may not be able to read root's interpreter.
 DROP_PRIVILEGES = """
 import os
@@ -20,6 +22,12 @@ if os.geteuid() == 0:
     os.setresgid(65534, 65534, 65534)
     os.setresuid(65534, 65534, 65534)
 """
+
+
+@pytest.fixture(autouse=True)
+def _llvm_makes_all_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let faults meet LLVM, too, in this process and in those that a test starts."""
+    monkeypatch.delenv(FOLDER, raising=False)
 
 
 @pytest.fixture

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import select
+import socket
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from gridjit.runtime.pool import pool as pool_module
 from gridjit.runtime.pool.pool import Pool
 from gridjit.runtime.session import session
+from tests.programs import Program
 
 # What a task blocks in ends when somebody opens a pipe for writing, so that nothing here is a matter of time.
 TASKS = """
@@ -60,6 +64,41 @@ def meet(mine, others):
 def large():
     return "x" * 100_000
 """
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have pools start their servers as they do elsewhere: each is an interpreter that imports the compiler."""
+    monkeypatch.setattr(pool_module, "_spawned", _STARTED[0])
+    monkeypatch.setattr(pool_module, "_ended", _STARTED[1])
+
+
+_STARTED = pool_module._spawned, pool_module._ended
+
+
+@pytest.fixture(autouse=True)
+def _forked_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fork the servers of pools from a process that has imported the compiler, unless another program is to serve."""
+    executable, program, forked = sys.executable, pool_module._SERVER, dict[int, Program]()
+
+    def spawned(control: socket.socket, processes: int) -> int:
+        if (sys.executable, pool_module._SERVER) != (executable, program):
+            return _STARTED[0](control, processes)
+        with open(os.devnull, "w") as nothing:
+            streams = (control.fileno(), nothing.fileno(), nothing.fileno())
+            made = Program("-c", program, processes, *sys.path, streams=streams)
+        forked[made.pid] = made
+        return made.pid
+
+    def ended(pid: int) -> None:
+        if (made := forked.get(pid)) is None:
+            _STARTED[1](pid)
+        else:
+            made.kill()
+            made.wait()
+
+    monkeypatch.setattr(pool_module, "_spawned", spawned)
+    monkeypatch.setattr(pool_module, "_ended", ended)
 
 
 @pytest.fixture

@@ -67,6 +67,7 @@ def made_elsewhere(kernel: Any) -> bool:
     return kernel.stats.compiles == 0 and "compiled in another process, in" in kernel.explain()
 
 
+@pytest.mark.usefixtures("started")
 def test_a_kernel_of_a_module_is_compiled_in_a_process_that_imports_the_module(module: Any) -> None:
     made = module("""
         @gridjit.jit(device=True)

@@ -51,6 +51,7 @@ def pids(running: subprocess.Popen[str]) -> list[int]:
     return [int(word) for word in running.stdout.readline().split()]
 
 
+@pytest.mark.usefixtures("started")
 def test_tasks_are_done_in_this_processs_folder_environment_and_path_of_the_moment(
     new_pool: NewPool, tasks: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

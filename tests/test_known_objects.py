@@ -1,0 +1,94 @@
+"""Objects that the tests of a run share: each is what LLVM makes of that text, and whoever looks at LLVM sees it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gridjit.compiler.targets.host import generate, llvm
+from gridjit.compiler.targets.host.processor import host_target
+from tests import known_objects
+from tests.programs import run_python
+
+TEXT = "define i32 @entry(i32 %x) {{\n  %y = add i32 %x, {}\n  ret i32 %y\n}}\n"
+
+
+@pytest.fixture(autouse=True)
+def made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
+    """The texts that LLVM makes objects of; none is known before."""
+    monkeypatch.setenv(known_objects.FOLDER, str(tmp_path))
+    texts: list[str] = []
+    original = known_objects._final
+
+    def final(text: str, *how: Any) -> llvm.Module:
+        texts.append(text)
+        return original(text, *how)
+
+    monkeypatch.setattr(known_objects, "_final", final)
+    return texts
+
+
+def object_of(text: str, level: int = 3) -> bytes:
+    return llvm.emit(generate._final(text, host_target(), level), host_target())
+
+
+def test_an_equal_text_is_given_to_llvm_once_and_is_what_it_makes_of_it(made: list[str]) -> None:
+    first, second = TEXT.format(1), TEXT.format(2)
+    objects = [object_of(text) for text in (first, second, first)]
+    assert made == [first, second]
+    assert objects[0] == objects[2] != objects[1]
+    module = llvm.parse(first)
+    llvm.optimize(module, host_target(), 3)
+    assert llvm.emit(module, host_target()) == objects[0]
+
+
+def test_another_level_or_target_is_another_object(made: list[str]) -> None:
+    other = host_target().__class__(kind="host", arch=host_target().arch)
+    object_of(TEXT.format(1))
+    object_of(TEXT.format(1), level=1)
+    llvm.emit(generate._final(TEXT.format(1), other, 3), other)
+    assert len(made) == 3
+
+
+@pytest.mark.parametrize("name", ["optimize", "emit"])
+def test_a_test_that_replaces_a_function_of_llvms_has_it_called(
+    made: list[str], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    object_of(TEXT.format(1))
+    original, called = getattr(llvm, name), []
+
+    def noted(*arguments: Any, **how: Any) -> Any:
+        called.append(name)
+        return original(*arguments, **how)
+
+    monkeypatch.setattr(llvm, name, noted)
+    object_of(TEXT.format(1))
+    assert called == [name]
+    assert len(made) == 2
+
+
+def test_assembly_can_be_read_of_a_known_object() -> None:
+    object_of(TEXT.format(1))
+    assert "entry:" in llvm.assembly(generate._final(TEXT.format(1), host_target(), 3), host_target())
+
+
+PROGRAM = f"""
+import sys
+from gridjit.compiler.targets.host import generate, llvm
+from gridjit.compiler.targets.host.processor import host_target
+text = {TEXT.format(1)!r}
+print(llvm.emit(generate._final(text, host_target(), 3), host_target()) == b"known", "tests" in sys.modules)
+"""
+
+
+def test_programs_take_what_is_known_unless_their_environment_names_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    object_of(TEXT.format(1))
+    (known,) = tmp_path.iterdir()
+    known.write_bytes(b"known")
+    assert run_python("-c", PROGRAM).stdout == "True False\n"
+    monkeypatch.delenv(known_objects.FOLDER)
+    assert run_python("-c", PROGRAM).stdout == "False False\n"
