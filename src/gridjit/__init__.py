@@ -17,9 +17,11 @@ if TYPE_CHECKING:
         CompileError,
         ConfigError,
         ConfigWarning,
+        CopyNeededError,
         DeviceError,
         GridjitError,
         LaunchError,
+        LayoutError,
         UnsupportedError,
     )
     from gridjit.compiler.launch_config import LaunchConfig
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel
     from gridjit.runtime.launch.configured import ConfiguredKernel
     from gridjit.runtime.memory.device_array import DeviceArray
+    from gridjit.runtime.memory.layout import StridedLayout
     from gridjit.runtime.specialize.table import Specialization, SpecializationWarning
     from gridjit.runtime.streams import Event, Stream
     from gridjit.runtime.warnings import PerformanceWarning
@@ -44,12 +47,14 @@ _HOME = {
     "ConfigError": "gridjit.compiler.errors",
     "ConfigWarning": "gridjit.compiler.errors",
     "ConfiguredKernel": "gridjit.runtime.launch.configured",
+    "CopyNeededError": "gridjit.compiler.errors",
     "DeviceError": "gridjit.compiler.errors",
     "DeviceFunction": "gridjit.runtime.device_function",
     "GridjitError": "gridjit.compiler.errors",
     "Kernel": "gridjit.runtime.kernel",
     "LaunchConfig": "gridjit.compiler.launch_config",
     "LaunchError": "gridjit.compiler.errors",
+    "LayoutError": "gridjit.compiler.errors",
     "PerformanceWarning": "gridjit.runtime.warnings",
     "Specialization": "gridjit.runtime.specialize.table",
     "SpecializationWarning": "gridjit.runtime.specialize.table",
@@ -60,6 +65,7 @@ _HOME = {
     "InOut": "gridjit.runtime.args.direction",
     "Out": "gridjit.runtime.args.direction",
     "Stream": "gridjit.runtime.streams",
+    "StridedLayout": "gridjit.runtime.memory.layout",
     "create_event": "gridjit.runtime.current",
     "create_stream": "gridjit.runtime.current",
     "jit": "gridjit.runtime.jit",
@@ -74,6 +80,7 @@ __all__ = [
     "ConfigError",
     "ConfigWarning",
     "ConfiguredKernel",
+    "CopyNeededError",
     "DeviceArray",
     "DeviceError",
     "DeviceFunction",
@@ -84,11 +91,13 @@ __all__ = [
     "Kernel",
     "LaunchConfig",
     "LaunchError",
+    "LayoutError",
     "Out",
     "PerformanceWarning",
     "Specialization",
     "SpecializationWarning",
     "Stream",
+    "StridedLayout",
     "UnsupportedError",
     "create_event",
     "create_stream",
