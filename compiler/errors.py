@@ -72,6 +72,18 @@ class ShapeError(ArgumentError, ValueError):
     """Two arrays, one to be copied into the other, differ in shape or item type."""
 
 
+class LayoutError(ArgumentError, ValueError):
+    """A layout cannot be as it was asked for; the message names the shape, the strides or the axis."""
+
+
+class LayoutIndexError(LayoutError, IndexError):
+    """An index or an axis is beyond those that a layout has."""
+
+
+class LayoutOverflowError(LayoutError, OverflowError):
+    """An offset, a stride or a count of items of a layout is beyond 64 bits."""
+
+
 class CopyNeededError(GridjitError, ValueError, NotImplementedError):
     """A view of an array on the device was requested, but only a copy could have the requested form."""
 

@@ -122,13 +122,13 @@ def mapped_array_like(
     ary: Any, stream: Any = 0, portable: bool = False, wc: bool = False, *, space: Space | None = None
 ) -> Array:
     """Return a mapped array with the shape, dtype and order of axes of ary."""
-    steps = _dense_like(ary).strides
+    steps = _dense_like(ary).strides_in_bytes
     return mapped_array(ary.shape, ary.dtype, steps, stream=stream, portable=portable, wc=wc, space=space)
 
 
 def pinned_array_like(ary: Any, *, space: Space | None = None) -> Array:
     """Return a page-locked array with the shape, dtype and order of axes of ary."""
-    return pinned_array(ary.shape, ary.dtype, _dense_like(ary).strides, space=space)
+    return pinned_array(ary.shape, ary.dtype, _dense_like(ary).strides_in_bytes, space=space)
 
 
 @contextmanager
@@ -172,14 +172,16 @@ def as_device_array(obj: Any, *, space: Space | None = None) -> DeviceArray:
 
 def _laid_out(shape: Shape, item: np.dtype[Any], strides: Shape | None, order: str) -> StridedLayout:
     """Return the layout that a new array is asked for with."""
+    if not item.itemsize:  # a record without fields
+        return StridedLayout.of(np.ndarray(_dims(shape), item, strides=None if strides is None else _dims(strides)))
     if strides is None:
         return StridedLayout.dense(_dims(shape), item.itemsize, order)
-    return StridedLayout(shape=_dims(shape), strides=_dims(strides), itemsize=item.itemsize)
+    return StridedLayout(_dims(shape), itemsize=item.itemsize, strides_in_bytes=_dims(strides))
 
 
 def _dense_like(ary: Any) -> StridedLayout:
     """Return the dense layout with the shape and the order of axes of ary."""
-    return StridedLayout.dense_like(tuple(ary.shape), ary.strides, ary.dtype.itemsize)
+    return StridedLayout._made(tuple(ary.shape), ary.strides, ary.dtype.itemsize).to_dense()
 
 
 def _new(layout: StridedLayout, item: np.dtype[Any], stream: Any, space: Space | None) -> DeviceArray:

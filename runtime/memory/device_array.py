@@ -183,7 +183,7 @@ class DeviceArray:
 
     def copied(self) -> DeviceArray:
         """Return the items in memory of their own on the same device: dense, their axes in the same order."""
-        layout = StridedLayout.dense_like(self.shape, self.strides, self.itemsize)
+        layout = StridedLayout.of(self._ghost).to_dense()
         memory = self.space.allocate(self.nbytes, self.stream)
         made = DeviceArray(memory, layout.over(memory.address, self.dtype), self.stream)
         made.copy_to_device(self)

@@ -78,7 +78,7 @@ def _facts(
     if strides is None:
         layout = StridedLayout.dense(shape, itemsize)
     else:
-        layout = StridedLayout(shape=shape, strides=strides, itemsize=itemsize)
+        layout = StridedLayout(shape, itemsize=itemsize, strides_in_bytes=strides)
     return layout, layout.letter, layout.has_steps_of(step)
 
 

@@ -1,128 +1,191 @@
-"""StridedLayout: how an array's items lie in memory: shape, strides in bytes, item size. A frozen value.
+"""StridedLayout: how an array's items lie in memory: shape, strides, item size, offset. A frozen value.
 
-It means by contiguous, aligned and dense what NumPy means, and knows no memory: offsets are from the first item.
+It knows no memory and no device. It says of strides what NumPy says of them, and makes the views that NumPy makes.
+Strides are kept in bytes, as those of some arrays are not whole items.
 """
 
 from __future__ import annotations
 
 import ctypes
-import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, SupportsIndex, TypeAlias, overload
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError
-from gridjit.compiler.signature import array_struct, layout_letter
+from gridjit.compiler.errors import LayoutError
+from gridjit.runtime.memory.layout_views import LayoutViews, Numbers
 from gridjit.values import dataclass
 
 Array = np.ndarray[Any, Any]
+# "C", "F", or all axes from the slowest to the fastest; "K" keeps the order that there is.
+Order: TypeAlias = "str | Sequence[SupportsIndex]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StridedLayout:
-    """Items along each axis, bytes from one to the next, and bytes of an item."""
+class StridedLayout(LayoutViews):
+    """Items along each axis, where each is, and bytes of an item.
+
+    shape: items along each axis, up to 64 axes. strides: items from one index to the next, for each axis, 0 or negative
+    ones too; None: dense, in C order. strides_in_bytes: the same in bytes, instead. itemsize: bytes of an item, 1 or
+    more. slice_offset_in_bytes: from offset 0, where the memory begins, to the first item.
+
+    Layouts are equal, and hash alike, if all of these are. All methods return other layouts; none looks at memory.
+    Raises LayoutError, a ValueError, for what cannot be a layout; LayoutOverflowError, an OverflowError too, for counts
+    and offsets beyond 64 bits.
+
+        layout = StridedLayout((5, 4), (4, 1), itemsize=8)
+        layout[::2, 1].strides == (8,)
+    """
 
     shape: tuple[int, ...]
-    strides: tuple[int, ...]
+    strides_in_bytes: tuple[int, ...]
     itemsize: int
+    slice_offset_in_bytes: int
 
-    def __post_init__(self) -> None:
-        if len(self.strides) != len(self.shape):
-            raise ArgumentError(f"strides {self.strides} do not go with shape {self.shape}")
+    @overload
+    def __init__(
+        self, shape: Numbers, strides: Numbers | None, itemsize: SupportsIndex, *, slice_offset_in_bytes: int = 0
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self,
+        shape: Numbers,
+        strides: Numbers | None = None,
+        *,
+        itemsize: SupportsIndex,
+        strides_in_bytes: Numbers | None = None,
+        slice_offset_in_bytes: int = 0,
+    ) -> None: ...
+
+    def __init__(
+        self,
+        shape: Numbers,
+        strides: Numbers | None = None,
+        itemsize: SupportsIndex | None = None,
+        *,
+        strides_in_bytes: Numbers | None = None,
+        slice_offset_in_bytes: SupportsIndex = 0,
+    ) -> None:
+        dims, size = _numbers(shape, "shape"), _number(itemsize, "itemsize")
+        if strides is not None and strides_in_bytes is not None:
+            raise LayoutError("strides and strides_in_bytes: give one of them")
+        if strides is not None:
+            given = _numbers(strides, "strides")
+            steps = tuple(step * size for step in given)
+        elif strides_in_bytes is not None:
+            given = steps = _numbers(strides_in_bytes, "strides_in_bytes")
+        else:
+            given = steps = _packed(dims, size, range(len(dims) - 1, -1, -1))
+        if len(given) != len(dims):
+            raise LayoutError(f"strides {given} do not go with shape {dims}")
+        self._set(dims, steps, size, _number(slice_offset_in_bytes, "slice_offset_in_bytes"))
+        self._check()
 
     @classmethod
     def of(cls, array: Any) -> StridedLayout:
-        """Return the layout of a NumPy array, or of what has its shape, strides and itemsize."""
-        return cls(shape=array.shape, strides=array.strides, itemsize=array.itemsize)
+        """Return the layout of a NumPy array, or of what has its shape, strides in bytes and itemsize.
 
-    @classmethod
-    def dense(cls, shape: tuple[int, ...], itemsize: int, order: str = "C") -> StridedLayout:
-        """Return the layout without gaps in "C" or "F" order; raises ArgumentError for another."""
-        if order not in ("C", "F"):
-            raise ArgumentError(f"order={order!r}: 'C' or 'F'")
-        axes = range(len(shape))
-        return cls._filled(shape, itemsize, reversed(axes) if order == "C" else axes)
-
-    @classmethod
-    def dense_like(cls, shape: tuple[int, ...], strides: Sequence[int], itemsize: int) -> StridedLayout:
-        """Return the layout without gaps whose axes are in the order of these strides, the largest outermost.
-
-        Strides between no items are kept as they are.
+        Raises LayoutError for what does not have them.
         """
-        if 0 in shape:
-            return cls(shape=shape, strides=tuple(strides), itemsize=itemsize)
-        axes = sorted(range(len(shape)), key=lambda axis: (abs(strides[axis]), -axis))
-        return cls._filled(shape, itemsize, axes)
+        try:
+            return cls._made(array.shape, array.strides, array.itemsize)
+        except AttributeError as error:
+            raise LayoutError(f"a {type(array).__qualname__} does not say how its items lie: {error}") from None
 
     @classmethod
-    def _filled(cls, shape: tuple[int, ...], itemsize: int, axes: Iterable[int]) -> StridedLayout:
-        """Return the layout without gaps along these axes, the first fastest."""
-        strides, step = [0] * len(shape), itemsize
-        for axis in axes:
-            strides[axis] = step
-            step *= shape[axis]
-        return cls(shape=shape, strides=tuple(strides), itemsize=itemsize)
+    def dense(cls, shape: Numbers, itemsize: SupportsIndex, order: Order = "C") -> StridedLayout:
+        """Return the layout without gaps in an order: "C" (last axis fastest), "F", or axes from slowest to fastest.
 
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self.shape)
+        Raises LayoutError for another order.
 
-    @property
-    def size(self) -> int:
-        """The number of items."""
-        return math.prod(self.shape)
+            StridedLayout.dense((5, 3, 7), 4, (2, 0, 1)).strides == (3, 1, 15)
+        """
+        dims, size = _numbers(shape, "shape"), _number(itemsize, "itemsize")
+        made = cls._made(dims, _packed(dims, size, reversed(_axes(order, len(dims)))), size)
+        made._check()
+        return made
 
-    @property
-    def letter(self) -> str:
-        """What numba calls it: "C" or "F" if it is dense in that order, else "A"."""
-        axes = range(self.ndim)
-        return layout_letter(self._is_dense(reversed(axes)), self._is_dense(axes))
+    @classmethod
+    def dense_like(cls, other: Any, order: Order = "K") -> StridedLayout:
+        """Return the dense layout with the shape and item size of another layout, or of an array.
 
-    @property
-    def extent(self) -> tuple[int, int]:
-        """Where the memory of all items begins and ends, in bytes from the first item; (0, 0) if there are none."""
-        if 0 in self.shape:
-            return (0, 0)
-        low, high = 0, self.itemsize
-        for count, stride in zip(self.shape, self.strides, strict=True):
-            if stride < 0:
-                low += (count - 1) * stride
-            else:
-                high += (count - 1) * stride
-        return low, high
+        order: as for dense, or "K": the order of the strides there.
+        """
+        return (other if isinstance(other, StridedLayout) else cls.of(other)).to_dense(order)
 
-    def has_steps_of(self, alignment: int) -> bool:
-        """Return whether all items are aligned where the first one is."""
-        steps = zip(self.shape, self.strides, strict=True)
-        return 0 in self.shape or all(stride % alignment == 0 for count, stride in steps if count > 1)
+    def to_dense(self, order: Order = "K") -> StridedLayout:
+        """Return the layout without gaps, not sliced, of the same shape and item size, as a copy of the items has it.
 
-    def parameters(self, address: int) -> tuple[int, ...]:
-        """Return the launch parameters of an array so laid out, its first item at an address."""
-        return array_struct(address, self.size, self.itemsize, self.shape, self.strides)
+        order: "C", "F", axes from slowest to fastest, or "K": C or F order where the items lie so, else that of the
+        strides, without regard to their signs. Without items, or bytes in them, "K"
+        keeps the strides.
+
+            StridedLayout((3, 4), (1, -9), itemsize=8).to_dense().strides == (1, 3)
+        """
+        if not (isinstance(order, str) and order == "K"):
+            return self.dense(self.shape, self.itemsize, order)
+        if not self.volume * self.itemsize:
+            return self._made(self.shape, self.strides_in_bytes, self.itemsize)
+        kept = {"C": "C", "F": "F"}.get(self.letter, self.stride_order)
+        return self.dense(self.shape, self.itemsize, kept)
 
     def over(self, address: int, dtype: np.dtype[Any], owner: object = None) -> Array:
-        """Return a NumPy array over memory, its first item at an address, which need not be this process's to read.
+        """Return a NumPy array over memory, offset 0 at an address, which need not be this process's to read.
 
         owner: what the array keeps alive.
         """
         low, high = self.extent
         if low == high:
-            return np.ndarray(self.shape, dtype, bytearray(), 0, self.strides)
+            return np.ndarray(self.shape, dtype, bytearray(), 0, self.strides_in_bytes)
         kind: Any = ctypes.c_char * (high - low)
         if owner is not None:
             kind = type("Owned", (kind,), {"owner": owner})
-        return np.ndarray(self.shape, dtype, kind.from_address(address + low), -low, self.strides)
+        first = self.slice_offset_in_bytes - low
+        return np.ndarray(self.shape, dtype, kind.from_address(address + low), first, self.strides_in_bytes)
 
-    def _is_dense(self, axes: Iterable[int]) -> bool:
-        """Return whether items follow each other along these axes, the first fastest."""
-        if 0 in self.shape:
-            return True
-        expected = self.itemsize
+    def __repr__(self) -> str:
+        whole = not any(step % (self.itemsize or 1) for step in self.strides_in_bytes)
+        strides = f"strides={self.strides}" if whole else f"strides_in_bytes={self.strides_in_bytes}"
+        offset = f", slice_offset_in_bytes={self.slice_offset_in_bytes}" if self.slice_offset_in_bytes else ""
+        return f"StridedLayout(shape={self.shape}, {strides}, itemsize={self.itemsize}{offset})"
+
+
+def _packed(shape: tuple[int, ...], itemsize: int, axes: Iterable[int]) -> tuple[int, ...]:
+    """Return strides in bytes without gaps along these axes, the first fastest; 0 if there are no items."""
+    strides, step = [0] * len(shape), itemsize
+    if 0 not in shape:
         for axis in axes:
-            count = self.shape[axis]
-            if count > 1 and self.strides[axis] != expected:
-                return False
-            expected *= count
-        return True
+            strides[axis] = step
+            step *= shape[axis]
+    return tuple(strides)
+
+
+def _axes(order: Order, ndim: int) -> Sequence[int]:
+    """Return the axes from the slowest to the fastest."""
+    if isinstance(order, str):
+        if order not in ("C", "F"):
+            raise LayoutError(f"order={order!r}: 'C' or 'F', or the axes from the slowest to the fastest")
+        return range(ndim) if order == "C" else range(ndim - 1, -1, -1)
+    from gridjit.runtime.memory.strides.whole import all_whole, axes_of, distinct_axes
+
+    axes = distinct_axes(all_whole(order, "order"), ndim, "order")
+    if len(axes) != ndim:
+        raise LayoutError(f"order={axes}: give each of {axes_of(ndim)} once")
+    return axes
+
+
+def _numbers(values: Any, name: str) -> tuple[int, ...]:
+    if type(values) is tuple and all(type(value) is int for value in values):
+        return values  # as new arrays have them, which need not load what follows
+    from gridjit.runtime.memory.strides.whole import all_whole
+
+    return all_whole(values, name)
+
+
+def _number(value: Any, name: str) -> int:
+    if type(value) is int:
+        return value
+    from gridjit.runtime.memory.strides.whole import whole
+
+    return whole(value, name)

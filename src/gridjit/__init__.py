@@ -17,9 +17,11 @@ if TYPE_CHECKING:
         CompileError,
         ConfigError,
         ConfigWarning,
+        CopyNeededError,
         DeviceError,
         GridjitError,
         LaunchError,
+        LayoutError,
         UnsupportedError,
     )
     from gridjit.compiler.launch_config import LaunchConfig
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel
     from gridjit.runtime.launch.configured import ConfiguredKernel
     from gridjit.runtime.memory.device_array import DeviceArray
+    from gridjit.runtime.memory.layout import StridedLayout
     from gridjit.runtime.specialize.table import Specialization, SpecializationWarning
     from gridjit.runtime.streams import Event, Stream
     from gridjit.runtime.warnings import PerformanceWarning
@@ -45,12 +48,14 @@ _HOME = {
     "ConfigError": "gridjit.compiler.errors",
     "ConfigWarning": "gridjit.compiler.errors",
     "ConfiguredKernel": "gridjit.runtime.launch.configured",
+    "CopyNeededError": "gridjit.compiler.errors",
     "DeviceError": "gridjit.compiler.errors",
     "DeviceFunction": "gridjit.runtime.device_function",
     "GridjitError": "gridjit.compiler.errors",
     "Kernel": "gridjit.runtime.kernel",
     "LaunchConfig": "gridjit.compiler.launch_config",
     "LaunchError": "gridjit.compiler.errors",
+    "LayoutError": "gridjit.compiler.errors",
     "PerformanceWarning": "gridjit.runtime.warnings",
     "Specialization": "gridjit.runtime.specialize.table",
     "SpecializationWarning": "gridjit.runtime.specialize.table",
@@ -62,6 +67,7 @@ _HOME = {
     "InstallWarning": "gridjit.installing",
     "Out": "gridjit.runtime.args.direction",
     "Stream": "gridjit.runtime.streams",
+    "StridedLayout": "gridjit.runtime.memory.layout",
     "create_event": "gridjit.runtime.current",
     "create_stream": "gridjit.runtime.current",
     "install": "gridjit.installing",
@@ -78,6 +84,7 @@ __all__ = [
     "ConfigError",
     "ConfigWarning",
     "ConfiguredKernel",
+    "CopyNeededError",
     "DeviceArray",
     "DeviceError",
     "DeviceFunction",
@@ -89,11 +96,13 @@ __all__ = [
     "Kernel",
     "LaunchConfig",
     "LaunchError",
+    "LayoutError",
     "Out",
     "PerformanceWarning",
     "Specialization",
     "SpecializationWarning",
     "Stream",
+    "StridedLayout",
     "UnsupportedError",
     "create_event",
     "create_stream",

@@ -18,28 +18,7 @@ from gridjit.runtime.args.arrays.host_arrays import array_parameters, array_type
 from gridjit.runtime.memory.copies import address_of
 from gridjit.runtime.memory.foreign_array import ForeignArray
 from gridjit.runtime.memory.layout import StridedLayout
-
-SHAPES = st.lists(st.integers(0, 4), max_size=4).map(tuple)
-# The fields of a packed record lie unaligned, and so far apart.
-PACKED = np.dtype([("small", "i1"), ("wide", "f8")])
-DTYPES = st.sampled_from([np.dtype(code) for code in ("i1", "u2", "f4", "f8", "c16", "S3")])
-
-
-@st.composite
-def views(draw: st.DrawFn) -> np.ndarray[Any, Any]:
-    """Arrays with gaps, steps backwards, axes in any order, repeated items and unaligned ones; and dense ones."""
-    shape = draw(SHAPES)
-    if draw(st.booleans()):
-        array = np.zeros(shape, PACKED, order=draw(st.sampled_from("CF")))["wide"]
-    else:
-        array = np.zeros(shape, draw(DTYPES), order=draw(st.sampled_from("CF")))
-    if draw(st.booleans()):
-        starts, steps = st.integers(0, 2), st.sampled_from([1, 1, 2, -1, -2])
-        array = array[tuple(slice(draw(starts), None, draw(steps)) for _ in shape) or ...]
-    array = array.transpose(draw(st.permutations(range(array.ndim))))
-    if draw(st.booleans()):
-        array = np.broadcast_to(array, (draw(st.integers(0, 3)), *array.shape))
-    return array
+from tests.runtime.memory.strided import DTYPES, SHAPES, views
 
 
 @given(shape=SHAPES, dtype=DTYPES, order=st.sampled_from("CF"))
@@ -52,16 +31,15 @@ def test_a_dense_layout_is_that_of_a_new_array(shape: tuple[int, ...], dtype: np
 
 @given(views())
 def test_a_layout_like_another_is_dense_and_keeps_the_order_of_its_axes(view: np.ndarray[Any, Any]) -> None:
-    layout = StridedLayout.dense_like(view.shape, view.strides, view.itemsize)
-    assert (layout.shape, layout.extent) == (view.shape, (0, view.nbytes))
-    assume(min(view.shape, default=2) > 1)  # where there is one item or none, NumPy's strides are anything
-    assert layout.strides == np.empty_like(view).strides
+    layout = StridedLayout.dense_like(view)
+    assert (layout.shape, layout.extent, layout.is_dense) == (view.shape, (0, view.nbytes), True)
+    assert not view.size or layout.strides_in_bytes == np.empty_like(view).strides
 
 
 @given(views())
 def test_a_layout_like_one_of_no_items_keeps_its_strides(view: np.ndarray[Any, Any]) -> None:
     assume(view.size == 0)
-    assert StridedLayout.dense_like(view.shape, view.strides, view.itemsize).strides == view.strides
+    assert StridedLayout.dense_like(view).strides_in_bytes == view.strides
 
 
 @given(views())
