@@ -57,6 +57,9 @@ class Shelf(Protocol):
     def put(self, key: str, data: bytes) -> None:
         """Keep data under key, for compilations that begin later."""
 
+    def when_it_went_well(self, do: Callable[[], None]) -> None:
+        """Have something done once the compilation's code is made: what was taken may be anything until then."""
+
 
 # Frames of these packages do not count: the reader of a fact is the first frame outside them.
 _MACHINERY = ("gridjit.compiler", "gridjit.runtime", "numba", "numba_cuda", "contextlib", "copy", "pickle")

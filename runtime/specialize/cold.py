@@ -112,7 +112,7 @@ def compile_now(look: Look, reason: str, cold: Cold) -> Compiled:
     kernel.stats.count("compiles")
     if shelf is not None:
         with phase("store"):
-            shelf.store()
+            shelf.end()
     return _followed(view, _with_reason(made, reason, look.key))
 
 

@@ -5,6 +5,8 @@ What a compile leaves is put into the store once the compile has gone well.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from gridjit.cache.memory import MemoryStore
 from gridjit.cache.store import Store
 from gridjit.compiler.job import CompileJob
@@ -23,6 +25,7 @@ class UnitShelf:
         self.was_used = False
         self._store = store
         self._left: dict[str, bytes] = {}
+        self._to_do: list[Callable[[], None]] = []
 
     def get(self, key: str) -> bytes | None:
         """Return what was put under key, or None."""
@@ -32,8 +35,14 @@ class UnitShelf:
         """Keep data under key, for compilations that begin later."""
         self._left[key] = data
 
-    def store(self) -> None:
-        """Put into the store what was left here."""
+    def when_it_went_well(self, do: Callable[[], None]) -> None:
+        """Have something done once the compilation's code is made."""
+        self._to_do.append(do)
+
+    def end(self) -> None:
+        """End a compile that went well: put what it left into the store, and do what had to wait."""
+        while self._to_do:
+            self._to_do.pop()()
         while self._left:
             key, data = self._left.popitem()
             self._store.put(key, data, suffix=SUFFIX)

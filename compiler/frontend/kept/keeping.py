@@ -32,7 +32,6 @@ NUMBAS_OWN: Table = {}
 class Keeping:
     """What of the callees of one kernel was reused, and what will be kept of the others.
 
-    shelving: what other processes kept of them; None if nothing is found there or left.
     """
 
     def __init__(
@@ -53,7 +52,7 @@ class Keeping:
         # By the identity of a result of this compile, which is kept alive here: the unit that was made of it, if any.
         self._units: dict[int, tuple[Any, Unit | None]] = {}
         self._answers: dict[int, tuple[Question | Unit, ...] | None] = {}
-        self.shelving = _shelving(asking, surroundings)
+        self._shelving: list[Shelving | None] = []
         self._demands = Demands(callee=self._callee, numbas=self._numbas)
         self._from_disk: dict[int, Unit] = {}
 
@@ -87,15 +86,28 @@ class Keeping:
             self._drafts.note(unit)
 
     def keep(self) -> None:
-        """End a compile that went well: later ones may use what was made in it."""
+        """End a compile that went well: later ones may use what was made in it, and found."""
         if not self.surroundings.hold:
             return
+        if self._shelving and self._shelving[0] is not None:
+            self._shelving[0].put()
+        if (shelf := self._asking.recording.shelf) is None:
+            self._keep()
+        else:
+            shelf.when_it_went_well(self._keep)
+
+    def _keep(self) -> None:
         for table, key, unit in self._made:
             if len(table) >= _MOST_OF_ONE:
                 table.clear()
             table[key] = (unit, *table.get(key, ())[: _MOST_ALIKE - 1])
-        if self.shelving is not None:
-            self.shelving.put()
+
+    @property
+    def shelving(self) -> Shelving | None:
+        """What other processes kept of callees; None if nothing is found there, or left."""
+        if not self._shelving:  # a kernel that calls nothing does without
+            self._shelving.append(_shelving(self._asking, self.surroundings))
+        return self._shelving[0]
 
     def _found(
         self, table: Table, key: object, place: Place, function: FunctionType | None, shelved: str | None

@@ -60,8 +60,9 @@ _codes: list[CodeType] = []
 _MEMORIES = frozenset({"__slotnames__", "__warningregistry__", "_unique_smem_id"})
 # How many modules there were when they were last looked for.
 _looked_at: list[int] = []
-# What was there when they were looked at first, and what was imported since, in the middle of compiles; the texts of
-# both, once they were asked for.
+# The modules that were there when they were looked at first, the names in them, and those of what was imported since, in
+# the middle of compiles; the texts of both, once they were asked for.
+_first_modules: set[str] = set()
 _first: list[tuple[Any, Mapping[str, object]]] = []
 _later: list[tuple[Any, Mapping[str, object]]] = []
 _texts: dict[int, str | None] = {}
@@ -129,7 +130,9 @@ def _patches() -> int:
                 new.append((owner, _numbas[id(owner)][1]))
                 _functions.extend(_functions_of(vars(owner)))
         _codes.extend(map(_code_of, _functions[len(_codes) :]))
-        (_later if _first else _first).extend(new)
+        _first_modules.update(() if _first_modules else map(_module_of, (owner for owner, _ in new)))
+        for owner, then in new:
+            (_first if _module_of(owner) in _first_modules else _later).append((owner, then))
     return _patched
 
 
@@ -159,6 +162,10 @@ def _same(names: Mapping[str, object], then: dict[str, object]) -> bool:
     if same:
         then.update(names)
     return same
+
+
+def _module_of(owner: Any) -> str:
+    return str(owner.__name__ if type(owner) is ModuleType else owner.__module__)
 
 
 def _owners() -> Iterator[Any]:
