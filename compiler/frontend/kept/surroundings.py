@@ -60,8 +60,8 @@ _codes: list[CodeType] = []
 _MEMORIES = frozenset({"__slotnames__", "__warningregistry__", "_unique_smem_id"})
 # How many modules there were when they were last looked for.
 _looked_at: list[int] = []
-# The modules that were there when they were looked at first, the names in them, and those of what was imported since, in
-# the middle of compiles; the texts of both, once they were asked for.
+# The modules that were there when they were looked at first, the names in them, and those of what was imported since,
+# in the middle of compiles; the texts of both, once they were asked for.
 _first_modules: set[str] = set()
 _first: list[tuple[Any, Mapping[str, object]]] = []
 _later: list[tuple[Any, Mapping[str, object]]] = []

@@ -66,7 +66,7 @@ def test_a_kernel_with_functions_from_disk_is_the_same_as_one_compiled_whole(nam
     shelf, text = DictShelf(), BODIES[name]
     made_by(program(text), shelf, target=target)
     module = program(text)
-    functions = "".join(letter for letter in "fg" if f"def {letter}(" in text and (letter, name) != ("g", "records"))
+    functions = "fg" if name == "callees" else "f"  # of a structured dtype, which one of the records takes, nothing is told
     assert_whole_with(made_by(module, shelf, target=target), made_by(module, None, target=target), functions)
 
 
