@@ -12,10 +12,11 @@ from typing import Any, TypeAlias
 from gridjit.compiler.frontend.kept.asked import Asking, Question, offers_what_it_is_called_with
 from gridjit.compiler.frontend.kept.drafts import Draft, Drafts
 from gridjit.compiler.frontend.kept.library import is_code_alone, let_go_of_the_way, print_once
-from gridjit.compiler.frontend.kept.places import Shared
+from gridjit.compiler.frontend.kept.places import OfKernel, Shared
 from gridjit.compiler.frontend.kept.plain import is_numbas, is_plain
 from gridjit.compiler.frontend.kept.stored.reviving import Demands
 from gridjit.compiler.frontend.kept.stored.shelving import Shelving
+from gridjit.compiler.frontend.kept.stored.told import calls_others
 from gridjit.compiler.frontend.kept.surroundings import Surroundings
 from gridjit.compiler.frontend.kept.unit import Place, Unit
 from gridjit.compiler.view.config import ConfigView
@@ -30,9 +31,7 @@ NUMBAS_OWN: Table = {}
 
 
 class Keeping:
-    """What of the callees of one kernel was reused, and what will be kept of the others.
-
-    """
+    """What of the callees of one kernel was reused, and what will be kept of the others."""
 
     def __init__(
         self,
@@ -77,6 +76,18 @@ class Keeping:
             self._adopt(unit)
             return unit.result
         return self._compiled(table, key, place, function, compile_it, shelved)
+
+    def kernel(
+        self, function: FunctionType, arguments: Any, options: tuple[str, ...], compile_it: Callable[[], Any]
+    ) -> Any:
+        """Return what the kernel's own code is compiled to: from disk, or by compile_it().
+
+        One that calls no function is compiled in less time than it takes to look for it.
+        """
+        if self._drafts.suspended or not calls_others(function) or self.shelving is None:
+            return compile_it()
+        shelved = self.shelving.key(function, arguments, None, ("kernel", *options))
+        return compile_it() if shelved is None else self.result({}, shelved, OfKernel(), function, compile_it, shelved)
 
     def use(self, result: Any) -> None:
         """Have the innermost draft depend on a result that it found or had compiled."""
@@ -134,7 +145,7 @@ class Keeping:
         if found is None:
             return None
         result, events = found
-        name = "" if function is None or is_numbas(function) else _name(function, result.signature.args)
+        name = _name(function, result.signature.args, place)
         unit = Unit(place=place, result=result, surroundings=self.surroundings, events=events, name=name)
         self._answers[id(unit)] = events
         self._from_disk[id(unit)] = unit
@@ -192,7 +203,7 @@ class Keeping:
             return None
         if (result.metadata or {}).get("launch_config_sensitive") or not _is_told(result.library, draft):
             return None
-        name = "" if is_numbas(function) else _name(function, signature.args)
+        name = _name(function, signature.args, place)
         events = tuple(draft.events)
         return Unit(place=place, result=result, surroundings=self.surroundings, events=events, name=name)
 
@@ -269,5 +280,8 @@ def _is_told(library: Any, draft: Draft) -> bool:
     return is_code_alone(library) and all(id(linked) in told for linked in library._linking_libraries)
 
 
-def _name(function: FunctionType, arguments: tuple[Any, ...]) -> str:
+def _name(function: FunctionType | None, arguments: tuple[Any, ...], place: Place) -> str:
+    """Return what people call a callee; "" for numba-cuda's own, and for the kernel, which is no callee."""
+    if function is None or is_numbas(function) or isinstance(place, OfKernel):
+        return ""
     return f"{function.__module__}.{function.__qualname__}({', '.join(map(str, arguments))})"

@@ -36,6 +36,11 @@ class PrintedModule:
         return self._text
 
 
+def is_printed(library: Any) -> bool:
+    """Return whether a library's module is complete and stands as a text only."""
+    return isinstance(library._module, PrintedModule) and library._module.is_printed
+
+
 def print_once(library: Any) -> None:
     """Have the module of a complete library printed once, whoever it is linked to."""
     if not isinstance(library._module, PrintedModule):

@@ -65,6 +65,21 @@ class Shared:
         _internal_results()[self.told] = result
 
 
+@dataclass(frozen=True, slots=True)
+class OfKernel:
+    """The place of a kernel's own result, where nobody looks for it."""
+
+    @property
+    def told(self) -> None:
+        return None
+
+    def found(self, empty: Callable[[Any], None]) -> None:
+        return None
+
+    def put(self, result: Any) -> None:
+        pass
+
+
 def _internal_results() -> dict[object, Any]:
     from numba.cuda.descriptor import cuda_target
 

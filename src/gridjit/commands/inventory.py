@@ -132,7 +132,8 @@ def _item(store: DiskStore, info: EntryInfo) -> ListedEntry:
     if payload.startswith(_ELF):
         return ListedEntry(info=info, kind=LAUNCHER)
     if units := units_of(payload):
-        return ListedEntry(info=info, kind=FUNCTION, kernel=f"{units[0].descriptor.module}.{units[0].descriptor.qualname}")
+        named = units[0].descriptor
+        return ListedEntry(info=info, kind=FUNCTION, kernel=f"{named.module}.{named.qualname}")
     if (history := History.from_bytes(payload)) is not None:
         return ListedEntry(info=info, kind=HISTORY, kernel=history.kernel, content=history)
     manifest = Manifest.from_bytes(payload)

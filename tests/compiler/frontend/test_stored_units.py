@@ -45,16 +45,17 @@ BODIES = {
     "numba's own": function("f", "round(value, 2) + value ** 3 + min(value, 3.0)")
     + kernel("f(x[i]) + round(x[i], 2) + x[i] ** 3"),
     "launches": function("f", "value * gridjit.static.blockDim.x") + kernel("f(x[i])"),
-    "exceptions": "@gridjit.jit(device=True)\ndef f(value):\n    if value > 3:\n        raise ValueError('large')\n"
-    "    return value\n\n" + kernel("f(x[i])"),
-    "closures": "def make(n):\n    @gridjit.jit(device=True)\n    def f(value):\n        return value + n\n    return f\n\n"
+    "exceptions": "@gridjit.jit(device=True)\ndef f(value):\n"
+    "    if value > 3:\n        raise ValueError('large')\n    return value\n\n" + kernel("f(x[i])"),
+    "closures": "def make(n):\n    @gridjit.jit(device=True)\n    def f(value):\n"
+    "        return value + n\n    return f\n\n"
     "f, g = make(1), make(2)\n" + kernel("f(x[i]) * g(x[i])"),
     "shared arrays": "@gridjit.jit(device=True)\ndef f(x, i):\n    t = cuda.shared.array(6, np.float64)\n"
     "    t[0] = x[i]\n    cuda.syncthreads()\n    return t[i % 3], i > 2\n\n" + kernel("f(x, i)[0]"),
     "records": "R = np.dtype([('a', np.float32), ('b', np.int64)], align=True)\n"
     "@gridjit.jit(device=True)\ndef f(t, value):\n    t[0].a = value\n    return t[0].a + t[0]['b']\n\n"
-    "@gridjit.jit(device=True)\ndef g(value):\n    t = cuda.local.array(2, R)\n    t[0].b = 3\n    return f(t, value)\n\n"
-    + kernel("g(x[i])"),
+    "@gridjit.jit(device=True)\ndef g(value):\n    t = cuda.local.array(2, R)\n"
+    "    t[0].b = 3\n    return f(t, value)\n\n" + kernel("g(x[i])"),
     "numba-cuda's decorator": "from numba import cuda as theirs\n\n@theirs.jit(device=True)\ndef f(value):\n"
     "    return value + 1\n\n" + kernel("f(x[i])"),
 }
@@ -66,7 +67,7 @@ def test_a_kernel_with_functions_from_disk_is_the_same_as_one_compiled_whole(nam
     shelf, text = DictShelf(), BODIES[name]
     made_by(program(text), shelf, target=target)
     module = program(text)
-    functions = "fg" if name == "callees" else "f"  # of a structured dtype, which one of the records takes, nothing is told
+    functions = "fg" if name == "callees" else "f"  # of a structured dtype, as one takes, nothing is told
     assert_whole_with(made_by(module, shelf, target=target), made_by(module, None, target=target), functions)
 
 

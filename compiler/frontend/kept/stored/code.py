@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from gridjit import reading
-from gridjit.compiler.frontend.kept.library import PrintedModule
+from gridjit.compiler.frontend.kept.library import PrintedModule, is_printed
 from gridjit.compiler.frontend.kept.stored.record import Descriptor
 from gridjit.compiler.frontend.kept.stored.type_rows import row_of, rows_of, type_of
 
@@ -23,6 +23,8 @@ _VARIABLE = re.compile(r'^@("[^"\n]*"|[\w.$-]+) *= *(\w+)', re.MULTILINE)
 _OWN = ("private", "internal")
 # Shared arrays, which numba-cuda numbers in each process.
 _SHARED = "_cudapy_smem"
+# What LLVM gives a meaning: which functions are used, for one.
+_LLVMS = "llvm."
 
 
 def described(result: Any) -> Descriptor | None:
@@ -54,13 +56,12 @@ def described(result: Any) -> Descriptor | None:
 
 def printed(result: Any, descriptor: Descriptor) -> str | None:
     """Return a result's LLVM IR, if it was printed for its kernel and defines nothing but what is known here."""
-    module = result.library._module
-    if not isinstance(module, PrintedModule) or not module.is_printed:
+    if not is_printed(result.library):
         return None
-    text = str(module)
+    text = str(result.library._module)
     functions = {name.strip('"') for linkage, name in _FUNCTION.findall(text) if linkage not in _OWN}
     variables = {name.strip('"') for name, linkage in _VARIABLE.findall(text) if linkage not in _OWN}
-    known = all(name == descriptor.env or name.startswith(_SHARED) for name in variables)
+    known = all(name == descriptor.env or name.startswith((_SHARED, _LLVMS)) for name in variables)
     return text if functions == {descriptor.symbol} and known else None
 
 

@@ -17,6 +17,9 @@ from gridjit.compiler.key.source.objects import cell_value, defaults_of
 from gridjit.compiler.recorded.value_path import follow
 from gridjit.digests import utf8
 
+# Where the classes are defined of what stands for a function that kernels call.
+_CALLEES = ("gridjit.", "numba.")
+
 
 def told(value: object, mark: Mark | None) -> str | None:
     """Return the text of a value that has that mark."""
@@ -65,6 +68,15 @@ def digest_texts(texts: Sequence[str]) -> str:
 def dispatcher_of(value: object) -> Any:
     """Return numba-cuda's dispatcher that a value stands for in calls; None if it is not such a value."""
     return getattr(getattr(value, "_numba_type_", None), "dispatcher", None)
+
+
+def calls_others(function: FunctionType) -> bool:
+    """Return whether a function's code names one that has a unit of its own, itself or as an attribute of a module."""
+    names = function.__code__.co_names
+    found = [function.__globals__.get(name) for name in names]
+    found += [vars(one).get(name) for one in found if type(one) is ModuleType for name in names]
+    found += [cell_value(cell) for cell in function.__closure__ or ()]
+    return any(type(one).__module__.startswith(_CALLEES) and dispatcher_of(one) is not None for one in found)
 
 
 def _callee(value: Any) -> str | None:
