@@ -13,7 +13,7 @@ from gridjit.cache.errors import CacheError
 from gridjit.values import dataclass
 
 # The order in which a reader looks for a key: a sensitive job's marker before the plain manifest it replaced.
-SUFFIXES = (".cubin", ".o", ".lcs", ".json")
+SUFFIXES = (".cubin", ".o", ".lcs", ".json", ".unit")
 _DIGITS = "0123456789abcdef"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import traceback
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 from gridjit.compiler.errors import CompileError, GridjitError, LaunchNeededError
@@ -14,6 +15,7 @@ from gridjit.compiler.frontend.initial_stores import without_initial_stores
 from gridjit.compiler.frontend.isolated.asking import tell_who_asks
 from gridjit.compiler.frontend.isolated.isolation import Isolation, isolated
 from gridjit.compiler.frontend.isolated.launch_visibility import needs_launch, said_by, while_visible
+from gridjit.compiler.frontend.kept.library import is_printed
 from gridjit.compiler.frontend.linkable import discovered_files, numba_files
 from gridjit.compiler.frontend.pipeline import kernel_pipeline
 from gridjit.compiler.frontend.static_rewrite import install as install_static
@@ -65,7 +67,7 @@ def lower(
         def run(record: Isolation) -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
             tell_who_asks(view, lines=options.debug or options.lineinfo)
             with phase("front end"):
-                result = _run_pipeline(function, signature, options, target)
+                result = _compiled(function, signature, options, target, record)
             with phase("LLVM IR text"):
                 return _lowered(function, result, options, target, linked, record), _discovered(record)
 
@@ -89,6 +91,21 @@ def capability(target: Target) -> tuple[Any, ...]:
         raise CompileError(f"target {target.arch!r} is not an architecture; write it like 'sm_90', or 'host'")
     major, minor, suffix = match.groups()
     return (int(major), int(minor), suffix) if suffix else (int(major), int(minor))
+
+
+def _compiled(
+    function: Callable[..., Any], signature: Signature, options: Options, target: Target, record: Isolation
+) -> Any:
+    """Return numba's result for the kernel, compiled now or in another process."""
+
+    def compile_it() -> Any:
+        return _run_pipeline(function, signature, options, target)
+
+    # What is folded is read of the launch when the code is complete.
+    if record.keeping is None or options.specialize or type(function) is not FunctionType:
+        return compile_it()
+    told = (target.kind, *(text for field in options.fields for text in field))
+    return record.keeping.kernel(function, numba_arguments(signature), told, compile_it)
 
 
 def _run_pipeline(function: Callable[..., Any], signature: Signature, options: Options, target: Target) -> Any:
@@ -153,7 +170,7 @@ def _lowered(
 ) -> Lowered:
     library = result.library
     entry = result.fndesc.llvm_func_name
-    if target.kind == "ptx":
+    if target.kind == "ptx" and not is_printed(library):
         bounds = launch_bounds(options.launch_bounds, options.specialize, record.view)
         _finish_kernel(library.get_function(entry), options, bounds)
     modules = folded(_ordered_modules(library), options.specialize, record.view)

@@ -124,6 +124,11 @@ _OF_NO_CODE = frozenset(
 _LLVMLITE = "LLVMLITE_ENABLE_IR_LAYER_TYPED_POINTERS"
 
 
+def affects_code(attribute: str) -> bool:
+    """Return whether a name in numba.config may affect the code that numba-cuda makes."""
+    return attribute.removeprefix("NUMBA_") not in _OF_NO_CODE and not attribute.endswith("NUM_THREADS")
+
+
 def dumps(environ: Mapping[str, str] = os.environ) -> frozenset[str]:
     """Return the names in numba.config of what is to be printed while kernels are compiled."""
     return frozenset(attribute for name, attribute in _DUMPS.items() if is_on(name, attribute, environ=environ))

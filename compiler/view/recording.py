@@ -42,6 +42,25 @@ class Listener(Protocol):
         """Hear of anything else: a mark, a requirement, a reason to keep the result private."""
 
 
+class Shelf(Protocol):
+    """Where a compilation finds what others made of the functions that it calls, and leaves what it makes of them.
+
+    around: what surrounds it, as a text that is the same in another process. was_used: whether something was taken.
+    """
+
+    around: str
+    was_used: bool
+
+    def get(self, key: str) -> bytes | None:
+        """Return what was put under key, or None."""
+
+    def put(self, key: str, data: bytes) -> None:
+        """Keep data under key, for compilations that begin later."""
+
+    def when_it_went_well(self, do: Callable[[], None]) -> None:
+        """Have something done once the compilation's code is made: what was taken may be anything until then."""
+
+
 # Frames of these packages do not count: the reader of a fact is the first frame outside them.
 _MACHINERY = ("gridjit.compiler", "gridjit.runtime", "numba", "numba_cuda", "contextlib", "copy", "pickle")
 
@@ -49,7 +68,8 @@ _MACHINERY = ("gridjit.compiler", "gridjit.runtime", "numba", "numba_cuda", "con
 class Recording:
     """The launch that a compilation is for (config None: ahead of any), and what the compilation did with it.
 
-    required: dynamic shared memory that the compilation is known to require, in bytes.
+    required: dynamic shared memory that the compilation is known to require, in bytes. shelf: None if nothing is to be
+    found or left.
     """
 
     def __init__(self, config: LaunchConfig | None, arguments: Sequence[Any] | None, required: int = 0) -> None:
@@ -57,6 +77,7 @@ class Recording:
         self.arguments = arguments
         self._later: Callable[[], Launch | None] | None = None
         self.listener: Listener | None = None
+        self.shelf: Shelf | None = None
         self.arguments_view = None if arguments is None else ArgumentsView(self, arguments)
         self.begin(required)
 

@@ -29,6 +29,7 @@ from gridjit.values import dataclass
 if TYPE_CHECKING:
     from gridjit.compiler.view.config import ConfigView
     from gridjit.runtime.kernel import Kernel
+    from gridjit.runtime.specialize.unit_shelf import UnitShelf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -94,23 +95,46 @@ def compile_now(look: Look, reason: str, cold: Cold) -> Compiled:
 
     Raises CompileDisabledError if nothing may be compiled, or what compiling raises.
     """
-    from gridjit.compiler.view.config import ConfigView, while_current
     from gridjit.runtime.specialize.capture import note_compile
+    from gridjit.runtime.specialize.unit_shelf import shelf_for
 
-    job, launch, kernel = look.job, look.launch, cold.kernel
+    job, kernel = look.job, cold.kernel
     if cold.here.settings.assert_no_compile:
         raise CompileDisabledError(
             f"{job.kernel}{job.signature} for {job.target} is not in the cache ({reason}), "
             "and GRIDJIT_ASSERT_NO_COMPILE forbids compiling it"
         )
+    shelf = None if cold.apart or cold.anew else shelf_for(cold.store, job)
+    try:
+        view, made = _compiled(look, cold, shelf)
+    finally:
+        note_compile(kernel, look.launch.config)  # not before: a capture that is open could be read while compiling
+    kernel.stats.count("compiles")
+    if shelf is not None:
+        with phase("store"):
+            shelf.end()
+    return _followed(view, _with_reason(made, reason, look.key))
+
+
+def _compiled(look: Look, cold: Cold, shelf: UnitShelf | None) -> tuple[ConfigView, Compiled]:
+    """Return what a job compiles to, and the view that its compile had.
+
+    shelf: where it finds what others made of callees. What is there may be anything: where that does not compile, all
+    is compiled.
+    """
+    from gridjit.compiler.view.config import ConfigView, while_current
+    from gridjit.compiler.view.recording import recording_of
+
+    launch, kernel = look.launch, cold.kernel
     # A function that a program put in the compiler's place is not part of the compile: it sees the kernel itself.
     view = ConfigView(launch.config, launch.args, kernel if "_compile_for_args" in vars(kernel) else shown(kernel))
+    recording_of(view).shelf = shelf
     try:
-        made = while_current(view, cold.compile, job, view)
-    finally:
-        note_compile(kernel, launch.config)  # not before: a capture that is open could be read while compiling
-    kernel.stats.count("compiles")
-    return _followed(view, _with_reason(made, reason, look.key))
+        return view, while_current(view, cold.compile, look.job, view)
+    except Exception:  # of the user's code, in most cases, and raised again
+        if shelf is None or not shelf.was_used:
+            raise
+    return _compiled(look, cold, None)
 
 
 def specialization(look: Look, made: Compiled, origin: str, reason: str) -> Specialization:

@@ -9,8 +9,9 @@ from typing import Any
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.frontend.isolated.record import Isolation
 from gridjit.compiler.frontend.isolated.replacing import replace
-from gridjit.compiler.frontend.kept.asked import Raised
-from gridjit.compiler.frontend.kept.callees import Callees, offers_what_it_is_called_with, taken_out_at_the_end
+from gridjit.compiler.frontend.kept.asked import Raised, offers_what_it_is_called_with
+from gridjit.compiler.frontend.kept.callees import Callees
+from gridjit.compiler.frontend.kept.places import taken_out_at_the_end
 from gridjit.compiler.frontend.kept.plain import is_numbas
 
 _FIRST_USER_CODE, _LAST_CODE = 1024, 2**31 - 1

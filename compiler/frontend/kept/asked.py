@@ -234,3 +234,10 @@ class Raised:
 
     def record(self, asking: Asking) -> None:
         asking.number(self.exception, self.arguments, self.location)
+
+
+def offers_what_it_is_called_with(dispatcher: Any) -> bool:
+    """Return whether a dispatcher compiles what it is called with, having no declared signatures to choose from."""
+    from numba.cuda.dispatcher import CUDADispatcher
+
+    return type(dispatcher) is CUDADispatcher and bool(dispatcher._can_compile)

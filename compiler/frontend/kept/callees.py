@@ -6,21 +6,19 @@ functions that its lowering compiles.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-from gridjit.compiler.frontend.isolated.replacing import on_undo
-from gridjit.compiler.frontend.kept.keeping import Keeping, Table
+from gridjit.compiler.frontend.kept.asked import offers_what_it_is_called_with
+from gridjit.compiler.frontend.kept.keeping import NUMBAS_OWN, Keeping, Table
+from gridjit.compiler.frontend.kept.places import InContext, InDispatcher, Shared
 from gridjit.compiler.frontend.kept.plain import is_numbas, is_plain, mark_of
 
 # Where a dispatcher keeps its units: among what belongs to its compiles, so that nobody takes it for a value.
 _KEPT = "_gridjit_kept"
 _MOST_IMPLEMENTATIONS = 4096
-# numba-cuda's own: units of internal functions, and the dispatchers that stand for implementations with the arguments
-# they take, by all that tells one from another.
-_internal: Table = {}
+# The dispatchers that stand for numba-cuda's own implementations with the arguments they take, by all that tells one
+# from another.
 _implementations: dict[object, tuple[Any, Any]] = {}
 
 
@@ -40,9 +38,7 @@ class Callees:
         if (keeping := self._keeping) is None:
             return compile_it()
         if (result := dispatcher.overloads.get(arguments)) is None:
-            table, key = _table_of(dispatcher), _key_of(dispatcher, arguments, return_type)
-            place = _InDispatcher(dispatcher=dispatcher, arguments=arguments)
-            result = keeping.result(table, key, place, dispatcher.py_func, compile_it)
+            result = _device_function(keeping, dispatcher, arguments, return_type, compile_it)
         keeping.use(result)
         return result
 
@@ -53,8 +49,12 @@ class Callees:
         if (keeping := self._keeping) is None:
             return compile_it()
         key = _internal_key(context, function, signature, flags)
-        place = _InContext(key=None if key is None else _numbas_key(context, function, signature))
-        result = keeping.result(None if key is None else _internal, key, place, function, compile_it)
+        shelved = None if key is None else _shelved_internal(keeping, context, function, signature, flags)
+        if shelved is not None:
+            result = _numbas_own(keeping, shelved, function, compile_it)
+        else:
+            place = InContext(key=None if key is None else _numbas_key(context, function, signature))
+            result = keeping.result(None if key is None else NUMBAS_OWN, key, place, function, compile_it)
         context.active_code_library.add_linking_library(result.library)
         return result
 
@@ -80,54 +80,49 @@ class Callees:
         return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _InDispatcher:
-    """The place of a device function's result."""
-
-    dispatcher: Any
-    arguments: Any
-
-    def found(self, empty: Callable[[Any], None]) -> Any:
-        empty(self.dispatcher)
-        return self.dispatcher.overloads.get(self.arguments)
-
-    def put(self, result: Any) -> None:
-        self.dispatcher.overloads[self.arguments] = result
-        result.target_context.insert_user_function(result.entry_point, result.fndesc, [result.library])
-        taken_out_at_the_end(result)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _InContext:
-    """The place of an internal function's result, whatever context lowers what calls it."""
-
-    key: object
-
-    def found(self, empty: Callable[[Any], None]) -> Any:
-        return _internal_results().get(self.key)
-
-    def put(self, result: Any) -> None:
-        _internal_results()[self.key] = result
+def _device_function(
+    keeping: Keeping, dispatcher: Any, arguments: Any, return_type: Any, compile_it: Callable[[], Any]
+) -> Any:
+    """Return what a device function is compiled to, which is not where numba looks for it."""
+    table, function = _table_of(dispatcher), dispatcher.py_func
+    place = InDispatcher(dispatcher=dispatcher, arguments=arguments)
+    shelved = None if table is None else _shelved_device(keeping, dispatcher, arguments, return_type)
+    if shelved is None or not is_numbas(function):
+        key = _key_of(dispatcher, arguments, return_type)
+        return keeping.result(table, key, place, function, compile_it, shelved)
+    result = _numbas_own(keeping, Shared(shelved, shelved), function, compile_it)
+    if arguments not in dispatcher.overloads:
+        place.put(result)
+    return result
 
 
-def _internal_results() -> dict[object, Any]:
-    from numba.cuda.descriptor import cuda_target
-
-    results: dict[object, Any] = cuda_target.target_context.cached_internal_func
-    return results
-
-
-def taken_out_at_the_end(result: Any) -> None:
-    """Have the target context forget a device function when the compile ends."""
-    # Not remove_user_function, which fails where the function is gone already.
-    on_undo(functools.partial(result.target_context._defns.pop, result.entry_point, None))
+def _numbas_own(keeping: Keeping, place: Shared, function: Any, compile_it: Callable[[], Any]) -> Any:
+    """Return what a function of numba-cuda's own is compiled to, the same for all that stand for it in the compile."""
+    result = keeping.result(NUMBAS_OWN, place.key, place, function, compile_it, place.key)
+    place.put(result)
+    return result
 
 
-def offers_what_it_is_called_with(dispatcher: Any) -> bool:
-    """Return whether a dispatcher compiles what it is called with, having no declared signatures to choose from."""
-    from numba.cuda.dispatcher import CUDADispatcher
+def _shelved_device(keeping: Keeping, dispatcher: Any, arguments: Any, return_type: Any) -> str | None:
+    """Return the key of a device function on the shelf, None if it has none."""
+    if keeping.shelving is None:
+        return None
+    function, options = dispatcher.py_func, repr(sorted(dispatcher.targetoptions.items()))
+    return keeping.shelving.key(function, arguments, return_type, ("device", options), whole=is_numbas(function))
 
-    return type(dispatcher) is CUDADispatcher and bool(dispatcher._can_compile)
+
+def _shelved_internal(keeping: Keeping, context: Any, function: Any, signature: Any, flags: Any) -> Shared | None:
+    """Return the place of a function that numba-cuda's lowering compiles and that can be told, None for any other."""
+    from numba.cuda.core.targetconfig import ConfigStack
+
+    if keeping.shelving is None:
+        return None
+    flags = ConfigStack.top_or_none() if flags is None else flags
+    options = ("internal", type(context.error_model).__name__, str(context.enable_nrt))
+    types = (function, signature.args, signature.return_type)
+    told = keeping.shelving.key(*types, options, whole=True)
+    key = keeping.shelving.key(*types, (*options, repr(flags)), whole=True)
+    return None if told is None or key is None else Shared(told, key)
 
 
 def _table_of(dispatcher: Any) -> Table | None:

@@ -142,7 +142,7 @@ class NotedReads:
     def take_attribute(self, owner: Any, name: str) -> Any:
         value = self._reads.take_attribute(owner, name)
         if self._drafts.innermost is not None:
-            mark = mark_of(value) if _is_plain_owner(owner, name) else None
+            mark = mark_of(value) if is_plain_owner(owner, name) else None
             self._note(name, None if mark is None else Attribute(owner, name, value, mark))
         return value
 
@@ -157,7 +157,7 @@ class NotedReads:
             self._drafts.note(question)
 
 
-def _is_plain_owner(owner: Any, name: str) -> bool:
+def is_plain_owner(owner: Any, name: str) -> bool:
     """Return whether an attribute is what a module's namespace says, or of a library's; programs' classes run code."""
     if type(owner) is ModuleType:
         return name in vars(owner) or is_library_module(owner)

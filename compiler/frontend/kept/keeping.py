@@ -9,10 +9,14 @@ from collections.abc import Callable, MutableMapping
 from types import FunctionType
 from typing import Any, TypeAlias
 
-from gridjit.compiler.frontend.kept.asked import Asking, Question
+from gridjit.compiler.frontend.kept.asked import Asking, Question, offers_what_it_is_called_with
 from gridjit.compiler.frontend.kept.drafts import Draft, Drafts
 from gridjit.compiler.frontend.kept.library import is_code_alone, let_go_of_the_way, print_once
+from gridjit.compiler.frontend.kept.places import OfKernel, Shared
 from gridjit.compiler.frontend.kept.plain import is_numbas, is_plain
+from gridjit.compiler.frontend.kept.stored.reviving import Demands
+from gridjit.compiler.frontend.kept.stored.shelving import Shelving
+from gridjit.compiler.frontend.kept.stored.told import calls_others
 from gridjit.compiler.frontend.kept.surroundings import Surroundings
 from gridjit.compiler.frontend.kept.unit import Place, Unit
 from gridjit.compiler.view.config import ConfigView
@@ -21,7 +25,9 @@ from gridjit.compiler.view.config import ConfigView
 Table: TypeAlias = "MutableMapping[object, tuple[Unit, ...]]"
 # How many are kept of a callee for the same arguments: made for other launches, or from other values.
 _MOST_ALIKE = 4
-_MOST_OF_ONE = 256
+_MOST_OF_ONE = 1024
+# The units of numba-cuda's own functions: of those that its lowering compiles, and of what can be told in any process.
+NUMBAS_OWN: Table = {}
 
 
 class Keeping:
@@ -45,40 +51,132 @@ class Keeping:
         # By the identity of a result of this compile, which is kept alive here: the unit that was made of it, if any.
         self._units: dict[int, tuple[Any, Unit | None]] = {}
         self._answers: dict[int, tuple[Question | Unit, ...] | None] = {}
+        self._shelving: list[Shelving | None] = []
+        self._demands = Demands(callee=self._callee, numbas=self._numbas)
+        self._from_disk: dict[int, Unit] = {}
 
     def result(
-        self, table: Table | None, key: object, place: Place, function: FunctionType, compile_it: Callable[[], Any]
+        self,
+        table: Table | None,
+        key: object,
+        place: Place,
+        function: FunctionType,
+        compile_it: Callable[[], Any],
+        shelved: str | None = None,
     ) -> Any:
         """Return what function is compiled to: from a unit under key in table that holds, else from compile_it().
 
-        Without a table, no unit is made of it.
+        Without a table, no unit is made of it. shelved: its key on the shelf.
         """
         if self._drafts.suspended:
             return compile_it()
-        for unit in () if table is None else table.get(key, ()):
-            if self._holds(unit):
-                self._adopt(unit)
-                return unit.result
-        return self._compiled(table, key, place, function, compile_it)
+        if place.told is not None and (found := place.found(self._empty)) is not None:
+            return found
+        if table is not None and (unit := self._found(table, key, place, function, shelved)) is not None:
+            self._adopt(unit)
+            return unit.result
+        return self._compiled(table, key, place, function, compile_it, shelved)
+
+    def kernel(
+        self, function: FunctionType, arguments: Any, options: tuple[str, ...], compile_it: Callable[[], Any]
+    ) -> Any:
+        """Return what the kernel's own code is compiled to: from disk, or by compile_it().
+
+        One that calls no function is compiled in less time than it takes to look for it.
+        """
+        if self._drafts.suspended or not calls_others(function) or self.shelving is None:
+            return compile_it()
+        shelved = self.shelving.key(function, arguments, None, ("kernel", *options))
+        return compile_it() if shelved is None else self.result({}, shelved, OfKernel(), function, compile_it, shelved)
 
     def use(self, result: Any) -> None:
         """Have the innermost draft depend on a result that it found or had compiled."""
-        if (unit := self._units.get(id(result), (None, None))[1]) is None:
+        if (unit := self._unit_of(result)) is None:
             self._drafts.spoil("it uses what is not kept")
         else:
             self._drafts.note(unit)
 
     def keep(self) -> None:
-        """End a compile that went well: later ones may use what was made in it."""
+        """End a compile that went well: later ones may use what was made in it, and found."""
         if not self.surroundings.hold:
             return
+        if self._shelving and self._shelving[0] is not None:
+            self._shelving[0].put()
+        if (shelf := self._asking.recording.shelf) is None:
+            self._keep()
+        else:
+            shelf.when_it_went_well(self._keep)
+
+    def _keep(self) -> None:
         for table, key, unit in self._made:
             if len(table) >= _MOST_OF_ONE:
                 table.clear()
             table[key] = (unit, *table.get(key, ())[: _MOST_ALIKE - 1])
 
+    @property
+    def shelving(self) -> Shelving | None:
+        """What other processes kept of callees; None if nothing is found there, or left."""
+        if not self._shelving:  # a kernel that calls nothing does without
+            self._shelving.append(_shelving(self._asking, self.surroundings))
+        return self._shelving[0]
+
+    def _found(
+        self, table: Table, key: object, place: Place, function: FunctionType | None, shelved: str | None
+    ) -> Unit | None:
+        """Return a unit that holds, of this process or else of another. function: None for numba-cuda's own."""
+        for unit in table.get(key, ()):
+            if self._holds(unit):
+                return unit
+        found = None if shelved is None else self._from_shelf(shelved, place, function)
+        if found is not None:
+            self._made.append((table, key, found))
+        return found
+
+    def _from_shelf(self, shelved: str, place: Place, function: FunctionType | None) -> Unit | None:
+        """Return the unit that another process kept under a key, if it holds."""
+        if self.shelving is None:
+            return None
+        # What is asked for is recorded by the questions themselves, and is no part of the unit that asks.
+        self._drafts.begin(None)
+        try:
+            found = self.shelving.found(shelved, function, self._asking, self._demands)
+        finally:
+            self._drafts.end(None)
+        if found is None:
+            return None
+        result, events = found
+        name = _name(function, result.signature.args, place)
+        unit = Unit(place=place, result=result, surroundings=self.surroundings, events=events, name=name)
+        self._answers[id(unit)] = events
+        self._from_disk[id(unit)] = unit
+        return unit if self._fits(unit, set()) else None
+
+    def _callee(self, dispatcher: Any, arguments: tuple[Any, ...]) -> Unit | None:
+        """Return the unit of a function that one on the shelf calls, which is compiled if need be."""
+        if not offers_what_it_is_called_with(dispatcher):
+            return None
+        return self._unit_of(dispatcher.compile_device(arguments))
+
+    def _numbas(self, place: Shared) -> Unit | None:
+        """Return the unit of a function of numba-cuda's own, if it is there already."""
+        if (result := place.found(self._empty)) is not None:
+            unit = self._unit_of(result)
+            return unit if unit is not None and unit.place == place else None
+        if (unit := self._found(NUMBAS_OWN, place.key, place, None, place.key)) is not None:
+            self._adopt(unit)
+        return unit
+
+    def _unit_of(self, result: Any) -> Unit | None:
+        return self._units.get(id(result), (None, None))[1]
+
     def _compiled(
-        self, table: Table | None, key: object, place: Place, function: FunctionType, compile_it: Callable[[], Any]
+        self,
+        table: Table | None,
+        key: object,
+        place: Place,
+        function: FunctionType,
+        compile_it: Callable[[], Any],
+        shelved: str | None,
     ) -> Any:
         draft = Draft(function)
         hooks = self._hooks()
@@ -95,6 +193,8 @@ class Keeping:
             print_once(result.library)
             let_go_of_the_way(result)
             self._made.append((table, key, unit))
+            if self.shelving is not None and shelved is not None:
+                self.shelving.will_put(shelved, unit, function)
         return result
 
     def _unit(self, draft: Draft, place: Place, function: FunctionType, result: Any) -> Unit | None:
@@ -103,7 +203,7 @@ class Keeping:
             return None
         if (result.metadata or {}).get("launch_config_sensitive") or not _is_told(result.library, draft):
             return None
-        name = "" if is_numbas(function) else _name(function, signature.args)
+        name = _name(function, signature.args, place)
         events = tuple(draft.events)
         return Unit(place=place, result=result, surroundings=self.surroundings, events=events, name=name)
 
@@ -157,7 +257,14 @@ class Keeping:
         unit.place.put(unit.result)
         self._units[id(unit.result)] = (unit.result, unit)
         if unit.name:
-            self.reused[unit.name] = None
+            self.reused[f"{unit.name} from disk" if id(unit) in self._from_disk else unit.name] = None
+
+
+def _shelving(asking: Asking, surroundings: Surroundings) -> Shelving | None:
+    """Return the use of the shelf, if there is one and what surrounds the compile can be told."""
+    shelf = asking.recording.shelf
+    told = None if shelf is None else surroundings.told
+    return None if shelf is None or told is None else Shelving(shelf, told)
 
 
 def _today(question: Question, asking: Asking) -> Question | None:
@@ -173,5 +280,8 @@ def _is_told(library: Any, draft: Draft) -> bool:
     return is_code_alone(library) and all(id(linked) in told for linked in library._linking_libraries)
 
 
-def _name(function: FunctionType, arguments: tuple[Any, ...]) -> str:
+def _name(function: FunctionType | None, arguments: tuple[Any, ...], place: Place) -> str:
+    """Return what people call a callee; "" for numba-cuda's own, and for the kernel, which is no callee."""
+    if function is None or is_numbas(function) or isinstance(place, OfKernel):
+        return ""
     return f"{function.__module__}.{function.__qualname__}({', '.join(map(str, arguments))})"

@@ -11,9 +11,19 @@ from gridjit.compiler.frontend.isolated.replacing import replace
 class PrintedModule:
     """Stands for a module of LLVM IR that is complete; it is let go of once it was printed."""
 
-    def __init__(self, module: Any) -> None:
+    def __init__(self, module: Any, text: str = "") -> None:
         self._module = module
-        self._text = ""
+        self._text = text
+
+    @classmethod
+    def of(cls, text: str) -> PrintedModule:
+        """Return one that was printed before."""
+        return cls(None, text)
+
+    @property
+    def is_printed(self) -> bool:
+        """Whether it is complete: it was printed for a kernel, which sets the linkage of what it calls first."""
+        return self._module is None
 
     @property
     def functions(self) -> Sequence[Any]:
@@ -24,6 +34,11 @@ class PrintedModule:
         if self._module is not None:
             self._text, self._module = str(self._module), None
         return self._text
+
+
+def is_printed(library: Any) -> bool:
+    """Return whether a library's module is complete and stands as a text only."""
+    return isinstance(library._module, PrintedModule) and library._module.is_printed
 
 
 def print_once(library: Any) -> None:

@@ -5,6 +5,7 @@ The target, numba's settings, what extensions registered, and numba's own code, 
 
 from __future__ import annotations
 
+import functools
 import operator
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -19,12 +20,21 @@ from gridjit.compiler.key.registrations import Registration
 
 
 class Surroundings:
-    """What surrounds a compile; the same object for as long as all of it is the same."""
+    """What surrounds a compile; the same object for as long as all of it is the same.
 
-    def __init__(self, mark: Mark, registered: tuple[Registration, ...]) -> None:
+    told: what of the target, of boundscheck and of numba's modules is the same in another process, as a text; None if
+    a program's own code stands in numba's place.
+    """
+
+    def __init__(self, mark: Mark, registered: tuple[Registration, ...], tell: Callable[[], str | None]) -> None:
         self.mark = mark
         # Keeps alive what the mark names by identity.
         self._registered = registered
+        self._tell = tell
+
+    @property
+    def told(self) -> str | None:
+        return self._tell()
 
     @property
     def allow_keeping(self) -> bool:
@@ -50,6 +60,12 @@ _codes: list[CodeType] = []
 _MEMORIES = frozenset({"__slotnames__", "__warningregistry__", "_unique_smem_id"})
 # How many modules there were when they were last looked for.
 _looked_at: list[int] = []
+# The modules that were there when they were looked at first, the names in them, and those of what was imported since,
+# in the middle of compiles; the texts of both, once they were asked for.
+_first_modules: set[str] = set()
+_first: list[tuple[Any, Mapping[str, object]]] = []
+_later: list[tuple[Any, Mapping[str, object]]] = []
+_texts: dict[int, str | None] = {}
 _patched = 0
 # What compiles callees.
 _FRONT_END = ("numba.", "llvmlite.")
@@ -61,9 +77,24 @@ def surroundings(capability: tuple[Any, ...], boundscheck: bool) -> Surroundings
     mark = (capability, boundscheck, environment(), _config(), _registered_marks(registered), _patches())
     found = next((one for one in _known if one.mark == mark), None)
     if found is None:
-        found = Surroundings(mark, registered)
+        found = Surroundings(mark, registered, functools.partial(_told, capability, boundscheck))
         _known[:] = [*_known[1 - _MOST :], found]
     return found
+
+
+def _told(capability: tuple[Any, ...], boundscheck: bool) -> str | None:
+    first, later = _text_of(_first), _text_of(_later)
+    return None if first is None or later is None else repr((capability, boundscheck, first))
+
+
+def _text_of(owners: list[tuple[Any, Mapping[str, object]]]) -> str | None:
+    from gridjit.compiler.frontend.kept.stored.around import numbas_text
+
+    # Keyed by how many: of those that came later, more come.
+    key = len(owners) if owners is _later else -1
+    if key not in _texts:
+        _texts[key] = numbas_text(owners, _MEMORIES)
+    return _texts[key]
 
 
 def _registered_marks(registered: tuple[Registration, ...]) -> Mark:
@@ -87,13 +118,21 @@ def _patches() -> int:
         _functions.clear()
         _codes.clear()
         _looked_at.clear()
+        _first.clear()
+        _later.clear()
+        _texts.clear()
     if len(sys.modules) not in _looked_at:
         _looked_at[:] = [len(sys.modules)]
+        new: list[tuple[Any, Mapping[str, object]]] = []
         for owner in _owners():
             if id(owner) not in _numbas:
                 _numbas[id(owner)] = (vars(owner), dict(vars(owner)))
+                new.append((owner, _numbas[id(owner)][1]))
                 _functions.extend(_functions_of(vars(owner)))
         _codes.extend(map(_code_of, _functions[len(_codes) :]))
+        _first_modules.update(() if _first_modules else map(_module_of, (owner for owner, _ in new)))
+        for owner, then in new:
+            (_first if _module_of(owner) in _first_modules else _later).append((owner, then))
     return _patched
 
 
@@ -104,12 +143,10 @@ def _codes_are_the_same() -> bool:
 _code_of: Callable[[FunctionType], CodeType] = operator.attrgetter("__code__")
 
 
-def _functions_of(names: Mapping[str, object]) -> Iterator[FunctionType]:
-    for value in [*names.values()]:
-        if isinstance(value, staticmethod | classmethod):
-            value = value.__func__
-        if type(value) is FunctionType:
-            yield value
+def _functions_of(names: Mapping[str, object]) -> list[FunctionType]:
+    values = [*names.values()]
+    wrapped = [value.__func__ for value in values if isinstance(value, staticmethod | classmethod)]
+    return [value for value in (*values, *wrapped) if type(value) is FunctionType]
 
 
 def _same(names: Mapping[str, object], then: dict[str, object]) -> bool:
@@ -125,6 +162,10 @@ def _same(names: Mapping[str, object], then: dict[str, object]) -> bool:
     if same:
         then.update(names)
     return same
+
+
+def _module_of(owner: Any) -> str:
+    return str(owner.__name__ if type(owner) is ModuleType else owner.__module__)
 
 
 def _owners() -> Iterator[Any]:

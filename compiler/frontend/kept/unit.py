@@ -17,6 +17,10 @@ from gridjit.compiler.frontend.kept.surroundings import Surroundings
 class Place(Protocol):
     """Where numba looks for what a callee was compiled to. It holds nothing of other compiles: see isolation."""
 
+    @property
+    def told(self) -> str | None:
+        """What tells one of numba-cuda's own from others in any process; None if nothing does, or it is another's."""
+
     def found(self, empty: Callable[[Any], None]) -> Any:
         """Return the result that is there in the compile that runs, None if there is none yet.
 

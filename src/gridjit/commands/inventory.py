@@ -17,15 +17,20 @@ from gridjit.cache.manifest import Manifest
 from gridjit.cache.store import EntryInfo
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.errors import GridjitError
+from gridjit.compiler.frontend.kept.stored.record import from_bytes as units_of
 from gridjit.runtime.session import session
 
 CODE, MANIFEST, HISTORY, LAUNCHER, DAMAGED, UNKNOWN = "code", "manifest", "history", "launcher", "damaged", "unknown"
+FUNCTION = "function"
 _ELF = b"\x7fELF"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedEntry:
-    """One entry: what the folder says of it, its kind, its kernel's name ("" if none is known) and what it holds."""
+    """One entry: what the folder says of it, its kind, its kernel's name ("" if none is known) and what it holds.
+
+    What the front end made of a device function goes by the function's name.
+    """
 
     info: EntryInfo
     kind: str
@@ -126,6 +131,9 @@ def _item(store: DiskStore, info: EntryInfo) -> ListedEntry:
         )
     if payload.startswith(_ELF):
         return ListedEntry(info=info, kind=LAUNCHER)
+    if units := units_of(payload):
+        named = units[0].descriptor
+        return ListedEntry(info=info, kind=FUNCTION, kernel=f"{named.module}.{named.qualname}")
     if (history := History.from_bytes(payload)) is not None:
         return ListedEntry(info=info, kind=HISTORY, kernel=history.kernel, content=history)
     manifest = Manifest.from_bytes(payload)

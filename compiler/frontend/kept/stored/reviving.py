@@ -1,0 +1,212 @@
+"""reviving: a stored unit as a unit of this process, if every question that it asked has the same answer here.
+
+Questions are asked in the order of the compile that they stand for, and each answer counts at once: whoever compiled
+the function today would ask the same until an answer is another. A function that it called is compiled, or revived,
+where that compile would have done so. It counts by what it returns, not by its code: a callee may have changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import Any
+
+from gridjit import reading
+from gridjit.compiler.footprint import Fact
+from gridjit.compiler.frontend.kept.asked import (
+    Asking,
+    Attribute,
+    Called,
+    Code,
+    Content,
+    Free,
+    Global,
+    Launched,
+    Question,
+    Raised,
+)
+from gridjit.compiler.frontend.kept.drafts import is_plain_owner
+from gridjit.compiler.frontend.kept.places import Shared
+from gridjit.compiler.frontend.kept.plain import mark_of
+from gridjit.compiler.frontend.kept.stored.code import revived as result_of
+from gridjit.compiler.frontend.kept.stored.record import Event, StoredUnit
+from gridjit.compiler.frontend.kept.stored.told import dispatcher_of, told
+from gridjit.compiler.frontend.kept.stored.type_rows import row_of, type_of, value_of
+from gridjit.compiler.frontend.kept.stored.writing import called_row
+from gridjit.compiler.frontend.kept.unit import Unit
+from gridjit.compiler.key.source.code import lines_digest
+from gridjit.compiler.key.source.libraries import is_library
+from gridjit.compiler.key.source.objects import MISSING, cell_value
+from gridjit.compiler.recorded.value_path import follow, global_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Demands:
+    """How a stored unit gets the units that it uses, in the compile that asks.
+
+    callee: the unit of a dispatcher for argument types. numbas: that of numba-cuda's own function with a place. None:
+    there is no such unit.
+    """
+
+    callee: Callable[[Any, tuple[Any, ...]], Unit | None]
+    numbas: Callable[[Shared], Unit | None]
+
+
+class _Other(Exception):
+    """An answer is another than it was."""
+
+
+@dataclass(slots=True, eq=False)
+class _Asked:
+    """The questions of one stored unit, asked one after the other."""
+
+    function: FunctionType | None
+    asking: Asking
+    demands: Demands
+    events: list[Question | Unit] = field(default_factory=list)
+    values: list[Any] = field(default_factory=list)
+    symbols: dict[str, str] = field(default_factory=dict)
+
+
+def revived(
+    unit: StoredUnit, function: FunctionType | None, asking: Asking, demands: Demands
+) -> tuple[Any, tuple[Question | Unit, ...]] | None:
+    """Return numba's result and the events of a stored unit of function; None if it is not what would be made today.
+
+    function: None for one of numba-cuda's own, whose code is the same.
+    """
+    asked = _Asked(function, asking, demands)
+    try:
+        if unit.lines and unit.lines != lines_digest(_function(asked).__code__):
+            return None
+        for event in unit.events:
+            _ask(asked, event)
+        libraries = [event.result.library for event in asked.events if isinstance(event, Unit)]
+        return result_of(unit.descriptor, unit.text, asked.symbols, libraries), tuple(asked.events)
+    except Exception:  # a value's class runs code of the program's; what is stored may be anything
+        return None
+
+
+def _ask(asked: _Asked, event: Event) -> None:
+    kind, *given = event
+    found = _QUESTIONS[kind](asked, *given)
+    if not isinstance(found, Unit):
+        found.record(asked.asking)
+    asked.events.append(found)
+    asked.values.append(getattr(found, "value", None))
+
+
+def _code(asked: _Asked) -> Question:
+    return Code.of(_function(asked))
+
+
+def _global(asked: _Asked, name: str, text: str) -> Question:
+    value = global_of(_function(asked), reading.text(name))
+    return Global(_function(asked), name, value, _same(value, text))
+
+
+def _free(asked: _Asked, name: str, text: str) -> Question:
+    function = _function(asked)
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    value = cell_value(cells[name])
+    return Free(function, name, cells[name], value, _same(value, text))
+
+
+def _attribute(asked: _Asked, owner: Any, name: str, text: str) -> Question:
+    of = _library(owner) if isinstance(owner, str) else _value(asked, owner)
+    value = asked.asking.reads.attribute_now(of, reading.text(name))
+    if value is MISSING or not is_plain_owner(of, name):
+        raise _Other
+    return Attribute(of, name, value, _same(value, text))
+
+
+def _library(name: str) -> Any:
+    if not is_library(name):
+        raise reading.Unreadable("a library's module is expected")
+    return follow((f"module {name}",), None)
+
+
+def _called(asked: _Asked, place: Any, *row: Any) -> Question:
+    called = Called.of(_dispatcher(asked, place))
+    if called is None or called_row(called) != list(row):
+        raise _Other
+    return called
+
+
+def _content(asked: _Asked, place: Any, digest: str) -> Question:
+    return _todays(Content(_value(asked, place), reading.text(digest)), asked.asking)
+
+
+def _launched(asked: _Asked, name: str, value: Any, where: str) -> Question:
+    fact = Fact.read(name, value, where)
+    return _todays(Launched(fact.field, fact.value, fact.where), asked.asking)
+
+
+def _raised(_: _Asked, module: str, name: str, given: Any, place: Any) -> Question:
+    kind: Any = follow((f"module {module}", *(f"attribute {part}" for part in name.split("."))), None)
+    if not is_library(module) or not issubclass(kind, BaseException):
+        raise reading.Unreadable("a library's exception is expected")
+    arguments = None if given is None else reading.items(given, value_of)
+    return Raised(kind, arguments, None if place is None else reading.items(place, value_of))
+
+
+def _calls(asked: _Asked, place: Any, arguments: Any, returns: Any, symbol: str) -> Unit:
+    types = reading.items(arguments, type_of)
+    return _used(asked, asked.demands.callee(_dispatcher(asked, place), types), returns, symbol)
+
+
+def _numbas(asked: _Asked, told: str, key: str, returns: Any, symbol: str) -> Unit:
+    return _used(asked, asked.demands.numbas(Shared(reading.text(told), reading.text(key))), returns, symbol)
+
+
+def _used(asked: _Asked, unit: Unit | None, returns: Any, symbol: str) -> Unit:
+    if unit is None or row_of(unit.result.signature.return_type) != returns:
+        raise _Other
+    asked.symbols[reading.text(symbol)] = unit.result.fndesc.mangled_name
+    return unit
+
+
+def _function(asked: _Asked) -> FunctionType:
+    """Return the user's function; of numba-cuda's own nothing is asked."""
+    if asked.function is None:
+        raise reading.Unreadable("nothing of a function is expected")
+    return asked.function
+
+
+def _dispatcher(asked: _Asked, place: Any) -> Any:
+    if (dispatcher := dispatcher_of(_value(asked, place))) is None:
+        raise _Other
+    return dispatcher
+
+
+def _value(asked: _Asked, place: Any) -> Any:
+    return asked.values[reading.whole(place, most=len(asked.values) - 1)]
+
+
+def _same(value: object, text: str) -> Any:
+    """Return the mark of a value that is what it was."""
+    mark = mark_of(value)
+    if mark is None or told(value, mark) != text:
+        raise _Other
+    return mark
+
+
+def _todays(question: Content | Launched, asking: Asking) -> Question:
+    if (answer := question.today(asking)) is None:
+        raise _Other
+    return answer
+
+
+_QUESTIONS: dict[str, Callable[..., Question | Unit]] = {
+    "code": _code,
+    "global": _global,
+    "free": _free,
+    "attribute": _attribute,
+    "called": _called,
+    "content": _content,
+    "launched": _launched,
+    "raised": _raised,
+    "calls": _calls,
+    "numbas": _numbas,
+}

@@ -1,0 +1,161 @@
+"""writing: a unit as data that means the same in another process; None for one that has something untold in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import FunctionType, ModuleType
+from typing import Any
+
+from gridjit.compiler.frontend.kept.asked import (
+    Attribute,
+    Called,
+    Code,
+    Content,
+    Free,
+    Global,
+    Launched,
+    Question,
+    Raised,
+)
+from gridjit.compiler.frontend.kept.places import InDispatcher, Shared
+from gridjit.compiler.frontend.kept.plain import is_numbas
+from gridjit.compiler.frontend.kept.stored.code import described, printed
+from gridjit.compiler.frontend.kept.stored.record import Event, StoredUnit
+from gridjit.compiler.frontend.kept.stored.told import dispatcher_of, told, told_now
+from gridjit.compiler.frontend.kept.stored.type_rows import row_of, rows_of, value_row
+from gridjit.compiler.frontend.kept.unit import Unit
+from gridjit.compiler.key.source.code import lines_digest
+from gridjit.compiler.key.source.libraries import is_library_module, name_of_module
+
+
+class _Untold(Exception):
+    """Something of a unit cannot be told."""
+
+
+def stored(unit: Unit, function: FunctionType) -> StoredUnit | None:
+    """Return what is stored of a unit of function."""
+    descriptor = described(unit.result)
+    text = None if descriptor is None else printed(unit.result, descriptor)
+    if descriptor is None or text is None:
+        return None
+    try:
+        events = _events(unit, function)
+    except (_Untold, TypeError, ValueError):
+        return None
+    placed = not is_numbas(function) and any(event[0] in ("launched", "raised") for event in events)
+    lines = lines_digest(function.__code__) if placed else ""
+    return StoredUnit(descriptor=descriptor, events=events, lines=lines, text=text)
+
+
+def called_row(called: Called) -> list[Any] | None:
+    """Return how a function is called and what it is compiled for, as it was; None if that cannot be told."""
+    kind, can_compile, options, parameters = called.marks
+    texts = [(name, str(way), _default_text(called, name, mark)) for name, way, mark in parameters]  # type: ignore[attr-defined]
+    if any(text is None for _, _, text in texts) or " at 0x" in options:  # type: ignore[operator]
+        return None
+    return [f"{kind.__module__}.{kind.__qualname__}", can_compile, options, [list(text) for text in texts]]  # type: ignore[attr-defined]
+
+
+def _default_text(called: Called, name: str, mark: Any) -> str | None:
+    from gridjit.compiler.key.source.objects import defaults_of
+
+    return "" if mark == () else told(defaults_of(called.function).get(name), mark)
+
+
+def _events(unit: Unit, function: FunctionType) -> tuple[Event, ...]:
+    values: list[object] = []
+    found = []
+    for event in unit.events:
+        row = _unit_row(event, values) if isinstance(event, Unit) else _question_row(event, function, values)
+        if row is not None:
+            found.append(tuple(row))
+            # The place of a value is that of its event.
+            values += [getattr(event, "value", None)] * (len(found) - len(values))
+    return tuple(found)
+
+
+def _question_row(question: Question, function: FunctionType, values: Sequence[object]) -> list[Any] | None:
+    """Return the row of a question; None if numba's own code, which does not change, is what was asked for."""
+    match question:
+        case Code() | Global() | Free() if is_numbas(question.function):
+            return None
+        case Code() | Global() | Free() if question.function is not function:
+            raise _Untold
+        case Code():
+            return ["code"]
+        case Global():
+            return ["global", question.name, _text(question)]
+        case Free():
+            return ["free", question.name, _text(question)]
+        case Attribute():
+            return ["attribute", _owner(question.owner, values), question.name, _text(question)]
+        case Called():
+            return _called(question, values)
+        case Content():
+            return ["content", _place(values, lambda value: value is question.array), question.digest]
+        case Launched():
+            value = question.value
+            if not isinstance(value, tuple | bool | int | str | None):
+                raise _Untold
+            return ["launched", question.field, list(value) if isinstance(value, tuple) else value, question.where]
+        case Raised():
+            return _raised(question)
+    raise _Untold
+
+
+def _text(question: Any) -> str:
+    if (text := told(question.value, question.mark)) is None:
+        raise _Untold
+    return text
+
+
+def _owner(owner: Any, values: Sequence[object]) -> int | str:
+    """Return the place of the value that an attribute is of, or the name of a library's module."""
+    for place, value in enumerate(values):
+        if value is owner:
+            return place
+    if type(owner) is ModuleType and is_library_module(owner) and told_now(owner) is not None:
+        return name_of_module(owner)
+    raise _Untold
+
+
+def _place(values: Sequence[object], is_it: Any) -> int:
+    for place, value in enumerate(values):
+        if is_it(value):
+            return place
+    raise _Untold
+
+
+def _called(called: Called, values: Sequence[object]) -> list[Any] | None:
+    if is_numbas(called.function):
+        return None
+    if (row := called_row(called)) is None:
+        raise _Untold
+    return ["called", _dispatcher_place(called.dispatcher, values), *row]
+
+
+def _dispatcher_place(dispatcher: Any, values: Sequence[object]) -> int:
+    return _place(values, lambda value: value is not None and dispatcher_of(value) is dispatcher)
+
+
+def _raised(raised: Raised) -> list[Any]:
+    kind, arguments, location = raised.exception, raised.arguments, raised.location
+    if told_now(kind) is None or not issubclass(kind, BaseException):
+        raise _Untold
+    given = None if arguments is None else [value_row(one) for one in arguments]
+    place = None if location is None else [value_row(one) for one in location]
+    return ["raised", kind.__module__, kind.__qualname__, given, place]
+
+
+def _unit_row(unit: Unit, values: Sequence[object]) -> list[Any]:
+    """Return the row of a use of another unit: of numba's own by its key, of another by its function and types."""
+    result, place = unit.result, unit.place
+    symbol, returns = result.fndesc.mangled_name, row_of(result.signature.return_type)
+    if isinstance(place, Shared):
+        return ["numbas", place.told, place.key, returns, symbol]
+    if not isinstance(place, InDispatcher) or is_numbas((dispatcher := place.dispatcher).py_func):
+        raise _Untold
+    arguments = rows_of(place.arguments)
+    if arguments is None or returns is None:
+        raise _Untold
+    return ["calls", _dispatcher_place(dispatcher, values), arguments, returns, symbol]

@@ -1,0 +1,58 @@
+"""UnitShelf: the store as compiles see it, where they find and leave what the front end made of device functions.
+
+What a compile leaves is put into the store once the compile has gone well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gridjit.cache.memory import MemoryStore
+from gridjit.cache.store import Store
+from gridjit.compiler.job import CompileJob
+from gridjit.compiler.key.source.code import digest_fields
+from gridjit.digests import utf8
+
+SUFFIX = ".unit"
+
+
+class UnitShelf:
+    """What is kept of callees under what surrounds one job's compile. was_used: whether something was taken."""
+
+    def __init__(self, store: Store, job: CompileJob) -> None:
+        surrounding = (*job.extensions, *job.toolchain, *job.environment, *job.target.fields)
+        self.around = digest_fields(utf8(text) for field in surrounding for text in field)
+        self.was_used = False
+        self._store = store
+        self._left: dict[str, bytes] = {}
+        self._to_do: list[Callable[[], None]] = []
+
+    def get(self, key: str) -> bytes | None:
+        """Return what was put under key, or None."""
+        return self._store.get(key)
+
+    def put(self, key: str, data: bytes) -> None:
+        """Keep data under key, for compilations that begin later."""
+        self._left[key] = data
+
+    def when_it_went_well(self, do: Callable[[], None]) -> None:
+        """Have something done once the compilation's code is made."""
+        self._to_do.append(do)
+
+    def end(self) -> None:
+        """End a compile that went well: put what it left into the store, and do what had to wait."""
+        while self._to_do:
+            self._to_do.pop()()
+        while self._left:
+            key, data = self._left.popitem()
+            self._store.put(key, data, suffix=SUFFIX)
+
+
+def shelf_for(store: Store, job: CompileJob) -> UnitShelf | None:
+    """Return the shelf of a job's compile; None if nothing outlives the process, or not all that surrounds it is told.
+
+    Lines of source are no part of what is kept, so what has them in its code is compiled whole.
+    """
+    if isinstance(store, MemoryStore) or job.private or job.has_lines:
+        return None
+    return UnitShelf(store, job)

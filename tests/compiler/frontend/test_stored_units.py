@@ -1,0 +1,231 @@
+"""What the front end made of device functions is used by other processes, as long as it is what they would make."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Iterator
+
+import pytest
+
+from gridjit.compiler.errors import CompileError
+from gridjit.compiler.options import Options
+from gridjit.compiler.target import Target
+from tests.compiler.frontend.making import HOPPER, HOST, Made, everything_of
+from tests.compiler.frontend.shelves import NAME, DictShelf, made_by, program
+
+
+@pytest.fixture(autouse=True)
+def settings() -> Iterator[types.ModuleType]:
+    """Let programs import a module of settings, and leave none of them behind."""
+    module = types.ModuleType("settings_of_shelves")
+    module.STEP = 3  # type: ignore[attr-defined]
+    sys.modules[module.__name__] = module
+    yield module
+    for name in (module.__name__, NAME):
+        sys.modules.pop(name, None)
+
+
+def function(name: str, value: str, given: str = "value", options: str = "device=True") -> str:
+    return f"@gridjit.jit({options})\ndef {name}({given}):\n    return {value}\n\n"
+
+
+def kernel(value: str) -> str:
+    return f"def kernel(x):\n    i = cuda.grid(1)\n    x[i] = {value}\n"
+
+
+BODIES = {
+    "numbers": "A, B = 2.5, (1, 4)\n" + function("f", "value * A + B[1]") + kernel("f(x[i])"),
+    "defaults": function("f", "value + by", "value, by=4") + kernel("f(x[i]) + f(x[i], 2) + f(1, by=3)"),
+    "callees": function("f", "value + 1") + function("g", "f(value) * f(2)") + kernel("g(x[i]) + f(x[i])"),
+    "arrays": "T = np.array([1.0, 4.0])\n"
+    + function("f", "T[value] + cuda.const.array_like(T)[0]")
+    + kernel("f(i) + x[i]"),
+    "attributes": "import settings_of_shelves as s\n" + function("f", "value + s.STEP + math.pi") + kernel("f(x[i])"),
+    "numba's own": function("f", "round(value, 2) + value ** 3 + min(value, 3.0)")
+    + kernel("f(x[i]) + round(x[i], 2) + x[i] ** 3"),
+    "launches": function("f", "value * gridjit.static.blockDim.x") + kernel("f(x[i])"),
+    "exceptions": "@gridjit.jit(device=True)\ndef f(value):\n"
+    "    if value > 3:\n        raise ValueError('large')\n    return value\n\n" + kernel("f(x[i])"),
+    "closures": "def make(n):\n    @gridjit.jit(device=True)\n    def f(value):\n"
+    "        return value + n\n    return f\n\n"
+    "f, g = make(1), make(2)\n" + kernel("f(x[i]) * g(x[i])"),
+    "shared arrays": "@gridjit.jit(device=True)\ndef f(x, i):\n    t = cuda.shared.array(6, np.float64)\n"
+    "    t[0] = x[i]\n    cuda.syncthreads()\n    return t[i % 3], i > 2\n\n" + kernel("f(x, i)[0]"),
+    "records": "R = np.dtype([('a', np.float32), ('b', np.int64)], align=True)\n"
+    "@gridjit.jit(device=True)\ndef f(t, value):\n    t[0].a = value\n    return t[0].a + t[0]['b']\n\n"
+    "@gridjit.jit(device=True)\ndef g(value):\n    t = cuda.local.array(2, R)\n"
+    "    t[0].b = 3\n    return f(t, value)\n\n" + kernel("g(x[i])"),
+    "numba-cuda's decorator": "from numba import cuda as theirs\n\n@theirs.jit(device=True)\ndef f(value):\n"
+    "    return value + 1\n\n" + kernel("f(x[i])"),
+}
+
+
+@pytest.mark.parametrize("target", [HOST, HOPPER], ids=str)
+@pytest.mark.parametrize("name", BODIES)
+def test_a_kernel_with_functions_from_disk_is_the_same_as_one_compiled_whole(name: str, target: Target) -> None:
+    shelf, text = DictShelf(), BODIES[name]
+    made_by(program(text), shelf, target=target)
+    module = program(text)
+    functions = "fg" if name == "callees" else "f"  # of a structured dtype, as one takes, nothing is told
+    assert_whole_with(made_by(module, shelf, target=target), made_by(module, None, target=target), functions)
+
+
+# What is changed between two processes, and which functions the second still takes from disk.
+CHANGES = {
+    "a global": ("numbers", "A, B = 2.5,", "A, B = 3.5,", ""),
+    "a tuple": ("numbers", "(1, 4)", "(1, 5)", ""),
+    "the type of a global": ("numbers", "A, B = 2.5,", "A, B = np.float32(2.5),", ""),
+    "a global of no interest": ("numbers", "A, B =", "C = 1\nA, B =", "f"),
+    "comments and empty lines": ("numbers", "@gridjit", "# that is f\n\n\n@gridjit", "f"),
+    "code": ("numbers", "value * A", "value - A", ""),
+    "the kernel": ("numbers", "x[i] = ", "x[i] = 1 + ", "f"),
+    "a default": ("defaults", "by=4", "by=5", "f"),
+    "a parameter's name": ("defaults", "by", "of", ""),
+    "a default of another type": ("defaults", "by=4", "by=4.0", "f"),
+    "a callee's code": ("callees", "value + 1", "value + 7", "g"),
+    "a callee's result": ("callees", "value + 1", "int(value)", ""),
+    "a callee's options": (
+        "callees",
+        "@gridjit.jit(device=True)\ndef f",
+        "@gridjit.jit(device=True, fastmath=True)\ndef f",
+        "",
+    ),
+    "a caller": ("callees", "f(value) *", "1 + f(value) *", "f"),
+    "another function of that name": (
+        "callees",
+        "@gridjit.jit(device=True)\ndef g",
+        "f = max\n\n@gridjit.jit(device=True)\ndef g",
+        None,
+    ),
+    "an array's content": ("arrays", "[1.0, 4.0]", "[1.0, 5.0]", ""),
+    "an array's type": ("arrays", "[1.0, 4.0]", "[1, 4]", ""),
+    "an array's access": ("arrays", "4.0])", "4.0])\nT.flags.writeable = False", ""),
+    "a module": ("attributes", "import settings_of_shelves as s", "import math as s\ns = math", None),
+    "what a name of a library's is": ("numba's own", "min(value", "max(value", ""),
+    "a global in place of a builtin": ("numba's own", "@gridjit", "min = max\n\n@gridjit", ""),
+    "a variable of a closure": ("closures", "make(2)", "make(3)", "f"),
+    "what is raised": ("exceptions", "ValueError", "KeyError", ""),
+    "where it is raised": ("exceptions", "@gridjit", "\n\n@gridjit", ""),
+    "an option": ("numbers", "device=True", "device=True, fastmath=True", ""),
+    "inlining": ("numbers", "device=True", "device=True, forceinline=True", ""),
+    "an array's extent": ("shared arrays", "array(6,", "array(7,", ""),
+    "a field's type": ("records", "np.int64", "np.int32", ""),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_is_changed_between_two_processes_counts_in_the_second(change: str) -> None:
+    name, before, after, expected = CHANGES[change]
+    text, shelf = BODIES[name], DictShelf()
+    assert before in text
+    made_by(program(text), shelf)
+    module = program(text.replace(before, after))
+    try:
+        whole = made_by(module, None)
+    except Exception as error:
+        with pytest.raises(type(error)):
+            made_by(module, shelf)
+        return
+    assert_whole_with(made_by(module, shelf), whole, expected)
+
+
+def test_a_module_attribute_that_another_process_has_otherwise_counts(settings: types.ModuleType) -> None:
+    shelf, text = DictShelf(), BODIES["attributes"]
+    made_by(program(text), shelf)
+    settings.STEP = 4  # type: ignore[attr-defined]
+    module = program(text)
+    assert_whole_with(made_by(module, shelf), made_by(module, None), "")
+    settings.STEP = 3  # type: ignore[attr-defined]
+    module = program(text)
+    assert_whole_with(made_by(module, shelf), made_by(module, None), "f")
+
+
+def test_each_launch_finds_what_was_made_for_one_like_it() -> None:
+    shelf, text = DictShelf(), BODIES["launches"]
+    for block in (32, 64):
+        assert not made_by(program(text), shelf, block=block).reused
+    for block, expected in ((32, "f"), (64, "f"), (128, "")):
+        module = program(text)
+        assert_whole_with(made_by(module, shelf, block=block), made_by(module, None, block=block), expected)
+
+
+def test_another_kernel_takes_the_functions_that_it_shares() -> None:
+    shelf = DictShelf()
+    made_by(program(BODIES["callees"]), shelf)
+    module = program(function("f", "value + 1") + function("h", "f(value) - 1") + kernel("h(x[i]) / f(x[i])"))
+    assert_whole_with(made_by(module, shelf), made_by(module, None), "f")
+
+
+def test_what_surrounds_a_compile_counts() -> None:
+    text, held = BODIES["numbers"], dict[str, bytes]()
+    made_by(program(text), DictShelf("one", held))
+    assert not made_by(program(text), DictShelf("other", held)).reused
+    assert made_by(program(text), DictShelf("one", held)).reused == {"f"}
+    assert not made_by(program(text), DictShelf("one", held), target=Target(kind="ptx", arch="sm_80")).reused
+    assert not made_by(program(text), DictShelf("one", held), options=Options(debug=True, opt=False)).reused
+
+
+@pytest.mark.parametrize("value", [7, "text", min])
+def test_settings_of_numbas_modules_count(value: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    from numba.cuda import cudaimpl
+
+    text, shelf = BODIES["numbers"], DictShelf()
+    made_by(program(text), shelf)
+    monkeypatch.setattr(cudaimpl, "normalize_indices", value)
+    assert not made_by(program(text), shelf).reused
+    monkeypatch.undo()
+    assert made_by(program(text), shelf).reused == {"f"}
+
+
+def test_nothing_is_taken_or_left_while_a_programs_code_stands_in_numbas_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    from numba.cuda import cudaimpl
+
+    text, shelf = BODIES["numbers"], DictShelf()
+    monkeypatch.setattr(cudaimpl, "normalize_indices", lambda *given: given)
+    made_by(program(text), shelf)
+    assert not shelf.held
+    monkeypatch.undo()
+    made_by(program(text), shelf)
+    monkeypatch.setattr(cudaimpl, "normalize_indices", lambda *given: given)
+    assert not made_by(program(text), shelf).reused
+
+
+UNTOLD = {
+    "an exception of the program's": "class Large(Exception):\n    pass\n\n@gridjit.jit(device=True)\ndef f(value):\n"
+    "    if value > 3:\n        raise Large('it is')\n    return value\n\n" + kernel("f(x[i])"),
+    "a function made in it": "@gridjit.jit(device=True)\ndef f(value):\n    def g(v):\n        return v + 1\n"
+    "    return g(value)\n\n" + kernel("f(x[i])"),
+    "declared signatures": "@gridjit.jit('float64(float64)', device=True)\ndef f(value):\n    return value + 1\n\n"
+    + kernel("f(x[i])"),
+    "a recursion": "@gridjit.jit(device=True)\ndef f(n):\n    if n <= 1:\n        return 1\n    return n * f(n - 1)\n\n"
+    + kernel("f(i)"),
+}
+
+
+@pytest.mark.parametrize("name", UNTOLD)
+def test_what_cannot_be_told_in_another_process_is_compiled_there(name: str) -> None:
+    shelf, text = DictShelf(), UNTOLD[name]
+    made_by(program(text), shelf)
+    module = program(text)
+    assert_whole_with(made_by(module, shelf), made_by(module, None), "")
+
+
+@pytest.mark.filterwarnings("ignore:Context.call_conv is deprecated")
+def test_functions_that_came_to_call_each_other_compile_as_far_as_they_would_without_a_shelf() -> None:
+    shelf = DictShelf()
+    apart = function("f", "g(n - 1) if n > 1 else 1", "n") + function("g", "n + 1", "n") + kernel("f(i)")
+    made_by(program(apart), shelf)
+    module = program(apart.replace("n + 1", "f(n - 1) if n > 1 else 2"))
+    for given in (None, shelf):
+        with pytest.raises(CompileError, match="insert_unresolved_ref"):  # numba-cuda has no such recursion
+            made_by(module, given)
+
+
+def assert_whole_with(found: Made, whole: Made, expected: str | None) -> None:
+    """Check that found is what a whole compile makes, with the expected functions from disk; None for any."""
+    assert not whole.reused
+    assert everything_of(found) == everything_of(whole)
+    if expected is not None:
+        assert found.reused == set(expected)
+        assert all(name.endswith(" from disk") for name in found.lowered.reused)

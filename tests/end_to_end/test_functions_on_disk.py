@@ -1,0 +1,169 @@
+"""What one process made of device functions serves others, through the cache; what is there may be anything."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gridjit.cache.disk import DiskStore
+from gridjit.cache.entry import open_entry, seal
+from gridjit.compiler.frontend.kept.stored.record import from_bytes, to_bytes
+from tests.programs import run_python
+
+PROGRAM = """
+import json, sys
+import numpy as np
+import gridjit
+from gridjit import cuda
+
+@gridjit.jit(device=True)
+def first(value):
+    return value * 3 + 1
+
+@gridjit.jit(device=True)
+def second(value):
+    return first(value) ** 2
+
+@gridjit.jit(target="host")
+def kernel(x):
+    i = cuda.grid(1)
+    x[i] = second(x[i]) + first(2)
+
+@gridjit.jit(target="host")
+def other(x):
+    i = cuda.grid(1)
+    x[i] = -second(x[i])
+
+if __name__ == "__main__":
+    x = np.ones(1)
+    found = globals()[sys.argv[1]]
+    found[1, 1](x)
+    (one,) = found.specializations
+    print(json.dumps([x[0], one.origin, one.reused, found.explain(), found.stats.compiles]))
+"""
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Callable[..., list[Any]]:
+    """Return what runs a kernel of the program, or of another text, in a process of its own."""
+
+    def run(kernel: str = "kernel", text: str = PROGRAM) -> list[Any]:
+        (tmp_path / "program.py").write_text(text)
+        done = run_python(tmp_path / "program.py", kernel)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == ""
+        told: list[Any] = json.loads(done.stdout)
+        return told
+
+    return run
+
+
+def functions(told: list[Any]) -> list[str]:
+    return sorted(name.partition("(")[0].rpartition(".")[2] for name in told[2] if name.endswith(" from disk"))
+
+
+def unit_files(cache_dir: Path) -> list[Path]:
+    return sorted(cache_dir.glob("??/*.unit"))
+
+
+def test_an_edited_function_is_compiled_and_the_others_come_from_disk(run: Callable[..., list[Any]]) -> None:
+    assert run()[:3] == [23.0, "compiled", []]
+    told = run(text=PROGRAM.replace("value * 3 + 1", "value * 3 + 2"))
+    assert (told[0], told[1], functions(told)) == (33.0, "compiled", ["second"])
+    assert "reused: __main__.second(float64) from disk" in told[3]
+
+
+def test_another_kernel_in_another_process_takes_all_functions_from_disk(run: Callable[..., list[Any]]) -> None:
+    run()
+    told = run("other")
+    assert (told[0], told[1], functions(told)) == (-16.0, "compiled", ["first", "second"])
+
+
+def test_a_process_that_finds_its_kernel_reads_no_function(run: Callable[..., list[Any]], cache_dir: Path) -> None:
+    run()
+    for path in unit_files(cache_dir):
+        path.unlink()
+    assert run()[:2] == [23.0, "disk"]
+
+
+def test_two_processes_at_once_leave_functions_that_a_third_can_use(
+    run: Callable[..., list[Any]], cache_dir: Path
+) -> None:
+    barrier, found = threading.Barrier(2), list[Any]()
+
+    def one(kernel: str) -> None:
+        barrier.wait()
+        found.append(run(kernel)[0])
+
+    threads = [threading.Thread(target=one, args=(kernel,)) for kernel in ("kernel", "other")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == [-16.0, 23.0]
+    assert DiskStore(cache_dir).verify().bad == ()
+    told = run(text=PROGRAM.replace("+ first(2)", "- first(2)"))
+    assert (told[0], len(functions(told))) == (9.0, 3)
+
+
+def damaged(data: bytes, place: int) -> bytes:
+    """Return an entry with its bytes changed: cut off, emptied, or one of them another."""
+    if place < 2:
+        return data[: len(data) * place // 2]
+    return bytes([*data[: (at := len(data) * (place - 1) // 8)], data[at] ^ 1, *data[at + 1 :]])
+
+
+@pytest.mark.parametrize("place", range(8))
+def test_a_damaged_function_is_compiled(run: Callable[..., list[Any]], cache_dir: Path, place: int) -> None:
+    run()
+    for path in unit_files(cache_dir):
+        path.write_bytes(damaged(path.read_bytes(), place))
+    assert (told := run("other"))[:2] == [-16.0, "compiled"]
+    assert functions(told) == []
+
+
+def altered(payload: bytes, what: str) -> bytes:
+    """Return an entry of units that somebody changed who knows how they are written."""
+    (unit, *_) = from_bytes(payload)
+    text, events = unit.text, unit.events
+    match what:
+        case "other code":
+            text = text.replace("define", "defined")
+        case "unknown variables":
+            text = text.replace("ret i32 0", 'store double %"nowhere", double* %".ret"\n  ret i32 0')
+        case "another function":
+            text = text.replace(unit.descriptor.symbol, "_Zelse")
+        case "unknown questions":
+            events = (("run", "os", "system"), *events)
+        case "questions of another shape":
+            events = tuple((*event, 1) for event in events)
+        case "exceptions of anything":
+            events = (*events, ("raised", "os", "system", [["str", "exit"]], None))
+        case "nesting":
+            return payload[: len(unit.text)] + b"[" * 5000 + payload[-16:]
+    return to_bytes((type(unit)(descriptor=unit.descriptor, events=events, lines=unit.lines, text=text),))
+
+
+ALTERED = (
+    *("other code", "unknown variables", "another function", "unknown questions", "questions of another shape"),
+    *("exceptions of anything", "nesting"),
+)
+
+
+@pytest.mark.parametrize("what", ALTERED)
+def test_what_somebody_wrote_in_place_of_a_function_is_a_compile(
+    run: Callable[..., list[Any]], cache_dir: Path, what: str
+) -> None:
+    run()
+    for path in unit_files(cache_dir):
+        payload = open_entry(path.stem, path.read_bytes())
+        assert payload is not None
+        path.write_bytes(seal(path.stem, altered(payload, what)))
+    told = run("other")
+    assert (told[0], told[1], told[4]) == (-16.0, "compiled", 1)
+    assert functions(told) == []
