@@ -5,6 +5,7 @@ The target, numba's settings, what extensions registered, and numba's own code, 
 
 from __future__ import annotations
 
+import functools
 import operator
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -83,10 +84,8 @@ def _patches() -> int:
     global _patched
     if any(not _same(names, then) for names, then in _numbas.values()) or not _codes_are_the_same():
         _patched += 1
-        _numbas.clear()
-        _functions.clear()
-        _codes.clear()
-        _looked_at.clear()
+        for known in (_numbas, _functions, _codes, _looked_at):
+            known.clear()
     if len(sys.modules) not in _looked_at:
         _looked_at[:] = [len(sys.modules)]
         for owner in _owners():
@@ -106,10 +105,20 @@ _code_of: Callable[[FunctionType], CodeType] = operator.attrgetter("__code__")
 
 def _functions_of(names: Mapping[str, object]) -> Iterator[FunctionType]:
     for value in [*names.values()]:
-        if isinstance(value, staticmethod | classmethod):
-            value = value.__func__
         if type(value) is FunctionType:
             yield value
+        elif _is_method(type(value)) and type(value.__func__) is FunctionType:
+            yield value.__func__
+
+
+@functools.cache
+def _is_method(kind: type) -> bool:
+    return issubclass(kind, staticmethod | classmethod)
+
+
+@functools.cache
+def _is_of_classes(kind: type) -> bool:
+    return issubclass(kind, type)
 
 
 def _same(names: Mapping[str, object], then: dict[str, object]) -> bool:
@@ -133,7 +142,5 @@ def _owners() -> Iterator[Any]:
         if name.startswith(_FRONT_END) and type(module) is ModuleType and module.__name__ == name:
             yield module
             yield from (
-                one
-                for one in list(vars(module).values())
-                if getattr(one, "__module__", "") == name and isinstance(one, type)
+                one for one in list(vars(module).values()) if _is_of_classes(type(one)) and one.__module__ == name
             )
