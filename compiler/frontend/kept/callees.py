@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from gridjit.compiler.frontend.faster.flags import text_of
+from gridjit.compiler.frontend.faster.resolving import note_compiled
 from gridjit.compiler.frontend.isolated.replacing import on_undo
 from gridjit.compiler.frontend.kept.keeping import Keeping, Table
 from gridjit.compiler.frontend.kept.plain import is_numbas, is_plain, mark_of
@@ -19,7 +21,7 @@ from gridjit.compiler.frontend.kept.plain import is_numbas, is_plain, mark_of
 _KEPT = "_gridjit_kept"
 _MOST_IMPLEMENTATIONS = 4096
 # numba-cuda's own: units of internal functions, and the dispatchers that stand for implementations with the arguments
-# they take, by all that tells one from another.
+# they take, None for those they do not take, by all that tells one from another.
 _internal: Table = {}
 _implementations: dict[object, tuple[Any, Any]] = {}
 
@@ -37,6 +39,7 @@ class Callees:
     def device_function(self, dispatcher: Any, arguments: Any, return_type: Any, compile_it: Callable[[], Any]) -> Any:
         """Return what a device function is compiled to for arguments, which need not be compiled yet."""
         self._empty(dispatcher)
+        note_compiled()
         if (keeping := self._keeping) is None:
             return compile_it()
         if (result := dispatcher.overloads.get(arguments)) is None:
@@ -64,18 +67,22 @@ class Callees:
             self._keeping.use(result)
 
     def implementation(self, template: Any, numbas_key: Any, arguments: Any, keywords: Any, build: Any) -> Any:
-        """Return (dispatcher, arguments) of what numba-cuda implements an overload with, made by build if need be."""
+        """Return (dispatcher, arguments) of what numba-cuda implements an overload with, made by build if need be.
+
+        They are None for arguments that it does not implement.
+        """
         if (keeping := self._keeping) is None or (key := _implementation_key(template, arguments, keywords)) is None:
             return build(template, numbas_key, arguments, keywords)
         key = (keeping.surroundings, key)
         if (found := _implementations.get(key)) is None:
             found = build(template, numbas_key, arguments, keywords)
-            if found[0] is not None and template._impl_cache.get(numbas_key) == found:
+            if template._impl_cache.get(numbas_key) == found:
                 _keep_implementation(key, found)
             return found
-        from numba.cuda import types
+        if found[0] is not None:
+            from numba.cuda import types
 
-        types.Dispatcher(found[0]).get_call_type(template.context, arguments, keywords)
+            types.Dispatcher(found[0]).get_call_type(template.context, arguments, keywords)
         template._impl_cache[numbas_key] = found
         return found
 
@@ -158,7 +165,7 @@ def _internal_key(context: Any, function: Any, signature: Any, flags: Any) -> ob
     if not is_numbas(function) or marks is None or flags is None or flags.debuginfo:
         return None
     texts = tuple(map(str, (*signature.args, signature.return_type)))
-    return (_numbas_key(context, function, signature), marks, texts, repr(flags))
+    return (_numbas_key(context, function, signature), marks, texts, text_of(flags))
 
 
 def _implementation_key(template: Any, arguments: Any, keywords: Any) -> object | None:
@@ -170,7 +177,7 @@ def _implementation_key(template: Any, arguments: Any, keywords: Any) -> object 
     if not is_numbas(function) or marks is None or not all(map(is_plain, given)):
         return None
     texts, flags = tuple(map(str, given)), ConfigStack.top_or_none()
-    return (type(template), function, marks, tuple(arguments), tuple(keywords.items()), texts, repr(flags))
+    return (type(template), function, marks, tuple(arguments), tuple(keywords.items()), texts, text_of(flags))
 
 
 def _cell_marks(function: Any) -> tuple[object, ...] | None:

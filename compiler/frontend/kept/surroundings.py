@@ -103,21 +103,23 @@ def _codes_are_the_same() -> bool:
 _code_of: Callable[[FunctionType], CodeType] = operator.attrgetter("__code__")
 
 
-def _functions_of(names: Mapping[str, object]) -> Iterator[FunctionType]:
+def _functions_of(names: Mapping[str, Any]) -> Iterator[FunctionType]:
     for value in [*names.values()]:
-        if type(value) is FunctionType:
+        kind: Any = type(value)
+        if kind is FunctionType:
             yield value
-        elif _is_method(type(value)) and type(value.__func__) is FunctionType:
+        elif _is_method(kind) and type(value.__func__) is FunctionType:
             yield value.__func__
 
 
+# Of each class once: there are thousands of values.
 @functools.cache
-def _is_method(kind: type) -> bool:
+def _is_method(kind: Any) -> bool:
     return issubclass(kind, staticmethod | classmethod)
 
 
 @functools.cache
-def _is_of_classes(kind: type) -> bool:
+def _is_of_classes(kind: Any) -> bool:
     return issubclass(kind, type)
 
 
@@ -141,6 +143,8 @@ def _owners() -> Iterator[Any]:
     for name, module in list(sys.modules.items()):
         if name.startswith(_FRONT_END) and type(module) is ModuleType and module.__name__ == name:
             yield module
+            values: list[Any] = [*vars(module).values()]
+            kinds: list[Any] = [*map(type, values)]
             yield from (
-                one for one in list(vars(module).values()) if _is_of_classes(type(one)) and one.__module__ == name
+                one for one, kind in zip(values, kinds, strict=True) if _is_of_classes(kind) and one.__module__ == name
             )
