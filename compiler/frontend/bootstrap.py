@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from gridjit.compiler.errors import CompileError
+from gridjit.compiler.frontend.faster.collecting import making_what_stays
 from gridjit.compiler.key.entry_points import note_loaded
 from gridjit.compiler.phases import phase
 from gridjit.compiler.view.recording import while_current
@@ -36,7 +37,7 @@ def numba_cuda() -> ModuleType:
         if _is_being_imported() or held(section()):
             _import()
         else:
-            uninterrupted(_import)
+            uninterrupted(lambda: making_what_stays(_import))
     return sys.modules["numba.cuda"]
 
 

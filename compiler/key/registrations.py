@@ -8,11 +8,12 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Iterator, Mapping
+from functools import cache
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.key.source.libraries import in_loaded, is_library, is_numbas, name_of_module
-from gridjit.compiler.key.source.objects import closure_of
+from gridjit.compiler.key.source.objects import MISSING, cell_value
 from gridjit.forking import lock, section
 from gridjit.values import dataclass
 
@@ -99,16 +100,18 @@ _lock = lock()
 _watched: dict[object, tuple[tuple[list[Any], str], ...]] = {}
 # Registry list -> the list, how many entries were read, the last of them, and what was found.
 _lists: dict[int, tuple[list[Any], int, object, tuple[Registration, ...]]] = {}
+_UNREAD: tuple[list[Any], int, object, tuple[Registration, ...]] = ([], -1, None, ())
 # Table -> its entries when it was read, and what was found.
 _tables: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Registration, ...]]] = {}
 
 
 def _scans() -> Iterator[tuple[Registration, ...]]:
     for entries, kind in _registry_lists():
-        count, last = _lists[id(entries)][1:3] if id(entries) in _lists else (-1, None)
+        _, count, last, found = _lists.get(id(entries), _UNREAD)
         if len(entries) != count or (count and entries[-1] is not last):
             _read_list(entries, kind)
-        if found := _lists[id(entries)][3]:
+            found = _lists[id(entries)][3]
+        if found:
             yield found
     for module, path, kind in _TABLES:
         if (table := in_loaded(module, path)) is not None:
@@ -180,7 +183,7 @@ def _lowering(kind: str, entry: tuple[Any, ...]) -> Registration | None:
     """Return the registration in (implementation, key, types) or (implementation, types)."""
     implementation, *keys = entry
     # An intrinsic's generator is registered under itself whenever the intrinsic is used, and is found through that.
-    sources = () if implementation is keys[0] else tuple(_foreign_parts(implementation))
+    sources = () if implementation is keys[0] else _foreign_parts(implementation)
     if not sources:
         return None
     mentions = tuple(part for key in keys for part in (key if isinstance(key, tuple) else (key,)))
@@ -195,9 +198,9 @@ def _typing(kind: str, entry: Any) -> Registration | None:
         sources = tuple(part for template in templates for part in _template_parts(template))
         if not sources and not hasattr(type_, "templates") and _is_foreign(value):
             sources = (repr(type_),)
-        mentions = (value,)
-        found = Registration(kind=kind, about=_name(value), sources=sources, key=value, mentions=mentions)
-        return found if sources else None
+        if not sources:
+            return None
+        return Registration(kind=kind, about=_name(value), sources=sources, key=value, mentions=(value,))
     if not isinstance(entry, type):
         return None
     metadata = getattr(entry, "metadata", None)
@@ -206,9 +209,10 @@ def _typing(kind: str, entry: Any) -> Registration | None:
     key = getattr(entry, "key", None)
     if (function := _implementation(entry)) is not None:
         return _overload(entry, function, key) if _is_foreign(function) else None
-    sources = tuple(_template_parts(entry))
-    found = Registration(kind=kind, about=_name(key), sources=sources, key=key, mentions=(key,))
-    return found if sources else None
+    sources = _template_parts(entry)
+    if not sources:
+        return None
+    return Registration(kind=kind, about=_name(key), sources=sources, key=key, mentions=(key,))
 
 
 def _overload(template: Any, function: Any, key: Any) -> Registration:
@@ -249,34 +253,38 @@ def _implementation(template: Any) -> Any:
 def is_an_extensions(template: Any) -> bool:
     """Return whether a template class is an extension's, or numba-cuda's around what is."""
     function = _implementation(template)
-    return _is_foreign(function) if function is not None else next(_template_parts(template), None) is not None
+    return _is_foreign(function) if function is not None else bool(_template_parts(template))
 
 
-def _template_parts(template: Any) -> Iterator[object]:
-    """Yield what is the extension's in a template class, which numba-cuda may have made around it."""
+def _template_parts(template: Any) -> tuple[object, ...]:
+    """Return what is the extension's in a template class, which numba-cuda may have made around it."""
     if _is_foreign(template):
-        yield template
-        return
-    parts = [part for base in template.__bases__ for part in _foreign_parts(base)]
-    held = [part for value in vars(template).values() if type(value) is FunctionType for part in _held(value)]
+        return (template,)
+    closures = [value for value in vars(template).values() if type(value) is FunctionType and value.__closure__]
+    held = [part for value in closures for part in _held(value)]
     key = getattr(template, "key", None)
-    parts += [part for part in held if _is_foreign(part)]
+    parts = [part for part in (*template.__bases__, *held) if _is_foreign(part)]
     if isinstance(key, type) and _is_foreign(key):
         # make_attribute_wrapper: the names of the attribute and of the member are held by functions of numba's.
         parts += [key, *(part for part in held if isinstance(part, str))]
-    yield from parts
+    return tuple(parts)
 
 
-def _foreign_parts(value: object) -> Iterator[object]:
-    """Yield value if it is an extension's, or what a function of numba's holds that is."""
+def _foreign_parts(value: object) -> tuple[object, ...]:
+    """Return value if it is an extension's, or what a function of numba's holds that is."""
     if _is_foreign(value):
-        yield value
-    elif type(value) is FunctionType and value.__closure__:
-        yield from (part for part in _held(value) if _is_foreign(part))
+        return (value,)
+    if type(value) is FunctionType and value.__closure__:
+        return tuple(part for part in _held(value) if _is_foreign(part))
+    return ()
 
 
 def _held(function: FunctionType, depth: int = 3) -> Iterator[object]:
-    for value in closure_of(function).values():
+    if not function.__closure__:
+        return
+    for cell in function.__closure__:
+        if (value := cell_value(cell)) is MISSING:
+            continue
         yield value
         if depth and type(value) is FunctionType and not _is_foreign(value):
             yield from _held(value, depth - 1)
@@ -284,14 +292,18 @@ def _held(function: FunctionType, depth: int = 3) -> Iterator[object]:
 
 def _is_foreign(value: object) -> bool:
     """Return whether value is code from outside numba, gridjit and Python."""
-    if not (callable(value) or isinstance(value, ModuleType)):
+    if type(value) is not FunctionType and not (callable(value) or isinstance(value, ModuleType)):
         return False
     module = _module(value)
-    return bool(module) and not (module.startswith(_OWN) or is_numbas(module) or is_library(module))
+    # Looked up, as the first look goes through 17,000 objects of numba's.
+    return bool(module) and not (_is_numbas(module) or module.startswith(_OWN) or is_library(module))
+
+
+_is_numbas = cache(is_numbas)
 
 
 def _module(value: Any) -> str:
-    if isinstance(value, FunctionType):
+    if type(value) is FunctionType:
         return str(value.__globals__.get("__name__", ""))
     if isinstance(value, ModuleType):
         return name_of_module(value)

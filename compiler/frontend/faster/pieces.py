@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from gridjit.compiler.frontend.faster import array_operators, assigned_once, lifetimes, refreshing, resolving
+from gridjit.compiler.frontend.faster import (
+    array_operators,
+    assigned_once,
+    flags,
+    lifetimes,
+    locations,
+    refreshing,
+    resolving,
+    variables,
+)
 from gridjit.compiler.frontend.faster.piece import Piece, Replace
 from gridjit.compiler.frontend.faster.written_for import are_known
 
@@ -12,6 +21,9 @@ PIECES: tuple[Piece, ...] = (
     array_operators.PIECE,
     assigned_once.PIECE,
     lifetimes.PIECE,
+    variables.PIECE,
+    flags.PIECE,
+    locations.PIECE,
 )
 
 

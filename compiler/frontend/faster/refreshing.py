@@ -46,15 +46,22 @@ class _Refreshed:
         self.whole = False
 
 
+# What contexts went through, by their identity; a process has two of them, which begin again only if told to.
+_seen: dict[int, _Refreshed] = {}
+_MOST_CONTEXTS = 8
+
+
 def _install(replace: Replace) -> None:
     from numba.cuda.core.base import BaseContext as TargetContext
     from numba.cuda.target import CUDATargetContext, CUDATypingContext
     from numba.cuda.typing.context import BaseContext as TypingContext
 
-    seen: dict[int, _Refreshed] = {}
-
     def of(context: Any) -> _Refreshed:
-        return seen.setdefault(id(context), _Refreshed(context))
+        if (known := _seen.get(id(context))) is None:
+            if len(_seen) >= _MOST_CONTEXTS:
+                _seen.clear()
+            known = _seen[id(context)] = _Refreshed(context)
+        return known
 
     for owner, name in (
         (TargetContext, "install_registry"),

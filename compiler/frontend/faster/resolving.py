@@ -5,6 +5,9 @@ and in every round of type inference; of each that does not match it writes down
 hardly ever raised. Here a template is tried once where both tries are the same, the text is written for the error only,
 and the result is kept where it depends on nothing but the types: all templates that were tried are numba's own, and the
 types are numbers, arrays of numbers, and tuples of these.
+
+A later compile in the same surroundings begins with the template that matched, and takes what that said if it is none
+of @overload or @intrinsic. Those before it refused without compiling anything, and are not tried again.
 """
 
 from __future__ import annotations
@@ -13,8 +16,10 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
+from gridjit.compiler.frontend.faster.flags import text_of
 from gridjit.compiler.frontend.faster.piece import Piece, Replace
 from gridjit.compiler.key.registrations import is_an_extensions
+from gridjit.values import dataclass
 
 # What a call is resolved to, where its implementation is found, and what keeps the ids in its key valid.
 _Found = tuple[Any, Any, Any]
@@ -26,6 +31,7 @@ class _Resolved:
     shared: by function and types. of_flags: also by the flags of the function that is compiled, as numba does where a
     template of @overload or @intrinsic was tried. orders: of templates. are_plain: types, by code.
     implementations, foreign: how many templates of @overload and @intrinsic, and of extensions, were tried until now.
+    winner: the template that matched last, and whether literal types were given; None if others compiled callees first.
     """
 
     def __init__(self) -> None:
@@ -35,6 +41,7 @@ class _Resolved:
         self.are_foreign: dict[Any, bool] = {}
         self.are_plain: dict[int | None, tuple[Any, bool]] = {}
         self.implementations = self.foreign = 0
+        self.winner: tuple[Any, bool] | None = None
 
 
 def _install(replace: Replace) -> None:
@@ -48,15 +55,98 @@ def _install(replace: Replace) -> None:
         flags = ConfigStack.top_or_none()
         key = id(function), id(context), tuple([kind._code for kind in args])
         if (found := _known(resolved, key, flags)) is None:
-            asked, foreign = resolved.implementations, resolved.foreign
-            signature = _resolve(resolved, function, context, args, kws, original)
-            found = signature, function._impl_keys[signature.args], (function, context, tuple(args), flags)
-            if resolved.foreign == foreign:
-                _keep(resolved, key, flags, found, depends_on_flags=resolved.implementations != asked)
+            found = _resolve_once(resolved, key, flags, function, context, args, original)
         function._impl_keys[found[0].args] = found[1]
         return found[0]
 
     original = replace(_functions().BaseFunction, "get_call_type", get_call_type)
+
+
+def _resolve_once(
+    resolved: _Resolved, key: Any, flags: Any, function: Any, context: Any, args: Any, original: Callable[..., Any]
+) -> _Found:
+    """Return what a call is resolved to that this compile has not met."""
+    asked, foreign, resolved.winner = resolved.implementations, resolved.foreign, None
+    alive = (function, context, tuple(args), flags)
+    if (before := _kept_for(function, key, flags)) is not None:
+        resolved.implementations += before.depends_on_flags
+        if (answer := _answered_again(before, function, context, args)) is not None:
+            found = *answer, alive
+            _keep(resolved, key, flags, found, depends_on_flags=before.depends_on_flags)
+            return found
+    signature = _resolve(resolved, function, context, args, {}, original)
+    found = signature, function._impl_keys[signature.args], alive
+    if resolved.foreign == foreign:
+        depends_on_flags = resolved.implementations != asked
+        _keep(resolved, key, flags, found, depends_on_flags=depends_on_flags)
+        _keep_for_others(resolved, key, found, depends_on_flags=depends_on_flags)
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Kept:
+    """What a call was resolved to in an earlier compile.
+
+    templates: the function's then. winner: the one that matched, and whether literal types were given. answer: what it
+    said, None if it has to be asked again: others might say something else by the flags.
+    """
+
+    surroundings: object
+    templates: tuple[Any, ...]
+    winner: tuple[Any, bool]
+    depends_on_flags: bool
+    answer: tuple[Any, Any] | None
+    alive: object
+
+
+# By the call's key, and the flags' text where these count. surroundings: what is the same object for compiles that
+# nothing but types tells apart, set for the duration of a compile; None for one of which that is not known.
+_kept: dict[Any, _Kept] = {}
+_MOST_KEPT = 4096
+surroundings: object | None = None
+
+
+# How many callees were compiled, or taken as if they were.
+_compiled = [0]
+
+
+def note_compiled() -> None:
+    """Note that a callee is compiled, or taken as if it were: whoever tries a template may have it compiled."""
+    _compiled[0] += 1
+
+
+def _kept_for(function: Any, key: Any, flags: Any) -> _Kept | None:
+    if surroundings is None:
+        return None
+    found = _kept.get((id(surroundings), key)) or _kept.get((id(surroundings), key, text_of(flags)))
+    return found if found is not None and found.templates == tuple(function.templates) else None
+
+
+def _answered_again(before: _Kept, function: Any, context: Any, args: Any) -> tuple[Any, Any] | None:
+    if before.answer is not None:
+        return before.answer
+    template, literal = before.winner
+    tried = template(context)
+    given = args if literal else tuple([_functions()._unlit_non_poison(one) for one in args])
+    signature, _ = _applied(tried, given, {})
+    return None if signature is None else (signature, tried.get_impl_key(signature))
+
+
+def _keep_for_others(resolved: _Resolved, key: Any, found: _Found, *, depends_on_flags: bool) -> None:
+    signature, implementation, alive = found
+    if surroundings is None or resolved.winner is None:
+        return
+    if len(_kept) >= _MOST_KEPT:
+        _kept.clear()
+    flags = (text_of(alive[-1]),) if depends_on_flags else ()
+    _kept[(id(surroundings), key, *flags)] = _Kept(
+        surroundings=surroundings,
+        templates=tuple(alive[0].templates),
+        winner=resolved.winner,
+        depends_on_flags=depends_on_flags,
+        answer=None if depends_on_flags else (signature, implementation),
+        alive=alive,
+    )
 
 
 def _known(resolved: _Resolved, key: Any, flags: Any) -> _Found | None:
@@ -87,6 +177,7 @@ def _resolve(
         resolved.foreign += 1  # of what numba tries then, nothing is known here
         return original(function, context, args, kws)
     failures: list[tuple[Any, Exception | None, bool]] = []
+    compiled = _compiled[0]
     given, depth = {True: (args, kws), False: without}, function._depth
     are_same = (tuple(args), kws) == without
     order = _order(resolved, function, context)
@@ -96,10 +187,12 @@ def _resolve(
         is_foreign = _note(resolved, template)
         for attempt, literal in enumerate((True, False) if tried.prefer_literal else (False, True)):
             if attempt == 0 or is_foreign or not are_same:
+                others = _compiled[0]
                 signature, error = _applied(tried, *given[literal])
             if signature is not None:
                 function._impl_keys[signature.args] = tried.get_impl_key(signature)
                 function._depth -= 1
+                resolved.winner = (template, literal) if others == compiled else None
                 return signature
             failures.append((tried, error, literal))
     return _fail(function, context, args, kws, depth, failures)
@@ -190,7 +283,14 @@ PIECE = Piece(
         "numba.core.types.functions:BaseFunction.get_call_type": ("49 lines, 258470bf6d116a4a",),
         "numba.core.types.functions:_ResolutionFailures.add_error": ("14 lines, c0803dd7180a2c3b",),
         "numba.core.types.functions:_unlit_non_poison": ("8 lines, c37f6adee77a2c25",),
+        "numba.core.types.functions:Function.get_impl_key": ("6 lines, aa0df278e47eb2d7",),
         "numba.core.utils:order_by_target_specificity": ("37 lines, 08c27e880c90dbb2",),
+        "numba.cuda.typing.templates:AbstractTemplate.apply": ("28 lines, 5a0367bca791fde3",),
+        "numba.cuda.typing.templates:_OverloadFunctionTemplate.generic": ("108 lines, 761bd26b1eb786f4",),
+        "numba.cuda.typing.templates:_OverloadFunctionTemplate._get_impl": ("17 lines, 6a46bc0da643e6fe",),
+        "numba.cuda.typing.templates:_OverloadFunctionTemplate.get_impl_key": ("6 lines, 5d6c8a575181a9b2",),
+        "numba.cuda.typing.templates:_IntrinsicTemplate.generic": ("23 lines, 945d97efc53eebd7",),
+        "numba.cuda.typing.templates:_IntrinsicTemplate.get_impl_key": ("6 lines, eaffff569f32c889",),
     },
     install=_install,
 )

@@ -18,6 +18,8 @@ from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.faster import resolving
+from gridjit.compiler.frontend.faster.collecting import making_what_stays
 from gridjit.compiler.frontend.faster.pieces import make_faster
 from gridjit.compiler.frontend.isolated.contexts import (
     contexts_are_whole,
@@ -77,7 +79,7 @@ def isolated(
     core, cuda = compiler_locks()
     if not contexts_exist() and not held(core) and not held(section()):
         with phase("import"):
-            uninterrupted(_make_contexts)
+            uninterrupted(lambda: making_what_stays(_make_contexts))
     # Taken in C, where taking a lock and noting it are one step; numba's own wrappers take them in Python.
     with core, cuda, section():
         return _restoring(lambda: _isolated(Isolation(view=view), compute_capability, boundscheck, reads, work))
@@ -118,6 +120,7 @@ def _isolated(
         _silence_what_cannot_speak()
         make_names_readable(replace)
         make_faster(replace)
+        replace(resolving, "surroundings", None if record.keeping is None else record.keeping.surroundings)
         _answer_device(compute_capability)
         _set_boundscheck(boundscheck)
         number_exceptions(record)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from gridjit.compiler.frontend.faster.flags import text_of
+from gridjit.compiler.frontend.faster.resolving import note_compiled
 from gridjit.compiler.frontend.kept.asked import offers_what_it_is_called_with
 from gridjit.compiler.frontend.kept.keeping import NUMBAS_OWN, Keeping, Table
 from gridjit.compiler.frontend.kept.places import InContext, InDispatcher, Shared
@@ -17,8 +19,8 @@ from gridjit.compiler.frontend.kept.plain import is_numbas, is_plain, mark_of
 # Where a dispatcher keeps its units: among what belongs to its compiles, so that nobody takes it for a value.
 _KEPT = "_gridjit_kept"
 _MOST_IMPLEMENTATIONS = 4096
-# The dispatchers that stand for numba-cuda's own implementations with the arguments they take, by all that tells one
-# from another.
+# The dispatchers that stand for numba-cuda's own implementations with the arguments they take, None for those they do
+# not take, by all that tells one from another.
 _implementations: dict[object, tuple[Any, Any]] = {}
 
 
@@ -35,6 +37,7 @@ class Callees:
     def device_function(self, dispatcher: Any, arguments: Any, return_type: Any, compile_it: Callable[[], Any]) -> Any:
         """Return what a device function is compiled to for arguments, which need not be compiled yet."""
         self._empty(dispatcher)
+        note_compiled()
         if (keeping := self._keeping) is None:
             return compile_it()
         if (result := dispatcher.overloads.get(arguments)) is None:
@@ -64,18 +67,22 @@ class Callees:
             self._keeping.use(result)
 
     def implementation(self, template: Any, numbas_key: Any, arguments: Any, keywords: Any, build: Any) -> Any:
-        """Return (dispatcher, arguments) of what numba-cuda implements an overload with, made by build if need be."""
+        """Return (dispatcher, arguments) of what numba-cuda implements an overload with, made by build if need be.
+
+        They are None for arguments that it does not implement.
+        """
         if (keeping := self._keeping) is None or (key := _implementation_key(template, arguments, keywords)) is None:
             return build(template, numbas_key, arguments, keywords)
         key = (keeping.surroundings, key)
         if (found := _implementations.get(key)) is None:
             found = build(template, numbas_key, arguments, keywords)
-            if found[0] is not None and template._impl_cache.get(numbas_key) == found:
+            if template._impl_cache.get(numbas_key) == found:
                 _keep_implementation(key, found)
             return found
-        from numba.cuda import types
+        if found[0] is not None:
+            from numba.cuda import types
 
-        types.Dispatcher(found[0]).get_call_type(template.context, arguments, keywords)
+            types.Dispatcher(found[0]).get_call_type(template.context, arguments, keywords)
         template._impl_cache[numbas_key] = found
         return found
 
@@ -121,7 +128,7 @@ def _shelved_internal(keeping: Keeping, context: Any, function: Any, signature: 
     options = ("internal", type(context.error_model).__name__, str(context.enable_nrt))
     types = (function, signature.args, signature.return_type)
     told = keeping.shelving.key(*types, options, whole=True)
-    key = keeping.shelving.key(*types, (*options, repr(flags)), whole=True)
+    key = keeping.shelving.key(*types, (*options, text_of(flags)), whole=True)
     return None if told is None or key is None else Shared(told, key)
 
 
@@ -153,7 +160,7 @@ def _internal_key(context: Any, function: Any, signature: Any, flags: Any) -> ob
     if not is_numbas(function) or marks is None or flags is None or flags.debuginfo:
         return None
     texts = tuple(map(str, (*signature.args, signature.return_type)))
-    return (_numbas_key(context, function, signature), marks, texts, repr(flags))
+    return (_numbas_key(context, function, signature), marks, texts, text_of(flags))
 
 
 def _implementation_key(template: Any, arguments: Any, keywords: Any) -> object | None:
@@ -165,7 +172,7 @@ def _implementation_key(template: Any, arguments: Any, keywords: Any) -> object 
     if not is_numbas(function) or marks is None or not all(map(is_plain, given)):
         return None
     texts, flags = tuple(map(str, given)), ConfigStack.top_or_none()
-    return (type(template), function, marks, tuple(arguments), tuple(keywords.items()), texts, repr(flags))
+    return (type(template), function, marks, tuple(arguments), tuple(keywords.items()), texts, text_of(flags))
 
 
 def _cell_marks(function: Any) -> tuple[object, ...] | None:

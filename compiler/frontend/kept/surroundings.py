@@ -114,13 +114,8 @@ def _patches() -> int:
     global _patched
     if any(not _same(names, then) for names, then in _numbas.values()) or not _codes_are_the_same():
         _patched += 1
-        _numbas.clear()
-        _functions.clear()
-        _codes.clear()
-        _looked_at.clear()
-        _first.clear()
-        _later.clear()
-        _texts.clear()
+        for known in (_numbas, _functions, _codes, _looked_at, _first, _later, _texts):
+            known.clear()
     if len(sys.modules) not in _looked_at:
         _looked_at[:] = [len(sys.modules)]
         new: list[tuple[Any, Mapping[str, object]]] = []
@@ -143,10 +138,24 @@ def _codes_are_the_same() -> bool:
 _code_of: Callable[[FunctionType], CodeType] = operator.attrgetter("__code__")
 
 
-def _functions_of(names: Mapping[str, object]) -> list[FunctionType]:
-    values = [*names.values()]
-    wrapped = [value.__func__ for value in values if isinstance(value, staticmethod | classmethod)]
-    return [value for value in (*values, *wrapped) if type(value) is FunctionType]
+def _functions_of(names: Mapping[str, Any]) -> Iterator[FunctionType]:
+    for value in [*names.values()]:
+        kind: Any = type(value)
+        if kind is FunctionType:
+            yield value
+        elif _is_method(kind) and type(value.__func__) is FunctionType:
+            yield value.__func__
+
+
+# Of each class once: there are thousands of values.
+@functools.cache
+def _is_method(kind: Any) -> bool:
+    return issubclass(kind, staticmethod | classmethod)
+
+
+@functools.cache
+def _is_of_classes(kind: Any) -> bool:
+    return issubclass(kind, type)
 
 
 def _same(names: Mapping[str, object], then: dict[str, object]) -> bool:
@@ -173,8 +182,8 @@ def _owners() -> Iterator[Any]:
     for name, module in list(sys.modules.items()):
         if name.startswith(_FRONT_END) and type(module) is ModuleType and module.__name__ == name:
             yield module
+            values: list[Any] = [*vars(module).values()]
+            kinds: list[Any] = [*map(type, values)]
             yield from (
-                one
-                for one in list(vars(module).values())
-                if getattr(one, "__module__", "") == name and isinstance(one, type)
+                one for one, kind in zip(values, kinds, strict=True) if _is_of_classes(kind) and one.__module__ == name
             )

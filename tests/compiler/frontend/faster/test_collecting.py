@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gridjit.compiler.frontend.faster.collecting import RARELY, collecting_rarely
+from gridjit.compiler.frontend.faster.collecting import HARDLY_EVER, RARELY, collecting_rarely, making_what_stays
 
 
 @pytest.fixture(autouse=True)
@@ -54,3 +54,54 @@ def test_work_inside_work_leaves_the_collector_to_the_outer_one(usual: tuple[int
 
     assert collecting_rarely(outer) == RARELY
     assert gc.get_threshold() == usual
+
+
+class Held:
+    """Something that the collector keeps track of."""
+
+
+def test_what_stays_is_old_at_once_and_was_not_gone_through() -> None:
+    seen: list[int] = []
+
+    def make() -> list[Held]:
+        seen.append(gc.get_threshold()[0])
+        return [Held() for _ in range(1000)]
+
+    found = collecting_rarely(lambda: making_what_stays(make))
+    old = {id(one) for one in gc.get_objects(generation=2)}
+    assert seen == [HARDLY_EVER]
+    assert all(id(one) in old for one in found)
+
+
+def test_after_what_stays_was_made_the_collector_runs_as_rarely_as_before(usual: tuple[int, int, int]) -> None:
+    def work() -> int:
+        making_what_stays(lambda: None)
+        return gc.get_threshold()[0]
+
+    assert collecting_rarely(work) == RARELY
+    assert gc.get_threshold() == usual
+
+
+def test_what_a_program_keeps_from_the_collector_stays_so() -> None:
+    kept = Held()
+    gc.freeze()
+    try:
+        collecting_rarely(lambda: making_what_stays(lambda: None))
+        assert all(one is not kept for one in gc.get_objects())
+    finally:
+        gc.unfreeze()
+
+
+def test_what_stays_fails_and_leaves_the_collector_as_it_was(usual: tuple[int, int, int]) -> None:
+    def fail() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        collecting_rarely(lambda: making_what_stays(fail))
+    assert gc.get_threshold() == usual
+
+
+@pytest.mark.parametrize("first", [0, RARELY + 1])
+def test_what_stays_is_made_under_the_programs_own_setting(first: int) -> None:
+    gc.set_threshold(first)
+    assert collecting_rarely(lambda: making_what_stays(gc.get_threshold))[0] == first

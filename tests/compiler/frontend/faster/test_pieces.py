@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,13 +14,14 @@ import pytest
 
 from gridjit import CompileError
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.frontend.faster import pieces
+from gridjit.compiler.frontend.faster import pieces, resolving
 from gridjit.compiler.frontend.faster.written_for import are_known, function_at, record
 from gridjit.compiler.frontend.lower import lower
 from gridjit.compiler.frontend.types import parse_signature
 from gridjit.compiler.options import Options
 from gridjit.compiler.target import Target
 from gridjit.compiler.view.config import ConfigView
+from tests.registered import taken_away_after
 
 numba_cuda()
 
@@ -61,10 +63,12 @@ def numbas_own_passes() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("kernel", MANY.KERNELS, ids=NAMES)
-def test_a_kernel_is_lowered_to_the_same_text_as_by_numbas_own_passes(kernel: tuple[Any, str]) -> None:
+def test_a_kernel_is_lowered_to_the_same_text_as_by_numbas_own_passes_at_first_and_later(
+    kernel: tuple[Any, str],
+) -> None:
     with numbas_own_passes():
         expected = ir(*kernel)
-    assert ir(*kernel) == expected
+    assert [ir(*kernel), ir(*kernel)] == [expected, expected]
 
 
 @pytest.mark.parametrize("kernel", MANY.WRONG, ids=WRONG_NAMES)
@@ -118,6 +122,40 @@ def test_numbas_own_functions_are_in_their_places_after_a_compile() -> None:
     with pytest.raises(CompileError):
         ir(*MANY.WRONG[0])
     assert [function_at(place) for place in PLACES] == before
+
+
+def test_a_call_that_an_earlier_compile_resolved_tries_only_the_template_that_matched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried: list[Any] = []
+    original = resolving._applied
+
+    def applied(template: Any, args: Any, kws: Any) -> Any:
+        found = original(template, args, kws)
+        tried.append((type(template), found[0]))
+        return found
+
+    monkeypatch.setattr(resolving, "_applied", applied)
+    resolving._kept.clear()
+    first = ir(MANY.floats, "void(float64[::1], float64[::1])")
+    refused = [one for one, signature in tried if signature is None]
+    tried.clear()
+    assert ir(MANY.floats, "void(float64[::1], float64[::1])") == first
+    assert refused
+    assert [one for one, signature in tried if signature is None] == []
+
+
+def test_a_call_is_resolved_anew_after_an_extension_implemented_it_for_this_target() -> None:
+    def calls(x):
+        x[0] = math.lgamma(x[0])  # as no other test does: numba-cuda does not forget what was registered for it
+
+    before = ir(calls, "void(float64[::1])")
+    assert ir(calls, "void(float64[::1])") == before
+    with taken_away_after():
+        overload(math.lgamma, target="cuda")(lambda x: lambda x: x + 4096.0)
+        changed = ir(calls, "void(float64[::1])")
+        assert "0x40b0000000000000" in changed
+        assert ir(calls, "void(float64[::1])") == changed
 
 
 def changing(x):

@@ -1,0 +1,198 @@
+"""What pieces ask in another way has numba's answer: a statement's variables, flags, what implementations take."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.faster import flags, locations, variables
+from gridjit.compiler.frontend.faster.flags import text_of
+from gridjit.compiler.frontend.isolated.replacing import changes_now, replace, undo_to
+
+numba_cuda()
+
+from numba.cuda.core import base, ir, ir_utils  # noqa: E402  # the first import has to come first
+from numba.cuda.core.targetconfig import TargetConfig  # noqa: E402
+from numba.cuda.flags import CUDAFlags, Flags  # noqa: E402
+
+HERE = ir.Loc("here.py", 1)
+SCOPE = ir.Scope(parent=None, loc=HERE)
+
+
+def variable(name: str) -> Any:
+    return ir.Var(SCOPE, name, HERE)
+
+
+A, B, C, D = map(variable, "abcd")
+STATEMENTS = (
+    ir.Assign(B, A, HERE),
+    ir.Assign(ir.Const(3, HERE), A, HERE),
+    ir.Assign(ir.Arg("x", 0, HERE), A, HERE),
+    ir.Assign(ir.Expr.call(B, (C, D), (("k", A),), HERE, vararg=C), A, HERE),
+    ir.Assign(ir.Expr.build_tuple([B, C], HERE), A, HERE),
+    ir.Assign(ir.Expr.getattr(B, "name", HERE), A, HERE),
+    ir.Assign(ir.Expr.static_getitem(B, (1, 2), C, HERE), A, HERE),
+    ir.Assign(ir.Expr.build_map([(A, B), (C, D)], 2, {}, {}, HERE), A, HERE),
+    ir.Assign(ir.Expr.phi(HERE), A, HERE),
+    ir.Assign(ir.Yield(B, HERE, 0), A, HERE),
+    ir.Return(A, HERE),
+    ir.StaticRaise(ValueError, None, HERE),
+    ir.Raise(A, HERE),
+    ir.Branch(A, 1, 2, HERE),
+    ir.Jump(1, HERE),
+    ir.Del("a", HERE),
+    ir.DelAttr(A, "name", HERE),
+    ir.SetAttr(A, "name", B, HERE),
+    ir.DelItem(A, B, HERE),
+    ir.SetItem(A, B, C, HERE),
+    ir.StaticSetItem(A, 1, B, C, HERE),
+    ir.StoreMap(A, B, C, HERE),
+    ir.Print((A, B), None, HERE),
+    ir.EnterWith(A, 1, 2, HERE),
+    ir.PopBlock(HERE),
+)
+
+
+@pytest.fixture
+def faster() -> Iterator[Callable[[Any], None]]:
+    """Return what puts a piece in place for the rest of a test."""
+    start = changes_now()
+    yield lambda module: module.PIECE.install(replace)
+    undo_to(start)
+
+
+def names(found: list[Any]) -> list[str]:
+    return [one.name for one in found]
+
+
+@pytest.mark.parametrize("statement", STATEMENTS, ids=lambda one: f"{type(one).__name__} {one}")
+def test_the_variables_of_a_statement_are_those_that_numba_lists(statement: Any, faster: Any) -> None:
+    listed, visited = names(statement.list_vars()), names(ir_utils.compat_list_vars_stmt(statement))
+    faster(variables)
+    assert names(statement.list_vars()) == listed
+    assert names(ir_utils.compat_list_vars_stmt(statement)) == visited
+
+
+def test_a_node_that_an_extension_visits_in_its_own_way_is_visited_so(
+    faster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def visit(statement: Any, callback: Any, found: Any) -> None:
+        callback(D, found)
+
+    monkeypatch.setitem(ir_utils.visit_vars_extensions, ir.Return, visit)
+    faster(variables)
+    assert names(ir_utils.compat_list_vars_stmt(ir.Return(A, HERE))) == ["d"]
+
+
+def made_flags() -> Any:
+    made = CUDAFlags()
+    made.fastmath, made.nvvm_options, made.inline = True, {"opt": 3}, "always"
+    return made
+
+
+@pytest.mark.parametrize("make", [CUDAFlags, Flags, made_flags, lambda: Flags(CUDAFlags()), lambda: CUDAFlags(Flags())])
+def test_flags_have_the_values_and_the_hash_that_numba_finds(make: Callable[[], Any], faster: Any) -> None:
+    one = make()
+    values, number = list(one.values().items()), hash(one)
+    faster(flags)
+    assert list(one.values().items()) == values
+    assert hash(one) == number
+    assert one == make()
+
+
+def test_flags_that_were_set_on_others_of_another_class_are_not_among_the_values(faster: Any) -> None:
+    copied = Flags(made_flags())
+    expected = copied.values()
+    faster(flags)
+    assert copied.values() == expected
+
+
+def test_the_text_of_flags_is_of_their_values_now() -> None:
+    one = made_flags()
+    assert text_of(one) == repr(one)
+    one.fastmath = False
+    assert text_of(one) == repr(one)
+    one.nvvm_options["opt"] = 0
+    assert text_of(one) == repr(one)
+    assert text_of(Flags(one)) == repr(Flags(one)) != text_of(one)
+    assert text_of(None) == repr(None)
+
+
+def plain(context, builder, sig, args):
+    """Take no location."""
+
+
+def with_location(context, builder, sig, args, loc=None):
+    """Take it."""
+
+
+def only_by_name(context, *, loc):
+    """Take it by its name."""
+
+
+def local(context):
+    """Have a variable of that name."""
+    loc = [context]
+    return loc * 2
+
+
+def gathered(*loc):
+    """Gather all under that name."""
+
+
+def named(**loc):
+    """Gather all named ones under that name."""
+
+
+@functools.wraps(with_location)
+def around(*args, **kws):
+    """Stand for one that takes it."""
+
+
+@functools.wraps(around)
+def twice_around(*args):
+    """Stand for one that stands for it."""
+
+
+def declared(*args):
+    """Say itself what it takes."""
+
+
+declared.__signature__ = __import__("inspect").signature(with_location)  # type: ignore[attr-defined]
+
+
+class Called:
+    """An object that is called."""
+
+    def __call__(self, context, loc=None):
+        """Take a location."""
+
+    def method(self, context):
+        """Take none."""
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        *(plain, with_location, only_by_name, local, gathered, named, around, twice_around, declared),
+        *(Called(), Called().method, functools.partial(with_location, loc=1), functools.wraps(Called())(lambda: None)),
+    ],
+    ids=lambda one: getattr(one, "__name__", type(one).__name__),
+)
+def test_whether_an_implementation_takes_the_location_is_what_its_signature_says(function: Any, faster: Any) -> None:
+    expected = base._has_loc(function)
+    faster(locations)
+    assert base._has_loc(function) is expected
+
+
+def test_numbas_own_are_back_in_their_places() -> None:
+    before = (ir.Inst._rec_list_vars, ir_utils.compat_list_vars_stmt, TargetConfig.values, base._has_loc)
+    start = changes_now()
+    for piece in (variables, flags, locations):
+        piece.PIECE.install(replace)
+    undo_to(start)
+    assert before == (ir.Inst._rec_list_vars, ir_utils.compat_list_vars_stmt, TargetConfig.values, base._has_loc)
