@@ -1,4 +1,4 @@
-"""jit(tiered=True): generic code serves at once, specialized code as soon as another process made it, with one result."""
+"""jit(tiered=True): generic code serves at once, specialized code once another process made it, with one result."""
 
 from __future__ import annotations
 

@@ -9,21 +9,18 @@ from collections.abc import Iterable, Iterator
 from types import CodeType
 from typing import Generic, TypeVar
 
+from gridjit.compiler.key.source.loads import ATTRIBUTE_LOADS, FILLERS, FREE_LOADS, GLOBAL_LOADS, loads_of
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.digests import blake2b, utf8
 from gridjit.values import dataclass
 
 Value = TypeVar("Value")
 
-_GLOBAL_LOADS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
-_FREE_LOADS = frozenset({"LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF"})
-_ATTRIBUTE_LOADS = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 # Generator, coroutine, *args and the like. The higher flags are __future__ imports and whether there is a docstring.
 _FLAGS = 0x3FF
 _DOTTED = r"(?<=\.)[^\W\d]\w*"  # compiled when first used
 # A longer text is prose or source code.
 _LONGEST_NAMES = 1 << 12
-_FILLERS = frozenset({"EXTENDED_ARG", "CACHE", "PUSH_NULL", "NOP"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +77,7 @@ def with_nested(code: CodeType) -> Iterator[CodeType]:
 
 def meaningful(code: CodeType) -> list[dis.Instruction]:
     """Return the instructions of code, without those that only fill space."""
-    return [one for one in dis.get_instructions(code) if one.opname not in _FILLERS]
+    return [one for one in dis.get_instructions(code) if one.opname not in FILLERS]
 
 
 def _make_plan(code: CodeType) -> CodePlan:
@@ -89,10 +86,9 @@ def _make_plan(code: CodeType) -> CodePlan:
     attributes: dict[str, None] = {}
     loaded: dict[int, set[int | None]] = {}
     for nested in with_nested(code):
-        instructions = meaningful(nested)
-        loaded[id(nested)] = {i.arg for i in instructions if i.opcode in dis.hasconst}
-        references.update(dict.fromkeys(_references(instructions, set(code.co_freevars))))
-        attributes.update((i.argval, None) for i in instructions if i.opname in _ATTRIBUTE_LOADS)
+        names, loaded[id(nested)] = loads_of(nested)
+        references.update(dict.fromkeys(_references(names, set(code.co_freevars))))
+        attributes.update((name, None) for opname, name in names if opname in ATTRIBUTE_LOADS)
         attributes.update((name, None) for constant in nested.co_consts for name in _names_in(constant))
     return CodePlan(
         digest=_digest(code, loaded, strange),
@@ -122,21 +118,18 @@ def _parts_of(text: str) -> Iterator[str]:
     return iter(parts if all(part.isidentifier() for part in parts) else ())
 
 
-def _references(instructions: list[dis.Instruction], freevars: set[str]) -> Iterator[Reference]:
-    for position, instruction in enumerate(instructions):
-        free = instruction.opname in _FREE_LOADS
-        if instruction.opname in _GLOBAL_LOADS or (free and instruction.argval in freevars):
-            chain = _attributes_after(instructions, position)
-            yield Reference(name=instruction.argval, attributes=chain, free=free)
+def _references(names: list[tuple[str, str]], freevars: set[str]) -> Iterator[Reference]:
+    for position, (opname, name) in enumerate(names):
+        free = opname in FREE_LOADS
+        if opname in GLOBAL_LOADS or (free and name in freevars):
+            yield Reference(name=name, attributes=_attributes_after(names, position), free=free)
 
 
-def _attributes_after(instructions: list[dis.Instruction], position: int) -> tuple[str, ...]:
-    names = []
-    for instruction in instructions[position + 1 :]:
-        if instruction.opname not in _ATTRIBUTE_LOADS:
-            break
-        names.append(instruction.argval)
-    return tuple(names)
+def _attributes_after(names: list[tuple[str, str]], position: int) -> tuple[str, ...]:
+    end = position + 1
+    while end < len(names) and names[end][0] in ATTRIBUTE_LOADS:
+        end += 1
+    return tuple(name for _, name in names[position + 1 : end])
 
 
 def _digest(code: CodeType, loaded: dict[int, set[int | None]], strange: dict[str, None]) -> str:
