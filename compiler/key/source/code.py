@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from types import CodeType
 from typing import Generic, TypeVar
 
-from gridjit.compiler.key.source.loads import ATTRIBUTE_LOADS, FILLERS, FREE_LOADS, GLOBAL_LOADS, loads_of
+from gridjit.compiler.key.loads import ATTRIBUTE_LOADS, FILLERS, FREE_LOADS, GLOBAL_LOADS, loads_of
 from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.digests import blake2b, utf8
 from gridjit.values import dataclass

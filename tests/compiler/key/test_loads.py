@@ -11,7 +11,7 @@ from types import CodeType
 import pytest
 
 from gridjit.compiler.key.source.code import with_nested
-from gridjit.compiler.key.source.loads import loads_of, told_by_dis
+from gridjit.compiler.key.loads import loads_of, told_by_dis
 
 LIBRARY = Path(sysconfig.get_paths()["stdlib"])
 
@@ -31,7 +31,7 @@ def test_of_an_unknown_python_dis_is_asked(monkeypatch: pytest.MonkeyPatch) -> N
     code = test_of_an_unknown_python_dis_is_asked.__code__
     known = loads_of(code)
     monkeypatch.setattr(sys, "version_info", (3, 99, 0))
-    monkeypatch.setattr("gridjit.compiler.key.source.loads._read", lambda code: pytest.fail("it was read"))
+    monkeypatch.setattr("gridjit.compiler.key.loads._read", lambda code: pytest.fail("it was read"))
     assert loads_of(code) == known
 
 
