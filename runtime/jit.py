@@ -88,7 +88,7 @@ def jit(
         GRIDJIT_COMPILE_PROCESSES says how many; see docs/processes.md).
     extensions: objects that prepare arguments before each launch (gridjit.runtime.launch.argument_extensions).
     options: numba.cuda.jit's (device, debug, opt, fastmath, lineinfo, max_registers, launch_bounds, lto, link, inline,
-        forceinline, shared_memory_carveout), and `specialize`, `tiered`.
+        forceinline, shared_memory_carveout), `specialize`, and `tiered` (docs/tiered.md).
     Raises ConfigError for an option or value that does not exist.
     """
     chosen = options_of(options)

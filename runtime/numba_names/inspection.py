@@ -56,7 +56,7 @@ class Inspection:
         from gridjit.runtime.numba_names.overload import Overload
 
         kernel = cast("Kernel", self)
-        return BySignature({found.signature: Overload(kernel, found) for found in self._all()})
+        return BySignature({found.signature: Overload(kernel.form_of(found), found) for found in self._all()})
 
     @property
     def signatures(self) -> list[Signature]:

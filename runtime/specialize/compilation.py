@@ -60,6 +60,10 @@ class Compilation:
         """Return what is compiled for a configuration, or without one (None)."""
         return cast("Kernel", self)
 
+    def form_of(self, found: Specialization) -> Kernel:
+        """Return what compiled a specialization, and loads it."""
+        return cast("Kernel", self)
+
     def declare(self, signature: SignatureLike, config: LaunchConfig | LaunchShape | None = None) -> None:
         """Compile for a signature, and convert the arguments of launches to it or to another declared one.
 

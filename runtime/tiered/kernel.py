@@ -40,6 +40,10 @@ class TieredKernel(Kernel):
         """Return what is compiled for a configuration: without one, what serves until there is a launch."""
         return self if config is not None else self._generic
 
+    def form_of(self, found: Specialization) -> Kernel:
+        """Return what compiled a specialization, and loads it."""
+        return self._generic if found.tier == "generic" else self
+
     def compile(
         self, signature: SignatureLike, config: LaunchConfig | LaunchShape | None = None, target: str | None = None
     ) -> Artifact:
@@ -70,7 +74,8 @@ class TieredKernel(Kernel):
 
     def loaded(self, found: Specialization, device: Device) -> LoadedKernel:
         """Return a specialization as it is launched on device, loading it if need be."""
-        return self._generic.loaded(found, device) if found.tier == "generic" else super().loaded(found, device)
+        form = self.form_of(found)
+        return super().loaded(found, device) if form is self else form.loaded(found, device)
 
     def wait_for_compiles(self) -> None:
         """Wait for what other processes are compiling for this kernel; the next launch uses it."""

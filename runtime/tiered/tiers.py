@@ -104,7 +104,8 @@ class Tiers:
         if found is not None or look is None:
             return None
         ahead = self._declared(wanted) or self._prepared(wanted, look)
-        why = ahead.why or self._not_generic(wanted)
+        # Where nothing may be compiled, generic code that is here is better than an error.
+        why = ("" if wanted.here.settings.assert_no_compile else ahead.why) or self._not_generic(wanted)
         if not why:
             code, loaded = self._generic_for(wanted)
             why = str(code.metadata.get("inexact", "")) or _too_large(loaded, wanted)

@@ -126,6 +126,18 @@ def test_what_was_compiled_yesterday_serves_a_new_launch_at_once(module: Any, ga
 
 
 @pytest.mark.usefixtures("target")
+def test_generic_code_serves_where_nothing_may_be_compiled(
+    module: Any, gate: Any, monkeypatch: pytest.MonkeyPatch, restart: Any
+) -> None:
+    launched(module().scale, 32)
+    monkeypatch.setenv("GRIDJIT_ASSERT_NO_COMPILE", "1")
+    restart()
+    scale = module().scale
+    assert [launched(scale, 128) for _ in range(3)] == [16, 16, 16]
+    assert "there is no specialized code: GRIDJIT_ASSERT_NO_COMPILE forbids any compile" in scale.explain()
+
+
+@pytest.mark.usefixtures("target")
 def test_what_another_run_specialized_serves_the_first_launch(module: Any, gate: Any, restart: Any) -> None:
     first = module().scale
     launched(first)
@@ -258,6 +270,7 @@ def test_a_declared_signature_is_compiled_as_generic_code(module: Any, gate: Any
 def test_what_is_compiled_ahead_is_generic_without_a_configuration(module: Any) -> None:
     scale = module().scale
     assert scale.compile("void(float32[::1])").metadata["tier"] == "generic"
+    assert all(scale.inspect_asm().values())
     assert scale.compile("void(float32[::1])", config=(1, 96)).metadata["tier"] == "specialized"
     assert launched(scale, 96) == 8
     assert forms(scale) == [("generic", None), ("specialized", 96)]
@@ -296,6 +309,19 @@ def test_a_block_that_generic_code_has_too_many_registers_for_gets_specialized_c
     launched(scale, 96)
     assert forms(scale)[1:] == [("specialized", 96)]
     assert "not tiered: a block of generic code can have 64 threads" in scale.explain()
+
+
+@pytest.mark.usefixtures("target")
+def test_what_a_program_put_in_the_compilers_place_sees_both_forms_compiled(module: Any) -> None:
+    scale = module().scale
+    original, seen = scale._compile_for_args, []
+    scale._compile_for_args = lambda job, view: (seen.append(job.options.specialize), original(job, view))[1]
+    with gridjit.launchconfig.capture_compile_config(scale) as capture:
+        launched(scale)
+    assert capture["config"].blockdim == (64, 1, 1)
+    assert capture["config"].dispatcher is scale
+    scale.compile("void(float32[::1])", config=(1, 96))
+    assert seen == [(), ("blockdim",)]
 
 
 @pytest.mark.usefixtures("target")

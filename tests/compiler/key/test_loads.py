@@ -10,8 +10,8 @@ from types import CodeType
 
 import pytest
 
-from gridjit.compiler.key.source.code import with_nested
 from gridjit.compiler.key.loads import loads_of, told_by_dis
+from gridjit.compiler.key.source.code import with_nested
 
 LIBRARY = Path(sysconfig.get_paths()["stdlib"])
 
