@@ -246,7 +246,7 @@ class Compilation:
         with phase("import"):
             from gridjit.compiler.compile import compile_job
 
-        before, view.dispatcher = view.dispatcher, shown(self._known_as)
+        before, view.dispatcher = view.dispatcher, shown(self)
         try:
             return compile_job(job, view)
         finally:

@@ -130,7 +130,8 @@ class Generic(Kernel):
         return self._of
 
     def _compile_for_args(self, job: CompileJob, view: ConfigView) -> Compiled:
-        return self._of._compile_for_args(job, view)
+        replaced: Callable[[CompileJob, ConfigView], Compiled] | None = vars(self._of).get("_compile_for_args")
+        return (replaced or super()._compile_for_args)(job, view)
 
     def _drop(self, gone: Sequence[LoadedKernel] | None = None) -> None:
         super()._drop(gone)

@@ -318,10 +318,19 @@ def test_what_a_program_put_in_the_compilers_place_sees_both_forms_compiled(modu
     scale._compile_for_args = lambda job, view: (seen.append(job.options.specialize), original(job, view))[1]
     with gridjit.launchconfig.capture_compile_config(scale) as capture:
         launched(scale)
-    assert capture["config"].blockdim == (64, 1, 1)
-    assert capture["config"].dispatcher is scale
+    assert (config := capture["config"]) is not None
+    assert (config.blockdim, config.dispatcher) == ((64, 1, 1), scale)
     scale.compile("void(float32[::1])", config=(1, 96))
     assert seen == [(), ("blockdim",)]
+
+
+@pytest.mark.usefixtures("target")
+def test_a_library_sees_the_kernel_with_the_options_of_the_form_that_is_compiled(rewrite: Any, module: Any) -> None:
+    seen, scale = [], module().scale
+    rewrite(lambda config: seen.append((config.dispatcher == scale, config.dispatcher.options.specialize)))
+    launched(scale)
+    scale.compile("void(float32[::1])", config=(1, 96))
+    assert seen == [(True, ()), (True, ("blockdim",))]
 
 
 @pytest.mark.usefixtures("target")

@@ -10,8 +10,7 @@ from types import CodeType
 
 import pytest
 
-from gridjit.compiler.key.loads import loads_of, told_by_dis
-from gridjit.compiler.key.source.code import with_nested
+from gridjit.compiler.key.source.code import loads_of, told_by_dis, with_nested
 
 LIBRARY = Path(sysconfig.get_paths()["stdlib"])
 
@@ -31,13 +30,12 @@ def test_of_an_unknown_python_dis_is_asked(monkeypatch: pytest.MonkeyPatch) -> N
     code = test_of_an_unknown_python_dis_is_asked.__code__
     known = loads_of(code)
     monkeypatch.setattr(sys, "version_info", (3, 99, 0))
-    monkeypatch.setattr("gridjit.compiler.key.loads._read", lambda code: pytest.fail("it was read"))
+    monkeypatch.setattr("gridjit.compiler.key.source.code._read", lambda code: pytest.fail("it was read"))
     assert loads_of(code) == known
 
 
 def test_a_name_behind_many_others_and_a_constant_behind_many_others_are_found() -> None:
     lines = [f"name{number}.attribute{number} + {number}.5" for number in range(700)]
     (*_, code) = with_nested(compile("def far():\n  " + "\n  ".join(lines), "far.py", "exec"))
-    loads = loads_of(code)
-    assert loads == told_by_dis(code)
-    assert "attribute699" in {name for _, name in loads.names}
+    assert loads_of(code) == told_by_dis(code)
+    assert "attribute699" in {name for _, name in loads_of(code)[0]}
