@@ -108,6 +108,7 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
             "phases": phases_until_now(),
             "shared_memory_carveout": job.options.shared_memory_carveout,
             **({"reused": list(lowered.reused)} if lowered.reused else {}),
+            **({"tier": _tier(job), "inexact": code.inexact} if job.options.tiered else {}),
         },
         assembly=code.assembly,
         private=private,
@@ -147,6 +148,11 @@ def _generator(kind: str) -> CodeGenerator:
         raise CompileError(f"no target {kind!r}; targets are {', '.join(_GENERATORS)}")
     with phase("import"):
         return cast(CodeGenerator, importlib.import_module(_GENERATORS[kind]))
+
+
+def _tier(job: CompileJob) -> str:
+    """Return which of the two forms of a kernel a job is: with fields of the launch folded into it, or without."""
+    return "specialized" if job.options.specialize else "generic"
 
 
 def _unseen(code: Code) -> tuple[str, ...]:

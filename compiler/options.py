@@ -25,6 +25,7 @@ class Options:
     link: files to link: paths, or numba-cuda's objects of code in memory (cuda.CUSource...).
     shared_memory_carveout: percent of the L1 cache to use as shared memory, or -1.
     specialize: launch fields folded into the code ("blockdim", "griddim", "sharedmem").
+    tiered: code computes the same whatever is folded into it, so that code without it can serve meanwhile.
     """
 
     debug: bool = False
@@ -40,15 +41,21 @@ class Options:
     link: tuple[Any, ...] = ()
     shared_memory_carveout: int | None = None
     specialize: tuple[str, ...] = ()
+    tiered: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("debug", "opt", "fastmath", "lineinfo", "lto", "device", "forceinline"):
+        for name in ("debug", "opt", "fastmath", "lineinfo", "lto", "device", "forceinline", "tiered"):
             if not isinstance(value := getattr(self, name), bool):
                 raise ConfigError(f"{name}={value!r}: True or False")
         if self.inline not in ("never", "always") and not callable(self.inline):
             raise ConfigError(f"inline={self.inline!r}: one of 'never', 'always', or a function that decides")
         if unknown := set(self.specialize) - {"blockdim", "griddim", "sharedmem"}:
             raise ConfigError(f"specialize={sorted(unknown)}: fields are 'blockdim', 'griddim', 'sharedmem'")
+        if self.tiered and self.fastmath:
+            raise ConfigError(
+                "jit(tiered=True, fastmath=True): with fastmath, results depend on what is folded into the code, so no "
+                "other code can serve meanwhile; give one of the two"
+            )
         _check_number("max_registers", self.max_registers, 1, 255)
         _check_number("shared_memory_carveout", self.shared_memory_carveout, -1, 100)
         for bound in self.launch_bounds or ():
@@ -75,7 +82,9 @@ class Options:
 
 
 # What says how a kernel is linked and launched, and means nothing for a function that kernels call.
-_FOR_KERNELS = frozenset(("max_registers", "launch_bounds", "lto", "link", "shared_memory_carveout", "specialize"))
+_FOR_KERNELS = frozenset(
+    ("max_registers", "launch_bounds", "lto", "link", "shared_memory_carveout", "specialize", "tiered")
+)
 
 
 def options_of(given: Mapping[str, Any]) -> Options:

@@ -98,6 +98,7 @@ class Code:
     resources: plain numbers about it (static shared bytes, registers...), for launches and for people.
     assembly: text for people (PTX, or the host's assembly), if it was made on the way.
     consumed: the linked CUDA C++ files, with the headers that were compiled.
+    inexact: why the code may compute something else once more is folded into it; empty if it does not (if looked at).
     """
 
     image: bytes = field(repr=False)
@@ -106,6 +107,7 @@ class Code:
     resources: dict[str, int]
     assembly: str = field(default="", repr=False)
     consumed: tuple[LinkedFile, ...] = ()
+    inexact: str = ""
 
 
 class CodeGenerator(Protocol):

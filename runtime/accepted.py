@@ -117,6 +117,7 @@ class KernelOptions(FunctionOptions, total=False):
     link: Any  # a path, an object of numba-cuda's that holds code, or several
     shared_memory_carveout: int | str | None
     specialize: LaunchField | Sequence[LaunchField] | None
+    tiered: bool | None
 
 
 class KernelDecorator(Protocol):

@@ -7,7 +7,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from gridjit.compiler.errors import ConfigError
-from gridjit.compiler.options import options_of
+from gridjit.compiler.options import Options, options_of
 from gridjit.runtime.device_function import DeviceFunction, Parameters, Result
 from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.specialize.table import DEFAULT_LIMIT
@@ -88,10 +88,12 @@ def jit(
         GRIDJIT_COMPILE_PROCESSES says how many; see docs/processes.md).
     extensions: objects that prepare arguments before each launch (gridjit.runtime.launch.argument_extensions).
     options: numba.cuda.jit's (device, debug, opt, fastmath, lineinfo, max_registers, launch_bounds, lto, link, inline,
-        forceinline, shared_memory_carveout), and `specialize`.
+        forceinline, shared_memory_carveout), `specialize`, and `tiered` (docs/tiered.md).
     Raises ConfigError for an option or value that does not exist.
     """
     chosen = options_of(options)
+    if chosen.tiered and not chosen.specialize:
+        raise ConfigError("jit(tiered=True): name fields in specialize=..., for which generic code serves meanwhile")
     if target not in (None, "host", "cuda"):
         raise ConfigError(f"jit(target={target!r}): 'host' or 'cuda'")
     if background not in (None, True, False):
@@ -106,7 +108,7 @@ def jit(
             raise ConfigError(f"jit decorates functions made with def or lambda, not {function!r}")
         if chosen.device:
             return DeviceFunction(function, chosen, signatures)
-        kernel = Kernel(
+        kernel = _kind(chosen)(
             function,
             chosen,
             target=target,
@@ -127,3 +129,12 @@ def jit(
         return decorate(func_or_sig, [])
     signatures = func_or_sig if isinstance(func_or_sig, list) else [func_or_sig]
     return lambda function: decorate(function, signatures)
+
+
+def _kind(options: Options) -> type[Kernel]:
+    """Return what kernels of these options are."""
+    if not options.tiered:
+        return Kernel
+    from gridjit.runtime.tiered.kernel import TieredKernel  # few kernels are
+
+    return TieredKernel

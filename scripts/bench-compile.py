@@ -20,7 +20,7 @@ from pathlib import Path
 from compile_times.cases import CASES, Case
 from compile_times.figures import CUBIN, HOST, NUMBA, Figure, Results, figures, ratio
 from compile_times.processes import KINDS, Times, compiled
-from compile_times.scenarios import one_edited, ten_sharing, tenth
+from compile_times.scenarios import fifty_declared, first_tiered, one_edited, ten_sharing, tenth
 
 
 def main() -> None:
@@ -58,6 +58,12 @@ def scenarios(folder: Path, repeats: int) -> list[Figure]:
         ratio("the tenth kernel of a process / numba-cuda's tenth", 0.7, tenth(folder, repeats)),
         ratio("ten kernels that share a device function / numba-cuda's ten", 0.7, ten_sharing(folder, repeats)),
         ratio("one of 32 device functions edited / the whole compile", 0.15, one_edited(folder, repeats)),
+        ratio("50 declared kernels, a pool of 2 / the sum of their compiles", 0.6, fifty_declared(repeats)),
+        Figure(
+            what="first launch of a huge kernel, tiered, generic code in the cache (ms)",
+            bound=50.0,
+            measured=first_tiered(repeats),
+        ),
     ]
 
 

@@ -10,6 +10,7 @@ from gridjit.compiler.frontend.lower import _run_pipeline, capability, lower
 from gridjit.compiler.job import CompileJob
 from gridjit.compiler.recorded.reads import Reads
 from gridjit.compiler.target import LinkedFile
+from gridjit.compiler.targets.contraction import contracted
 from gridjit.compiler.targets.ptx.link import linked_ptx
 from gridjit.compiler.targets.ptx.nvvm import accelerated, compile_ltoir
 from gridjit.compiler.view.config import ConfigView
@@ -35,7 +36,8 @@ def lto_ptx(job: CompileJob, view: ConfigView) -> str:
     """Return a kernel's PTX after link-time optimization together with what it is linked with."""
     lowered, _ = lower(job.function, job.signature, job.options, job.target, job.linked, view)
     arch = accelerated(job.target.arch)
-    data = compile_ltoir(lowered.modules, arch, job.options)
+    modules = tuple(map(contracted, lowered.modules)) if job.options.tiered else lowered.modules
+    data = compile_ltoir(modules, arch, job.options)
     code = LinkedFile(name=lowered.entry, kind="ltoir", data=data)
     return linked_ptx((code,), lowered.linked, arch, job.options)
 

@@ -78,7 +78,7 @@ def prepare(launcher: Launcher, args: tuple[Any, ...], handlers: Sequence[Argume
     drops = table.drops
     own = signature_of(kernel, args)
     signature = nearest_declared(kernel, own)
-    found, loaded = kernel.specialization_for(signature, shape.config, args)
+    found, loaded = kernel.specialization_for(signature, shape.config, args, launcher.stream)
     converters, codes = conversions(own, signature)
     ready = Ready(
         loaded=loaded,
@@ -90,7 +90,8 @@ def prepare(launcher: Launcher, args: tuple[Any, ...], handlers: Sequence[Argume
         found=found,
     )
     shape.required = max(shape.required, found.artifact.effects.sharedmem)
-    if not any(fact.of_each_launch for fact in found.footprint.facts):
+    asks_again = kernel.asks_again(found, shape.config)
+    if not asks_again and not any(fact.of_each_launch for fact in found.footprint.facts):
         table.put(key, ready, drops)
     return ready
 

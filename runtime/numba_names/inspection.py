@@ -56,7 +56,7 @@ class Inspection:
         from gridjit.runtime.numba_names.overload import Overload
 
         kernel = cast("Kernel", self)
-        return BySignature({found.signature: Overload(kernel, found) for found in self._all()})
+        return BySignature({found.signature: Overload(kernel.form_of(found), found) for found in self._all()})
 
     @property
     def signatures(self) -> list[Signature]:
@@ -73,13 +73,21 @@ class Inspection:
             kernel._settle()
         except GridjitError as error:
             told = [f"what it declares does not compile: {error}"]
-        told += [said for ahead in kernel._ahead if (said := ahead.told())]
-        return explain.story(f"{self.py_func.__module__}.{self.name}", self.stats, self._code.table.all(), told)
+        told += self._told()
+        return explain.story(f"{self.py_func.__module__}.{self.name}", self.stats, self.in_memory(), told)
+
+    def _told(self) -> list[str]:
+        """Return what people are told besides: of what other processes compile."""
+        return [said for ahead in cast("Kernel", self)._ahead if (said := ahead.told())]
+
+    def in_memory(self) -> tuple[Specialization, ...]:
+        """Return the specializations that are in use now."""
+        return self._code.table.all()
 
     def _all(self) -> tuple[Specialization, ...]:
         """Return the specializations, with those that are declared and compiled in other processes."""
         cast("Kernel", self)._settle()
-        return self._code.table.all()
+        return self.in_memory()
 
     @overload
     def inspect_llvm(self, signature: None = None) -> BySignature[str]: ...

@@ -30,8 +30,18 @@ def reduced(value: Any, function: Callable[..., Any], make: Callable[..., Any], 
 
 def reduced_kernel(kernel: Kernel) -> Reduced:
     """Return how to find a kernel, or to make one like it, as it was jitted, marked and declared."""
-    state = {"marks": kernel.marks, "declared": kernel.declared, "specialized": kernel.specialized}
-    return reduced(kernel, kernel.py_func, _kernel, type(kernel), kernel.options, kernel._settings, state)
+    return reduced(kernel, kernel.py_func, _kernel, type(kernel), kernel.options, kernel._settings, _state(kernel))
+
+
+def reduced_as(kernel: Kernel, kind: type[Kernel]) -> Reduced:
+    """Return how to make a kernel like it of another kind; no name leads to it."""
+    from gridjit.compiler.frontend.serializer import dumps
+
+    return _made, (dumps((_kernel, (kernel.py_func, kind, kernel.options, kernel._settings, _state(kernel)))),)
+
+
+def _state(kernel: Kernel) -> dict[str, Any]:
+    return {"marks": kernel.marks, "declared": kernel.declared, "specialized": kernel.specialized}
 
 
 class _For(threading.local):

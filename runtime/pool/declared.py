@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from gridjit.compiler.key.numba_settings import dumps
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import Target
-from gridjit.runtime.pool.order import CannotBeHandedOverError, Outcome, order_of, to_send
+from gridjit.runtime.pool.order import CannotBeHandedOverError, Order, Outcome, order_of, to_send
 from gridjit.runtime.pool.pool import Pool, Task
 from gridjit.runtime.session import Session
 from gridjit.runtime.specialize.look import Launch, Look
@@ -39,7 +39,13 @@ class Ahead:
         self.why = ""
         self.outcome: Outcome | None = None
         self.is_settled = False
+        self._order: Order | None = None
         self._under_way: tuple[Pool, Task] | None = None
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether it can be handed over, and was not yet."""
+        return self._order is not None and self._under_way is None and self.outcome is None
 
     def serves(self, signature: Signature, target: Target) -> bool:
         """Return whether what is compiled may be what a launch needs."""
@@ -64,12 +70,24 @@ class Ahead:
                 if pool.no_use:
                     here.without_pool(pool.no_use)
 
-    def submit(self, kernel: Kernel, pool: Pool) -> None:
-        """Hand it over, or say why not."""
+    def is_over(self, here: Session) -> bool:
+        """Return whether it is compiled, or will not be, without waiting."""
+        if self._under_way is not None and self._under_way[0].look(self._under_way[1]):
+            self.wait(here)
+        return self._under_way is None
+
+    def prepare(self, kernel: Kernel) -> None:
+        """Make what is handed over, or say why it cannot be."""
         try:
-            order = to_send(order_of(kernel, self.signature, self.launch.config, self.target))
-            self._under_way = pool, pool.submit(_BUILD, order)
-        except (CannotBeHandedOverError, OSError) as error:
+            self._order = to_send(order_of(kernel, self.signature, self.launch.config, self.target))
+        except CannotBeHandedOverError as error:
+            self.why = str(error)
+
+    def send(self, pool: Pool) -> None:
+        """Hand over what was prepared, or say why not."""
+        try:
+            self._under_way = pool, pool.submit(_BUILD, self._order)
+        except OSError as error:
             self.why = str(error)
 
     def is_of_no_use(self, reason: str) -> None:
@@ -103,24 +121,27 @@ def hand_over(kernel: Kernel, here: Session, signature: Signature, launch: Launc
     Raises what making its job raises.
     """
     ahead = Ahead(kernel.name, signature, kernel.target_for(None), launch, kernel.generation)
-    ahead.why = _why_not(kernel, here)
+    processes = here.settings.processes_for(kernel.background)
+    ahead.why = why_not(kernel, here, processes)
     if ahead.why:
         return ahead
     job = kernel.job_for(signature, ahead.target)
     look = Look.at(here.store(), job, launch)
     ahead.why = f"its code stays in each process's memory: {'; '.join(job.private)}" if job.private else ""
     if not ahead.why and look.stored is None:
-        ahead.submit(kernel, here.pool(here.settings.processes_for(kernel.background)))
+        ahead.prepare(kernel)
+        if not ahead.why:
+            ahead.send(here.pool(processes))
     if not ahead.why:
         ahead.look = look
     return ahead
 
 
-def _why_not(kernel: Kernel, here: Session) -> str:
-    """Return why nothing of a kernel is handed over; empty if there is no reason."""
+def why_not(kernel: Kernel, here: Session, processes: int) -> str:
+    """Return why nothing of a kernel is handed over to so many processes; empty if there is no reason."""
     wanted = here.settings
     reasons = (
-        (not wanted.processes_for(kernel.background), "GRIDJIT_COMPILE_PROCESSES is 0"),
+        (not processes, "GRIDJIT_COMPILE_PROCESSES is 0"),
         (not kernel.cached, "it is made with jit(cache=False), and other processes hand over through the cache"),
         (not wanted.cache, "GRIDJIT_CACHE turns the cache off, through which other processes hand over"),
         (wanted.assert_no_compile, "GRIDJIT_ASSERT_NO_COMPILE forbids any compile"),

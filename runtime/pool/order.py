@@ -15,6 +15,7 @@ from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.options import Options
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import Target
+from gridjit.runtime.numba_names.inspection import Inspection
 from gridjit.runtime.numba_names.pickling import pickled_for_others
 from gridjit.values import dataclass
 
@@ -91,11 +92,15 @@ def _name(function: Callable[..., Any]) -> Named | None:
     assert isinstance(function, FunctionType)
     if "<" in qualname or not _is_importable(module) or function.__globals__ is not vars(sys.modules[module]):
         return None
-    # Not yet there while it is decorated. If something else is, the name will not lead to this function.
+    # Not yet there while it is decorated, then a kernel. If something else is, the name will not lead to this function.
     found: Any = sys.modules[module]
     for part in qualname.split("."):
         found = getattr(found, part, None)
-    if found is not None and found is not function:
+    if (
+        found is not None
+        and found is not function
+        and not (isinstance(found, Inspection) and found.py_func is function)
+    ):
         return None
     return Named(module=module, qualname=qualname, look=look_of(function))
 

@@ -98,6 +98,14 @@ class Pool:
                 task.lost = "the processes that compile were ended"
         return task
 
+    def look(self, task: Task) -> bool:
+        """Return whether a task is over, without waiting."""
+        if not task.is_over:
+            with section(), self._lock:
+                if self._socket is not None:
+                    self._take_in(self._socket)
+        return task.is_over
+
     def turn(self) -> None:
         """Wait a moment for news of tasks, and take in what there is."""
         server, outbox = self._socket, self._outbox

@@ -242,4 +242,4 @@ def shown(kernel: Any) -> Any:
     from gridjit.runtime.specialize.kernel_view import KernelView
 
     # The same each time, as long as the kernel lives: a library may keep what it knows of a kernel under it.
-    return vars(kernel).setdefault("_shown", KernelView(kernel))
+    return vars(kernel).setdefault("_shown", KernelView(kernel._known_as, kernel))

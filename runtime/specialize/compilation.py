@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, cast
 
 from gridjit.compiler.artifact import Artifact
@@ -18,7 +18,7 @@ from gridjit.compiler.target import Target
 from gridjit.runtime.session import Session, session
 from gridjit.runtime.specialize.cold import Cold, add, in_memory, look_up, shown, specialize
 from gridjit.runtime.specialize.kernel_code import KernelCode
-from gridjit.runtime.specialize.look import Launch
+from gridjit.runtime.specialize.look import Launch, Look
 from gridjit.runtime.specialize.table import Displaced, Specialization
 
 if TYPE_CHECKING:
@@ -56,6 +56,14 @@ class Compilation:
         launch = Launch(config=_launch_config(self.py_func.__qualname__, config))
         return self._specialized(session(), _signature(signature), self.target_for(target), launch).artifact
 
+    def form_for(self, config: object) -> Kernel:
+        """Return what is compiled for a configuration, or without one (None)."""
+        return cast("Kernel", self)
+
+    def form_of(self, found: Specialization) -> Kernel:
+        """Return what compiled a specialization, and loads it."""
+        return cast("Kernel", self)
+
     def declare(self, signature: SignatureLike, config: LaunchConfig | LaunchShape | None = None) -> None:
         """Compile for a signature, and convert the arguments of launches to it or to another declared one.
 
@@ -78,14 +86,18 @@ class Compilation:
     def recompile(self) -> None:
         """Compile every specialization again, with globals and callees as they are now."""
         self._settle()
-        for old in self._forget():
+        self._compile_again(self._forget())
+
+    def _compile_again(self, forgotten: Iterable[Specialization]) -> None:
+        """Compile what was forgotten, but what only a launch can say what is to be compiled for."""
+        for old in forgotten:
             if not any(fact.of_each_launch for fact in old.footprint.facts):
                 self._specialized(session(), old.signature, old.target, Launch(config=old.config))
 
     def specialization_for(
-        self, signature: Signature, config: LaunchConfig, args: tuple[Any, ...]
+        self, signature: Signature, config: LaunchConfig, args: tuple[Any, ...], stream: Any = 0
     ) -> tuple[Specialization, LoadedKernel]:
-        """Return what a launch needs: the specialization that is right for it, loaded on the device."""
+        """Return what a launch in a stream needs: the specialization that is right for it, loaded on the device."""
         here = session()
         wanted = (here, signature, here.target(self._target), Launch(config=config, args=args))
         found = self._specialized(*wanted)
@@ -120,15 +132,46 @@ class Compilation:
         """Return the job of compiling the kernel as it is now, with its globals and callees of this moment."""
         return make_job(self.py_func, signature, self.options, target, self.marks)
 
-    def _specialized(
-        self, here: Session, signature: Signature, target: Target, launch: Launch, *, anew: bool = False
-    ) -> Specialization:
-        """Return the specialization for a launch. anew: what is stored does not load, so it is compiled."""
-        cold = Cold(
+    def found(
+        self, here: Session, signature: Signature, target: Target, launch: Launch
+    ) -> tuple[Specialization | None, Look | None]:
+        """Return what is here for a launch, in memory or in the cache, and where it was looked for in the cache."""
+        cold = self._cold(here)
+        if (found := in_memory(signature, target, launch, cold)) is not None:
+            return found, None
+        with Phases():
+            with phase("key"):
+                job = self.job_for(signature, target)
+            look = Look.at(cold.store, job, launch)
+            found = look_up(look, cold)
+        return None if found is None else add(found, cold), look
+
+    def made_elsewhere(self, here: Session, ahead: Ahead, launch: Launch) -> Specialization | None:
+        """Return what another process made of what it was handed, if that serves a launch."""
+        with Phases():
+            return self._found_by(ahead, launch, self._cold(here))
+
+    def asks_again(self, found: Specialization, config: LaunchConfig) -> bool:
+        """Return whether later launches of config have to ask again for what serves them, and not only once."""
+        return False
+
+    def wait_for_compiles(self) -> None:
+        """Wait for what other processes are compiling for this kernel; the next launch uses it."""
+        for ahead in self._ahead:
+            ahead.wait(session())
+
+    @property
+    def _known_as(self) -> Kernel:
+        """The kernel that programs know: what is compiled sees that, and it counts what is."""
+        return cast("Kernel", self)
+
+    def _cold(self, here: Session, *, anew: bool = False) -> Cold:
+        """Return what the cold path works with."""
+        return Cold(
             here=here,
             store=here.store(self._cache),
             locks=here.locks(self._cache),
-            kernel=cast("Kernel", self),
+            kernel=self._known_as,
             code=self._code,
             generation=self._code.generation,
             compile=self._compile_for_args,
@@ -136,6 +179,12 @@ class Compilation:
             anew=anew,
             apart=bool(dumps()),
         )
+
+    def _specialized(
+        self, here: Session, signature: Signature, target: Target, launch: Launch, *, anew: bool = False
+    ) -> Specialization:
+        """Return the specialization for a launch. anew: what is stored does not load, so it is compiled."""
+        cold = self._cold(here, anew=anew)
         if (found := in_memory(signature, target, launch, cold)) is not None:
             return found
         self._check_launchable()
@@ -173,10 +222,14 @@ class Compilation:
                 continue
             if current_view() is None:  # else that process may be waiting for the lock of what is being compiled
                 ahead.wait(here)
-            look = ahead.look_for(launch, cold.generation)
-            if look is not None and (found := look_up(look, cold)) is not None:
-                return add(found, cold)
+            if (found := self._found_by(ahead, launch, cold)) is not None:
+                return found
         return None
+
+    def _found_by(self, ahead: Ahead, launch: Launch, cold: Cold) -> Specialization | None:
+        look = ahead.look_for(launch, cold.generation)
+        found = None if look is None else look_up(look, cold)
+        return None if found is None else add(found, cold)
 
     def _settle(self) -> None:
         """Have all declared signatures as if they had been compiled where they were declared; raises what that does."""

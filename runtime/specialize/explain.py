@@ -185,6 +185,8 @@ def _paragraph(number: int, found: Specialization) -> list[str]:
     ]
     if found.origin == "disk" and (why := found.metadata.get("why")):
         lines.append(f"   compiled because: {why}")
+    if found.tier:
+        lines.append(f"   form: {found.tier}")
     if found.reused:
         lines.append(f"   reused: {'; '.join(found.reused)}")
     facts = [str(fact) for fact in found.footprint.facts if fact.field not in CIRCUMSTANCES]

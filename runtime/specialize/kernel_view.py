@@ -22,6 +22,8 @@ _HISTORY = frozenset({"specializations", "overloads", "signatures", "stats", "ex
 # What a kernel has of its own that is in the key of its code. All else of its own is what a program put there, or its
 # function, which leads to that.
 _IN_THE_KEY = frozenset({"options", "marks", "__name__", "__qualname__", "__module__"})
+# What is in the key of each form by itself.
+_OF_THE_FORM = frozenset({"options", "targetoptions"})
 # What its class has too, but which is the program's, or leads to all that is.
 _THE_PROGRAMS = frozenset(
     {"extensions", "__doc__", "__annotations__", "__wrapped__", "__reduce__", "__reduce_ex__", "__getstate__"}
@@ -29,17 +31,17 @@ _THE_PROGRAMS = frozenset(
 
 
 class KernelView:
-    """A kernel while it is compiled; equal to it."""
+    """A kernel while it is compiled; equal to it. form: what of it is compiled, with options of its own."""
 
     __slots__ = ("__weakref__", "_equals", "_get", "_put")
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, form: Kernel) -> None:
         # The kernel is in closures: whatever is reachable by attribute goes through here.
         def equals(other: object) -> bool:
             return other is kernel or (type(other) is KernelView and other._equals(kernel))
 
         object.__setattr__(self, "_equals", equals)
-        object.__setattr__(self, "_get", _getter(kernel))
+        object.__setattr__(self, "_get", _getter(kernel, form))
         object.__setattr__(self, "_put", _putter(kernel))
 
     def __getattribute__(self, name: str) -> Any:
@@ -77,10 +79,10 @@ class KernelView:
         return self._get("__reduce__")()
 
 
-def _getter(kernel: Kernel) -> Callable[[str], Any]:
+def _getter(kernel: Kernel, form: Kernel) -> Callable[[str], Any]:
     def get(name: str) -> Any:
         _check(kernel, name)
-        value = getattr(kernel, name)
+        value = getattr(form if name in _OF_THE_FORM else kernel, name)
         if type(value) is not MethodType:
             return value
 

@@ -46,11 +46,14 @@ class Need:
 
     @classmethod
     def of(cls, kernel: str, found: Specialization) -> Need:
-        """Return what a launch needed that found was made for; the very objects that it was given are not told."""
+        """Return what a launch needed that found was made for; the very objects that it was given are not told.
+
+        Generic code is what is compiled without a configuration, if it does not depend on one.
+        """
         return cls(
             kernel=kernel,
             signature=found.signature,
-            config=found.config,
+            config=None if found.tier == "generic" and not found.footprint.facts else found.config,
             target=str(found.target),
             facts=tuple(fact for fact in found.footprint.facts if not is_very_object(fact.field)),
         )

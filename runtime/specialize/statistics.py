@@ -11,12 +11,14 @@ class Statistics:
     """Counts of one kernel in this process.
 
     compiles: how often code was made. cache_hits, cache_misses: how often the cache had it, or not, by signature.
+    generic_launches: how many launches of a kernel made with jit(tiered=True) had generic code, while the specialized
+    was made. swaps: how often specialized code took the place of generic code.
     """
 
-    __slots__ = ("_lock", "cache_hits", "cache_misses", "compiles")
+    __slots__ = ("_lock", "cache_hits", "cache_misses", "compiles", "generic_launches", "swaps")
 
     def __init__(self) -> None:
-        self.compiles = 0
+        self.compiles = self.generic_launches = self.swaps = 0
         self.cache_hits: BySignature[int] = BySignature()
         self.cache_misses: BySignature[int] = BySignature()
         self._lock = lock()

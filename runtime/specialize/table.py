@@ -69,6 +69,11 @@ class Specialization:
         found = self.metadata.get("reused")
         return tuple(map(str, found)) if isinstance(found, list) else ()
 
+    @property
+    def tier(self) -> str:
+        """Of a kernel made with jit(tiered=True): "generic" or "specialized"; of others, nothing."""
+        return str(self.metadata.get("tier", ""))
+
     def serves(self, target: Target, config: LaunchConfig | None, args: Sequence[Any] | None) -> bool:
         """Return whether this is the right code for a launch on target."""
         return self.target == target and self.footprint.matches(config, args)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import statistics
+import subprocess
+import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
 
 from compile_times.cases import Case
 from compile_times.chains import ten, wide
-from compile_times.processes import compiled
+from compile_times.fifty import pooled_and_sum
+from compile_times.processes import compiled, environment_of
 
 _FLOATS = "void(float64[::1], float64[::1])"
 _TEN = tuple(f"kernel_{number}" for number in range(10))
@@ -40,6 +45,34 @@ def one_edited(folder: Path, repeats: int) -> tuple[float, float]:
             whole.append(compiled(before, "gridjit", "cubin", folder, Path(cache))[0]["cpu"])
             part.append(compiled(after, "gridjit", "cubin", folder, Path(cache))[0]["cpu"])
     return statistics.median(part), statistics.median(whole)
+
+
+def fifty_declared(repeats: int) -> tuple[float, float]:
+    """Return the wall seconds until fifty declared kernels are ready with a pool of two, and the sum of their compiles.
+
+    For the host.
+    """
+    return pooled_and_sum(2, "host", repeats)
+
+
+def first_tiered(repeats: int) -> float:
+    """Return the milliseconds of the first launch of a huge tiered kernel, on the host, with generic code in the cache.
+
+    Each in a fresh process with a copy of the cache, as the specialized code may get there.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        _first_launch("prepare", Path(folder, "prepared"))
+        times = []
+        for number in range(repeats):
+            cache = shutil.copytree(Path(folder, "prepared"), Path(folder, str(number)))
+            times.append(float(json.loads(_first_launch("launch", cache))["milliseconds"]))
+    return statistics.median(times)
+
+
+def _first_launch(what: str, cache: Path) -> str:
+    environment = environment_of(cache) | {"GRIDJIT_TARGET": "host"}
+    command = [sys.executable, "-m", "compile_times.first_launch", what]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment, check=True).stdout
 
 
 def _interleaved(case: Case, folder: Path, repeats: int) -> tuple[list[list[float]], list[list[float]]]:

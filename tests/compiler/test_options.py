@@ -31,6 +31,13 @@ def kernel(x):
         ({"specialize": "warp"}, "fields are 'blockdim', 'griddim', 'sharedmem'"),
         ({"inline": "sometimes"}, "one of 'never', 'always', or a function that decides"),
         ({"fastmaths": True}, "no such option; the options are debug, device"),
+        ({"tiered": True}, "name fields in specialize="),
+        ({"tiered": "yes", "specialize": "blockdim"}, "tiered='yes': True or False"),
+        (
+            {"tiered": True, "specialize": "blockdim", "fastmath": True},
+            "results depend on what is folded into the code",
+        ),
+        ({"device": True, "tiered": True}, "tiered is an option of kernels"),
         ({"device": True, "specialize": "blockdim"}, "specialize is an option of kernels"),
         ({"target": "sm_90"}, "'host' or 'cuda'"),
     ],

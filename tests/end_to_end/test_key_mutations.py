@@ -25,7 +25,7 @@ import gridjit
 from gridjit.compiler.errors import CompileDisabledError
 from gridjit.compiler.key import toolchain as toolchain_module
 from gridjit.compiler.key.numba_settings import SETTINGS
-from gridjit.compiler.options import Options
+from gridjit.compiler.options import Options, options_of
 from gridjit.compiler.target import Target
 from tests.programs import python_path, run_new_python, run_python
 
@@ -540,6 +540,7 @@ OPTIONS: dict[str, Any] = {
     "forceinline": True,
     "shared_memory_carveout": 50,
     "specialize": "blockdim",
+    "tiered": True,
     "link": "linked.ptx",
 }
 
@@ -555,7 +556,7 @@ def test_an_option_is_a_miss_and_its_default_a_hit(
     function = app.load().py_func
     (tmp_path / "linked.ptx").write_text("")
     monkeypatch.chdir(tmp_path)
-    changed = gridjit.jit(**{option: OPTIONS[option]})(function)
+    changed = gridjit.Kernel(function, options_of({option: OPTIONS[option]}))  # jit takes some only with others
     assert f"option.{option} " in refusal(lambda: run(changed), monkeypatch, app.restart)
     default: Any = next(field.default for field in fields(Options) if field.name == option)
     monkeypatch.setenv(FORBIDDEN, "1")

@@ -28,7 +28,9 @@ NOT_NEEDED = (
     "runtime.native.operation",
     "runtime.numba_names.overload",
     "runtime.numba_names.pickling",
+    "runtime.pool",
     "runtime.secret",
+    "runtime.tiered",
 )
 PROGRAM = """
 import json, sys

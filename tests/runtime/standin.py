@@ -77,8 +77,11 @@ class StandInKernel:
     def parameter_names(self) -> Sequence[str]:
         return [f"a{index}" for index in range(self.arity)]
 
+    def asks_again(self, found: Specialization, config: LaunchConfig) -> bool:
+        return False
+
     def specialization_for(
-        self, signature: Signature, config: LaunchConfig, args: Any
+        self, signature: Signature, config: LaunchConfig, args: Any, stream: Any = 0
     ) -> tuple[Specialization, LoadedKernel]:
         self.signatures.append(signature)
         artifact = Artifact(

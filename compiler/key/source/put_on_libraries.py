@@ -22,7 +22,7 @@ _HISTORY = frozenset(
     )
 )
 _SHOWS_CODE = ("inspect_", "get_regs_", "get_const_", "get_shared_", "get_local_", "get_max_")
-_KERNELS = ("Kernel", "CUDADispatcher", "ConfiguredKernel", "_LaunchConfiguration")
+_KERNELS = ("Kernel", "TieredKernel", "CUDADispatcher", "ConfiguredKernel", "_LaunchConfiguration")
 # What update_wrapper copies from the wrapped function, which counts itself.
 _COPIED = frozenset({"__wrapped__", "__module__", "__qualname__", "__type_params__"})
 

@@ -9,12 +9,15 @@ from gridjit.compiler.errors import UnsupportedError
 from gridjit.compiler.options import Options
 from gridjit.compiler.phases import phase
 from gridjit.compiler.target import Code, Lowered, Target
+from gridjit.compiler.targets.contraction import contracted
+from gridjit.compiler.targets.exactness import inexact
 from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.library import intrinsics, maths
 from gridjit.compiler.targets.host.loops.entry import entry_text
 from gridjit.compiler.targets.host.loops.frame import supported_parameter
 from gridjit.compiler.targets.host.loops.metadata import access_group
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
+from gridjit.compiler.targets.host.processor import has_feature
 from gridjit.compiler.targets.host.recursion import recursive, refuse_recursion
 from gridjit.compiler.targets.host.regions.barriers import count_barriers
 from gridjit.compiler.targets.host.regions.body import Body, Parameter, opcode, read_body
@@ -38,7 +41,8 @@ def generate(lowered: Lowered, target: Target, options: Options) -> Code:
     module, plan = _optimized(lowered, target, options)
     with phase("host: machine code"):
         image = llvm.emit(module, target)
-    return Code(image=image, suffix=".o", entry=plan.entry, resources=_resources(plan, image))
+    exactness = inexact(lowered.modules) if options.tiered else ""
+    return Code(image=image, suffix=".o", entry=plan.entry, resources=_resources(plan, image), inexact=exactness)
 
 
 def assembly(lowered: Lowered, target: Target, options: Options) -> str:
@@ -50,9 +54,9 @@ def _optimized(lowered: Lowered, target: Target, options: Options) -> tuple[llvm
     """Return the module that the object file is made of, and its plan."""
     with phase("host: retarget"):
         refuse_unsupported(lowered)
-        modules = [retarget(text, kernel=_kernel(lowered), fastmath=options.fastmath) for text in lowered.modules]
+        modules = _retargeted(lowered, target, options)
     with phase("host: parse"):
-        module = _one_module(modules, lowered, target)
+        module = _one_module(modules, lowered, target, options)
         parameters = _parameters(module, lowered)
     with phase("host: inlining"):
         loops = recursive(part.text for part in modules)
@@ -91,12 +95,19 @@ def _kernel(lowered: Lowered) -> str:
     return lowered.kernel or lowered.entry
 
 
-def _one_module(modules: Sequence[Retargeted], lowered: Lowered, target: Target) -> llvm.Module:
+def _retargeted(lowered: Lowered, target: Target, options: Options) -> list[Retargeted]:
+    texts, exactly = lowered.modules, options.tiered
+    if exactly and has_feature(target, "fma"):  # else it would be a slow function
+        texts = tuple(map(contracted, texts))
+    return [retarget(one, kernel=_kernel(lowered), fastmath=options.fastmath, exactly=exactly) for one in texts]
+
+
+def _one_module(modules: Sequence[Retargeted], lowered: Lowered, target: Target, options: Options) -> llvm.Module:
     """Return the kernel's modules, the intrinsics and maths that they call, and the entry's wrapper as one module."""
     declared = set().union(*(part.declared for part in modules))
     head = llvm.header(target)
     parsed = [llvm.parse(head + part.text) for part in modules]
-    library = intrinsics.definitions(declared) + maths.definitions(declared, target)
+    library = intrinsics.definitions(declared) + maths.definitions(declared, target, exactly=options.tiered)
     entry = parsed[0].get_function(lowered.entry)
     types = [str(argument.type) for argument in list(entry.arguments)[1:]]
     return llvm.link([*parsed, llvm.parse(head + library), llvm.parse(head + _wrapper(lowered.entry, types))])

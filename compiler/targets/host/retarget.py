@@ -60,8 +60,11 @@ class Retargeted:
     declared: frozenset[str]
 
 
-def retarget(text: str, *, kernel: str, fastmath: bool) -> Retargeted:
-    """Return one module's text for the host; raises UnsupportedError for memory spaces that the host lacks."""
+def retarget(text: str, *, kernel: str, fastmath: bool, exactly: bool = False) -> Retargeted:
+    """Return one module's text for the host; raises UnsupportedError for memory spaces that the host lacks.
+
+    exactly: what is to be contracted is contracted.
+    """
     text = _DROPPED.sub("", text)
     # A search that begins at each line takes as long as a parse of the text: it is made only for what is there.
     if "!dbg" in text or "llvm.dbg." in text:
@@ -76,7 +79,8 @@ def retarget(text: str, *, kernel: str, fastmath: bool) -> Retargeted:
         text = _SHARED_USE.sub(rf'call ptr @"{intrinsics.SHARED_ARRAY}\g<name>"()', _SHARED.sub("", text))
     # Otherwise a function that no earlier module mentions would be lost when modules are linked one by one.
     text = _flatten(text, kernel).replace("define linkonce_odr ", "define weak_odr ")
-    text = (_FAST_ARITHMETIC if fastmath else _ARITHMETIC).sub(_FAST if fastmath else _CONTRACT, text)
+    if not exactly:
+        text = (_FAST_ARITHMETIC if fastmath else _ARITHMETIC).sub(_FAST if fastmath else _CONTRACT, text)
     text, zeros = _ZEROS.subn(_SET, text) if "store [" in text else (text, 0)
     text = _DECLARE.sub(_redeclare, text)
     extra = [

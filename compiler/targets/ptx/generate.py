@@ -6,6 +6,8 @@ from gridjit.compiler.errors import CompileError
 from gridjit.compiler.options import Options
 from gridjit.compiler.phases import phase
 from gridjit.compiler.target import Code, LinkedFile, Lowered, Target
+from gridjit.compiler.targets.contraction import contracted
+from gridjit.compiler.targets.exactness import inexact
 from gridjit.compiler.targets.ptx.link import link, uses_lto
 from gridjit.compiler.targets.ptx.nvvm import accelerated, check_arch, compile_ltoir, compile_ptx
 from gridjit.compiler.targets.ptx.resources import read_resources
@@ -33,14 +35,23 @@ def generate(lowered: Lowered, target: Target, options: Options) -> Code:
         resources=resources,
         assembly="\n".join(piece.data.decode().strip() for piece in pieces if piece.kind == "ptx"),
         consumed=linked.consumed,
+        inexact=_inexact(lowered, arch, options) if options.tiered else "",
     )
 
 
+def _inexact(lowered: Lowered, arch: str, options: Options) -> str:
+    """Return why the code may compute something else once more is folded into it; empty if it does not."""
+    if lowered.linked and uses_lto(lowered.linked, arch, options):
+        return "it is optimized together with linked files, whose arithmetic may be inexact"
+    return inexact(lowered.modules)
+
+
 def _compile(lowered: Lowered, arch: str, options: Options) -> tuple[LinkedFile, ...]:
+    modules = tuple(map(contracted, lowered.modules)) if options.tiered else lowered.modules
     if uses_lto(lowered.linked, arch, options):
-        data = compile_ltoir(lowered.modules, arch, options)
+        data = compile_ltoir(modules, arch, options)
         return (LinkedFile(name=lowered.entry, kind="ltoir", data=data),)
-    texts = compile_ptx(lowered.modules, arch, options)
+    texts = compile_ptx(modules, arch, options)
     return tuple(LinkedFile(name=lowered.entry, kind="ptx", data=text) for text in texts)
 
 

@@ -91,6 +91,8 @@ def link_flags(arch: str, options: Options, *, lto: bool) -> tuple[str, ...]:
         flags.append("-lineinfo")
     if options.debug:
         flags.append("-g")
+    if options.tiered:  # NVVM's code says for most of what it computes that it is not to be fused; inline PTX does not
+        flags += ["-fma=0"] if lto else ["-Xptxas=-fmad=false"]
     if lto:
         flags.append("-lto")
         if options.fastmath:

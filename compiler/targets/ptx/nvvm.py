@@ -67,6 +67,8 @@ def nvvm_flags(arch: str, options: Options) -> tuple[str, ...]:
     flags.append("-opt=3" if options.opt and not options.debug else "-opt=0")
     if options.fastmath:
         flags += ["-ftz=1", "-fma=1", "-prec-div=0", "-prec-sqrt=0"]
+    if options.tiered:  # what is to be fused is fused: see contraction
+        flags.append("-fma=0")
     if options.debug:
         flags += ["-g", _NUMBA_DEBUG]
     return tuple(flags)

@@ -78,5 +78,5 @@ def _never_stored(kernel: Kernel, work: Work) -> str | None:
 def _is_stored(kernel: Kernel, work: Work) -> bool:
     from gridjit.compiler.frontend.types import parse_signature
 
-    job = kernel.job_for(parse_signature(work.signature), kernel.target_for(work.target))
+    job = kernel.form_for(work.config).job_for(parse_signature(work.signature), kernel.target_for(work.target))
     return Look.at(session().store(), job, Launch(config=work.config)).stored is not None

@@ -14,12 +14,14 @@ import pytest
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.options import Options
 from gridjit.compiler.target import Target
+from gridjit.compiler.targets.exactness import inexact
 from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.generate import generate
 from gridjit.compiler.targets.host.library import maths
 from gridjit.compiler.targets.host.processor import host_target, libmvec_level, llvm_features
 
 cuda = numba_cuda()
+PLAIN = Options()
 
 
 def saxpy(n, a, x, y):
@@ -67,7 +69,7 @@ def test_resources_tell_shared_memory_barriers_and_what_a_thread_keeps(lowered):
     assert code.suffix == ".o"
 
 
-def vector_lines(lowered_kernel, target):
+def vector_lines(lowered_kernel, target, options=PLAIN):
     """Return the lines of the final, optimized code that work on vectors."""
     texts = []
     original = llvm.emit
@@ -78,7 +80,7 @@ def vector_lines(lowered_kernel, target):
 
     llvm.emit = keep
     try:
-        generate(lowered_kernel, target, Options())
+        generate(lowered_kernel, target, options)
     finally:
         llvm.emit = original
     return [line for line in texts[0].splitlines() if " x float>" in line]
@@ -105,10 +107,28 @@ def test_without_libmvec_the_target_calls_plain_functions(lowered):
     assert b"expf" in image
 
 
-def test_every_mathematical_function_is_valid_llvm():
-    module = llvm.parse(llvm.header(host_target()) + maths.definitions(set(maths.names()), host_target()))
+@pytest.mark.parametrize("exactly", [False, True])
+def test_every_mathematical_function_is_valid_llvm(exactly):
+    text = maths.definitions(set(maths.names()), host_target(), exactly=exactly)
+    module = llvm.parse(llvm.header(host_target()) + text)
     defined = {function.name for function in module.functions if not function.is_declaration}
-    assert defined == set(maths.names())
+    assert {name for name in defined if not name.startswith("gridjit.")} == set(maths.names())
+    assert inexact([text]) == "" or not exactly
+
+
+def test_tiered_code_calls_the_functions_of_the_c_library_one_by_one(lowered):
+    code = generate(lowered(exponentials, "float32[1]", "float32[1]"), host_target(), Options(tiered=True))
+    assert b"_ZGV" not in code.image
+    assert b"expf" in code.image
+    assert code.inexact == ""
+
+
+@pytest.mark.skipif("+fma" not in host_target().features.split(","), reason="needs fused operations")
+def test_tiered_code_is_vector_code_too_and_fused_before_it_is_optimized(lowered):
+    base = lowered(saxpy, "int64", "float32", "float32[1]", "float32[1]")
+    lines = vector_lines(base, host_target(), Options(tiered=True))
+    assert any("@llvm.fma.v" in line for line in lines)
+    assert not any(" contract " in line for line in lines)
 
 
 def test_the_target_is_the_same_in_another_process_which_imports_no_numba():

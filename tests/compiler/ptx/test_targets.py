@@ -22,6 +22,7 @@ from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.options import Options
 from gridjit.compiler.target import Lowered, Target
 from gridjit.compiler.targets.ptx.generate import generate
+from gridjit.compiler.targets.ptx.link import link_flags
 from gridjit.compiler.targets.ptx.nvvm import known_archs, prepare
 from tests.toolkit import needs_toolkit
 
@@ -231,6 +232,16 @@ def test_fastmath_flushes_and_approximates(made):
     assert "div.rn.f32" not in fast
 
 
+def test_tiered_code_fuses_where_the_kernel_says_and_the_tools_fuse_nothing(made):
+    tiered = Options(tiered=True)
+    assert "fma.rn.f32" in made(saxpy, options=tiered).assembly
+    assert re.search(r"add\.rn\.f32", made(shared_sum, options=tiered).assembly)
+    assert re.search(r"add\.f32", made(shared_sum).assembly)
+    assert made(saxpy, options=Options(tiered=True, lto=True)).resources["registers"] > 0
+    assert "-fma=0" in link_flags("sm_90", tiered, lto=True)
+    assert "-Xptxas=-fmad=false" in link_flags("sm_90", tiered, lto=False)
+
+
 def test_opt_false_keeps_what_optimization_removes(made):
     assert len(made(saxpy, options=Options(opt=False)).assembly) > len(made(saxpy).assembly)
 
@@ -367,6 +378,7 @@ from pathlib import Path
 from gridjit.compiler.options import Options
 from gridjit.compiler.target import Lowered, Target
 from gridjit.compiler.targets.ptx.generate import generate
+from gridjit.compiler.targets.ptx.link import link_flags
 assert not any(name.partition(".")[0] == "cuda" for name in sys.modules)
 module = Path({str(tmp_path / "kernel.ll")!r}).read_text()
 lowered = Lowered(modules=(module,), entry={lowered.entry!r}, exceptions={{}})

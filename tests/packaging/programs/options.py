@@ -39,6 +39,8 @@ gridjit.jit(target="gpu")  # wrong: "host" or "cuda"
 gridjit.jit(max_specializations=None)  # wrong: a number
 gridjit.jit("void(float32[::1])", background=True)
 gridjit.jit(background="yes")  # wrong: True or False
+gridjit.jit(specialize="blockdim", tiered=True)
+gridjit.jit(specialize="blockdim", tiered="yes")  # wrong: True or False
 gridjit.jit(specialize="blockDim")  # wrong: no such field
 gridjit.jit(launch_bounds="128")  # wrong: numbers
 gridjit.jit(undecorated, True)  # wrong: options have names

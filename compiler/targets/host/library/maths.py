@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 
 from gridjit.compiler.target import Target
+from gridjit.compiler.targets.host.library.exact import OPAQUE, exact
 from gridjit.compiler.targets.host.library.floats import float_maths
 from gridjit.compiler.targets.host.library.integers import integer_maths
 from gridjit.compiler.targets.host.library.libm import ODD_DECLARATIONS, LibmCall, libm_calls
@@ -32,14 +33,19 @@ def is_maths(name: str) -> bool:
     return name in _DEFINITIONS
 
 
-def definitions(names: set[str], target: Target) -> str:
-    """Return LLVM IR text that defines those of names which are `__nv_` functions."""
+def definitions(names: set[str], target: Target, *, exactly: bool = False) -> str:
+    """Return LLVM IR text that defines those of names which are `__nv_` functions.
+
+    exactly: so that nothing that is folded into their callers changes what they return.
+    """
     wanted = sorted(_closure(names))
     found = {_CALLS[name] for name in wanted if name in _CALLS}
     calls = sorted(found, key=lambda call: (call.function, call.kind, call.count))
     odd = [line for call, line in ODD_DECLARATIONS.items() if any(f"@{call}(" in _DEFINITIONS[n] for n in wanted)]
-    text = [*(call.declaration for call in calls), *odd, *_vector_declarations(calls, target)]
-    return "\n".join([*text, *(_definition(name, target) for name in wanted)]) + "\n"
+    vectors = [] if exactly else _vector_declarations(calls, target)
+    defined = (_definition(name, None if exactly else target) for name in wanted)
+    text = "\n".join([*(call.declaration for call in calls), *odd, *vectors, *defined]) + "\n"
+    return exact(text) if exactly else text
 
 
 def _closure(names: set[str]) -> set[str]:
@@ -67,6 +73,10 @@ def _vector_declarations(calls: Iterable[LibmCall], target: Target) -> list[str]
     return text
 
 
-def _definition(name: str, target: Target) -> str:
+def _definition(name: str, target: Target | None) -> str:
+    """Return a definition, whose call of the C library has vector forms for target, or none and is not looked into."""
     body, call = _DEFINITIONS[name], _CALLS.get(name)
-    return body.replace(f"<{call.function}>", variants(call.function, call.kind, target)) if call else body
+    if call is None:
+        return body
+    attributes = OPAQUE if target is None else variants(call.function, call.kind, target)
+    return body.replace(f"<{call.function}>", attributes)

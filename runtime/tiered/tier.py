@@ -1,0 +1,108 @@
+"""Tier: what serves the launches of one shape that fields of jit(specialize=...) tell apart, and since when.
+
+It begins with generic code and ends with specialized code, or stays with what it has and says why.
+"""
+
+from __future__ import annotations
+
+import enum
+import time
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from gridjit.runtime.streams import Stream
+
+if TYPE_CHECKING:
+    from gridjit.runtime.pool.declared import Ahead
+    from gridjit.runtime.specialize.statistics import Statistics
+
+# How often a compile is handed over again that got lost, with the process that did it or in a fork.
+_MOST_TRIES = 2
+
+
+class State(enum.Enum):
+    """Where a tier is: NEW, nothing was handed over; WAITING for what was; else where it stays, and what serves."""
+
+    NEW = enum.auto()
+    WAITING = enum.auto()
+    GENERIC = enum.auto()
+    SPECIALIZED = enum.auto()
+
+
+class Tier:
+    """What serves launches with some values of the specialized fields.
+
+    values: those fields, as people read them. why: why it stays with generic code, or never has any.
+    launches: how many of them generic code served; seconds: for how long, once it ended.
+    """
+
+    def __init__(self, values: str) -> None:
+        self.values = values
+        self.state = State.NEW
+        self.why = ""
+        self.ahead: Ahead | None = None
+        self.launches = 0
+        self.seconds = 0.0
+        self._since = 0.0
+        self._tries = 0
+        self._captured: list[weakref.ref[Stream]] = []
+
+    @classmethod
+    def apart(cls, values: str, why: str) -> Tier:
+        """Return a tier without generic code, for a reason."""
+        tier = cls(values)
+        tier.state, tier.why = State.SPECIALIZED, why
+        return tier
+
+    def hand_over(self, ahead: Ahead) -> None:
+        """Wait for what was handed over; stay with generic code if it was not."""
+        self.ahead, self.why = ahead, ahead.why
+        self._tries += 1
+        self.state = State.GENERIC if ahead.why else State.WAITING
+
+    def count(self, stats: Statistics) -> None:
+        """Count a launch that generic code serves."""
+        if not self.launches:
+            self._since = time.perf_counter()
+        self.launches += 1
+        stats.count("generic_launches")
+
+    def swap(self, stats: Statistics) -> None:
+        """Have specialized code serve from now on."""
+        self.state = State.SPECIALIZED
+        if self.launches:
+            self.seconds = time.perf_counter() - self._since
+            stats.count("swaps")
+
+    def stay(self, why: str) -> None:
+        """Have generic code serve from now on, for a reason; what got lost is tried again."""
+        lost = self.ahead is not None and self.ahead.outcome is None
+        self.state, self.why = State.NEW if lost and self._tries < _MOST_TRIES else State.GENERIC, why
+
+    def note_capture(self, stream: Any) -> None:
+        """Take in that a launch of generic code was captured in a stream."""
+        if isinstance(stream, Stream) and all(known() is not stream for known in self._captured):
+            self._captured.append(weakref.ref(stream))
+
+    def is_captured(self) -> bool:
+        """Return whether a stream is still captured that launches of generic code were captured in.
+
+        Only gridjit's own streams are asked, as they know whether they still exist.
+        """
+        self._captured = [known for known in self._captured if _is_capturing(known())]
+        return bool(self._captured)
+
+    def told(self) -> str:
+        """Return what people are told of it; nothing where there was only specialized code."""
+        served = f"generic code served {self.launches} launch{'es' * (self.launches != 1)}"
+        if self.state is State.SPECIALIZED and self.why:
+            return f"{self.values}: not tiered: {self.why}"
+        if self.state is State.SPECIALIZED:
+            return f"{self.values}: {served}, for {self.seconds:.2f} s, then specialized code" if self.launches else ""
+        if self.state is State.GENERIC:
+            return f"{self.values}: generic code serves, and there is no specialized code: {self.why}"
+        return f"{self.values}: {served}; specialized code is being compiled"
+
+
+def _is_capturing(stream: Stream | None) -> bool:
+    return stream is not None and stream.alive and stream.is_capturing()
