@@ -40,7 +40,7 @@ class CudaSpace:
         # The pool, and the context that it belongs to.
         self._pool = (0, 0)
         # Frees that had to wait: they would have broken a capture that was under way.
-        self._waiting: deque[tuple[int, int, int]] = deque()
+        self._waiting: deque[tuple[int, int, int, Any]] = deque()
 
     @property
     def driver(self) -> Driver:
@@ -99,7 +99,7 @@ class CudaSpace:
                 return  # the memory ended with its context, and its address may be another's by now
             with self._device.current:
                 if self.driver.stream_capturing(handle):
-                    self._waiting.append((address, handle, epoch))
+                    self._waiting.append((address, handle, epoch, stream))
                     return
                 with self.driver.while_capturing():  # another stream, whose capture any freeing would break
                     self._give(address, handle)
@@ -115,10 +115,10 @@ class CudaSpace:
     def _free_waiting(self) -> None:
         for _ in range(len(self._waiting)):
             try:
-                address, handle, epoch = self._waiting.popleft()
+                address, handle, epoch, stream = self._waiting.popleft()
             except IndexError:
                 return
-            self._free(address, handle, epoch, None)
+            self._free(address, handle, epoch, stream)
 
     def write(self, ghost: Array, values: Array, stream: Any) -> None:
         """Copy host values into ghost; page-locked values must not change until stream has got there."""

@@ -99,6 +99,20 @@ def test_nothing_is_freed_during_a_capture_but_after_it(api, device):
     del kept
 
 
+def test_memory_that_waits_for_the_end_of_a_capture_keeps_the_stream_that_it_is_freed_in(api, device):
+    stream = create_stream(timeline=device.timeline)
+    made = device_array(5, stream=stream, space=device.space)
+    api.capturing.add(stream.handle)
+    del made, stream
+    gc.collect()
+    api.capturing.clear()
+    kept = device_array(5, space=device.space)
+    gc.collect()
+    names = [name for name, _ in api.calls]
+    assert names.index("cuMemFreeAsync") < names.index("cuStreamDestroy")
+    del kept
+
+
 def test_making_an_array_during_a_capture_is_refused(api, device):
     api.capturing.add(0)
     with pytest.raises(LaunchError, match="make it before"):
