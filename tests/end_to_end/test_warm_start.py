@@ -22,6 +22,7 @@ NOT_NEEDED = (
     "compiler.recorded",
     "compiler.view",
     "runtime.devices.exceptions",
+    "runtime.installed",
     "runtime.launch.hooks",
     "runtime.native.function",
     "runtime.native.object_code",
@@ -29,6 +30,7 @@ NOT_NEEDED = (
     "runtime.numba_names.overload",
     "runtime.numba_names.pickling",
     "runtime.secret",
+    "runtime.simulated",
 )
 PROGRAM = """
 import json, sys
