@@ -64,7 +64,10 @@ def builders() -> SimpleNamespace:
             shape = module.deviceufunc._multi_broadcast(*(ary.shape for ary in arys))
             return [_broadcast(a, shape) if self.is_device_array(a) else np.broadcast_to(a, shape) for a in arys]
 
-    class GUFunc(module.CUDAGeneralizedUFunc):  # type: ignore[misc,name-defined]
+    class UFunc(_Pickled, module.CUDAUFuncDispatcher):  # type: ignore[misc,name-defined]
+        pass
+
+    class GUFunc(_Pickled, module.CUDAGeneralizedUFunc):  # type: ignore[misc,name-defined]
         def _broadcast_scalar_input(self, ary: DeviceArray, shape: int) -> DeviceArray:
             return _broadcast(ary.reshape(1), (shape,))
 
@@ -84,8 +87,23 @@ def builders() -> SimpleNamespace:
             return {**super()._get_globals(sig), "__cuda__": numba_cuda()}
 
     # Where the module's functions look for them.
-    module.CUDAUFuncMechanism, module.CUDAGeneralizedUFunc = Mechanism, GUFunc
-    return SimpleNamespace(Vectorize=Vectorize, GUVectorize=GUVectorize)
+    module.CUDAUFuncMechanism, module.CUDAUFuncDispatcher, module.CUDAGeneralizedUFunc = Mechanism, UFunc, GUFunc
+    return SimpleNamespace(Vectorize=Vectorize, GUVectorize=GUVectorize, UFunc=UFunc, GUFunc=GUFunc)
+
+
+class _Pickled:
+    """A ufunc, whose class another process finds here: no module has the name of the one that it is written in."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self).__name__, vars(self))
+
+
+def _restored(kind: str, state: dict[str, Any]) -> Any:
+    """Return the ufunc that was pickled."""
+    found = getattr(builders(), kind)
+    made = found.__new__(found)
+    vars(made).update(state)
+    return made
 
 
 def _again(name: str) -> Any:

@@ -201,8 +201,7 @@ class SimulatedDriver:
 
     def cuMemAlloc(self, size: int) -> Any:
         """Return the address of size bytes of the current device's."""
-        most = self._model.memory_bytes if settings().host_limits else None
-        give = ledger.take(current.ordinal(), int(size), most)
+        give = ledger.take(current.ordinal(), int(size), memory.most_of(settings()))
         if give is None:
             raise self._failing("CUDA_ERROR_OUT_OF_MEMORY", f"{size} bytes; free are {memory.info(current.ordinal())}")
         return self._types.CUdeviceptr(self._allocate(int(size), give))

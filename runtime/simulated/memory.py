@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from gridjit.compiler.errors import DeviceError
-from gridjit.runtime.settings import settings
+from gridjit.runtime.settings import Settings, settings
 from gridjit.runtime.simulated import current
 from gridjit.runtime.simulated.ledger import ledger
-from gridjit.runtime.simulated.models import model
+
+if TYPE_CHECKING:
+    from gridjit.runtime.simulated.models import DeviceModel
+
+# The default device has more, so that its facts need not be imported for programs that use less.
+_LEAST = 1 << 30
 
 
 class MemoryInfo(NamedTuple):
@@ -25,12 +30,16 @@ def hold(size: int) -> Callable[[], None]:
 
     Raises DriverError if the device has not that many left, unless limits are off.
     """
-    wanted = settings()
-    most = model(wanted.host_device).memory_bytes if wanted.host_limits else None
-    give = ledger.take(current.ordinal(), size, most)
+    here, most = current.ordinal(), _LEAST if settings().host_device is None else 0
+    give = ledger.take(here, size, most) or ledger.take(here, size, most_of(settings()))
     if give is None:
         raise out_of_memory(size)
     return give
+
+
+def most_of(wanted: Settings) -> int | None:
+    """Return the bytes that arrays on a device may hold; None: any number, as limits are off."""
+    return _model(wanted).memory_bytes if wanted.host_limits else None
 
 
 def out_of_memory(size: int) -> DeviceError:
@@ -49,10 +58,16 @@ def out_of_memory(size: int) -> DeviceError:
 def info(ordinal: int) -> MemoryInfo:
     """Return what a device has left and in all: as if what this computer cannot give were taken by others."""
     wanted = settings()
-    total = model(wanted.host_device).memory_bytes
+    total = _model(wanted).memory_bytes
     available = _available()
     given = total if available is None else min(total, available // wanted.host_devices)
     return MemoryInfo(max(0, given - ledger.held(ordinal)), total)
+
+
+def _model(wanted: Settings) -> DeviceModel:
+    from gridjit.runtime.simulated.models import model
+
+    return model(wanted.host_device)
 
 
 @functools.cache

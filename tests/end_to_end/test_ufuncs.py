@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -131,3 +132,19 @@ def test_installed_ufuncs_reductions_and_random_states_come_from_the_cache_in_th
         done = run_python(tmp_path / "program.py", env=environ, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout) == [[2, 2, 2], 1000, True, [compiles] * 3]
+
+
+def test_ufuncs_are_pickled_by_value(target: str) -> None:
+    @cuda.vectorize(["float64(float64)", "int64(int64)"], target="cuda")
+    def doubled(x):
+        return x * 2
+
+    @cuda.guvectorize(["void(float64[:], float64[:])"], "(n)->(n)", target="cuda")
+    def shifted(x, y):
+        for i in range(x.shape[0]):
+            y[i] = x[i] + 1
+
+    values = np.arange(6.0).reshape(2, 3)
+    for made, expected in ((doubled, values * 2), (shifted, values + 1)):
+        again = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(made))))
+        assert np.asarray(again(values)).tolist() == expected.tolist()

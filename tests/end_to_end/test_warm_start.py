@@ -22,6 +22,7 @@ NOT_NEEDED = (
     "compiler.recorded",
     "compiler.view",
     "runtime.devices.exceptions",
+    "runtime.installed",
     "runtime.launch.hooks",
     "runtime.native.function",
     "runtime.native.object_code",
@@ -30,6 +31,7 @@ NOT_NEEDED = (
     "runtime.numba_names.pickling",
     "runtime.pool",
     "runtime.secret",
+    "runtime.simulated",
     "runtime.tiered",
 )
 PROGRAM = """
