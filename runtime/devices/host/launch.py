@@ -147,7 +147,8 @@ def _run_aside(run: _Run, threads: int, stop: Stop) -> None:
         done.acquire()
     except BaseException:
         run.interrupted = True
-        _until_it_succeeds(lambda: _end(run, done, stop))
+        if next(turn) > 0:  # else nobody has begun, and nobody will
+            _until_it_succeeds(lambda: _end(run, done, stop))
         raise
 
 
