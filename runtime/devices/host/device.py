@@ -38,11 +38,12 @@ _OFTEN = 3
 class Past:
     """What a kernel's launches leave behind: how many there were from Python, and its record in machine code."""
 
-    __slots__ = ("launches", "record")
+    __slots__ = ("launches", "records")
 
     def __init__(self) -> None:
         self.launches = 0
-        self.record: KernelRecord | None = None
+        # Of those that threads make at once, the first is used; none is freed, as a launch may have its address.
+        self.records: list[KernelRecord] = []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -108,11 +109,11 @@ class HostKernel:
         return self.device.engine(make=self.past.launches >= _OFTEN)
 
     def _record(self, engine: Engine) -> KernelRecord:
-        if self.past.record is None:
+        if not self.past.records:
             from gridjit.runtime.devices.host.grids import kernel_record
 
-            self.past.record = kernel_record(engine, self.function, self.artifact.image, self.threads)
-        return self.past.record
+            self.past.records.append(kernel_record(engine, self.function, self.artifact.image, self.threads))
+        return self.past.records[0]
 
     def _fail(self, config: LaunchConfig, report: bytes) -> NoReturn:
         """Raise what the kernel did wrong in a launch that machine code made."""
@@ -123,13 +124,14 @@ class HostKernel:
 
         raise kernel_exception(self.artifact, failure.code, failure.block, failure.thread)
 
-    def _stop(self, threads: set[int]) -> None:
-        """Stop threads in the kernel's code for ever; they are not known to leave it by themselves."""
-        if (engine := self.device.engine(make=True)) is not None:
-            from gridjit.runtime.devices.host.grids import code_of
-            from gridjit.runtime.native.grids.freezing import freeze
+    def _stop(self, threads: set[int]) -> bool:
+        """Stop threads in the kernel's code for ever; return whether none is there any more."""
+        if (engine := self.device.engine(make=True)) is None:
+            return False
+        from gridjit.runtime.devices.host.grids import code_of
+        from gridjit.runtime.native.grids.freezing import freeze
 
-            freeze(engine, threads, code_of(self.function, self.artifact.image))
+        return freeze(engine, threads, code_of(self.function, self.artifact.image))
 
     def attributes(self) -> KernelAttributes:
         """Return what the kernel uses; a processor's registers and constants are not counted."""
@@ -183,7 +185,7 @@ class HostDevice:
     @property
     def may_have_engine(self) -> bool:
         """Whether engine() may return one."""
-        return self.store is not None and self._made != [None]
+        return self.store is not None and (not self._made or self._made[0] is not None)
 
     def engine(self, *, make: bool) -> Engine | None:
         """Return what runs grids in machine code if it is there or, with make, if it can be had; else None."""

@@ -34,11 +34,12 @@ _CHUNKS = 16
 # What is left must take at least this long for helpers to be woken; and what a chunk may take, as far as one knows.
 _WORTH_HELP_S = 100e-6
 _CHUNK_S = 20e-3
-# How long an interrupted launch waits for the blocks that are being run.
+# How long an interrupted launch waits for the blocks that are being run, and what stops them for an interrupt.
 _GRACE_S = 0.2
+_LONG_S = 0.5
 
-# Stops threads for ever, by their idents, in a kernel's own code.
-Stop = Callable[[set[int]], None]
+# Stops threads for ever, by their idents, in a kernel's own code; returns whether none is in a block any more.
+Stop = Callable[[set[int]], bool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +110,8 @@ class _Run:
         status = ctypes.create_string_buffer(_STATUS.size)
         me = threading.get_ident()
         self.at_work.add(me)
-        code = self.function.call(self.params, self.launch, first, last, status)
+        # Looked at only now: who interrupts looks at those at work after that.
+        code = 0 if self.interrupted else self.function.call(self.params, self.launch, first, last, status)
         self.at_work.discard(me)
         if code == 0:
             return not self.interrupted
@@ -144,20 +146,25 @@ def _run_aside(run: _Run, threads: int, stop: Stop) -> None:
         except RuntimeError:
             # No more threads, or the interpreter is ending.
             work()
-        done.acquire()
+        if not done.acquire(timeout=_LONG_S):
+            stop(set())  # what stops threads is made ready
+            done.acquire()
     except BaseException:
         run.interrupted = True
-        _until_it_succeeds(lambda: _end(run, done, stop))
+        if next(turn) > 0:  # else nobody has begun, and nobody will
+            _until_it_succeeds(lambda: _end(run, done, stop))
         raise
 
 
 def _end(run: _Run, done: Any, stop: Stop) -> None:
     """Return when no block is run any more."""
-    if not done.acquire(timeout=_GRACE_S):
-        stop(run.at_work)
-        from gridjit.runtime.devices.host.pool import renew
+    if done.acquire(timeout=_GRACE_S):
+        return
+    if not stop(run.at_work):
+        done.acquire()
+    from gridjit.runtime.devices.host.pool import renew
 
-        renew()  # some of the threads may be those that were stopped
+    renew()  # some of the threads may be those that were stopped
 
 
 def _until_it_succeeds(call: Callable[[], None]) -> None:

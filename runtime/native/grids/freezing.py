@@ -15,10 +15,10 @@ _PAUSE_S = 0.002
 _FROZEN = 2
 
 
-def freeze(engine: Engine, threads: set[int], code: tuple[int, int]) -> None:
+def freeze(engine: Engine, threads: set[int], code: tuple[int, int]) -> bool:
     """Stop these threads (their idents) in a kernel's code, from its first address to its last; they never go on.
 
-    Returns early if they leave it by themselves: threads changes then.
+    Returns whether all were stopped or left the code by themselves: threads changes then.
     """
     # Called with the GIL, without which no thread gets from a kernel to its end: a thread that ended has no ident.
     libc = ctypes.PyDLL(None)
@@ -28,10 +28,11 @@ def freeze(engine: Engine, threads: set[int], code: tuple[int, int]) -> None:
     while engine.record.signal and time.monotonic() < until:
         waiting = [one for one in runners if one in threads and runners[one].inside != _FROZEN]
         if not waiting:
-            return
+            return True
         for one in waiting:
             libc.pthread_sigqueue(one, engine.record.signal, ctypes.addressof(runners[one]))
         time.sleep(_PAUSE_S)
+    return False
 
 
 def _runner(engine: Engine, code: tuple[int, int]) -> records.RunnerRecord:
