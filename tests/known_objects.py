@@ -2,7 +2,7 @@
 
 What LLVM does to a kernel's final text is half of a small kernel's compile, and many tests begin with a kernel that
 another test compiled before. All that is gridjit's own is done each time: the text is made; the object is kept, loaded
-and launched. Tests of faults, and those that look at what LLVM is given or makes, see it at work each time.
+and launched. Tests of forks, interrupts and leaks, and those that look at LLVM's functions, see it at work each time.
 """
 
 from __future__ import annotations
