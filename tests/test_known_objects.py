@@ -69,6 +69,14 @@ def test_a_test_that_replaces_a_function_of_llvms_has_it_called(
     assert len(made) == 2
 
 
+def test_where_no_object_can_be_kept_llvm_makes_each(
+    made: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(known_objects.FOLDER, str(tmp_path / "gone"))
+    assert object_of(TEXT.format(1)) == object_of(TEXT.format(1))
+    assert len(made) == 2
+
+
 def test_assembly_can_be_read_of_a_known_object() -> None:
     object_of(TEXT.format(1))
     assert "entry:" in llvm.assembly(generate._final(TEXT.format(1), host_target(), 3), host_target())

@@ -103,9 +103,12 @@ def test_a_look_up_and_a_store_cost_the_same_for_forty_results_as_for_a_thousand
         assert found is not None
         return read, written
 
-    costs = {}
-    for block in range(1, 1001):
-        costs[block] = cost(block)
+    costs, measured = {}, (100, 101, 999)
+    for block in range(1, 1000):
+        if block in measured:
+            costs[block] = cost(block)
+        else:
+            keep(Look.at(store, job, Launch(config=LaunchConfig.of(1, block))), of_block(block), cold.locks)
     assert costs[100] == costs[101] == costs[999]
     assert costs[999][0][0] <= 3
     assert costs[999][1][0] == 2

@@ -24,9 +24,9 @@ if os.geteuid() == 0:
 """
 
 
-@pytest.fixture(autouse=True)
-def _llvm_makes_all_objects(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let faults meet LLVM, too, in this process and in those that a test starts."""
+@pytest.fixture
+def llvm_makes_all_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let forks and interrupts meet LLVM at work, in this process and in those that the test starts."""
     monkeypatch.delenv(FOLDER, raising=False)
 
 

@@ -11,6 +11,8 @@ import pytest
 
 from tests.programs import run_new_python, run_python
 
+pytestmark = pytest.mark.usefixtures("llvm_makes_all_objects")
+
 # Where the other thread is when the process forks: what is called there, and in which of two ways the fork meets it.
 STAGES = {
     "importing numba": "gridjit.compiler.frontend.bootstrap:_import",

@@ -24,6 +24,8 @@ from gridjit.compiler.frontend.isolated import isolation, replacing
 from gridjit.compiler.frontend.locks import compiling_locks
 from gridjit.forking import held
 
+pytestmark = pytest.mark.usefixtures("llvm_makes_all_objects")
+
 _numbers = itertools.count(1)
 
 

@@ -9,6 +9,8 @@ import pytest
 
 from tests.programs import run_new_python, run_python
 
+pytestmark = pytest.mark.usefixtures("llvm_makes_all_objects")
+
 SCRIPT = """
 import ctypes, faulthandler, os, random, signal, sys, threading, time, warnings
 import numpy as np

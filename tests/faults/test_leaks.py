@@ -8,12 +8,15 @@ from pathlib import Path
 from weakref import ref
 
 import numpy as np
+import pytest
 
 import gridjit
 from gridjit import cuda
 from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.processor import host_target
 from gridjit.runtime.devices.host.load import load
+
+pytestmark = pytest.mark.usefixtures("llvm_makes_all_objects")
 
 FUNCTION = "define i32 @f(i32 %a) {\n  %b = add i32 %a, 1\n  ret i32 %b\n}\n"
 

@@ -10,6 +10,8 @@ import pytest
 
 from tests.programs import run_python
 
+pytestmark = pytest.mark.usefixtures("llvm_makes_all_objects")
+
 ODD = {
     "a module without a name": "del settings.__name__",
     "a module whose name is a number": "settings.__name__ = 7",

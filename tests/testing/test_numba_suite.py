@@ -10,6 +10,8 @@ import pytest
 
 from tests.programs import python_path, run_new_python, run_python
 
+# Importing all other plugins that happen to be installed would take longer than the tests; xdist is named.
+NO_OTHERS = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 TESTS = """
 import numpy as np
 from numba import cuda
@@ -49,7 +51,8 @@ def test_tests_of_numba_cuda_run_on_the_host(tmp_path: Path, options: tuple[str,
     (tmp_path / "test_names.py").write_text(TESTS)
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("GRIDJIT_", "PYTEST_"))}
     words = ("-m", "pytest", "-q", "-p", "gridjit.testing.numba_suite", *options, "test_names.py")
-    done = (run_python if options else run_new_python)(*words, cwd=tmp_path, env=environ | {"GRIDJIT_TARGET": "host"})
+    environ |= {"GRIDJIT_TARGET": "host", **(NO_OTHERS if options else {})}
+    done = (run_python if options else run_new_python)(*words, cwd=tmp_path, env=environ)
     assert done.returncode == 0, done.stdout
     assert "3 passed" in done.stdout
 
@@ -103,12 +106,11 @@ def package(tmp_path: Path) -> Path:
     return folder
 
 
-def run(folder: Path, *options: str, new: bool = False) -> subprocess.CompletedProcess[str]:
-    """Run pytest on the host, in a process of its own. new: by an interpreter that is started for it."""
-    run_it = run_new_python if new else run_python
+def run(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run pytest on the host, in a process of its own, with no other plugins than xdist."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("GRIDJIT_", "PYTEST_"))}
-    environ |= {"GRIDJIT_TARGET": "host", "PYTHONPATH": python_path(folder)}
-    return run_it("-m", "pytest", "-q", "-p", "no:cacheprovider", *options, cwd=folder, env=environ)
+    environ |= {"GRIDJIT_TARGET": "host", "PYTHONPATH": python_path(folder), **NO_OTHERS}
+    return run_python("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "xdist", *options, cwd=folder, env=environ)
 
 
 PLUGIN = ("-p", "gridjit.testing.numba_suite")
@@ -157,31 +159,38 @@ def test_a_plugin_that_comes_after_the_code_under_test_refuses_the_run(package: 
 
 
 APART_TEST = """
+import functools
 import pickle
 import subprocess
 import sys
 
 from numba import cuda
 
-ASKS = "from numba import cuda; print(type(cuda.jit(lambda x: None)).__module__, type(cuda.In(1)).__module__)"
-FINDS = "import pickle, sys; print(pickle.loads(bytes.fromhex(sys.argv[1])).__name__)"
+STARTED = '''
+import pickle, sys
+print(pickle.loads(bytes.fromhex(sys.argv[1])).__name__)
+from numba import cuda
+print(type(cuda.jit(lambda x: None)).__module__, type(cuda.In(1)).__module__)
+'''
 
 
 def found():
     return None
 
 
-def run(program, *words):
-    return subprocess.run([sys.executable, "-c", program, *words], check=True, capture_output=True, text=True).stdout
+@functools.cache
+def told():
+    command = [sys.executable, "-c", STARTED, pickle.dumps(found).hex()]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
 
 
 def test_it_has_its_own_name():
     assert __name__ == "apart.kernels_of_mine.test_apart"
-    assert run(FINDS, pickle.dumps(found).hex()) == "found\\n"
+    assert told()[0] == "found"
 
 
 def test_a_process_that_it_starts_runs_on_gridjit():
-    assert run(ASKS) == "gridjit.runtime.kernel gridjit.runtime.args.direction\\n"
+    assert told()[1] == "gridjit.runtime.kernel gridjit.runtime.args.direction"
 """
 
 
@@ -248,6 +257,7 @@ test_second = test_first
 def test_each_test_begins_with_an_empty_cache(tmp_path: Path, options: tuple[str, ...]) -> None:
     (tmp_path / "test_cold.py").write_text(COLD_TEST)
     environment = {name: value for name, value in os.environ.items() if name != "GRIDJIT_CACHE_DIR"}
-    done = run_python("-m", "pytest", "-q", *PLUGIN, *options, str(tmp_path), cwd=tmp_path, env=environment)
+    words = ("-m", "pytest", "-q", "-p", "xdist", *PLUGIN, *options, str(tmp_path))
+    done = run_python(*words, cwd=tmp_path, env=environment | NO_OTHERS)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 passed" in done.stdout

@@ -23,8 +23,9 @@ NAMES = [
 def failures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     """Run the cases; return what failed of each, by name."""
     report = tmp_path_factory.mktemp("foreign") / "report.xml"
-    command = ("-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", f"--junitxml={report}")
-    done = run_python(*command, CASES)
+    command = ("-m", "pytest", "-q", "-p", "pytest_timeout", "-p", "no:cacheprovider", f"--junitxml={report}")
+    # Importing the other plugins takes longer than the cases.
+    done = run_python(*command, CASES, env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})
     assert report.exists(), done.stdout + done.stderr
     found: dict[str, list[str]] = {}
     for case in ElementTree.parse(report).iter("testcase"):
