@@ -6,6 +6,8 @@ Protocol: numba.readthedocs.io, "CUDA Array Interface", versions 2 and 3.
 from __future__ import annotations
 
 import functools
+import itertools
+import operator
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -75,6 +77,9 @@ def _facts(
     shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int, step: int
 ) -> tuple[StridedLayout, str, bool]:
     """Return a layout, its letter, and whether its items are aligned if the first one is."""
+    if strides is None and 0 in shape:
+        # As machine code computes them, so that all launches pass the same.
+        strides = tuple(itertools.accumulate(shape[:0:-1], operator.mul, initial=itemsize))[::-1]
     if strides is None:
         layout = StridedLayout.dense(shape, itemsize)
     else:

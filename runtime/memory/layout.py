@@ -7,12 +7,13 @@ Strides are kept in bytes, as those of some arrays are not whole items.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, SupportsIndex, TypeAlias, overload
 
 import numpy as np
 
 from gridjit.compiler.errors import LayoutError
+from gridjit.runtime.memory.layout_facts import LARGEST, MAX_NDIM
 from gridjit.runtime.memory.layout_views import LayoutViews, Numbers
 from gridjit.values import dataclass
 
@@ -76,7 +77,7 @@ class StridedLayout(LayoutViews):
         elif strides_in_bytes is not None:
             given = steps = _numbers(strides_in_bytes, "strides_in_bytes")
         else:
-            given = steps = _packed(dims, size, range(len(dims) - 1, -1, -1))
+            given = steps = self._packed(dims, size, range(len(dims))).strides_in_bytes
         if len(given) != len(dims):
             raise LayoutError(f"strides {given} do not go with shape {dims}")
         self._set(dims, steps, size, _number(slice_offset_in_bytes, "slice_offset_in_bytes"))
@@ -102,9 +103,7 @@ class StridedLayout(LayoutViews):
             StridedLayout.dense((5, 3, 7), 4, (2, 0, 1)).strides == (3, 1, 15)
         """
         dims, size = _numbers(shape, "shape"), _number(itemsize, "itemsize")
-        made = cls._made(dims, _packed(dims, size, reversed(_axes(order, len(dims)))), size)
-        made._check()
-        return made
+        return cls._packed(dims, size, _axes(order, len(dims)))
 
     @classmethod
     def dense_like(cls, other: Any, order: Order = "K") -> StridedLayout:
@@ -118,17 +117,18 @@ class StridedLayout(LayoutViews):
         """Return the layout without gaps, not sliced, of the same shape and item size, as a copy of the items has it.
 
         order: "C", "F", axes from slowest to fastest, or "K": C or F order where the items lie so, else that of the
-        strides, without regard to their signs. Without items, or bytes in them, "K"
-        keeps the strides.
+        strides, whatever their signs. Where there are no items, or no bytes in them, "K" keeps the strides.
 
             StridedLayout((3, 4), (1, -9), itemsize=8).to_dense().strides == (1, 3)
         """
         if not (isinstance(order, str) and order == "K"):
             return self.dense(self.shape, self.itemsize, order)
-        if not self.volume * self.itemsize:
+        if 0 in self.shape or not self.itemsize:
             return self._made(self.shape, self.strides_in_bytes, self.itemsize)
-        kept = {"C": "C", "F": "F"}.get(self.letter, self.stride_order)
-        return self.dense(self.shape, self.itemsize, kept)
+        axes: Sequence[int] = range(self.ndim)
+        if not self.is_contiguous_c:
+            axes = axes[::-1] if self.is_contiguous_f else self.stride_order
+        return self._packed(self.shape, self.itemsize, axes)
 
     def over(self, address: int, dtype: np.dtype[Any], owner: object = None) -> Array:
         """Return a NumPy array over memory, offset 0 at an address, which need not be this process's to read.
@@ -144,21 +144,24 @@ class StridedLayout(LayoutViews):
         first = self.slice_offset_in_bytes - low
         return np.ndarray(self.shape, dtype, kind.from_address(address + low), first, self.strides_in_bytes)
 
+    @classmethod
+    def _packed(cls, shape: tuple[int, ...], itemsize: int, axes: Sequence[int]) -> StridedLayout:
+        """Return the layout without gaps along these axes, the last fastest; with strides 0 if there are no items."""
+        steps, step = [0] * len(shape), itemsize
+        if 0 not in shape:
+            for axis in reversed(axes):
+                steps[axis] = step
+                step *= shape[axis]
+        made = cls._made(shape, tuple(steps), itemsize)
+        if not 0 < step <= LARGEST or len(shape) > MAX_NDIM or min(shape, default=0) < 0:
+            made._check()
+        return made
+
     def __repr__(self) -> str:
         whole = not any(step % (self.itemsize or 1) for step in self.strides_in_bytes)
         strides = f"strides={self.strides}" if whole else f"strides_in_bytes={self.strides_in_bytes}"
         offset = f", slice_offset_in_bytes={self.slice_offset_in_bytes}" if self.slice_offset_in_bytes else ""
         return f"StridedLayout(shape={self.shape}, {strides}, itemsize={self.itemsize}{offset})"
-
-
-def _packed(shape: tuple[int, ...], itemsize: int, axes: Iterable[int]) -> tuple[int, ...]:
-    """Return strides in bytes without gaps along these axes, the first fastest; 0 if there are no items."""
-    strides, step = [0] * len(shape), itemsize
-    if 0 not in shape:
-        for axis in axes:
-            strides[axis] = step
-            step *= shape[axis]
-    return tuple(strides)
 
 
 def _axes(order: Order, ndim: int) -> Sequence[int]:
@@ -176,7 +179,7 @@ def _axes(order: Order, ndim: int) -> Sequence[int]:
 
 
 def _numbers(values: Any, name: str) -> tuple[int, ...]:
-    if type(values) is tuple and all(type(value) is int for value in values):
+    if type(values) is tuple and {int}.issuperset(map(type, values)):
         return values  # as new arrays have them, which need not load what follows
     from gridjit.runtime.memory.strides.whole import all_whole
 

@@ -192,7 +192,7 @@ class LayoutFacts:
             raise LayoutError(f"{len(shape)} axes: a layout has {MAX_NDIM} at most")
         if min(shape, default=0) < 0:
             raise LayoutError(f"shape {shape}: item counts are 0 or more")
-        reached = (self.volume, self.itemsize, self.slice_offset_in_bytes, *self.extent, *shape, *steps)
+        reached = (math.prod(shape), self.itemsize, self.slice_offset_in_bytes, *self.extent, *shape, *steps)
         if (furthest := max(map(abs, reached))) > LARGEST:
             which = f"shape {shape} with strides of {steps} bytes"
             raise LayoutOverflowError(f"{which}: {furthest} is beyond 64 bits, which counts and offsets have to fit")

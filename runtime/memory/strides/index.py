@@ -58,15 +58,11 @@ def _part(part: slice, count: int, stride: int) -> tuple[int, int, int]:
         start, stop, step = part.indices(count)
     except (TypeError, ValueError) as error:
         raise LayoutError(f"{part!r}: {error}") from None
-    taken = range(start, stop, step)
-    try:
-        left = len(taken)
-    except OverflowError:  # only of one whose count is beyond Python's own sizes
-        left = (stop - start + step - (1 if step > 0 else -1)) // step
-    if not left:
+    taken = len(range(start, stop, step))
+    if not taken:
         return 0, 0, stride
     # Where one item is left, the step is not taken, and its stride need not fit.
-    return start, left, stride * step if abs(stride * step) <= LARGEST else stride
+    return start, taken, stride * step if abs(stride * step) <= LARGEST else stride
 
 
 def _place(index: Any, axis: int, count: int) -> int:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from gridjit.compiler.errors import ArgumentError
 from gridjit.runtime.args.arrays.host_arrays import array_parameters, array_type
 from gridjit.runtime.memory.copies import address_of
+from gridjit.runtime.memory.create import device_array, device_array_like, to_device
 from gridjit.runtime.memory.foreign_array import ForeignArray
 from gridjit.runtime.memory.layout import StridedLayout
 from tests.runtime.memory.strided import DTYPES, SHAPES, views
@@ -111,6 +112,12 @@ def test_memory_that_someone_else_owns_has_the_type_of_the_array_there(view: np.
     assume(view.dtype.kind != "S")
     assert found.type == array_type(view)
     assert not view.size or (found.layout.size, found.parameters[4]) == (view.size, address)
+
+
+def test_arrays_of_records_without_fields_lie_as_numpy_lays_them() -> None:
+    empty = np.zeros((2, 3), np.dtype([]))
+    for made in (device_array((2, 3), empty.dtype), device_array_like(empty), to_device(empty)):
+        assert (made.shape, made.strides, made.nbytes) == (empty.shape, empty.strides, 0)
 
 
 def test_strides_for_another_number_of_axes_are_refused() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import itertools
 import pickle
 from collections.abc import Callable
@@ -16,6 +17,8 @@ from hypothesis import strategies as st
 
 import gridjit
 from gridjit import CopyNeededError, GridjitError, LayoutError, StridedLayout, cuda
+from gridjit.runtime.memory.layout_facts import LayoutFacts
+from gridjit.runtime.memory.layout_views import LayoutViews
 from tests.programs import run_new_python
 from tests.runtime.memory.strided import EXAMPLES, Array, views
 
@@ -279,3 +282,20 @@ def test_layouts_need_neither_a_compiler_nor_a_driver(tmp_path: Any) -> None:
     )
     done = run_new_python(program)
     assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_what_docstrings_say_of_layouts_holds() -> None:
+    said = [
+        line.strip()
+        for member in (
+            StridedLayout,
+            *vars(StridedLayout).values(),
+            *vars(LayoutViews).values(),
+            LayoutFacts.required_size_in_bytes,
+        )
+        for line in (inspect.getdoc(getattr(member, "__func__", member)) or "").splitlines()
+        if " == " in line and line.strip().startswith(("StridedLayout", "layout["))
+    ]
+    assert len(said) >= 10
+    layout = StridedLayout((5, 4), (4, 1), itemsize=8)
+    assert [line for line in said if not eval(line, {"StridedLayout": StridedLayout, "layout": layout})] == []

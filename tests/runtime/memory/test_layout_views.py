@@ -279,6 +279,11 @@ def test_a_slice_of_a_step_that_is_never_taken_fits_whatever_the_step_is() -> No
     assert layout[4 :: -(2**62)].offset_bounds == (12, 12)
 
 
+def test_a_part_of_the_longest_axis_there_is_is_counted() -> None:
+    longest = StridedLayout(2**63 - 1, 0, itemsize=1)
+    assert [longest[part].shape for part in (slice(None, None, 2), slice(None, None, -1))] == [(2**62,), (2**63 - 1,)]
+
+
 def test_a_layout_has_64_axes_and_all_that_is_made_of_it() -> None:
     layout = StridedLayout.dense((1, 2) * 32, 4)
     assert layout.ndim == 64
