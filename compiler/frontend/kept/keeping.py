@@ -201,7 +201,9 @@ class Keeping:
         signature = result.signature
         if draft.spoiled or not all(map(is_plain, (*signature.args, signature.return_type))):
             return None
-        if (result.metadata or {}).get("launch_config_sensitive") or not _is_told(result.library, draft):
+        # A kernel's says what was read, too; that it was marked has spoiled its draft.
+        is_marked = (result.metadata or {}).get("launch_config_sensitive") and not isinstance(place, OfKernel)
+        if is_marked or not _is_told(result.library, draft):
             return None
         name = _name(function, signature.args, place)
         events = tuple(draft.events)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from gridjit.compiler.errors import CompileError
+from gridjit.compiler.frontend import lower
 from gridjit.compiler.options import Options
 from gridjit.compiler.target import Target
 from tests.compiler.frontend.making import HOPPER, HOST, Made, everything_of
@@ -56,6 +57,7 @@ BODIES = {
     "@gridjit.jit(device=True)\ndef f(t, value):\n    t[0].a = value\n    return t[0].a + t[0]['b']\n\n"
     "@gridjit.jit(device=True)\ndef g(value):\n    t = cuda.local.array(2, R)\n"
     "    t[0].b = 3\n    return f(t, value)\n\n" + kernel("g(x[i])"),
+    "kernel's own": "A = 2\n" + function("f", "value + 1") + kernel("f(x[i]) * A + gridjit.static.blockDim.x"),
     "numba-cuda's decorator": "from numba import cuda as theirs\n\n@theirs.jit(device=True)\ndef f(value):\n"
     "    return value + 1\n\n" + kernel("f(x[i])"),
 }
@@ -80,6 +82,7 @@ CHANGES = {
     "comments and empty lines": ("numbers", "@gridjit", "# that is f\n\n\n@gridjit", "f"),
     "code": ("numbers", "value * A", "value - A", ""),
     "the kernel": ("numbers", "x[i] = ", "x[i] = 1 + ", "f"),
+    "a kernel's global": ("kernel's own", "A = 2", "A = 3", "f"),
     "a default": ("defaults", "by=4", "by=5", "f"),
     "a parameter's name": ("defaults", "by", "of", ""),
     "a default of another type": ("defaults", "by=4", "by=4.0", "f"),
@@ -141,11 +144,24 @@ def test_a_module_attribute_that_another_process_has_otherwise_counts(settings: 
     assert_whole_with(made_by(module, shelf), made_by(module, None), "f")
 
 
+@pytest.mark.parametrize("target", [HOST, HOPPER], ids=str)
+def test_a_kernel_whose_callee_was_edited_is_not_compiled_itself(
+    target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf, text = DictShelf(), BODIES["kernel's own"]
+    made_by(program(text), shelf, target=target)
+    module = program(text.replace("value + 1", "value + 2"))
+    whole = made_by(module, None, target=target)
+    monkeypatch.delattr(lower, "_run_pipeline")
+    assert_whole_with(made_by(module, shelf, target=target), whole, "")
+
+
 def test_each_launch_finds_what_was_made_for_one_like_it() -> None:
-    shelf, text = DictShelf(), BODIES["launches"]
+    text = BODIES["launches"] + BODIES["kernel's own"].replace("f(", "g(").replace("x[i]) *", "f(x[i])) *")
+    shelf = DictShelf()
     for block in (32, 64):
-        assert not made_by(program(text), shelf, block=block).reused
-    for block, expected in ((32, "f"), (64, "f"), (128, "")):
+        assert "f" not in made_by(program(text), shelf, block=block).reused
+    for block, expected in ((32, "fg"), (64, "fg"), (128, "g")):
         module = program(text)
         assert_whole_with(made_by(module, shelf, block=block), made_by(module, None, block=block), expected)
 

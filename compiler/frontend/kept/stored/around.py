@@ -11,19 +11,23 @@ import functools
 import operator
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from gridjit.compiler.key.numba_settings import affects_code
 from gridjit.compiler.key.source.libraries import is_library
-from gridjit.compiler.key.source.scalars import scalar_text
 from gridjit.digests import blake2b, utf8
 
 _PYTHONS = os.path.dirname(os.__file__) + os.sep
 _SETTINGS = ("numba.core.config", "numba.cuda.core.config")
 _WRAPPERS = {staticmethod: "__func__", classmethod: "__func__", MethodType: "__func__", functools.partial: "func"}
 _WRAPPERS |= {functools.lru_cache(len).__class__: "__wrapped__", property: "fget"}
+# Made by Python when a module is loaded; of places that differ, and of no code.
+_OF_MODULES = frozenset({"__file__", "__cached__", "__path__", "__doc__", "__builtins__"})
+_PLAIN = frozenset({int, float, complex, bool, str, bytes, type(None)})
 # Code that is generated has no file.
 _GENERATED = "<string>"
 
@@ -33,29 +37,47 @@ def numbas_text(owners: Iterable[tuple[Any, Mapping[str, object]]], passed_over:
 
     passed_over: names that tell nothing.
     """
+    found = sorted(((_owner_name(owner), names) for owner, names in owners), key=lambda one: one[0])
+    settings = [f"{name} {_settings_text(names)}" for name, names in found if name in _SETTINGS]
+    # There are tens of thousands of names, so they are looked at all at once.
+    told = [_telling(names, passed_over) for name, names in found if name not in _SETTINGS]
+    values = [*chain.from_iterable(names.values() for names in told)]
     files: set[str] = set()
-    texts = sorted(_owner_text(_owner_name(owner), names, passed_over, files) for owner, names in owners)
+    texts = (*(name for name, _ in found), *chain.from_iterable(told), *settings, *_texts(values, files))
     at_home = all(map(_is_at_home, files))
     return blake2b(utf8("\n".join(texts)), digest_size=16).hexdigest() if at_home else None
 
 
-def _owner_text(name: str, names: Mapping[str, Any], passed_over: frozenset[str], files: set[str]) -> str:
-    """Return what each name of an owner stands for. Where functions are written is added to files."""
-    if name in _SETTINGS:
-        return f"{name} {_settings_text(names)}"
-    # There are tens of thousands of names, most of them functions'.
-    functions = {key: value for key, value in names.items() if type(value) is FunctionType}
-    codes = [*map(_code_of, functions.values())]
+def _telling(names: Mapping[str, object], passed_over: frozenset[str]) -> Mapping[str, object]:
+    """Return the names but those that are passed over, and what was imported from a package."""
+    is_module = "__spec__" in names
+    if not is_module and passed_over.isdisjoint(names):
+        return names
+    skipped = passed_over | _OF_MODULES if is_module else passed_over
+    return {key: value for key, value in names.items() if type(value) is not ModuleType and key not in skipped}
+
+
+def _texts(values: Sequence[Any], files: set[str]) -> Iterator[str]:
+    """Yield what values are: functions, then plain values and what wraps others, then how many there are of each class.
+
+    Where functions are written is added to files.
+    """
+    kinds = [*map(type, values)]
+    functions = [value for kind, value in zip(kinds, values, strict=True) if kind is FunctionType]
+    codes = [*map(_code_of, functions)]
     files.update(map(_file_of, codes))
     if _GENERATED in files:
         files.remove(_GENERATED)
-        files.update(_generated(functions.values()))
-    others = [
-        f"{key} {_text(value, files)}"
-        for key, value in names.items()
-        if key not in functions and key[:2] != "__" and type(value) is not ModuleType and key not in passed_over
-    ]
-    return "\n".join((name, *functions, *map(str, map(_line_of, codes)), *others))
+        files.update(_generated(functions))
+    yield repr([*map(_line_of, codes)])
+    yield repr([value for kind, value in zip(kinds, values, strict=True) if kind in _PLAIN])
+    found = zip(kinds, values, strict=True)
+    if wrapped := [getattr(value, _WRAPPERS[kind]) for kind, value in found if kind in _WRAPPERS]:
+        yield from _texts(wrapped, files)
+    counts = Counter(kinds)
+    if not all(map(_is_known, counts)):
+        files.add(_FOREIGN)
+    yield from sorted(f"{kind.__module__}.{kind.__qualname__} {count}" for kind, count in counts.items())
 
 
 def _owner_name(owner: Any) -> str:
@@ -74,26 +96,12 @@ _file_of: Callable[[CodeType], str] = operator.attrgetter("co_filename")
 _line_of: Callable[[CodeType], int] = operator.attrgetter("co_firstlineno")
 
 
-def _text(value: Any, files: set[str]) -> str:
-    kind = type(value)
-    if kind is FunctionType:
-        return _owner_text("", {"": value}, frozenset(), files)
-    if (inner := _WRAPPERS.get(kind)) is not None:
-        return _text(getattr(value, inner), files)
-    if (text := scalar_text(value)) is not None:
-        return text
-    text, is_known = _kind(kind)  # type: ignore[arg-type]  # classes are hashable
-    if not is_known:
-        files.add(_FOREIGN)
-    return text
-
-
 @functools.cache
-def _kind(kind: type) -> tuple[str, bool]:
-    """Return the name of a class, and whether its objects are not called or are of what numba's modules are full of."""
+def _is_known(kind: type) -> bool:
+    """Return whether objects of a class are not called, or are of what numba's modules are full of."""
     called = any("__call__" in vars(base) for base in kind.__mro__)
-    known = not called or issubclass(kind, type | ctypes._SimpleCData | _FOREIGN_FUNCTION)
-    return kind.__qualname__, known or _is_home_of_classes(kind.__module__)
+    known = not called or issubclass(kind, type | ctypes._SimpleCData | _FOREIGN_FUNCTION) or kind in _WRAPPERS
+    return known or kind is FunctionType or _is_home_of_classes(kind.__module__)
 
 
 @functools.cache
