@@ -59,12 +59,14 @@ def scenarios(folder: Path, repeats: int) -> list[Figure]:
         ratio("ten kernels that share a device function / numba-cuda's ten", 0.7, ten_sharing(folder, repeats)),
         ratio("one of 32 device functions edited / the whole compile", 0.15, one_edited(folder, repeats)),
         ratio("50 declared kernels, a pool of 2 / the sum of their compiles", 0.6, fifty_declared(repeats)),
-        Figure(
-            what="first launch of a huge kernel, tiered, generic code in the cache (ms)",
-            bound=50.0,
-            measured=first_tiered(repeats),
-        ),
+        _first_launch(repeats),
     ]
+
+
+def _first_launch(repeats: int) -> Figure:
+    wall, cpu = first_tiered(repeats)
+    what = "ms of a huge kernel's first launch, tiered, generic in the cache"
+    return Figure(what=what, bound=50, measured=wall, detail=f"{cpu:.0f} ms of CPU time")
 
 
 def _row(name: str, times: dict[tuple[str, str], Times]) -> str:

@@ -41,17 +41,18 @@ def compiled(case: Case, peer: str, target: str, folder: Path, cache: Path | Non
     """Return what one process told of each kernel of a case. cache: where gridjit keeps results, None for nowhere."""
     if case.text:
         (folder / f"{case.module}.py").write_text(case.text)
-    environment = environment_of(cache) | {"PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    environment = environment_of(cache, folder / "bytecode")
     command = [sys.executable, "-m", "compile_times.child", peer, target, str(folder), case.signature, case.module]
     done = subprocess.run([*command, *case.kernels], stdout=subprocess.PIPE, text=True, env=environment, check=True)
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
 
-def environment_of(cache: Path | None) -> dict[str, str]:
-    """Return the environment of a process that keeps its results in a folder, or nowhere."""
+def environment_of(cache: Path | None, bytecode: Path) -> dict[str, str]:
+    """Return the environment of a process that keeps its results in a folder, or nowhere, and bytecode in another."""
+    kept = (name for name in os.environ if not name.startswith(("GRIDJIT_", "NUMBA_", "PYTHONDONTWRITEBYTECODE")))
     return {
-        **{name: value for name, value in os.environ.items() if not name.startswith(("GRIDJIT_", "NUMBA_"))},
+        **{name: os.environ[name] for name in kept},
         "PYTHONPATH": os.pathsep.join((str(_SCRIPTS), os.environ.get("PYTHONPATH", ""))),
+        "PYTHONPYCACHEPREFIX": str(bytecode),
         **({"GRIDJIT_CACHE_DIR": str(cache)} if cache else {"GRIDJIT_CACHE": "0"}),
     }

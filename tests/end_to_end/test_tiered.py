@@ -328,8 +328,8 @@ def test_what_a_program_put_in_the_compilers_place_sees_both_forms_compiled(modu
 def test_a_library_sees_the_kernel_with_the_options_of_the_form_that_is_compiled(rewrite: Any, module: Any) -> None:
     seen, scale = [], module().scale
     rewrite(lambda config: seen.append((config.dispatcher == scale, config.dispatcher.options.specialize)))
-    launched(scale)
-    scale.compile("void(float32[::1])", config=(1, 96))
+    for form in (scale.form_for(None), scale):
+        form.compile("void(float32[::1])", config=(1, 96))
     assert seen == [(True, ()), (True, ("blockdim",))]
 
 
@@ -375,18 +375,6 @@ def test_a_kernel_made_in_a_function_is_specialized_elsewhere_too() -> None:
     assert launched(scale) == 3
     assert forms(scale) == [("generic", None), ("specialized", 64)]
     assert scale.stats.compiles == 1
-
-
-@pytest.mark.usefixtures("target")
-def test_a_hook_that_the_compile_registers_runs_before_launches_of_both_forms(
-    rewrite: Any, module: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen: list[tuple[int, int, int]] = []
-    rewrite(lambda config: config.pre_launch_callbacks.append(lambda kernel, launch: seen.append(launch.blockdim)))
-    scale = module().scale
-    launched(scale)
-    launched(scale)
-    assert seen == [(64, 1, 1)] * 2
 
 
 def _fields(value: Any) -> dict[str, Any]:
