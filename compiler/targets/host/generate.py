@@ -79,7 +79,8 @@ def _level(text: str, options: Options) -> int:
 
 
 def _is_short(text: str) -> bool:
-    return sum(region.count("\n") for region in _REGION.findall(text)) <= _LONG
+    """Return whether the kernel's own code is worth a search for operations side by side."""
+    return sum(found.group().count("\n") for found in _REGION.finditer(text)) <= _LONG
 
 
 def _final(text: str, target: Target, level: int, *, abreast: bool) -> llvm.Module:
