@@ -32,6 +32,9 @@ from gridjit.compiler.targets.host.uniform_chains import may_never_end, never_en
 _BODY = "gridjit.body"
 # Lines of LLVM IR, cleaned and cut into regions: five for each line of a kernel that computes with arrays.
 _HUGE = 10_000
+# Lines of the kernel's own code, from which on it is not searched for operations side by side that make a vector: the
+# search takes longer than all other passes, and the loops over the threads are vectorized anyway.
+_LONG = 500
 # A region's function: the kernel's own code, which may have loops besides those that run it.
 _REGION = re.compile(r"^define [^\n]*@gridjit\.region\.[^\n]*\n.*?^}", re.MULTILINE | re.DOTALL)
 
@@ -71,7 +74,7 @@ def _optimized(lowered: Lowered, target: Target, options: Options) -> tuple[llvm
         plan = _plan(lowered, body, regions, shared, guarded=bool(guarded.text))
         text = _assemble(body, [guarded.text, *regions.texts], plan, regions)
     with phase("host: optimization"):
-        return _final(text, target, _level(text, options)), plan
+        return _final(text, target, _level(text, options), abreast=_is_short(text)), plan
 
 
 def _level(text: str, options: Options) -> int:
@@ -79,7 +82,12 @@ def _level(text: str, options: Options) -> int:
     return 3 if options.opt and text.count("\n") <= _HUGE else 1
 
 
-def _final(text: str, target: Target, level: int) -> llvm.Module:
+def _is_short(text: str) -> bool:
+    """Return whether the kernel's own code is worth a search for operations side by side."""
+    return sum(found.group().count("\n") for found in _REGION.finditer(text)) <= _LONG
+
+
+def _final(text: str, target: Target, level: int, *, abreast: bool) -> llvm.Module:
     """Return the optimized module of a text; its loops are not vectorized if LLVM would never finish."""
     if level > 1 and may_never_end("\n".join(_REGION.findall(text))):
         plain = llvm.parse(text)
@@ -87,7 +95,7 @@ def _final(text: str, target: Target, level: int) -> llvm.Module:
         if never_ends(llvm.text_of(plain)):
             return plain
     module = llvm.parse(text)
-    llvm.optimize(module, target, level)
+    llvm.optimize(module, target, level, abreast=abreast)
     return module
 
 

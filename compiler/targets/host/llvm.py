@@ -81,9 +81,14 @@ def clean(module: Module, target: Target) -> None:
     _run(passes, module, _builder(target, 1))
 
 
-def optimize(module: Module, target: Target, level: int, *, vectorize: bool = True, unroll: bool = True) -> None:
-    """Run LLVM's own pipeline for level (0 to 3) on module."""
-    builder = _builder(target, level, vectorize=vectorize, unroll=unroll)
+def optimize(
+    module: Module, target: Target, level: int, *, vectorize: bool = True, abreast: bool = True, unroll: bool = True
+) -> None:
+    """Run LLVM's own pipeline for level (0 to 3) on module.
+
+    vectorize: whether loops become vector code, and with abreast, operations that stand side by side as well.
+    """
+    builder = _builder(target, level, vectorize=vectorize, abreast=vectorize and abreast, unroll=unroll)
     _run(builder.getModulePassManager(), module, builder)
 
 
@@ -176,20 +181,21 @@ def _run(passes: Any, module: Module, builder: Any) -> None:
         NewPassManager._dispose(passes)
 
 
-_builders: dict[tuple[Target, int, bool, bool], Any] = {}
+_builders: dict[tuple[Target, int, bool, bool, bool], Any] = {}
 
 
-def _builder(target: Target, level: int, *, vectorize: bool = True, unroll: bool = True) -> Any:
+def _builder(target: Target, level: int, *, vectorize: bool = True, abreast: bool = True, unroll: bool = True) -> Any:
     """Return the pass builder for a level; it is kept, as LLVM leaves something behind for each."""
-    key = target, level, vectorize, unroll
+    key = target, level, vectorize, abreast, unroll
     if (found := _builders.get(key)) is None:
-        made = binding.create_pass_builder(_machine(target), _tuning(level, vectorize, unroll))
+        made = binding.create_pass_builder(_machine(target), _tuning(level, vectorize, abreast, unroll))
         found = _builders.setdefault(key, made)
     return found
 
 
-def _tuning(level: int, vectorize: bool, unroll: bool) -> Any:
+def _tuning(level: int, vectorize: bool, abreast: bool, unroll: bool) -> Any:
     options = binding.create_pipeline_tuning_options(speed_level=level)
     options.loop_unrolling = level > 1 and unroll
-    options.loop_vectorization = options.slp_vectorization = level > 1 and vectorize
+    options.loop_vectorization = level > 1 and vectorize
+    options.slp_vectorization = level > 1 and abreast
     return options

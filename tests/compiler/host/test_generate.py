@@ -195,3 +195,19 @@ def test_the_counters_of_a_loop_around_a_barrier_take_no_memory_of_each_thread(l
     made = generate(lowered(turns, "int64", "float64[1]"), host_target(), Options())
     assert made.resources["barriers"] == 1
     assert made.resources["slab_bytes_per_thread"] == 0
+
+
+def test_only_a_short_kernel_is_searched_for_operations_side_by_side(lowered, monkeypatch):
+    searched = []
+
+    def optimize(module, target, level, *, abreast=True, **how):
+        searched.append(abreast)
+        original(module, target, level, abreast=abreast, **how)
+
+    original = llvm.optimize
+    monkeypatch.setattr(llvm, "optimize", optimize)
+    work = lowered(saxpy, "int64", "float32", "float32[1]", "float32[1]")
+    generate(work, host_target(), Options())
+    monkeypatch.setattr("gridjit.compiler.targets.host.generate._LONG", 10)
+    generate(work, host_target(), Options())
+    assert searched == [True, False]

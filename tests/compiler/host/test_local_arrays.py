@@ -217,3 +217,38 @@ turn:
 """
     assert not may_never_end(loop.replace("WHERE", "mine"))
     assert may_never_end(loop.replace("WHERE", "k"))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+def test_a_local_array_larger_than_a_stack_works_zeroed_for_each_of_many_threads(dtype: Any) -> None:
+    size = 1 << 20
+
+    @gridjit.jit(cache=False, target="host")
+    def kernel(x):
+        kept = cuda.local.array(size, dtype)
+        i = cuda.grid(1)
+        first = kept[i].real
+        for j in range(0, size, 4096):
+            kept[j] = i
+        kept[i + 1] += 1
+        x[i] = first + kept[size - 4096].real + kept[i + 1].real
+
+    x = np.ones(40)
+    kernel[2, 20](x)
+    assert x.tolist() == [i + 1.0 for i in range(40)]
+
+
+def test_local_arrays_that_wait_at_a_barrier_with_too_much_memory_are_refused() -> None:
+    @gridjit.jit(cache=False, target="host")
+    def kernel(x):
+        kept = cuda.local.array(1 << 20, np.float64)
+        i = cuda.threadIdx.x
+        kept[i] = i
+        cuda.syncthreads()
+        x[i] = kept[i] + kept[x.size]
+
+    x = np.ones(1024)
+    kernel[1, 4](x)
+    assert x[:5].tolist() == [0, 1, 2, 3, 1]
+    with pytest.raises(gridjit.LaunchError, match="not enough memory"):
+        kernel[1, 1024](x)

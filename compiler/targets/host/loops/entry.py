@@ -17,6 +17,9 @@ from gridjit.compiler.targets.host.loops.plan import NO_MEMORY, LoopPlan
 from gridjit.compiler.targets.host.loops.runs import plain_block, region_run
 from gridjit.compiler.targets.host.loops.threads import ThreadLoops
 
+# Bytes of a block: twice what 1,024 threads have on a GPU, with 512 KB of local memory each.
+_MOST_MEMORY = 1 << 30
+
 
 def entry_text(plan: LoopPlan) -> str:
     """Return the functions that run plan's kernel, and the metadata they use."""
@@ -62,6 +65,10 @@ def _take_memory(plan: LoopPlan) -> list[str]:
         "  %sum = add nuw nsw i64 %both, %state.bytes",
         f"  %sum.some = add nuw nsw i64 %sum, {127 + 2 * plan.bank_bytes}",
         "  %size = and i64 %sum.some, -64",
+        # The system may promise more than it has, and end the process that uses it.
+        f"  %fits = icmp ule i64 %size, {_MOST_MEMORY}",
+        "  br i1 %fits, label %take, label %no.memory",
+        "take:",
         "  %memory = call noalias ptr @aligned_alloc(i64 64, i64 %size)",
         "  %missing = icmp eq ptr %memory, null",
         "  br i1 %missing, label %no.memory, label %ready",

@@ -45,7 +45,7 @@ class LoopPlan:
     @property
     def scratch(self) -> bool:
         """Whether a run needs memory of its own."""
-        return self.watched or self.shared > 0 or self.dynamic
+        return self.watched or self.shared > 0 or self.bank > 0 or self.dynamic
 
     @property
     def bank_bytes(self) -> int:

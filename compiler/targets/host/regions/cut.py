@@ -23,6 +23,9 @@ from gridjit.compiler.targets.host.regions.slots import Slot, ValueType, lay_out
 from gridjit.compiler.targets.host.regions.uniform import uniform_values
 from gridjit.compiler.targets.host.regions.write import CutKernel, RegionWriter
 
+# Bytes of local arrays that may lie on a stack, which has room for a few megabytes.
+_MOST_ON_STACK = 1 << 16
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regions:
@@ -54,17 +57,23 @@ def cut(body: Body, types: Mapping[str, ValueType], arrays: Mapping[str, ValueTy
     kept = [name for name in crossing if name not in again and name not in arrays]
     same = uniform_values(body) if many else frozenset()
     places = _places({name: types[name] for name in kept}, arrays if many else {}, same)
-    whole = _cut(body, parts, live, again, places)
+    shared, bank = lay_out({} if many or _fit_stack(arrays) else arrays)
+    whole = _cut(body, parts, live, again, places, shared)
     writers = [RegionWriter(whole=whole, number=number) for number in range(len(parts.starts))]
     return Regions(
         texts=tuple(writer.text() for writer in writers),
         slab=places.slab,
         uniforms=whole.uniforms,
         renewed=tuple(_renewed(writer, whole.uniforms) for writer in writers),
-        bank=places.bank,
+        bank=places.bank + bank,
         parallel=many or not arrays,
         settled=_settled(parts, same) if many else (False,),
     )
+
+
+def _fit_stack(arrays: Mapping[str, ValueType]) -> bool:
+    """Return whether local arrays fit on the stack. Else, without barriers, threads use the same memory in turn."""
+    return sum(array.stride for array in arrays.values()) <= _MOST_ON_STACK
 
 
 def _settled(parts: SplitBlocks, same: frozenset[str]) -> tuple[bool, ...]:
@@ -97,7 +106,12 @@ def _places(kept: Mapping[str, ValueType], arrays: Mapping[str, ValueType], same
 
 
 def _cut(
-    body: Body, parts: SplitBlocks, live: Mapping[str, frozenset[str]], again: Mapping[str, str], places: _Places
+    body: Body,
+    parts: SplitBlocks,
+    live: Mapping[str, frozenset[str]],
+    again: Mapping[str, str],
+    places: _Places,
+    in_turn: Mapping[str, Slot],
 ) -> CutKernel:
     return CutKernel(
         parameters=(*PLACE, *body.parameters),
@@ -107,6 +121,7 @@ def _cut(
         again=again,
         slots=places.slots,
         arrays=places.arrays,
+        in_turn=in_turn,
     )
 
 

@@ -24,7 +24,11 @@ def region_name(number: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CutKernel:
-    """The kernel's blocks after cutting, and what is known of the values that cross a barrier."""
+    """The kernel's blocks after cutting, and what is known of the values that cross a barrier.
+
+    arrays: the local arrays of which each thread has its own in the slab; in_turn: those in the bank, for one thread
+    after the other.
+    """
 
     parameters: tuple[Parameter, ...]
     blocks: Mapping[str, Block]
@@ -33,6 +37,7 @@ class CutKernel:
     again: Mapping[str, str]
     slots: Mapping[str, Slot]
     arrays: Mapping[str, Slot]
+    in_turn: Mapping[str, Slot]
 
     @property
     def uniforms(self) -> tuple[Slot, ...]:
@@ -92,6 +97,8 @@ class RegionWriter:
         lines = ["  %gj.t = zext i32 %gj.thread to i64"] if self.whole.slots or self.whole.arrays else []
         for name, slot in self.whole.arrays.items():
             lines += self._address(name, slot)
+        for name, slot in self.whole.in_turn.items():
+            lines.append(f"  {name} = getelementptr inbounds i8, ptr %gj.bank, i64 {slot.offset}")
         lines += [f"  {line}" for line in self.whole.again.values()]
         for name in sorted(kept):
             lines += self._box_and_cell(self.whole.slots[name])
@@ -138,7 +145,7 @@ class RegionWriter:
         after_phis: list[str] = []
         for line in block.lines[:-1]:
             name = defined(line)
-            if name in self.whole.again or name in self.whole.arrays:
+            if name in self.whole.again or name in self.whole.arrays or name in self.whole.in_turn:
                 continue
             if opcode(line) == "phi":
                 lines.append("  " + self._phi(line, labels, kept))
