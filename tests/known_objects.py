@@ -30,11 +30,12 @@ class Final:
     text: str
     target: Target
     level: int
+    abreast: bool
     path: Path
 
     def module(self) -> llvm.Module:
         """Return what LLVM makes of the text."""
-        return _final(self.text, self.target, self.level)
+        return _final(self.text, self.target, self.level, abreast=self.abreast)
 
 
 def use_known_objects() -> None:
@@ -42,13 +43,13 @@ def use_known_objects() -> None:
     generate._final, llvm.emit, llvm.assembly = final, emit, assembly
 
 
-def final(text: str, target: Target, level: int) -> Any:
+def final(text: str, target: Target, level: int, *, abreast: bool) -> Any:
     """Return the module of a text, as the host's generator does; a test that replaces LLVM's functions has its own."""
     folder = os.environ.get(FOLDER)
     if not folder or (llvm.optimize, llvm.emit) != (_optimize, emit):
-        return _final(text, target, level)
-    name = hashlib.sha256(repr((text, target, level)).encode()).hexdigest()
-    return Final(text=text, target=target, level=level, path=Path(folder, name))
+        return _final(text, target, level, abreast=abreast)
+    name = hashlib.sha256(repr((text, target, level, abreast)).encode()).hexdigest()
+    return Final(text=text, target=target, level=level, abreast=abreast, path=Path(folder, name))
 
 
 def emit(module: Any, target: Target) -> bytes:

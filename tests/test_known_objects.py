@@ -22,16 +22,16 @@ def made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     texts: list[str] = []
     original = known_objects._final
 
-    def final(text: str, *how: Any) -> llvm.Module:
+    def final(text: str, *how: Any, **options: Any) -> llvm.Module:
         texts.append(text)
-        return original(text, *how)
+        return original(text, *how, **options)
 
     monkeypatch.setattr(known_objects, "_final", final)
     return texts
 
 
 def object_of(text: str, level: int = 3) -> bytes:
-    return llvm.emit(generate._final(text, host_target(), level), host_target())
+    return llvm.emit(generate._final(text, host_target(), level, abreast=True), host_target())
 
 
 def test_an_equal_text_is_given_to_llvm_once_and_is_what_it_makes_of_it(made: list[str]) -> None:
@@ -44,12 +44,13 @@ def test_an_equal_text_is_given_to_llvm_once_and_is_what_it_makes_of_it(made: li
     assert llvm.emit(module, host_target()) == objects[0]
 
 
-def test_another_level_or_target_is_another_object(made: list[str]) -> None:
+def test_another_target_or_way_to_optimize_is_another_object(made: list[str]) -> None:
     other = host_target().__class__(kind="host", arch=host_target().arch)
     object_of(TEXT.format(1))
     object_of(TEXT.format(1), level=1)
-    llvm.emit(generate._final(TEXT.format(1), other, 3), other)
-    assert len(made) == 3
+    llvm.emit(generate._final(TEXT.format(1), other, 3, abreast=True), other)
+    llvm.emit(generate._final(TEXT.format(1), other, 3, abreast=False), other)
+    assert len(made) == 4
 
 
 @pytest.mark.parametrize("name", ["optimize", "emit"])
@@ -79,7 +80,7 @@ def test_where_no_object_can_be_kept_llvm_makes_each(
 
 def test_assembly_can_be_read_of_a_known_object() -> None:
     object_of(TEXT.format(1))
-    assert "entry:" in llvm.assembly(generate._final(TEXT.format(1), host_target(), 3), host_target())
+    assert "entry:" in llvm.assembly(generate._final(TEXT.format(1), host_target(), 3, abreast=True), host_target())
 
 
 PROGRAM = f"""
@@ -87,7 +88,7 @@ import sys
 from gridjit.compiler.targets.host import generate, llvm
 from gridjit.compiler.targets.host.processor import host_target
 text = {TEXT.format(1)!r}
-print(llvm.emit(generate._final(text, host_target(), 3), host_target()) == b"known", "tests" in sys.modules)
+print(llvm.emit(generate._final(text, host_target(), 3, abreast=True), host_target()) == b"known", "tests" in sys.modules)
 """
 
 
