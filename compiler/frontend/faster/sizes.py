@@ -17,11 +17,10 @@ _MOST = 4096
 
 
 def _install(replace: Replace) -> None:
-    from llvmlite.ir import Type
-    from numba.cuda.core.base import BaseContext
+    from numba.cuda.core.base import BaseContext, llvmir
 
     for name in ("get_abi_sizeof", "get_abi_alignment"):
-        replace(BaseContext, name, _remembering(name, getattr(BaseContext, name), Type))
+        replace(BaseContext, name, _remembering(name, getattr(BaseContext, name), llvmir.Type))
 
 
 def _remembering(name: str, original: Callable[[Any, Any], int], kind: type) -> Callable[[Any, Any], int]:
