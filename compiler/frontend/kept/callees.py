@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gridjit.compiler.frontend.faster.flags import text_of
-from gridjit.compiler.frontend.faster.resolving import note_compiled
+from gridjit.compiler.frontend.faster.matched import note_compiled
 from gridjit.compiler.frontend.isolated.replacing import on_undo
 from gridjit.compiler.frontend.kept.keeping import Keeping, Table
 from gridjit.compiler.frontend.kept.plain import is_numbas, is_plain, mark_of
