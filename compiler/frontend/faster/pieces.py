@@ -10,6 +10,7 @@ from gridjit.compiler.frontend.faster import (
     locations,
     refreshing,
     resolving,
+    sizes,
     variables,
 )
 from gridjit.compiler.frontend.faster.piece import Piece, Replace
@@ -24,6 +25,7 @@ PIECES: tuple[Piece, ...] = (
     variables.PIECE,
     flags.PIECE,
     locations.PIECE,
+    sizes.PIECE,
 )
 
 

@@ -16,10 +16,9 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from gridjit.compiler.frontend.faster.flags import text_of
+from gridjit.compiler.frontend.faster.matched import Match, compiled, keep, match_for
 from gridjit.compiler.frontend.faster.piece import Piece, Replace
 from gridjit.compiler.key.registrations import is_an_extensions
-from gridjit.values import dataclass
 
 # What a call is resolved to, where its implementation is found, and what keeps the ids in its key valid.
 _Found = tuple[Any, Any, Any]
@@ -68,7 +67,7 @@ def _resolve_once(
     """Return what a call is resolved to that this compile has not met."""
     asked, foreign, resolved.winner = resolved.implementations, resolved.foreign, None
     alive = (function, context, tuple(args), flags)
-    if (before := _kept_for(function, key, flags)) is not None:
+    if (before := match_for(function, key, flags)) is not None:
         resolved.implementations += before.depends_on_flags
         if (answer := _answered_again(before, function, context, args)) is not None:
             found = *answer, alive
@@ -79,50 +78,12 @@ def _resolve_once(
     if resolved.foreign == foreign:
         depends_on_flags = resolved.implementations != asked
         _keep(resolved, key, flags, found, depends_on_flags=depends_on_flags)
-        _keep_for_others(resolved, key, found, depends_on_flags=depends_on_flags)
+        if resolved.winner is not None:
+            keep(key, function, flags, resolved.winner, None if depends_on_flags else found[:2], alive)
     return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Kept:
-    """What a call was resolved to in an earlier compile.
-
-    templates: the function's then. winner: the one that matched, and whether literal types were given. answer: what it
-    said, None if it has to be asked again: others might say something else by the flags.
-    """
-
-    surroundings: object
-    templates: tuple[Any, ...]
-    winner: tuple[Any, bool]
-    depends_on_flags: bool
-    answer: tuple[Any, Any] | None
-    alive: object
-
-
-# By the call's key, and the flags' text where these count. surroundings: what is the same object for compiles that
-# nothing but types tells apart, set for the duration of a compile; None for one of which that is not known.
-_kept: dict[Any, _Kept] = {}
-_MOST_KEPT = 4096
-surroundings: object | None = None
-
-
-# How many callees were compiled, or taken as if they were.
-_compiled = [0]
-
-
-def note_compiled() -> None:
-    """Note that a callee is compiled, or taken as if it were: whoever tries a template may have it compiled."""
-    _compiled[0] += 1
-
-
-def _kept_for(function: Any, key: Any, flags: Any) -> _Kept | None:
-    if surroundings is None:
-        return None
-    found = _kept.get((id(surroundings), key)) or _kept.get((id(surroundings), key, text_of(flags)))
-    return found if found is not None and found.templates == tuple(function.templates) else None
-
-
-def _answered_again(before: _Kept, function: Any, context: Any, args: Any) -> tuple[Any, Any] | None:
+def _answered_again(before: Match, function: Any, context: Any, args: Any) -> tuple[Any, Any] | None:
     if before.answer is not None:
         return before.answer
     template, literal = before.winner
@@ -130,23 +91,6 @@ def _answered_again(before: _Kept, function: Any, context: Any, args: Any) -> tu
     given = args if literal else tuple([_functions()._unlit_non_poison(one) for one in args])
     signature, _ = _applied(tried, given, {})
     return None if signature is None else (signature, tried.get_impl_key(signature))
-
-
-def _keep_for_others(resolved: _Resolved, key: Any, found: _Found, *, depends_on_flags: bool) -> None:
-    signature, implementation, alive = found
-    if surroundings is None or resolved.winner is None:
-        return
-    if len(_kept) >= _MOST_KEPT:
-        _kept.clear()
-    flags = (text_of(alive[-1]),) if depends_on_flags else ()
-    _kept[(id(surroundings), key, *flags)] = _Kept(
-        surroundings=surroundings,
-        templates=tuple(alive[0].templates),
-        winner=resolved.winner,
-        depends_on_flags=depends_on_flags,
-        answer=None if depends_on_flags else (signature, implementation),
-        alive=alive,
-    )
 
 
 def _known(resolved: _Resolved, key: Any, flags: Any) -> _Found | None:
@@ -177,7 +121,7 @@ def _resolve(
         resolved.foreign += 1  # of what numba tries then, nothing is known here
         return original(function, context, args, kws)
     failures: list[tuple[Any, Exception | None, bool]] = []
-    compiled = _compiled[0]
+    before = compiled()
     given, depth = {True: (args, kws), False: without}, function._depth
     are_same = (tuple(args), kws) == without
     order = _order(resolved, function, context)
@@ -187,12 +131,12 @@ def _resolve(
         is_foreign = _note(resolved, template)
         for attempt, literal in enumerate((True, False) if tried.prefer_literal else (False, True)):
             if attempt == 0 or is_foreign or not are_same:
-                others = _compiled[0]
+                others = compiled()
                 signature, error = _applied(tried, *given[literal])
             if signature is not None:
                 function._impl_keys[signature.args] = tried.get_impl_key(signature)
                 function._depth -= 1
-                resolved.winner = (template, literal) if others == compiled else None
+                resolved.winner = (template, literal) if others == before else None
                 return signature
             failures.append((tried, error, literal))
     return _fail(function, context, args, kws, depth, failures)

@@ -12,7 +12,7 @@ import importlib
 import inspect
 from collections.abc import Mapping
 from itertools import dropwhile, takewhile
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 
@@ -26,8 +26,16 @@ def function_at(place: str) -> Any:
     module, _, path = place.partition(":")
     found: Any = importlib.import_module(module)
     for name in path.split("."):
-        found = inspect.getattr_static(found, name, None)
+        held = next((vars(one)[name] for one in _lookup_order(found) if name in vars(one)), None)
+        found = inspect.getattr_static(found, name, None) if held is None else held
     return found
+
+
+def _lookup_order(owner: Any) -> tuple[Any, ...]:
+    """Return where a module's or a class's names are looked for; inspect's own way to find one takes far longer."""
+    if isinstance(owner, type):
+        return owner.__mro__
+    return (owner,) if isinstance(owner, ModuleType) else ()
 
 
 def record(code: CodeType, count: int) -> str:

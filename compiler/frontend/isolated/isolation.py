@@ -18,7 +18,7 @@ from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.frontend.faster import resolving
+from gridjit.compiler.frontend.faster import matched
 from gridjit.compiler.frontend.faster.collecting import making_what_stays
 from gridjit.compiler.frontend.faster.pieces import make_faster
 from gridjit.compiler.frontend.isolated.contexts import (
@@ -120,7 +120,7 @@ def _isolated(
         _silence_what_cannot_speak()
         make_names_readable(replace)
         make_faster(replace)
-        replace(resolving, "surroundings", None if record.keeping is None else record.keeping.surroundings)
+        replace(matched, "surroundings", None if record.keeping is None else record.keeping.surroundings)
         _answer_device(compute_capability)
         _set_boundscheck(boundscheck)
         number_exceptions(record)

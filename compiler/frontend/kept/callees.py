@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gridjit.compiler.frontend.faster.flags import text_of
-from gridjit.compiler.frontend.faster.resolving import note_compiled
+from gridjit.compiler.frontend.faster.matched import note_compiled
 from gridjit.compiler.frontend.kept.asked import offers_what_it_is_called_with
 from gridjit.compiler.frontend.kept.keeping import NUMBAS_OWN, Keeping, Table
 from gridjit.compiler.frontend.kept.places import InContext, InDispatcher, Shared

@@ -1,22 +1,26 @@
-"""What pieces ask in another way has numba's answer: a statement's variables, flags, what implementations take."""
+"""What pieces ask in another way has numba's answer: a statement's variables, flags, parameters, sizes of types."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.frontend.faster import flags, locations, variables
+from gridjit.compiler.frontend.faster import flags, locations, sizes, variables
 from gridjit.compiler.frontend.faster.flags import text_of
 from gridjit.compiler.frontend.isolated.replacing import changes_now, replace, undo_to
 
 numba_cuda()
 
+from llvmlite import ir as llvm  # noqa: E402
+from llvmlite.binding import create_target_data  # noqa: E402
 from numba.cuda.core import base, ir, ir_utils  # noqa: E402  # the first import has to come first
 from numba.cuda.core.targetconfig import TargetConfig  # noqa: E402
+from numba.cuda.cudadrv import nvvm  # noqa: E402
 from numba.cuda.flags import CUDAFlags, Flags  # noqa: E402
 
 HERE = ir.Loc("here.py", 1)
@@ -187,6 +191,51 @@ def test_whether_an_implementation_takes_the_location_is_what_its_signature_says
     expected = base._has_loc(function)
     faster(locations)
     assert base._has_loc(function) is expected
+
+
+WORD, BYTES = llvm.IntType(64), llvm.IntType(8).as_pointer()
+TYPES = (
+    *map(llvm.IntType, (1, 8, 16, 32, 64, 128)),
+    *(llvm.HalfType(), llvm.FloatType(), llvm.DoubleType(), BYTES, BYTES.as_pointer()),
+    *(llvm.ArrayType(WORD, 3), llvm.VectorType(llvm.FloatType(), 4), llvm.LiteralStructType([])),
+    *(llvm.LiteralStructType([llvm.IntType(8), WORD], packed=packed) for packed in (False, True)),
+    llvm.LiteralStructType([BYTES, llvm.ArrayType(llvm.LiteralStructType([llvm.IntType(1), WORD]), 2)]),
+)
+
+
+# What is asked of a context, which would load NVVM to say it.
+LAYOUT = SimpleNamespace(target_data=create_target_data(nvvm._datalayout))
+
+
+def measured(type_: Any) -> tuple[int, int]:
+    return base.BaseContext.get_abi_sizeof(LAYOUT, type_), base.BaseContext.get_abi_alignment(LAYOUT, type_)
+
+
+@pytest.mark.parametrize("type_", TYPES, ids=str)
+def test_a_types_size_and_alignment_are_those_that_llvm_says(type_: Any, faster: Any) -> None:
+    expected = measured(type_)
+    faster(sizes)
+    assert [measured(type_), measured(type_)] == [expected, expected]
+
+
+def test_llvm_is_asked_once_for_a_type_and_each_time_for_a_structure_with_a_name(
+    faster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    original = llvm.Type._get_ll_global_value_type
+
+    def get(type_: Any, *args: Any) -> Any:
+        asked.append(str(type_))
+        return original(type_, *args)
+
+    monkeypatch.setattr(llvm.Type, "_get_ll_global_value_type", get)
+    monkeypatch.setattr(sizes, "_answers", [])
+    named_structure = llvm.global_context.get_identified_type("gridjit_sizes")
+    named_structure.set_body(WORD, WORD)
+    faster(sizes)
+    for one in (WORD, WORD, named_structure, named_structure):
+        base.BaseContext.get_abi_sizeof(LAYOUT, one)
+    assert asked == [str(WORD), str(named_structure), str(named_structure)]
 
 
 def test_numbas_own_are_back_in_their_places() -> None:

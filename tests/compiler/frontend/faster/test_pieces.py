@@ -14,7 +14,7 @@ import pytest
 
 from gridjit import CompileError
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.frontend.faster import pieces, resolving
+from gridjit.compiler.frontend.faster import matched, pieces, resolving
 from gridjit.compiler.frontend.faster.written_for import are_known, function_at, record
 from gridjit.compiler.frontend.lower import lower
 from gridjit.compiler.frontend.types import parse_signature
@@ -136,7 +136,7 @@ def test_a_call_that_an_earlier_compile_resolved_tries_only_the_template_that_ma
         return found
 
     monkeypatch.setattr(resolving, "_applied", applied)
-    resolving._kept.clear()
+    matched._kept.clear()
     first = ir(MANY.floats, "void(float64[::1], float64[::1])")
     refused = [one for one, signature in tried if signature is None]
     tried.clear()
