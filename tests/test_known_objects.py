@@ -88,7 +88,8 @@ import sys
 from gridjit.compiler.targets.host import generate, llvm
 from gridjit.compiler.targets.host.processor import host_target
 text = {TEXT.format(1)!r}
-print(llvm.emit(generate._final(text, host_target(), 3, abreast=True), host_target()) == b"known", "tests" in sys.modules)
+module = generate._final(text, host_target(), 3, abreast=True)
+print(llvm.emit(module, host_target()) == b"known", "tests" in sys.modules)
 """
 
 
