@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gridjit.runtime.accepted import NumbaType
     from gridjit.runtime.args.direction import In, InOut, Out
     from gridjit.runtime.current import default_stream, external_stream, per_thread_default_stream, synchronize
+    from gridjit.runtime.installed.ufuncs import guvectorize, vectorize
     from gridjit.runtime.memory.create import as_device_array as as_cuda_array
     from gridjit.runtime.memory.create import (
         device_array,
@@ -104,6 +105,7 @@ __all__ = [
     "event_elapsed_time",
     "external_stream",
     "get_current_device",
+    "guvectorize",
     "is_available",
     "is_cuda_array",
     "jit",
@@ -120,6 +122,7 @@ __all__ = [
     "stream",
     "synchronize",
     "to_device",
+    "vectorize",
 ]
 
 # Name here -> (module, name there).

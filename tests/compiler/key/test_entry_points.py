@@ -85,7 +85,7 @@ def test_what_an_installed_extension_adds_is_there_without_importing_it(site: Pa
     install(site, "twice-ext", f"[{group}]\ninit = twice_ext:init\n")
     module(site, "api", "def twice(x):\n    raise NotImplementedError\n")
     module(site, "twice_ext", OVERLOADS)
-    assert run(CALLS, new=group == "numba_extensions") == "2.0"
+    assert run(CALLS, new=True) == "2.0"
 
 
 def test_a_type_that_only_an_installed_extension_knows_can_be_an_argument(site: Path, run: Run) -> None:
@@ -120,7 +120,7 @@ def test_a_type_that_only_an_installed_extension_knows_can_be_an_argument(site: 
         kernel[1, 1](out, Tag())
         print(out[0])
     """
-    assert run(program) == "3.0"
+    assert run(program, new=True) == "3.0"
 
 
 def test_an_extension_that_fails_to_load_is_a_warning_that_names_it_and_kernels_compile(site: Path, run: Run) -> None:
@@ -137,7 +137,7 @@ def test_an_extension_that_fails_to_load_is_a_warning_that_names_it_and_kernels_
 {textwrap.indent(CALLS, "        ")}
         print([str(one.message) for one in caught if "broken_ext" in str(one.message)])
     """
-    value, warned = run(program).splitlines()
+    value, warned = run(program, new=True).splitlines()
     assert value == "2.0"
     assert warned.startswith("[\"Numba extension module 'broken_ext' failed to load due to 'OSError(the licence")
 
@@ -167,7 +167,7 @@ def test_what_an_extension_asks_while_it_is_loaded_is_not_what_the_kernel_read(s
         kernel[2, 2](np.ones(1))
         print(kernel.stats.compiles, [str(found.footprint.facts) for found in kernel.specializations])
     """
-    assert run(program).splitlines() == ["None None", "1 ['()']"]
+    assert run(program, new=True).splitlines() == ["None None", "1 ['()']"]
 
 
 def test_a_description_that_nobody_can_read_is_a_warning_and_kernels_compile(site: Path, run: Run) -> None:
@@ -201,13 +201,13 @@ def test_another_version_or_build_of_an_installed_extension_is_another_job(site:
     module(site, "quiet_ext", "def init():\n    pass\n")
     folder = install(site, "quiet", "[numba_extensions]\ninit = quiet_ext:init\n", record="quiet_ext.py,sha256=1,10\n")
     install(site, "unrelated", "[console_scripts]\nmain = quiet_ext:init\n")
-    assert [run(STARTS)[0], run(STARTS)[0]] == ["1", "0"]
+    assert [run(STARTS, new=True)[0], run(STARTS, new=True)[0]] == ["1", "0"]
     (folder / "RECORD").write_text("quiet_ext.py,sha256=2,10\n")
-    assert [run(STARTS)[0], run(STARTS)[0]] == ["1", "0"]
+    assert [run(STARTS, new=True)[0], run(STARTS, new=True)[0]] == ["1", "0"]
     folder.rename(site / "quiet-1.1.dist-info")
-    assert run(STARTS)[0] == "1"
+    assert run(STARTS, new=True)[0] == "1"
     (site / "unrelated-1.0.dist-info").rename(site / "unrelated-2.0.dist-info")
-    assert run(STARTS)[0] == "0"
+    assert run(STARTS, new=True)[0] == "0"
 
 
 def test_what_is_found_is_what_numba_would_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
