@@ -51,6 +51,12 @@ def pids(running: subprocess.Popen[str]) -> list[int]:
     return [int(word) for word in running.stdout.readline().split()]
 
 
+def ended(running: subprocess.Popen[str]) -> tuple[str, str, int]:
+    """Return what else a program said, on its two streams, and how it ended. What `pids` has buffered counts too."""
+    assert running.stdout is not None and running.stderr is not None
+    return running.stdout.read(), running.stderr.read(), running.wait()
+
+
 @pytest.mark.usefixtures("started")
 def test_tasks_are_done_in_this_processs_folder_environment_and_path_of_the_moment(
     new_pool: NewPool, tasks: Path, monkeypatch: pytest.MonkeyPatch
@@ -235,7 +241,7 @@ def test_a_program_that_is_killed_leaves_no_process(tasks: Path, ends: Callable[
 def test_a_program_ends_at_once_and_in_silence_with_tasks_under_way(tasks: Path, ends: Callable[..., None]) -> None:
     running = program(tasks, "")
     processes = pids(running)
-    assert (*running.communicate(), running.returncode) == ("", "", 0)
+    assert ended(running) == ("", "", 0)
     ends(*processes)
 
 
@@ -250,5 +256,5 @@ except KeyboardInterrupt:
 """
     running = program(tasks, rest)
     processes = pids(running)
-    assert (*running.communicate(), running.returncode) == ("done True\n", "", 0)
+    assert ended(running) == ("done True\n", "", 0)
     ends(*processes)
