@@ -54,7 +54,8 @@ def pids(running: subprocess.Popen[str]) -> list[int]:
 def ended(running: subprocess.Popen[str]) -> tuple[str, str, int]:
     """Return what else a program said, on its two streams, and how it ended. What `pids` has buffered counts too."""
     assert running.stdout is not None and running.stderr is not None
-    return running.stdout.read(), running.stderr.read(), running.wait()
+    with running.stdout, running.stderr:
+        return running.stdout.read(), running.stderr.read(), running.wait()
 
 
 @pytest.mark.usefixtures("started")
