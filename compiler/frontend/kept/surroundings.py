@@ -67,8 +67,9 @@ _first: list[tuple[Any, Mapping[str, object]]] = []
 _later: list[tuple[Any, Mapping[str, object]]] = []
 _texts: dict[int, str | None] = {}
 _patched = 0
-# What compiles callees.
+# What compiles callees. The driver's module is no part of it, and gridjit gives it a GPU that the host stands in for.
 _FRONT_END = ("numba.", "llvmlite.")
+_DRIVER = "numba.cuda.cudadrv.driver"
 
 
 def surroundings(capability: tuple[Any, ...], boundscheck: bool) -> Surroundings:
@@ -180,7 +181,7 @@ def _module_of(owner: Any) -> str:
 def _owners() -> Iterator[Any]:
     """Yield numba's modules and their classes, llvmlite's too."""
     for name, module in list(sys.modules.items()):
-        if name.startswith(_FRONT_END) and type(module) is ModuleType and module.__name__ == name:
+        if name.startswith(_FRONT_END) and name != _DRIVER and type(module) is ModuleType and module.__name__ == name:
             yield module
             values: list[Any] = [*vars(module).values()]
             kinds: list[Any] = [*map(type, values)]
