@@ -7,7 +7,7 @@ layer has its own of, manifests and histories, are read from all `layers` and me
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from gridjit.cache.store import EntryInfo, Store
 
@@ -39,6 +39,10 @@ class ChainStore:
     def put(self, key: str, data: bytes, *, suffix: str) -> None:
         """Keep data under key in the top layer, which hides the others' entries."""
         self._overlay.put(key, data, suffix=suffix)
+
+    def put_all(self, entries: Mapping[str, bytes], *, suffix: str) -> None:
+        """Keep entries in the top layer."""
+        self._overlay.put_all(entries, suffix=suffix)
 
     def find(self, key: str) -> EntryInfo | None:
         """Return what the first layer that has key knows of it, or None."""

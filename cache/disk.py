@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from gridjit.cache import files
@@ -104,17 +104,20 @@ class DiskStore:
 
     def put(self, key: str, data: bytes, *, suffix: str) -> None:
         """Keep data under key, in a file with that suffix; the oldest entries make room for it."""
-        check_key(key)
+        self.put_all({key: data}, suffix=suffix)
+
+    def put_all(self, entries: Mapping[str, bytes], *, suffix: str) -> None:
+        """Keep entries as put does, and note all of them in the index at once, which takes longer than to write one."""
         check_suffix(suffix)
+        for key in entries:
+            check_key(key)
         if self.read_only:
             return
-        sealed = seal(key, data, secret=self._secret)
-        if len(sealed) > self._max_bytes:
-            self._warn(f"is limited to {self._max_bytes} bytes and cannot hold an entry of {len(sealed)}", _MORE_ROOM)
-            return
+        sealed = {key: seal(key, data, secret=self._secret) for key, data in entries.items()}
+        sealed = {key: data for key, data in sealed.items() if self._has_room_for(data)}
         try:
-            if self._writable():
-                self._write(key, suffix, sealed)
+            if sealed and self._writable():
+                self._write(suffix, sealed)
         except (OSError, ImportError) as error:  # a Python without SQLite has no index
             self._tell(error, "written")
 
@@ -197,23 +200,31 @@ class DiskStore:
         finally:
             os.close(shard)
 
-    def _write(self, key: str, suffix: str, sealed: bytes) -> None:
-        """Write an entry; on a disk that is full, once more when the oldest entries have made room."""
-        try:
-            self._write_and_record(key, suffix, sealed)
-        except OSError as error:
-            if error.errno not in _DISK_IS_FULL or not self._free(len(sealed)):
-                raise
-            self._write_and_record(key, suffix, sealed)
+    def _has_room_for(self, sealed: bytes) -> bool:
+        if len(sealed) <= self._max_bytes:
+            return True
+        self._warn(f"is limited to {self._max_bytes} bytes and cannot hold an entry of {len(sealed)}", _MORE_ROOM)
+        return False
 
-    def _write_and_record(self, key: str, suffix: str, sealed: bytes) -> None:
-        files.write_file(self._place, key, suffix, sealed)
-        info = EntryInfo(key=key, suffix=suffix, size=len(sealed), stored=0.0)
+    def _write(self, suffix: str, sealed: Mapping[str, bytes]) -> None:
+        """Write entries; on a disk that is full, once more when the oldest entries have made room."""
         try:
-            self._use_index(lambda index: index.record(info, **self._bounds))
+            self._write_and_record(suffix, sealed)
+        except OSError as error:
+            if error.errno not in _DISK_IS_FULL or not self._free(sum(map(len, sealed.values()))):
+                raise
+            self._write_and_record(suffix, sealed)
+
+    def _write_and_record(self, suffix: str, sealed: Mapping[str, bytes]) -> None:
+        written: list[EntryInfo] = []
+        try:
+            for key, data in sealed.items():
+                files.write_file(self._place, key, suffix, data)
+                written.append(EntryInfo(key=key, suffix=suffix, size=len(data), stored=0.0))
+            self._use_index(lambda index: index.record_all(written, **self._bounds))
         except (OSError, ImportError):
             # A file that the index does not know would never make room for another.
-            files.remove_files(self._place, key)
+            self._remove_files([info.key for info in written])
             raise
 
     def _free(self, size: int) -> bool:

@@ -27,7 +27,7 @@ from gridjit.cache.store import EntryInfo
 _COMPANIONS = ("", "-journal", "-wal", "-shm")
 _SETTINGS = {
     "eviction_policy": "least-recently-stored",
-    "cull_limit": 0,  # room is made by Index.record, which also counts entries
+    "cull_limit": 0,  # room is made by Index.record_all, which also counts entries
     "statistics": 0,
     "tag_index": 0,
     "disk_min_file_size": 0,
@@ -172,14 +172,18 @@ class Index:
         with _failures_named(folder):
             self._database = _Database(folder, timeout)
 
-    def record(self, info: EntryInfo, *, max_bytes: int, max_entries: int) -> list[str]:
-        """Note that info's file is in place, and return the keys whose files must go to keep the bounds."""
+    def record_all(self, infos: Iterable[EntryInfo], *, max_bytes: int, max_entries: int) -> list[str]:
+        """Note that the files of infos are in place, and return the keys whose files must go to keep the bounds."""
+        removed: dict[str, None] = {}
         with self._transaction() as database:
-            database.set(info.key, StoredFile(info.suffix, info.size))
-            removed = _make_room(database, max_bytes, max_entries)
-            if info.key in removed:
-                raise IndexBroken("its totals leave no room for a single entry")
-            return removed
+            for info in infos:
+                database.set(info.key, StoredFile(info.suffix, info.size))
+                # What went was its older row, if any: its file is this one.
+                removed.pop(info.key, None)
+                removed.update(dict.fromkeys(_make_room(database, max_bytes, max_entries)))
+                if info.key in removed:
+                    raise IndexBroken("its totals leave no room for a single entry")
+        return [*removed]
 
     def reconcile(self, infos: Iterable[EntryInfo], *, max_bytes: int, max_entries: int) -> list[str]:
         """Make the rows those of the files, the oldest first; return the keys that must go to keep the bounds."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from gridjit.cache.store import EntryInfo, check_key, check_suffix
 from gridjit.forking import lock, section
@@ -48,6 +48,13 @@ class MemoryStore:
             self._bytes += len(data)
             while len(self._held) > self._max_entries or self._bytes > self._max_bytes:
                 self._drop(next(iter(self._held)))
+
+    def put_all(self, entries: Mapping[str, bytes], *, suffix: str) -> None:
+        """Put entries one after the other, if all keys are ones."""
+        for key in entries:
+            check_key(key)
+        for key, data in entries.items():
+            self.put(key, data, suffix=suffix)
 
     def find(self, key: str) -> EntryInfo | None:
         """Return what is known of key, or None."""

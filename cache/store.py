@@ -6,7 +6,7 @@ mistake of the caller and raises CacheError.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 from gridjit.cache.errors import CacheError
@@ -39,6 +39,9 @@ class Store(Protocol):
 
     def put(self, key: str, data: bytes, *, suffix: str) -> None:
         """Keep data under key, replacing what was there; a fault is reported by one warning, not raised."""
+
+    def put_all(self, entries: Mapping[str, bytes], *, suffix: str) -> None:
+        """Keep entries by key, as put does one after the other; what they have in common is done once."""
 
     def find(self, key: str) -> EntryInfo | None:
         """Return what is known of key without reading it, or None."""

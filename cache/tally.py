@@ -35,6 +35,11 @@ class Tally:
         infos = (other for other in list_files(self._folder) if other.key != info.key)
         return self._count([*infos], info, max_bytes=max_bytes, max_entries=max_entries)
 
+    def record_all(self, infos: Iterable[EntryInfo], *, max_bytes: int, max_entries: int) -> list[str]:
+        """Note that the files of infos are in place, as record does one after the other."""
+        bounds = {"max_bytes": max_bytes, "max_entries": max_entries}
+        return [key for info in infos for key in self.record(info, **bounds)]
+
     def reconcile(self, infos: Iterable[EntryInfo], *, max_bytes: int, max_entries: int) -> list[str]:
         """Count the files, and return the keys that must go to keep the bounds."""
         return self._count([*infos], None, max_bytes=max_bytes, max_entries=max_entries)

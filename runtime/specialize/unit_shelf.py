@@ -43,9 +43,9 @@ class UnitShelf:
         """End a compile that went well: put what it left into the store, and do what had to wait."""
         while self._to_do:
             self._to_do.pop()()
-        while self._left:
-            key, data = self._left.popitem()
-            self._store.put(key, data, suffix=SUFFIX)
+        left, self._left = self._left, {}
+        if left:
+            self._store.put_all(left, suffix=SUFFIX)
 
 
 def shelf_for(store: Store, job: CompileJob) -> UnitShelf | None:

@@ -14,7 +14,7 @@ import pytest
 from gridjit.cache.disk import DiskStore
 from gridjit.cache.entry import open_entry
 from gridjit.cache.errors import CacheWarning
-from gridjit.cache.index import BytesDisk, RefusedRow, StoredFile
+from gridjit.cache.index import BytesDisk, Index, RefusedRow, StoredFile
 
 
 @pytest.fixture
@@ -234,3 +234,40 @@ def test_the_disk_takes_only_text_for_keys_and_files_for_values(folder, key_of):
             with pytest.raises(RefusedRow):
                 cache.set(key, value)
         assert len(cache) == 0
+
+
+def test_what_is_put_together_makes_room_as_if_put_one_by_one(folder, key_of):
+    store = DiskStore(folder, max_entries=3)
+    for number in range(3):
+        store.put(key_of(number), b"data", suffix=".o")
+    store.put_all({key_of(number): b"new" for number in (3, 4, 0, 5)}, suffix=".unit")
+    assert sorted(info.key for info in store.entries()) == sorted(map(key_of, (4, 0, 5)))
+    assert [store.get(key_of(number)) for number in (4, 0, 5)] == [b"new"] * 3
+    store.put(key_of(6), b"data", suffix=".o")
+    assert sorted(info.key for info in store.entries()) == sorted(map(key_of, (0, 5, 6)))
+
+
+def test_what_is_put_together_is_noted_in_one_transaction(folder, key_of, monkeypatch):
+    transactions = []
+    original = Index._transaction
+    monkeypatch.setattr(Index, "_transaction", lambda index: transactions.append(index) or original(index))
+    store = DiskStore(folder)
+    store.put(key_of(0), b"data", suffix=".o")
+    transactions.clear()
+    store.put_all({key_of(number): b"data" for number in range(1, 33)}, suffix=".unit")
+    assert len(transactions) == 1
+    with diskcache.Cache(str(folder), disk=BytesDisk) as plain:
+        assert len(plain) == 33
+
+
+def test_files_of_what_is_put_together_go_if_the_index_cannot_note_them(folder, key_of, monkeypatch):
+    store = DiskStore(folder)
+    store.put(key_of(0), b"data", suffix=".o")
+
+    def fail(index: Index, *given: object, **named: object) -> list[str]:
+        raise OSError("no index today")
+
+    monkeypatch.setattr(Index, "record_all", fail)
+    with pytest.warns(CacheWarning, match="no index today"):
+        store.put_all({key_of(1): b"data", key_of(2): b"data"}, suffix=".unit")
+    assert [info.key for info in store.entries()] == [key_of(0)]

@@ -89,3 +89,19 @@ def test_threads_see_only_whole_entries_of_their_key(store, key_of):
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+def test_what_was_put_together_comes_back_one_by_one(store, key_of):
+    store.put(key_of(1), b"old", suffix=".json")
+    store.put_all({key_of(number): b"data %d" % number for number in range(1, 4)}, suffix=".unit")
+    assert [store.get(key_of(number)) for number in range(1, 4)] == [b"data 1", b"data 2", b"data 3"]
+    assert sorted(info.key for info in store.entries()) == sorted(map(key_of, range(1, 4)))
+    store.put_all({}, suffix=".unit")
+
+
+def test_names_are_checked_before_anything_of_what_is_put_together_is_kept(store, key_of):
+    with pytest.raises(CacheError, match="hexadecimal"):
+        store.put_all({key_of(1): b"data", "../../../etc/passwd": b"data"}, suffix=".unit")
+    with pytest.raises(CacheError, match=r"give one of \.cubin"):
+        store.put_all({key_of(1): b"data"}, suffix=".py")
+    assert list(store.entries()) == []

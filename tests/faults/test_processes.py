@@ -94,11 +94,11 @@ elif place == "before the rename":
 elif place == "after the rename":
     os.rename = die_after(os.rename)
 elif place == "before the row":
-    index.Index.record = die
+    index.Index.record_all = die
 elif place == "inside the transaction":
     index._make_room = die_after(index._make_room)
 elif place == "after the row":
-    index.Index.record = die_after(index.Index.record)
+    index.Index.record_all = die_after(index.Index.record_all)
 elif place == "while making room":
     real_remove, files.remove_file = files.remove_file, lambda folder, name: real_remove(folder, name) or (
         die() if key_of(9) not in name else None)

@@ -50,7 +50,8 @@ class Keeping:
         self._made: list[tuple[Table, object, Unit]] = []
         # By the identity of a result of this compile, which is kept alive here: the unit that was made of it, if any.
         self._units: dict[int, tuple[Any, Unit | None]] = {}
-        self._answers: dict[int, tuple[Question | Unit, ...] | None] = {}
+        # By the identity of a unit, which is kept alive here: other threads' compiles take units out of their tables.
+        self._answers: dict[int, tuple[Unit, tuple[Question | Unit, ...] | None]] = {}
         self._shelving: list[Shelving | None] = []
         self._demands = Demands(callee=self._callee, numbas=self._numbas)
         self._from_disk: dict[int, Unit] = {}
@@ -147,7 +148,7 @@ class Keeping:
         result, events = found
         name = _name(function, result.signature.args, place)
         unit = Unit(place=place, result=result, surroundings=self.surroundings, events=events, name=name)
-        self._answers[id(unit)] = events
+        self._answers[id(unit)] = (unit, events)
         self._from_disk[id(unit)] = unit
         return unit if self._fits(unit, set()) else None
 
@@ -218,8 +219,8 @@ class Keeping:
     def _todays(self, unit: Unit) -> tuple[Question | Unit, ...] | None:
         """Return the events of a unit with today's answers, None if one of them, or of its callees', is another."""
         if id(unit) not in self._answers:
-            self._answers[id(unit)] = self._asked_again(unit)
-        return self._answers[id(unit)]
+            self._answers[id(unit)] = (unit, self._asked_again(unit))
+        return self._answers[id(unit)][1]
 
     def _asked_again(self, unit: Unit) -> tuple[Question | Unit, ...] | None:
         if unit.surroundings is not self.surroundings:

@@ -12,6 +12,7 @@ from gridjit.compiler.errors import CompileError
 from gridjit.compiler.frontend import lower
 from gridjit.compiler.options import Options
 from gridjit.compiler.target import Target
+from gridjit.runtime.simulated import under_numba
 from tests.compiler.frontend.making import HOPPER, HOST, Made, everything_of
 from tests.compiler.frontend.shelves import NAME, DictShelf, made_by, program
 
@@ -205,6 +206,61 @@ def test_nothing_is_taken_or_left_while_a_programs_code_stands_in_numbas_place(m
     made_by(program(text), shelf)
     monkeypatch.setattr(cudaimpl, "normalize_indices", lambda *given: given)
     assert not made_by(program(text), shelf).reused
+
+
+def test_a_gpu_that_the_host_stands_in_for_leaves_what_is_kept_as_it_is() -> None:
+    text, shelf = BODIES["numbers"], DictShelf()
+    under_numba.displace()
+    made_by(program(text), shelf)
+    under_numba.place()
+    try:
+        assert made_by(program(text), shelf).reused == {"f"}
+    finally:
+        under_numba.displace()
+
+
+SYNCED = "@gridjit.jit(device=True)\ndef f(value):\n    cuda.cg.this_grid().sync()\n    return value + 1\n\n"
+
+
+@pytest.mark.parametrize("synced_before", [True, False])
+def test_a_kernel_is_cooperative_if_what_it_calls_is_so_today(synced_before: bool) -> None:
+    calling = function("g", "f(value) * 2") + kernel("g(x[i])")
+    texts = SYNCED + calling, function("f", "value + 1") + calling
+    before, now = texts if synced_before else texts[::-1]
+    shelf = DictShelf()
+    made_by(program(before), shelf, target=HOPPER)
+    module = program(now)
+    found, whole = made_by(module, shelf, target=HOPPER), made_by(module, None, target=HOPPER)
+    assert whole.lowered.cooperative is not synced_before
+    assert_whole_with(found, whole, "")
+    assert found.lowered.cooperative is whole.lowered.cooperative
+
+
+def test_a_callee_that_stays_cooperative_leaves_its_callers_as_they_are() -> None:
+    calling = function("g", "f(value) * 2") + kernel("g(x[i])")
+    shelf = DictShelf()
+    made_by(program(SYNCED + calling), shelf, target=HOPPER)
+    module = program(SYNCED.replace("+ 1", "+ 2") + calling)
+    found, whole = made_by(module, shelf, target=HOPPER), made_by(module, None, target=HOPPER)
+    assert_whole_with(found, whole, "g")
+    assert found.lowered.cooperative and whole.lowered.cooperative
+
+
+# numba-cuda's function is made around one that it calls.
+AROUND = (
+    "from numba.cuda.np import arraymath\n\n"
+    + function("less", "a < b", "a, b")
+    + function("atmost", "a <= b", "a, b")
+    + "f = gridjit.jit(device=True)(arraymath._searchsorted(less))\n"
+    + "g = gridjit.jit(device=True)(arraymath._searchsorted(atmost))\n\n"
+)
+
+
+def test_functions_that_numba_cuda_makes_around_others_are_told_apart_by_these() -> None:
+    text, shelf = AROUND + kernel("f(x, x[i], 0, 3)[0] * g(x, x[i], 0, 3)[0]"), DictShelf()
+    made_by(program(text), shelf)
+    module = program(text.replace("(less)", "()").replace("(atmost)", "(less)").replace("()", "(atmost)"))
+    assert_whole_with(made_by(module, shelf), made_by(module, None), None)
 
 
 UNTOLD = {

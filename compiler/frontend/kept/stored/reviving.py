@@ -2,7 +2,8 @@
 
 Questions are asked in the order of the compile that they stand for, and each answer counts at once: whoever compiled
 the function today would ask the same until an answer is another. A function that it called is compiled, or revived,
-where that compile would have done so. It counts by what it returns, not by its code: a callee may have changed.
+where that compile would have done so. It counts by what it returns and whether it is cooperative, not by its code: a
+callee may have changed.
 """
 
 from __future__ import annotations
@@ -151,17 +152,20 @@ def _raised(_: _Asked, module: str, name: str, given: Any, place: Any) -> Questi
     return Raised(kind, arguments, None if place is None else reading.items(place, value_of))
 
 
-def _calls(asked: _Asked, place: Any, arguments: Any, returns: Any, symbol: str) -> Unit:
+def _calls(asked: _Asked, place: Any, arguments: Any, *seen: Any) -> Unit:
     types = reading.items(arguments, type_of)
-    return _used(asked, asked.demands.callee(_dispatcher(asked, place), types), returns, symbol)
+    return _used(asked, asked.demands.callee(_dispatcher(asked, place), types), *seen)
 
 
-def _numbas(asked: _Asked, told: str, key: str, returns: Any, symbol: str) -> Unit:
-    return _used(asked, asked.demands.numbas(Shared(reading.text(told), reading.text(key))), returns, symbol)
+def _numbas(asked: _Asked, told: str, key: str, *seen: Any) -> Unit:
+    return _used(asked, asked.demands.numbas(Shared(reading.text(told), reading.text(key))), *seen)
 
 
-def _used(asked: _Asked, unit: Unit | None, returns: Any, symbol: str) -> Unit:
+def _used(asked: _Asked, unit: Unit | None, returns: Any, symbol: str, cooperative: Any) -> Unit:
+    """Return a unit if callers see of it what they saw: what it returns, and whether it makes them cooperative."""
     if unit is None or row_of(unit.result.signature.return_type) != returns:
+        raise _Other
+    if bool(unit.result.library.use_cooperative) is not reading.flag(cooperative):
         raise _Other
     asked.symbols[reading.text(symbol)] = unit.result.fndesc.mangled_name
     return unit

@@ -17,6 +17,8 @@ from gridjit.compiler.key.source.objects import cell_value, defaults_of
 from gridjit.compiler.recorded.value_path import follow
 from gridjit.digests import utf8
 
+# How the texts begin of values of which a question tells more: what a callee returns, what an array holds.
+_ASKED_FURTHER = ("callee ", "array ")
 # Where the classes are defined of what stands for a function that kernels call.
 _CALLEES = ("gridjit.", "numba.")
 
@@ -49,15 +51,19 @@ def told_now(value: object) -> str | None:
 def told_function(function: FunctionType, *, whole: bool) -> str | None:
     """Return what tells a function from others: its names, its code, and plain values in its closure.
 
-    whole: with all that its closure and its defaults hold, or None where one of these has no text.
+    whole: with all that its closure and its defaults hold, or None where one of these has no text that tells it all.
     """
     names = (str(function.__module__), function.__qualname__, function.__name__)
     cells = [told_now(cell_value(cell)) for cell in function.__closure__ or ()]
     defaults = [(name, told_now(value)) for name, value in defaults_of(function).items()] if whole else []
-    if whole and (None in cells or any(text is None for _, text in defaults)):
+    if whole and not all(map(_tells_all, (*cells, *(text for _, text in defaults)))):
         return None
     closure = [text if text is not None and (whole or text.startswith(("scalar", "tuple"))) else "" for text in cells]
     return digest_texts((*names, plan_of(function.__code__).digest, repr(closure), repr(defaults)))
+
+
+def _tells_all(text: str | None) -> bool:
+    return text is not None and not text.startswith(_ASKED_FURTHER)
 
 
 def digest_texts(texts: Sequence[str]) -> str:

@@ -151,11 +151,13 @@ def _unit_row(unit: Unit, values: Sequence[object]) -> list[Any]:
     """Return the row of a use of another unit: of numba's own by its key, of another by its function and types."""
     result, place = unit.result, unit.place
     symbol, returns = result.fndesc.mangled_name, row_of(result.signature.return_type)
+    # numba-cuda has whoever calls a cooperative function be cooperative, too.
+    cooperative = bool(result.library.use_cooperative)
     if isinstance(place, Shared):
-        return ["numbas", place.told, place.key, returns, symbol]
+        return ["numbas", place.told, place.key, returns, symbol, cooperative]
     if not isinstance(place, InDispatcher) or is_numbas((dispatcher := place.dispatcher).py_func):
         raise _Untold
     arguments = rows_of(place.arguments)
     if arguments is None or returns is None:
         raise _Untold
-    return ["calls", _dispatcher_place(dispatcher, values), arguments, returns, symbol]
+    return ["calls", _dispatcher_place(dispatcher, values), arguments, returns, symbol, cooperative]
