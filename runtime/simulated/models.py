@@ -152,7 +152,7 @@ def _read(path: Path) -> DeviceModel:
     try:
         given = json.loads(path.read_text())
         return _described(given)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(
             f"GRIDJIT_HOST_DEVICE={path}: {error}; a file holds "
             '{"like": "h100", "name": ..., "memory_bytes": ..., "compute_capability": [9, 0], "attributes": {...}}, '
@@ -160,27 +160,51 @@ def _read(path: Path) -> DeviceModel:
         ) from error
 
 
-def _described(given: dict[str, Any]) -> DeviceModel:
+def _described(given: Any) -> DeviceModel:
+    given = _object("the file", given)
     if unknown := set(given) - {"like", "name", "memory_bytes", "compute_capability", "attributes"}:
         raise ValueError(f"unknown: {', '.join(sorted(unknown))}")
-    base = known()[given.get("like", DEFAULT)]
-    own = {str(name): int(value) for name, value in given.get("attributes", {}).items()}
+    base = _base(given.get("like", DEFAULT))
+    own = {name: _integer(name, value, 0) for name, value in _object("attributes", given.get("attributes", {})).items()}
     capability = _capability(given.get("compute_capability", base.compute_capability))
     if capability != base.compute_capability:
         limits = _model("", capability, 0, {}).attributes
         of_it = {name: limits[name] for name in (*_PER_CAPABILITY, "CLUSTER_LAUNCH", "TENSOR_MAP_ACCESS_SUPPORTED")}
         own = of_it | {"COMPUTE_CAPABILITY_MAJOR": capability[0], "COMPUTE_CAPABILITY_MINOR": capability[1]} | own
+    if not isinstance(name := given.get("name", base.name), str):
+        raise ValueError(f"name: {name!r} is not a string")
     return DeviceModel(
-        name=str(given.get("name", base.name)),
+        name=name,
         compute_capability=capability,
-        memory_bytes=int(given.get("memory_bytes", base.memory_bytes)),
+        memory_bytes=_integer("memory_bytes", given.get("memory_bytes", base.memory_bytes), 1),
         attributes={**base.attributes, **own},
     )
 
 
+def _object(name: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{name}: {value!r} is not an object")
+    return value
+
+
+def _integer(name: str, value: Any, least: int) -> int:
+    """Return value, which JSON has as an integer: what is nearly one would be a device that nobody described."""
+    if type(value) is not int or value < least:
+        raise ValueError(f"{name}: {value!r} is not an integer of at least {least}")
+    return value
+
+
+def _base(name: Any) -> DeviceModel:
+    if not isinstance(name, str) or name not in known():
+        raise ValueError(f"like: {name!r}; known are {', '.join(known())}")
+    return known()[name]
+
+
 def _capability(value: Any) -> tuple[int, int]:
-    major, minor = value
-    if (int(major), int(minor)) not in _CAPABILITIES:
+    if not isinstance(value, (list, tuple)) or len(value) != 2:
+        raise ValueError(f"compute_capability: {value!r} is not [major, minor]")
+    major, minor = (_integer("compute_capability", part, 0) for part in value)
+    if (major, minor) not in _CAPABILITIES:
         known_ones = ", ".join(f"{a}.{b}" for a, b in _CAPABILITIES)
         raise ValueError(f"compute capability {major}.{minor}; known are {known_ones}")
-    return int(major), int(minor)
+    return major, minor

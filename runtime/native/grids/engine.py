@@ -16,9 +16,6 @@ from gridjit.runtime.native.placement import for_ever, grids_address
 from gridjit.values import dataclass
 
 _CACHE_LINE = 64
-# Debuggers pass SIGURG on, and programs that do not know it ignore it; the others are for programs that use it.
-_SIGNALS = (23, *range(60, 50, -1))
-_SA_SIGINFO, _SA_RESTART, _SA_NODEFER = 0x4, 0x10000000, 0x40000000
 
 _making = lock()
 _engines: list[Engine | None] = []
@@ -31,15 +28,6 @@ class Engine:
     address: int
     record: records.EngineRecord
     call: Any
-
-
-class _SignalAction(ctypes.Structure):
-    _fields_ = [
-        ("handler", ctypes.c_void_p),
-        ("mask", ctypes.c_uint64 * 16),
-        ("flags", ctypes.c_int),
-        ("restorer", ctypes.c_void_p),
-    ]
 
 
 def engine(store: Store) -> Engine | None:
@@ -58,7 +46,8 @@ def _made(store: Store) -> Engine | None:
         return None
     part = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int32)(address)
     record.handler = part(1)
-    record.signal = _take_signal(record.handler)
+    record.settle = part(2)
+    settle(record)
     launch = part(0)
     # The code releases the GIL itself.
     prototype = ctypes.PYFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3, ctypes.c_int32, ctypes.c_void_p)
@@ -85,15 +74,9 @@ def _new_pool() -> int:
     return -(-start // _CACHE_LINE) * _CACHE_LINE
 
 
-def _take_signal(handler: int) -> int:
-    """Have a signal that nobody uses handled by the code; return its number, or 0 if there is none."""
-    sigaction = ctypes.CDLL(None).sigaction
-    for number in _SIGNALS:
-        now = _SignalAction()
-        if sigaction(number, None, ctypes.byref(now)) == 0 and not now.handler:
-            wanted = _SignalAction(handler=handler, flags=_SA_SIGINFO | _SA_RESTART | _SA_NODEFER)
-            return number if sigaction(number, ctypes.byref(wanted), None) == 0 else 0
-    return 0
+def settle(record: records.EngineRecord) -> None:
+    """Have the engine's signal be one that nobody handles and this thread does not block, if there is one."""
+    ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(record.settle)(ctypes.addressof(record))
 
 
 def _renew() -> None:

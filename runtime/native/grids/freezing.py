@@ -6,7 +6,7 @@ import ctypes
 import time
 
 from gridjit.runtime.native.grids import records
-from gridjit.runtime.native.grids.engine import Engine
+from gridjit.runtime.native.grids.engine import Engine, settle
 from gridjit.runtime.native.placement import for_ever
 
 # A thread is met in the kernel's own code sooner or later, unless it is in a function of a library for good.
@@ -23,6 +23,7 @@ def freeze(engine: Engine, threads: set[int], code: tuple[int, int]) -> bool:
     # Called with the GIL, without which no thread gets from a kernel to its end: a thread that ended has no ident.
     libc = ctypes.PyDLL(None)
     libc.pthread_sigqueue.argtypes = [ctypes.c_ulong, ctypes.c_int, ctypes.c_void_p]
+    settle(engine.record)
     runners = {thread: _runner(engine, code) for thread in [*threads]}
     until = time.monotonic() + _PATIENCE_S
     while engine.record.signal and time.monotonic() < until:

@@ -15,6 +15,7 @@ from gridjit.runtime.native.grids.dealing_ir import DEALING
 from gridjit.runtime.native.grids.fields import load, place, store
 from gridjit.runtime.native.grids.interrupts_ir import INTERRUPTS
 from gridjit.runtime.native.grids.sharing_ir import SHARING
+from gridjit.runtime.native.grids.signals_ir import SIGNALS
 from gridjit.runtime.native.grids.waiting_ir import waiting_ir
 from gridjit.runtime.native.grids.watching_ir import WATCHING
 from gridjit.runtime.native.grids.workers_ir import WORKERS
@@ -47,7 +48,7 @@ begin:
   %watched = zext i1 %is.main to i32
   br i1 %is.main, label %watch, label %unwatched
 watch:
-  %watching = call ptr @watch(ptr %engine, ptr %pool, ptr %caller)
+  %watching = call ptr @watch(ptr %engine, ptr %pool, ptr %caller, ptr %kernel)
   br label %unwatched
 unwatched:
   %runner = phi ptr [ null, %begin ], [ %watching, %watch ]
@@ -148,11 +149,13 @@ entry:
 
 # The first function, as code is known by where it begins.
 _PARTS = """
-; The address of the function launch_grid, or of the handler of the engine's signal.
+; The address of the function launch_grid, of the handler of the engine's signal, or of what settles on a signal.
 define ptr @part(i32 %number) #0 {
 entry:
   %first = icmp eq i32 %number, 0
-  %address = select i1 %first, ptr @launch_grid, ptr @on_signal
+  %second = icmp eq i32 %number, 1
+  %other = select i1 %second, ptr @on_signal, ptr @settle_here
+  %address = select i1 %first, ptr @launch_grid, ptr %other
   ret ptr %address
 }
 """
@@ -160,5 +163,6 @@ entry:
 
 def grid_ir(machine: str) -> str:
     """Return the module's text for a machine; equal texts make equal code."""
-    parts = (_PARTS, _LAUNCH, SHARING, DEALING, WORKERS, INTERRUPTS, WATCHING, waiting_ir(machine), ATTRIBUTES)
+    watching = (INTERRUPTS, SIGNALS, WATCHING)
+    parts = (_PARTS, _LAUNCH, SHARING, DEALING, WORKERS, *watching, waiting_ir(machine), ATTRIBUTES)
     return filled("".join(parts), records.names(machine))

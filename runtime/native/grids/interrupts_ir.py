@@ -69,7 +69,8 @@ whose:
   %nobody = icmp eq ptr %runner, null
   br i1 %nobody, label %done, label %where
 where:
-{place("runner", "Runner", "inside")}
+{place("runner", "Runner", "inside", "unheard")}
+  store atomic i64 0, ptr %runner.unheard.at seq_cst, align 8
   %inside = load volatile i32, ptr %runner.inside.at
   %outside = icmp ne i32 %inside, 1
   br i1 %outside, label %done, label %place
@@ -123,21 +124,18 @@ done:
 ; Make those workers leave their blocks that are in a launch which was interrupted.
 define internal void @expel(ptr %engine, ptr %slot) #1 {{
 entry:
-{load("engine", "Engine", "pool:ptr", "signal", "pthread_sigqueue:ptr")}
+{load("engine", "Engine", "pool:ptr", "pthread_sigqueue:ptr")}
   %pool = getelementptr i8, ptr %engine.pool, i64 0
-  %signal = trunc i64 %engine.signal to i32
 {place("pool", "Pool", "worker", "size")}
   %size = load atomic i32, ptr %pool.size.at seq_cst, align 4
-  %no.signal = icmp eq i32 %signal, 0
   %none = icmp eq i32 %size, 0
-  %nothing = or i1 %no.signal, %none
-  br i1 %nothing, label %done, label %next
+  br i1 %none, label %done, label %next
 next:
   %i = phi i32 [ 0, %entry ], [ %i.next, %passed ]
   %i.wide = zext i32 %i to i64
   %offset = mul i64 %i.wide, {{Runner.size_}}
   %runner = getelementptr i8, ptr %pool.worker.at, i64 %offset
-{place("runner", "Runner", "slot", "inside", "thread")}
+{place("runner", "Runner", "slot", "inside", "thread", "signal")}
   %at = load atomic ptr, ptr %runner.slot.at seq_cst, align 8
   %inside = load atomic i32, ptr %runner.inside.at seq_cst, align 4
   %is.inside = icmp eq i32 %inside, 1
@@ -146,6 +144,8 @@ next:
   br i1 %expels, label %send, label %passed
 send:
   %thread = load i64, ptr %runner.thread.at
+  %open = load i64, ptr %runner.signal.at
+  %signal = trunc i64 %open to i32
   %sent = call i32 %engine.pthread_sigqueue(i64 %thread, i32 %signal, ptr %runner)
   br label %passed
 passed:

@@ -17,6 +17,7 @@ FUNCTIONS = (
     "pthread_setname_np",
     "pthread_sigmask",
     "pthread_sigqueue",
+    "sigaction",
     "_setjmp",
     "longjmp",
 )
@@ -47,6 +48,7 @@ class EngineRecord(ctypes.Structure):
     """What there is once in a process. main: the ident of the thread that Python runs signal handlers on.
 
     signal: the number of the signal that makes threads look up from a block; 0: there is none, and they do not.
+    settle: the function that sees to it that it is one that nobody else uses.
     """
 
     _fields_ = [
@@ -55,6 +57,7 @@ class EngineRecord(ctypes.Structure):
         ("main", ctypes.c_uint64),
         ("handler", ctypes.c_int64),
         ("signal", ctypes.c_int64),
+        ("settle", ctypes.c_int64),
         ("name", ctypes.c_char * 16),
     ]
 
@@ -82,6 +85,7 @@ class RunnerRecord(ctypes.Structure):
     """A thread that runs blocks and can be made to leave one: where it goes on then, and whether it is in one.
 
     caller: of the main thread's launch. slot: of what a worker helps with. freeze: it is to be stopped for ever.
+    signal: of a worker, the one that it does not block. unheard: the ticker's last signal has not arrived yet.
     """
 
     _fields_ = [
@@ -90,6 +94,8 @@ class RunnerRecord(ctypes.Structure):
         ("inside", ctypes.c_int32),
         ("freeze", ctypes.c_int32),
         ("number", ctypes.c_int64),
+        ("signal", ctypes.c_int64),
+        ("unheard", ctypes.c_int64),
     ]
 
 
@@ -123,18 +129,21 @@ class PoolRecord(ctypes.Structure):
 
     sequence: grows with each launch to help with. sleeping: how many of `size` workers wait for that. starting: being
     started by somebody. ticking: whether there is a ticker. parked: it sleeps until a launch. launches: of the main
-    thread, which is in that of `runner`, `depth` deep.
+    thread, which is in that of `runner`, `depth` deep. settled: whether the engine's signal was found to be free, and
+    not blocked, since the last tick. blocked: the signals that the main thread blocked then,
+    and those that did not arrive since.
     """
 
     _fields_ = [
         *(
             (name, ctypes.c_int32)
-            for name in ("sequence", "sleeping", "size", "starting", "ticking", "parked", "depth", "padding")
+            for name in ("sequence", "sleeping", "size", "starting", "ticking", "parked", "depth", "settled")
         ),
         ("launches", ctypes.c_int64),
         ("runner", ctypes.c_int64),
         ("ticker", ctypes.c_int64),
         ("rest", ctypes.c_int64),
+        ("blocked", ctypes.c_int64),
         ("slot", SlotRecord * SLOTS),
         ("worker", RunnerRecord * WORKERS),
         ("main", RunnerRecord * DEPTH),

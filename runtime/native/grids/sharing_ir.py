@@ -36,6 +36,13 @@ none:
   ret i32 {{NO_SLOT}}
 
 fill:
+  %unwatched = icmp eq ptr %caller.runner, null
+  br i1 %unwatched, label %recruit, label %settle
+settle:
+  ; Workers go by the signal that they find when they come.
+  %signal = call i32 @settle_here(ptr %engine)
+  br label %recruit
+recruit:
 {load("kernel", "Kernel", "threads:i32", "cost")}
   %helpers = sub i32 %kernel.threads, 1
   call void @start(ptr %engine, ptr %pool, i32 %helpers)
@@ -55,8 +62,8 @@ fill:
   %each = udiv i64 %left, %parts
   br label %divide
 divide:
-  %p = phi i64 [ 0, %fill ], [ %p.next, %divide ]
-  %begin = phi i64 [ %first, %fill ], [ %p.end, %divide ]
+  %p = phi i64 [ 0, %recruit ], [ %p.next, %divide ]
+  %begin = phi i64 [ %first, %recruit ], [ %p.end, %divide ]
   %p.offset = mul i64 %p, {{Part.size_}}
   %part = getelementptr i8, ptr %slot.part.at, i64 %p.offset
   %p.next = add i64 %p, 1

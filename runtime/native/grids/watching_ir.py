@@ -10,13 +10,26 @@ IDLE_TICKS = 3
 
 WATCHING = f"""
 ; Have the ticker watch this launch of the main thread; return the record that it goes by, or null if it cannot.
-define internal ptr @watch(ptr %engine, ptr %pool, ptr %caller) #1 {{
+define internal ptr @watch(ptr %engine, ptr %pool, ptr %caller, ptr %kernel) #1 {{
 entry:
   %all = alloca [16 x i64], align 8
   %old = alloca [16 x i64], align 8
   %thread = alloca i64, align 8
-{load("engine", "Engine", "signal", "pthread_create:ptr", "pthread_detach:ptr", "pthread_sigmask:ptr")}
-{place("pool", "Pool", "depth", "launches", "runner", "ticking", "parked", "main")}
+{load("engine", "Engine", "pthread_create:ptr", "pthread_detach:ptr", "pthread_sigmask:ptr")}
+{place("pool", "Pool", "depth", "launches", "runner", "ticking", "parked", "main", "settled")}
+  ; Asked with each tick, as it takes a system call, and for a kernel whose blocks may take any time.
+  %settled = load atomic i32, ptr %pool.settled.at monotonic, align 4
+{place("kernel", "Kernel", "cost")}
+  %cost = load atomic i64, ptr %kernel.cost.at monotonic, align 8
+  %long.ago = icmp eq i32 %settled, 0
+  %new = icmp eq i64 %cost, 0
+  %asks = or i1 %long.ago, %new
+  br i1 %asks, label %settle, label %deepen
+settle:
+  %found = call i32 @settle_here(ptr %engine)
+  br label %deepen
+deepen:
+{load("engine", "Engine", "signal")}
   %depth = load i32, ptr %pool.depth.at
   %deeper = add i32 %depth, 1
   store i32 %deeper, ptr %pool.depth.at
@@ -83,19 +96,19 @@ done:
 ; The life of the ticker: while the main thread stays in one launch, it is sent the signal with each tick.
 define internal ptr @ticker(ptr %engine) #1 {{
 entry:
-{load("engine", "Engine", "pool:ptr", "main", "signal", "pthread_sigqueue:ptr", "pthread_self:ptr")}
+{load("engine", "Engine", "pool:ptr", "main", "pthread_sigqueue:ptr", "pthread_self:ptr")}
 {load("engine", "Engine", "pthread_setname_np:ptr")}
   %pool = getelementptr i8, ptr %engine.pool, i64 0
   %me = call i64 %engine.pthread_self()
   %name = getelementptr i8, ptr %engine, i64 {{Engine.name}}
   %named = call i32 %engine.pthread_setname_np(i64 %me, ptr %name)
-  %signal = trunc i64 %engine.signal to i32
-{place("pool", "Pool", "rest", "parked", "launches", "runner")}
+{place("pool", "Pool", "rest", "parked", "launches", "runner", "settled", "blocked")}
   br label %tick
 tick:
-  %last = phi i64 [ -1, %entry ], [ %launches, %idle ], [ -1, %parked ], [ %launches, %send ], [ %launches, %busy ]
-  %idle.ticks = phi i32 [ 0, %entry ], [ %more, %idle ], [ 0, %parked ], [ 0, %send ], [ 0, %busy ]
+  %last = phi i64 [ -1, %entry ], [ %launches, %idle ], [ -1, %parked ], [ %launches, %sent ], [ %launches, %busy ]
+  %idle.ticks = phi i32 [ 0, %entry ], [ %more, %idle ], [ 0, %parked ], [ 0, %sent ], [ 0, %busy ]
   call void @sleep(ptr %engine, ptr %pool.rest.at, i32 0, i64 {TICK_NS})
+  store atomic i32 0, ptr %pool.settled.at seq_cst, align 4
   %launches = load atomic i64, ptr %pool.launches.at seq_cst, align 8
   %runner = load atomic ptr, ptr %pool.runner.at seq_cst, align 8
   %none = icmp eq ptr %runner, null
@@ -108,7 +121,24 @@ busy:
   %stuck = and i1 %is.inside, %same
   br i1 %stuck, label %send, label %tick
 send:
-  %sent = call i32 %engine.pthread_sigqueue(i64 %engine.main, i32 %signal, ptr %runner)
+{place("runner", "Runner", "unheard")}
+  %lost = load atomic i64, ptr %runner.unheard.at seq_cst, align 8
+{load("engine", "Engine", "signal")}
+  ; What has not arrived since the last tick is taken to be blocked.
+  %place = sub i64 %engine.signal, 1
+  %place.small = and i64 %place, 63
+  %bit = shl i64 %lost, %place.small
+  %blocked.before = load atomic i64, ptr %pool.blocked.at monotonic, align 8
+  %blocked = or i64 %blocked.before, %bit
+  %signal = call i32 @settle(ptr %engine, i64 %blocked)
+  %found = icmp ne i32 %signal, 0
+  %blocked.now = select i1 %found, i64 %blocked, i64 0
+  store atomic i64 %blocked.now, ptr %pool.blocked.at monotonic, align 8
+  store atomic i64 1, ptr %runner.unheard.at seq_cst, align 8
+  ; 0 is sent to nobody.
+  %queued = call i32 %engine.pthread_sigqueue(i64 %engine.main, i32 %signal, ptr %runner)
+  br label %sent
+sent:
   br label %tick
 idle:
   %moved = icmp ne i64 %last, %launches

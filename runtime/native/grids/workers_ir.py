@@ -11,6 +11,8 @@ WORKERS = f"""
 ; The life of a worker.
 define internal ptr @worker(ptr %self) #1 {{
 entry:
+  %all = alloca [16 x i64], align 8
+  %old = alloca [16 x i64], align 8
 {load("self", "Runner", "engine:ptr", "number")}
   %engine = getelementptr i8, ptr %self.engine, i64 0
 {load("engine", "Engine", "pool:ptr", "pthread_self:ptr", "pthread_setname_np:ptr")}
@@ -20,7 +22,7 @@ entry:
 {store("self", "Runner", thread="i64 %me")}
   %name = getelementptr i8, ptr %engine, i64 {{Engine.name}}
   %named = call i32 %engine.pthread_setname_np(i64 %me, ptr %name)
-{place("self", "Runner", "slot")}
+{place("self", "Runner", "slot", "signal")}
 {place("pool", "Pool", "sequence", "sleeping", "slot")}
   br label %again
 again:
@@ -45,6 +47,16 @@ join:
   %joins = and i1 %fits, %is.open
   br i1 %joins, label %labour, label %quit
 labour:
+  %signal.at = getelementptr i8, ptr %engine, i64 {{Engine.signal}}
+  %signal = load atomic i64, ptr %signal.at seq_cst, align 8
+  %mine = load i64, ptr %self.signal.at
+  %same = icmp eq i64 %mine, %signal
+  br i1 %same, label %help, label %reopen
+reopen:
+  call void @shut(ptr %engine, ptr %all, ptr %old)
+  store i64 %signal, ptr %self.signal.at
+  br label %help
+help:
   store atomic ptr %slot, ptr %self.slot.at seq_cst, align 8
   call void @work(ptr %engine, ptr %slot, i32 %index, ptr %self, ptr null)
   store atomic ptr null, ptr %self.slot.at seq_cst, align 8

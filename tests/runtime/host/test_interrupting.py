@@ -85,6 +85,7 @@ def answer(number, frame):
 signal.signal(signal.SIGUSR1, refuse)
 signal.signal(signal.SIGUSR2, answer)
 
+exec(BEFORE)
 for number in map(int, sys.argv[3:]):
     flags[:] = 0
     flags[SIGNAL] = number
@@ -113,8 +114,8 @@ print("fine")
 INT, ODD, ANSWER = 2, 10, 12
 
 
-def said_by(*arguments):
-    done = run_python("-c", PROGRAM, *arguments)
+def said_by(*arguments, before=""):
+    done = run_python("-c", f"BEFORE = {before!r}\n{PROGRAM}", *arguments)
     assert (done.stderr, done.returncode) == ("", 0)
     return done.stdout.split()
 
@@ -134,3 +135,24 @@ def test_a_launch_is_interrupted_again_and_again(how):
 @pytest.mark.parametrize("how", ["one block", "all blocks"])
 def test_a_launch_goes_on_after_a_signal_whose_handler_returns(how, earlier):
     assert said_by(how, earlier, ANSWER, ANSWER) == ["ended", "ended", "fine"]
+
+
+# The programs' own handlers raise Odd if a launch sends them a signal.
+TAKEN = {
+    "handled": "signal.signal(signal.SIGURG, refuse)",
+    "blocked": "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGURG])",
+    "handled and blocked": "signal.signal(signal.SIGURG, refuse)\n"
+    "signal.pthread_sigmask(signal.SIG_BLOCK, range(52, 61))",
+}
+
+
+@pytest.mark.parametrize("earlier", [0, 4], ids=["first launch", "later launch"])
+@pytest.mark.parametrize("how", ["one block", "later blocks"])
+@pytest.mark.parametrize("taken", TAKEN)
+def test_an_interrupt_ends_a_launch_whichever_signals_the_program_took_since_it_launched(taken, how, earlier):
+    assert said_by(how, earlier, INT, INT, before=TAKEN[taken]) == ["KeyboardInterrupt"] * 2 + ["fine"]
+
+
+def test_an_interrupt_ends_a_launch_after_the_program_gave_a_signal_back():
+    lent = "signal.signal(signal.SIGURG, refuse)\nlaunch()\nsignal.signal(signal.SIGURG, signal.SIG_IGN)"
+    assert said_by("one block", 4, INT, before=lent) == ["KeyboardInterrupt", "fine"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -90,4 +91,33 @@ def test_a_file_that_makes_no_sense_is_refused_by_name(tmp_path: Path, text: str
     path = tmp_path / "mine.json"
     path.write_text(text)
     with pytest.raises(ConfigError, match=r"GRIDJIT_HOST_DEVICE=.*mine\.json"):
+        model(str(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("[]", "the file: "),
+        ("null", "the file: None"),
+        ('{"like": "h1000"}', "like: 'h1000'; known are h100"),
+        ('{"like": ["a100"]}', "like: "),
+        ('{"name": 3}', "name: 3 is not a string"),
+        ('{"memory_bytes": -1}', "memory_bytes: -1"),
+        ('{"memory_bytes": 1.5}', "memory_bytes: 1.5"),
+        ('{"memory_bytes": "1"}', "memory_bytes: '1'"),
+        ('{"memory_bytes": NaN}', "memory_bytes: nan"),
+        ('{"compute_capability": "8.6"}', "compute_capability: '8.6'"),
+        ('{"compute_capability": [8]}', "compute_capability: "),
+        ('{"compute_capability": [8.6, 0]}', "compute_capability: 8.6"),
+        ('{"attributes": [1]}', "attributes: "),
+        ('{"attributes": {"MULTIPROCESSOR_COUNT": true}}', "MULTIPROCESSOR_COUNT: True"),
+        ('{"attributes": {"MULTIPROCESSOR_COUNT": -84}}', "MULTIPROCESSOR_COUNT: -84"),
+        ("[" * 100_000, "recursion"),
+    ],
+    ids=range(16),
+)
+def test_a_file_with_a_wrong_value_is_refused_by_the_value_s_name(tmp_path: Path, text: str, named: str) -> None:
+    path = tmp_path / "device.json"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=re.escape(named)):
         model(str(path))
