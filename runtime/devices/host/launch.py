@@ -129,14 +129,17 @@ class _Run:
 
 
 def _run_aside(run: _Run, threads: int, stop: Stop) -> None:
-    """Run all blocks of run on another thread, and wait for it; an interrupt ends that."""
+    """Run all blocks of run on another thread, and wait for it; raises what that raised. An interrupt ends it."""
     done, turn = allocate_lock(), itertools.count()
+    failed: list[BaseException] = []
     done.acquire()
 
     def work() -> None:
         if next(turn) == 0:
             try:
                 _deal(run, threads)
+            except BaseException as error:
+                failed.append(error)
             finally:
                 done.release()
 
@@ -154,6 +157,8 @@ def _run_aside(run: _Run, threads: int, stop: Stop) -> None:
         if next(turn) > 0:  # else nobody has begun, and nobody will
             _until_it_succeeds(lambda: _end(run, done, stop))
         raise
+    if failed:
+        raise failed[0]
 
 
 def _end(run: _Run, done: Any, stop: Stop) -> None:

@@ -61,6 +61,18 @@ def test_a_launch_takes_bytes_bytearrays_and_ctypes_buffers(increment_code, pack
     assert x.tolist() == [3] * 100
 
 
+def test_what_keeps_blocks_from_being_run_is_raised_whichever_thread_runs_them():
+    class Full:
+        name = "full"
+
+        def call(self, *_):
+            raise MemoryError("no room for a block")
+
+    for stop in (None, lambda threads: True):
+        with pytest.raises(MemoryError, match="no room for a block"):
+            launch(Full(), LaunchConfig.of(4, 32), b"", 0, 1, stop)
+
+
 def refuses_without_arguments():
     if cuda.grid(1) == 69:
         raise ValueError("the seventieth thread")
