@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from gridjit.compiler.frontend.isolated.replacing import on_undo
 
@@ -14,12 +14,9 @@ from gridjit.compiler.frontend.isolated.replacing import on_undo
 class InDispatcher:
     """The place of a device function's result."""
 
+    told: ClassVar[None] = None
     dispatcher: Any
     arguments: Any
-
-    @property
-    def told(self) -> None:
-        return None
 
     def found(self, empty: Callable[[Any], None]) -> Any:
         empty(self.dispatcher)
@@ -35,11 +32,8 @@ class InDispatcher:
 class InContext:
     """The place of an internal function's result, whatever context lowers what calls it."""
 
+    told: ClassVar[None] = None
     key: object
-
-    @property
-    def told(self) -> None:
-        return None
 
     def found(self, empty: Callable[[Any], None]) -> Any:
         return _internal_results().get(self.key)
@@ -69,9 +63,7 @@ class Shared:
 class OfKernel:
     """The place of a kernel's own result, where nobody looks for it."""
 
-    @property
-    def told(self) -> None:
-        return None
+    told: ClassVar[None] = None
 
     def found(self, empty: Callable[[Any], None]) -> None:
         return None
