@@ -21,7 +21,13 @@ from tests.registered import taken_away_after
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Have the processes of a run share a folder of objects that LLVM made; xdist's begin with this environment."""
+    """Prepare what the processes of a run share; xdist's begin with this environment.
+
+    They share a folder of objects that LLVM made. Where the tests that need a GPU are left out, none is visible: the
+    others show what happens without one.
+    """
+    if "not gpu" in config.option.markexpr:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
     if FOLDER not in os.environ:
         os.environ[FOLDER] = tempfile.mkdtemp(prefix="gridjit-objects-")
         config.add_cleanup(_forget_objects)
