@@ -38,6 +38,7 @@ AMPERE = Target(kind="ptx", arch="sm_80")
 _NUMBERS = re.compile(r"\$\d+\"|B\d+v\d+|_smem_\d+")
 # It indents what it says the deeper the more calls it refused before.
 _INDENTED = re.compile(r"^ +", re.MULTILINE)
+_COLORS = re.compile(r"\x1b\[[0-9;]*m")
 NAMES = [f"{function.__name__}-{signature}" for function, signature in MANY.KERNELS]
 WRONG_NAMES = [f"{function.__name__}-{signature}" for function, signature in MANY.WRONG]
 PLACES = sorted({place for piece in pieces.PIECES for place in piece.written_for})
@@ -51,7 +52,7 @@ def ir(function: Any, signature: str) -> str:
 def message(function: Any, signature: str) -> str:
     with pytest.raises(CompileError) as caught:
         ir(function, signature)
-    return _INDENTED.sub("", f"{caught.value}\n{caught.value.__cause__}")
+    return _INDENTED.sub("", _COLORS.sub("", f"{caught.value}\n{caught.value.__cause__}"))
 
 
 @contextmanager
