@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import shutil
@@ -32,6 +33,16 @@ def _forget_objects() -> None:
     shutil.rmtree(os.environ.pop(FOLDER))
 
 
+def pytest_collection_finish() -> None:
+    """Have the collector leave alone what the tests' modules imported and made: going through it takes half a second."""
+    _keep_from_the_collector()
+
+
+def _keep_from_the_collector() -> None:
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def cache_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Give the test an empty cache of its own and a session that uses it; returns the folder."""
@@ -52,6 +63,7 @@ def programs_end() -> Iterator[None]:
 @pytest.fixture(autouse=True, scope="module")
 def registered() -> Iterator[None]:
     """Take away what a module's tests registered with numba-cuda, so that no other module's kernels meet it."""
+    _keep_from_the_collector()  # what numba-cuda and compiles have made for good
     with taken_away_after():
         yield
 
