@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import itertools
 import logging
 import os
 import shutil
@@ -38,10 +40,34 @@ def _forget_objects() -> None:
     shutil.rmtree(os.environ.pop(FOLDER))
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection() -> None:
+    """Have the collector rest while the tests' modules are imported: hardly anything of them is garbage."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Have the collector leave alone what the modules of tests imported and made: going through it takes long."""
+    gc.enable()
+    _keep_from_the_collector()
+
+
+def _keep_from_the_collector() -> None:
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(scope="session")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Names of folders, none of which is there; making one for each test that never looks at it would take longer."""
+    base = tmp_path_factory.mktemp("caches")
+    return (base / f"gridjit-cache-{number}" for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def cache_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def cache_dir(folders: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Give the test an empty cache of its own and a session that uses it; returns the folder."""
-    folder = tmp_path / "gridjit-cache"
+    folder = next(folders)
     monkeypatch.setenv("GRIDJIT_CACHE_DIR", str(folder))
     fresh_session()
     yield folder
@@ -58,6 +84,7 @@ def programs_end() -> Iterator[None]:
 @pytest.fixture(autouse=True, scope="module")
 def registered() -> Iterator[None]:
     """Take away what a module's tests registered with numba-cuda, so that no other module's kernels meet it."""
+    _keep_from_the_collector()  # what numba-cuda and compiles have made for good
     with taken_away_after():
         yield
 
@@ -94,6 +121,14 @@ def logged() -> Iterator[list[str]]:
 def restart(cache_dir: Path) -> Callable[[], None]:
     """Return what starts over as a new process would: same disk, no settings, stores or devices in memory."""
     return fresh_session
+
+
+@pytest.fixture
+def all_is_seen() -> Iterator[None]:
+    """Let the test's subject find whatever refers to an object: what is kept from the collector is not found."""
+    gc.unfreeze()
+    yield
+    gc.freeze()
 
 
 @pytest.fixture

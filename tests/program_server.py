@@ -39,14 +39,18 @@ PREPARED = (
     "gridjit.compiler.compile",
     "gridjit.compiler.frontend.lower",
     "gridjit.compiler.frontend.types",
+    "gridjit.compiler.frontend.vocabulary",
     "gridjit.compiler.hooks.description",
     "gridjit.compiler.targets.host.generate",
     "gridjit.launchconfig",
     "gridjit.runtime.devices.host.device",
     "gridjit.runtime.devices.host.launch",
     "gridjit.runtime.devices.host.load",
+    "gridjit.runtime.simulated.under_numba",
     "gridjit.runtime.specialize.explain",
+    "gridjit.runtime.specialize.keep",
     "gridjit.runtime.specialize.kernel_view",
+    "gridjit.runtime.specialize.unit_shelf",
     "numba.cuda.extending",
 )
 
