@@ -13,6 +13,7 @@ from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.compiled import Compiled, ModuleCallbacks
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.footprint import Effects
+from gridjit.compiler.frontend.faster.allocating import keep_freed_memory
 from gridjit.compiler.frontend.faster.collecting import collecting_rarely
 from gridjit.compiler.frontend.locks import giving_back
 from gridjit.compiler.hooks.description import reasons_not_to_store, storable
@@ -43,6 +44,7 @@ def compile_job(job: CompileJob, view: ConfigView) -> Compiled:
 
     Raises CompileError in the user's terms: kernel, argument types, source line.
     """
+    keep_freed_memory()
     return collecting_rarely(lambda: giving_back(lambda: _compile(job, view)))
 
 

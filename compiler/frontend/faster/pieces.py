@@ -11,6 +11,7 @@ from gridjit.compiler.frontend.faster import (
     refreshing,
     resolving,
     sizes,
+    unprinted,
     variables,
 )
 from gridjit.compiler.frontend.faster.piece import Piece, Replace
@@ -26,6 +27,7 @@ PIECES: tuple[Piece, ...] = (
     flags.PIECE,
     locations.PIECE,
     sizes.PIECE,
+    unprinted.PIECE,
 )
 
 
