@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from gridjit.compiler.targets.host.collectives.calls import Collective, cells, read_call
 from gridjit.compiler.targets.host.regions.barriers import SplitBlocks, split
 from gridjit.compiler.targets.host.regions.body import Body
 from gridjit.compiler.targets.host.regions.coordinates import PLACE
@@ -20,7 +21,7 @@ from gridjit.compiler.targets.host.regions.meetings import meetings
 from gridjit.compiler.targets.host.regions.recomputation import recomputed
 from gridjit.compiler.targets.host.regions.settled import settled
 from gridjit.compiler.targets.host.regions.slots import Slot, ValueType, lay_out
-from gridjit.compiler.targets.host.regions.uniform import uniform_values
+from gridjit.compiler.targets.host.regions.uniform import lasting_values, parted_blocks, uniform_values
 from gridjit.compiler.targets.host.regions.write import CutKernel, RegionWriter
 
 # Bytes of local arrays that may lie on a stack, which has room for a few megabytes.
@@ -34,7 +35,9 @@ class Regions:
     texts: one function definition per region. slab: bytes per thread. uniforms: the values in the bank, in the order
     of the regions' parameters. renewed: for each region, the uniforms it may leave changed in the bank. bank: its
     bytes. parallel: whether the threads' memory accesses may be told to LLVM as independent. settled: for each region,
-    whether all threads of a block end it at one place.
+    whether all threads of a block end it at one place. collectives: what threads do together before each region; None
+    for the first. cells: where the slab keeps what they give and get. in_step: whether all threads come to all of it,
+    and equally often.
     """
 
     texts: tuple[str, ...]
@@ -44,18 +47,23 @@ class Regions:
     bank: int
     parallel: bool
     settled: tuple[bool, ...]
+    collectives: tuple[Collective | None, ...]
+    cells: Mapping[str, int]
+    in_step: bool
 
 
 def cut(body: Body, types: Mapping[str, ValueType], arrays: Mapping[str, ValueType]) -> Regions:
     """Return body cut into regions; types are those of its values, arrays those of its local arrays."""
     parts = split(body)
     many = len(parts.starts) > 1
+    own = cells([one for one in parts.collectives if one])
+    arrays = {**arrays, **own}
     live = live_in(parts.blocks)
     given = {parameter.name for parameter in (*PLACE, *body.parameters)}
     crossing = sorted(set().union(*(live[start] for start in parts.starts[1:])) - given)
     again = recomputed(body, crossing, given | set(arrays))
     kept = [name for name in crossing if name not in again and name not in arrays]
-    same = uniform_values(body) if many else frozenset()
+    same, in_step = _shared(body) if many else (frozenset[str](), True)
     places = _places({name: types[name] for name in kept}, arrays if many else {}, same)
     shared, bank = lay_out({} if many or _fit_stack(arrays) else arrays)
     whole = _cut(body, parts, live, again, places, shared)
@@ -68,7 +76,23 @@ def cut(body: Body, types: Mapping[str, ValueType], arrays: Mapping[str, ValueTy
         bank=places.bank + bank,
         parallel=many or not arrays,
         settled=_settled(parts, same) if many else (False,),
+        collectives=parts.collectives,
+        cells={name: places.arrays[name].offset for name in own},
+        in_step=in_step,
     )
+
+
+def _shared(body: Body) -> tuple[frozenset[str], bool]:
+    """Return the values that threads share whenever they wait, and whether they all come to each place to wait.
+
+    If some pass it more often than others, they may be in different turns of a loop, where what it counts differs.
+    """
+    same = uniform_values(body)
+    parted = parted_blocks(body, same)
+    waiting = (block.label for block in body.blocks if any(map(read_call, block.lines)))
+    if parted.isdisjoint(waiting):
+        return same, True
+    return lasting_values(body, same), False
 
 
 def _fit_stack(arrays: Mapping[str, ValueType]) -> bool:
