@@ -53,7 +53,7 @@ def _round(plan: LoopPlan) -> list[str]:
     return [
         "round:",
         "  store i32 0, ptr %went",
-        *each_warp("r", "round", "stepped", body),
+        *each_warp("r", "0", "%volume", "round", "stepped", body),
         "  %any.went = load i32, ptr %went",
         f"  %nobody = icmp eq i32 %any.went, {STUCK}",
         "  br i1 %nobody, label %block, label %agree",
@@ -74,6 +74,8 @@ def _block() -> list[str]:
         "  store i32 -1, ptr %kind",
         *each_warp(
             "b",
+            "0",
+            "%volume",
             "block",
             "judged",
             ["  store i32 0, ptr %place", *each_thread("c", "%b.lo", "%b.hi", "b.warp", "b.seen", _judge())],
@@ -195,7 +197,7 @@ def _pass() -> list[str]:
         "passing:",
         "  br label %passing.on",
         "passing.on:",
-        *each_warp("p", "passing.on", "agree", body),
+        *each_warp("p", "0", "%volume", "passing.on", "agree", body),
         "  br label %look",
         "raised:",
         f"  ret i32 {RAISED}",

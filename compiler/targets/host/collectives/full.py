@@ -1,32 +1,22 @@
 """Full: the functions that do an operation for all threads of a block at once, where all wait at one place for it.
 
-Each first makes sure that all lanes of each warp take part. Whole warps are then done with vectors of 32 lanes; the last
-warp, if it is not whole, by exchange.py.
+Each first makes sure that all lanes of each warp take part. Whole warps are then done by whole.py; the last warp, if it
+is not whole, by exchange.py.
 """
 
 from __future__ import annotations
 
 from gridjit.compiler.targets.host.collectives import kinds
 from gridjit.compiler.targets.host.collectives.apart import answer
-from gridjit.compiler.targets.host.collectives.calls import FULL, LANE, MASK, RESULT, VALUE, Collective
-from gridjit.compiler.targets.host.collectives.exchange import cell_addresses, exchange_of, verdict
-from gridjit.compiler.targets.host.collectives.shuffles import shuffle_warps
-from gridjit.compiler.targets.host.collectives.text import (
-    changed,
-    each_thread,
-    each_warp,
-    function,
-    item,
-    put,
-    status,
-    variable,
-)
+from gridjit.compiler.targets.host.collectives.calls import FULL, MASK, RESULT, VALUE, Collective
+from gridjit.compiler.targets.host.collectives.exchange import cell_addresses, exchange_of
+from gridjit.compiler.targets.host.collectives.text import changed, each_thread, function, item, put, status, variable
+from gridjit.compiler.targets.host.collectives.whole import has_vectors, whole_of
 from gridjit.compiler.targets.host.loops.plan import ABSENT, LoopPlan
 
 # A meeting's answer, if the block must go on by warps; 0 if all has been done; else the status says what went wrong.
 AGAIN = 1
 _WRONG = -1
-_VECTOR = "<32 x i32>"
 
 
 def meets(plan: LoopPlan) -> list[int]:
@@ -68,8 +58,8 @@ def _of_warps(plan: LoopPlan, one: Collective, number: int) -> list[str]:
     checks = [] if one.mask == FULL else _check(one)
     work = [] if one.kind == kinds.WARP else _work(one, number)
     return [
-        *cell_addresses(plan, [RESULT, VALUE, LANE, MASK]),
-        *(line for name in ("lacking", "differing") for line in variable(name, "0")),
+        *cell_addresses(plan, [MASK]),
+        *variable("lacking", "0"),
         "  %whole = and i32 %volume, -32",
         "  %rest = and i32 %volume, 31",
         "  %some.whole = icmp ne i32 %whole, 0",
@@ -110,29 +100,31 @@ def _check(one: Collective) -> list[str]:
 
 
 def _work(one: Collective, number: int) -> list[str]:
-    by_vectors = (
-        _shuffled(one)
-        if one.kind in kinds.SHUFFLES and one.clamp == (0 if one.kind == kinds.UP else 31)
-        else _voted(one.kind)
-        if one.kind in kinds.VOTES
-        else _present()
-        if one.kind == kinds.ACTIVE
-        else []
-    )
-    if by_vectors:
-        whole = [
-            "  br i1 %some.whole, label %whole.warps, label %last",
-            "whole.warps:",
-            *by_vectors,
-            "  br label %last",
-            "last:",
-            "  %any.rest = icmp ne i32 %rest, 0",
-            "  br i1 %any.rest, label %remember, label %done",
-        ]
-        first = "%whole"
-    else:
-        whole, first = ["  br label %remember"], "0"
-    return [*whole, *_states(number, "remember", None), *_slowly(one.kind, first), "done:"]
+    """Return the code that does it: the threads' states are known to none but the slow code."""
+    slow = ["  br label %remember"]
+    fast = ["  %any.rest = icmp ne i32 %rest, 0", "  br i1 %any.rest, label %remember, label %states.known"]
+    return [
+        *(fast if has_vectors(one) else slow),
+        *_states(number, "remember", None),
+        "  br label %states.known",
+        "states.known:",
+        "  br i1 %some.whole, label %warps, label %last",
+        "warps:",
+        f"  {whole_of(number, '0', '%whole')}",
+        "  br label %last",
+        "last:",
+        "  %has.last = icmp ne i32 %rest, 0",
+        "  br i1 %has.last, label %partial, label %done",
+        "partial:",
+        f"  %asked = {exchange_of('%whole', '%rest.bits', str(one.kind))}",
+        "  %fine = icmp slt i32 %asked, 0",
+        "  br i1 %fine, label %done, label %absent",
+        "absent:",
+        "  %absent.t = add i32 %whole, %asked",
+        *status(ABSENT, {0: "%absent.t", 1: "%rest.bits", 2: str(one.kind)}, "absent"),
+        f"  ret i32 {_WRONG}",
+        "done:",
+    ]
 
 
 def _states(number: int, name: str, result: int | None) -> list[str]:
@@ -140,96 +132,3 @@ def _states(number: int, name: str, result: int | None) -> list[str]:
     body = put(f"{name}.s", str(number), "%states", f"%{name}.t.wide")
     end = [] if result is None else [f"  ret i32 {result}"]
     return [f"{name}:", *each_thread(f"{name}.t", "0", "%volume", name, f"{name}.all", body), *end]
-
-
-def _slowly(kind: int, first: str) -> list[str]:
-    """Return the code that does an operation warp by warp, from the warp whose first thread is given."""
-    return [
-        "  br label %one.warp",
-        "one.warp:",
-        f"  %w.lo = phi i32 [ {first}, %remember.all ], [ %w.end, %w.fine ]",
-        "  %w.end = add i32 %w.lo, 32",
-        "  %w.is.whole = icmp ule i32 %w.end, %volume",
-        "  %w.bits = select i1 %w.is.whole, i32 -1, i32 %rest.bits",
-        f"  %w.asked = {exchange_of('%w.lo', '%w.bits', str(kind))}",
-        "  %w.good = icmp slt i32 %w.asked, 0",
-        "  br i1 %w.good, label %w.fine, label %w.absent",
-        "w.fine:",
-        "  %w.more = icmp ult i32 %w.end, %volume",
-        "  br i1 %w.more, label %one.warp, label %done",
-        "w.absent:",
-        "  %w.t = add i32 %w.lo, %w.asked",
-        *status(ABSENT, {0: "%w.t", 1: "%w.bits", 2: str(kind)}, "absent"),
-        f"  ret i32 {_WRONG}",
-    ]
-
-
-def _shuffled(one: Collective) -> list[str]:
-    """Return the code of a shuffle: by one vector operation if all threads give the same lane, distance or mask."""
-    if one.lane is not None:
-        return shuffle_warps(one.kind, str(one.lane % 32), "whole.warps", "whole.done")
-    differ = [*item("%d.lane", "%cell.lane", "%d.wide"), "  %d.unlike = xor i32 %d.lane, %lane.0", *changed("differing", "or", "%d.unlike", "d")]
-    return [
-        "  %lane.0 = load i32, ptr %cell.lane",
-        *each_thread("d", "0", "%whole", "whole.warps", "compared", differ),
-        "  %differs = load i32, ptr %differing",
-        "  %like = icmp eq i32 %differs, 0",
-        "  br i1 %like, label %alike, label %unlike",
-        "alike:",
-        "  %lane.all = and i32 %lane.0, 31",
-        *shuffle_warps(one.kind, "%lane.all", "alike", "alike.done"),
-        "  br label %last",
-        "unlike:",
-        *each_thread("g", "0", "%whole", "unlike", "gathered", _gather(one.kind)),
-    ]
-
-
-def _gather(kind: int) -> list[str]:
-    """Return the code that fetches a thread's value from the lane that it names."""
-    source = {
-        kinds.SHUFFLE: ["  %g.j = add i32 %g.by, 0", "  %g.fits = icmp ult i32 %g.j, 32"],
-        kinds.UP: ["  %g.j = sub i32 %g.own, %g.by", "  %g.fits = icmp sge i32 %g.j, 0"],
-        kinds.DOWN: ["  %g.j = add i32 %g.own, %g.by", "  %g.fits = icmp ult i32 %g.j, 32"],
-        kinds.XOR: ["  %g.j = xor i32 %g.own, %g.by", "  %g.fits = icmp ult i32 %g.j, 32"],
-    }
-    return [
-        *item("%g.lane", "%cell.lane", "%g.wide"),
-        "  %g.by = and i32 %g.lane, 31",
-        "  %g.own = and i32 %g.t, 31",
-        "  %g.base = sub i32 %g.t, %g.own",
-        *source[kind],
-        "  %g.from = select i1 %g.fits, i32 %g.j, i32 %g.own",
-        "  %g.at = add nuw nsw i32 %g.base, %g.from",
-        "  %g.at.wide = zext nneg i32 %g.at to i64",
-        *item("%g.value", "%cell.value", "%g.at.wide"),
-        *put("g.r", "%g.value", "%cell.result", "%g.wide"),
-    ]
-
-
-def _voted(kind: int) -> list[str]:
-    body = [
-        "  %v.wide = zext nneg i32 %v.lo to i64",
-        *item("%v.said", "%cell.value", "%v.wide", kind="i32")[:1],
-        f"  %v.values = load {_VECTOR}, ptr %v.said.at, align 4",
-        f"  %v.yes = icmp ne {_VECTOR} %v.values, zeroinitializer",
-        "  %v.votes = bitcast <32 x i1> %v.yes to i32",
-        *verdict(str(kind), "%v.votes", "-1"),
-        *splat("v", "%verdict"),
-    ]
-    return each_warp("v", "whole.warps", "voted", body, end="%whole")
-
-
-def _present() -> list[str]:
-    body = ["  %a.wide = zext nneg i32 %a.lo to i64", *splat("a", "-1")]
-    return each_warp("a", "whole.warps", "told.all", body, end="%whole")
-
-
-def splat(name: str, value: str) -> list[str]:
-    """Return the code that gives one value to a warp, whose first thread is %NAME.wide."""
-    n = f"%{name}"
-    return [
-        f"  {n}.one = insertelement {_VECTOR} poison, i32 {value}, i64 0",
-        f"  {n}.all = shufflevector {_VECTOR} {n}.one, {_VECTOR} poison, {_VECTOR} zeroinitializer",
-        f"  {n}.results = getelementptr inbounds i32, ptr %cell.result, i64 {n}.wide",
-        f"  store {_VECTOR} {n}.all, ptr {n}.results, align 4",
-    ]

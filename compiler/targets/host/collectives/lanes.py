@@ -16,15 +16,16 @@ def run_of(lo: str, hi: str, bits: str) -> str:
     return f"call {SUMMARY} @gridjit.run.lanes({CONTEXT_VALUES}, i32 {lo}, i32 {hi}, i32 {bits})"
 
 
+def warp_run_of(number: int) -> str:
+    """Return the call that runs a region for all lanes of the warp of the threads from %lo to %hi - 1."""
+    return f"call {SUMMARY} @gridjit.run.{number}.warp({CONTEXT_VALUES}, {LANES})"
+
+
 def lane_runs(plan: LoopPlan) -> str:
     """Return these functions; their states are kept, and those of the lanes that ran are summed up."""
     numbers = range(1, plan.regions) if plan.of_warps else range(0)
     runs = [_warp(plan, number) for number in numbers]
     return "\n".join([*runs, _choice(plan), _one_by_one(plan)])
-
-
-def _name(number: int) -> str:
-    return f"gridjit.run.{number}.warp"
 
 
 def _warp(plan: LoopPlan, number: int) -> str:
@@ -68,7 +69,7 @@ def _warp(plan: LoopPlan, number: int) -> str:
         "over:",
         *summary_end(),
     ]
-    return function(SUMMARY, _name(number), [LANES], lines)
+    return function(SUMMARY, f"gridjit.run.{number}.warp", [LANES], lines)
 
 
 def _choice(plan: LoopPlan) -> str:
@@ -115,7 +116,7 @@ def _choice(plan: LoopPlan) -> str:
 def _together(number: int) -> list[str]:
     return [
         f"run.{number}:",
-        f"  %got.{number} = call {SUMMARY} @{_name(number)}({CONTEXT_VALUES}, {LANES})",
+        f"  %got.{number} = {warp_run_of(number)}",
         f"  ret {SUMMARY} %got.{number}",
     ]
 

@@ -9,7 +9,7 @@ _VECTOR = "<32 x i32>"
 
 
 def shuffle_warps(kind: int, lane: str, before: str, after: str) -> list[str]:
-    """Return a loop that shuffles the warps of the threads before %whole; lane: what all give, from 0 to 31."""
+    """Return a loop that shuffles the warps of the threads from %first to %end - 1; lane: what all give, from 0 to 31."""
     move = {kinds.SHUFFLE: _from_one, kinds.UP: _up, kinds.DOWN: _down, kinds.XOR: _crosswise}[kind]
     body = [
         "  %x.wide = zext nneg i32 %x.lo to i64",
@@ -18,7 +18,7 @@ def shuffle_warps(kind: int, lane: str, before: str, after: str) -> list[str]:
         *move(lane),
         f"  store {_VECTOR} %x.moved, ptr %x.results, align 4",
     ]
-    return each_warp("x", before, after, body, end="%whole")
+    return each_warp("x", "%first", "%end", before, after, body)
 
 
 def _from_one(lane: str) -> list[str]:

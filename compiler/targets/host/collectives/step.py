@@ -8,14 +8,17 @@ lanes as possible are there, and those that are earliest in the kernel go first.
 from __future__ import annotations
 
 from gridjit.compiler.targets.host.collectives import kinds
-from gridjit.compiler.targets.host.collectives.calls import CLAMP, LANE, MASK
+from gridjit.compiler.targets.host.collectives.calls import CLAMP, FULL, LANE, MASK
 from gridjit.compiler.targets.host.collectives.exchange import cell_addresses, exchange_of, kind_of, mask_of
-from gridjit.compiler.targets.host.collectives.lanes import LANES, run_of
-from gridjit.compiler.targets.host.collectives.text import changed, each_lane, function, item, status, variable
+from gridjit.compiler.targets.host.collectives.lanes import LANES, run_of, warp_run_of
+from gridjit.compiler.targets.host.collectives.text import changed, each_lane, each_thread, function, item, status, variable
+from gridjit.compiler.targets.host.collectives.whole import warp_waits, whole_of
 from gridjit.compiler.targets.host.loops.frame import CONTEXT_VALUES
 from gridjit.compiler.targets.host.loops.plan import ABSENT, MISSING, OUTSIDE, LoopPlan
 from gridjit.compiler.targets.host.loops.runs import SUMMARY
 
+# How often a warp steps before others do: one may wait for what another writes.
+_TURNS = 64
 # What a step returns: nothing could go on, something did, a thread raised, or the status says what went wrong.
 STUCK, WENT, RAISED, WRONG = 0, 1, -100, -101
 
@@ -32,12 +35,13 @@ def warp_step(plan: LoopPlan) -> str:
     """
     lines = [
         *cell_addresses(plan, [MASK, LANE, CLAMP]),
-        *(line for name in ("alive", "sync", "active", "going", "group") for line in variable(name, "0")),
+        *(line for name in ("alive", "sync", "active", "going", "group", "unlike") for line in variable(name, "0")),
         *variable("first", "2147483647"),
         "  %count = sub i32 %hi, %lo",
         "  %spare = sub i32 32, %count",
         "  %all = lshr i32 -1, %spare",
-        *each_lane("l", "%all", "entry", "looked", _look()),
+        *_together(plan),
+        *each_lane("l", "%all", "one.by.one", "looked", _look()),
         "  %living = load i32, ptr %alive",
         "  %syncing = load i32, ptr %sync",
         "  br label %groups",
@@ -54,6 +58,84 @@ def warp_step(plan: LoopPlan) -> str:
         f"  ret i32 {STUCK}",
     ]
     return function("i32", "gridjit.warp.step", [LANES], lines)
+
+
+def _together(plan: LoopPlan) -> list[str]:
+    """Return the code for a whole warp whose lanes wait at one place, as often as they do; others are left to the rest.
+
+    Where all threads go from place to place together, a warp takes only one step: values that all share are kept once.
+    """
+    numbers = warp_waits(plan)
+    differ = [*item("%d.state", "%states", "%d.wide"), "  %d.unlike = xor i32 %d.state, %at.first", *changed("unlike", "or", "%d.unlike", "d")]
+    lack = [*item("%m.mask", "%cell.mask", "%m.wide"), "  %m.lacking = xor i32 %m.mask, -1", *changed("unlike", "or", "%m.lacking", "m")]
+    return [
+        "  %lo.wide = zext nneg i32 %lo to i64",
+        *item("%at.first", "%states", "%lo.wide"),
+        *each_thread("d", "%lo", "%hi", "entry", "compared", differ),
+        "  %differs = load i32, ptr %unlike",
+        "  %same = icmp eq i32 %differs, 0",
+        "  %has.all = icmp eq i32 %count, 32",
+        "  br i1 %same, label %alike, label %one.by.one",
+        "alike:",
+        *kind_of("%at.kind", "%at.first"),
+        f"  %of.block = icmp slt i32 %at.kind, {kinds.ACTIVE}",
+        "  br i1 %of.block, label %stuck, label %of.warp",
+        "of.warp:",
+        "  br i1 %has.all, label %short, label %one.by.one",
+        "short:",
+        "  %place = phi i32 [ %at.first, %of.warp ], [ %on.high, %more ]",
+        "  %turn = phi i32 [ 0, %of.warp ], [ %turn.next, %more ]",
+        "  switch i32 %place, label %leave [",
+        *(f"    i32 {number}, label %place.{number}" for number in numbers),
+        "  ]",
+        "leave:",
+        "  %idle = icmp eq i32 %turn, 0",
+        f"  %leaving = select i1 %idle, i32 {STUCK}, i32 {WENT}",
+        "  ret i32 %leaving",
+        *(line for number in numbers for line in _place(plan, number, lack)),
+        "on:",
+        f"  %on.ran = phi {SUMMARY} {', '.join(f'[ %ran.{number}, %do.{number} ]' for number in numbers)}",
+        f"  %on.low = extractvalue {SUMMARY} %on.ran, 0",
+        f"  %on.high = extractvalue {SUMMARY} %on.ran, 1",
+        "  %on.raised = icmp slt i32 %on.low, 0",
+        "  br i1 %on.raised, label %raises, label %went",
+        "raises:",
+        f"  ret i32 {RAISED}",
+        "went:",
+        "  %turn.next = add i32 %turn, 1",
+        f"  %some.left = icmp ult i32 %turn.next, {1 if plan.in_step else _TURNS}",
+        "  %on.one = icmp eq i32 %on.low, %on.high",
+        "  %on.on = and i1 %some.left, %on.one",
+        "  br i1 %on.on, label %more, label %leave.on",
+        "leave.on:",
+        f"  ret i32 {WENT}",
+        "more:",
+        "  br label %short",
+        "one.by.one:",
+    ]
+
+
+def _place(plan: LoopPlan, number: int, lack: list[str]) -> list[str]:
+    """Return the code that takes a whole warp on from one place, if each of its masks is full."""
+    one = plan.collectives[number]
+    assert one is not None  # warp_waits() told of it
+    n = f"place.{number}"
+    asked = [line.replace("%m.", f"%m{number}.") for line in lack]
+    checks = [
+        *each_thread(f"m{number}", "%lo", "%hi", n, f"{n}.seen", asked),
+        f"  %{n}.lacks = load i32, ptr %unlike",
+        f"  %{n}.full = icmp eq i32 %{n}.lacks, 0",
+        f"  br i1 %{n}.full, label %do.{number}, label %one.by.one",
+    ]
+    plain = [f"  br label %{'do.' + str(number) if one.mask == FULL else 'one.by.one'}"]
+    return [
+        f"{n}:",
+        *(checks if one.mask is None else plain),
+        f"do.{number}:",
+        f"  {whole_of(number, '%lo', '%hi')}",
+        f"  %ran.{number} = {warp_run_of(number)}",
+        "  br label %on",
+    ]
 
 
 def _look() -> list[str]:
@@ -163,7 +245,7 @@ def _active() -> list[str]:
                 "  store i32 %a.least, ptr %first",
             ],
         ),
-        "  %place = load i32, ptr %first",
+        "  %earliest = load i32, ptr %first",
         *each_lane(
             "p",
             "%asking",
@@ -171,7 +253,7 @@ def _active() -> list[str]:
             "placed",
             [
                 *item("%p.state", "%states", "%p.wide"),
-                "  %p.here = icmp eq i32 %p.state, %place",
+                "  %p.here = icmp eq i32 %p.state, %earliest",
                 "  %p.goes = select i1 %p.here, i32 %p.bit, i32 0",
                 *changed("going", "or", "%p.goes", "p"),
             ],

@@ -76,8 +76,8 @@ def status(code: int, values: Mapping[int, str], name: str) -> list[str]:
     return lines
 
 
-def each_warp(name: str, before: str, after: str, body: Sequence[str], end: str = "%volume") -> list[str]:
-    """Return a loop over the warps of the threads before end, of which there is one at least.
+def each_warp(name: str, first: str, last: str, before: str, after: str, body: Sequence[str]) -> list[str]:
+    """Return a loop over the warps of the threads from first to last - 1, of which there is one at least.
 
     body finds the first thread of a warp in %NAME.lo and the one after its last in %NAME.hi. It ends in the block
     called NAME.next.
@@ -86,13 +86,13 @@ def each_warp(name: str, before: str, after: str, body: Sequence[str], end: str 
     return [
         f"  br label %{name}.warp",
         f"{name}.warp:",
-        f"  {n}.lo = phi i32 [ 0, %{before} ], [ {n}.end, %{name}.next ]",
+        f"  {n}.lo = phi i32 [ {first}, %{before} ], [ {n}.end, %{name}.next ]",
         f"  {n}.end = add i32 {n}.lo, 32",
-        f"  {n}.hi = call i32 @llvm.umin.i32(i32 {n}.end, i32 {end})",
+        f"  {n}.hi = call i32 @llvm.umin.i32(i32 {n}.end, i32 {last})",
         *body,
         f"  br label %{name}.next",
         f"{name}.next:",
-        f"  {n}.more = icmp ult i32 {n}.end, {end}",
+        f"  {n}.more = icmp ult i32 {n}.end, {last}",
         f"  br i1 {n}.more, label %{name}.warp, label %{after}",
         f"{after}:",
     ]

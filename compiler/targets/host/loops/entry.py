@@ -15,6 +15,7 @@ from gridjit.compiler.targets.host.collectives.exchange import exchange, tables
 from gridjit.compiler.targets.host.collectives.full import meeting, meets
 from gridjit.compiler.targets.host.collectives.lanes import lane_runs
 from gridjit.compiler.targets.host.collectives.step import warp_step
+from gridjit.compiler.targets.host.collectives.whole import warp_waits, whole
 from gridjit.compiler.targets.host.loops.block import watched_block
 from gridjit.compiler.targets.host.loops.frame import CONTEXT_VALUES, launch_loads
 from gridjit.compiler.targets.host.loops.metadata import metadata
@@ -38,8 +39,8 @@ def entry_text(plan: LoopPlan) -> str:
 def _watched(plan: LoopPlan, loops: ThreadLoops) -> list[str]:
     first, *others = [region_run(plan, loops, number) for number in range(plan.regions)]
     waits = [tables(plan), lane_runs(plan), apart(plan), *(meeting(plan, number) for number in meets(plan))]
-    lanes = [exchange(plan), warp_step(plan)] if plan.of_warps else []
-    return [first, watched_block(plan), report(), *others, *(waits if plan.regions > 1 else []), *lanes]
+    lanes = [exchange(plan), warp_step(plan), *(whole(plan, number) for number in warp_waits(plan))]
+    return [first, watched_block(plan), report(), *others, *(waits if plan.regions > 1 else []), *(lanes if plan.of_warps else [])]
 
 
 def _entry(plan: LoopPlan) -> str:
