@@ -172,7 +172,7 @@ def _plan(
         dynamic=shared.dynamic,
         collectives=regions.collectives,
         cells=regions.cells,
-        in_step=regions.in_step,
+        loose=regions.loose,
         checked=checked,
     )
 

@@ -63,7 +63,7 @@ def warp_step(plan: LoopPlan) -> str:
 def _together(plan: LoopPlan) -> list[str]:
     """Return the code for a whole warp whose lanes wait at one place, as often as they do; others are left to the rest.
 
-    Where all threads go from place to place together, a warp takes only one step: values that all share are kept once.
+    From a place that all threads come to together, a warp takes only one step: values that all share are kept once.
     """
     numbers = warp_waits(plan)
     differ = [*item("%d.state", "%states", "%d.wide"), "  %d.unlike = xor i32 %d.state, %at.first", *changed("unlike", "or", "%d.unlike", "d")]
@@ -95,6 +95,7 @@ def _together(plan: LoopPlan) -> list[str]:
         *(line for number in numbers for line in _place(plan, number, lack)),
         "on:",
         f"  %on.ran = phi {SUMMARY} {', '.join(f'[ %ran.{number}, %do.{number} ]' for number in numbers)}",
+        f"  %on.loose = phi i1 {', '.join(f'[ {_flag(plan.loose[number])}, %do.{number} ]' for number in numbers)}",
         f"  %on.low = extractvalue {SUMMARY} %on.ran, 0",
         f"  %on.high = extractvalue {SUMMARY} %on.ran, 1",
         "  %on.raised = icmp slt i32 %on.low, 0",
@@ -103,9 +104,10 @@ def _together(plan: LoopPlan) -> list[str]:
         f"  ret i32 {RAISED}",
         "went:",
         "  %turn.next = add i32 %turn, 1",
-        f"  %some.left = icmp ult i32 %turn.next, {1 if plan.in_step else _TURNS}",
+        f"  %some.left = icmp ult i32 %turn.next, {_TURNS}",
         "  %on.one = icmp eq i32 %on.low, %on.high",
-        "  %on.on = and i1 %some.left, %on.one",
+        "  %on.may = and i1 %some.left, %on.loose",
+        "  %on.on = and i1 %on.may, %on.one",
         "  br i1 %on.on, label %more, label %leave.on",
         "leave.on:",
         f"  ret i32 {WENT}",
@@ -113,6 +115,10 @@ def _together(plan: LoopPlan) -> list[str]:
         "  br label %short",
         "one.by.one:",
     ]
+
+
+def _flag(value: bool) -> str:
+    return "true" if value else "false"
 
 
 def _place(plan: LoopPlan, number: int, lack: list[str]) -> list[str]:

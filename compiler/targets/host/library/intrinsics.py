@@ -29,9 +29,9 @@ LINEAR_THREAD = "gridjit.linear_thread"
 
 _PURE = "nounwind willreturn memory(none)"
 # What threads wait for each other at: LLVM neither copies nor moves it, nor puts it under another condition.
-_WAITS = "convergent noduplicate nounwind"
+_CONVERGENT = "convergent noduplicate nounwind"
 _PAIR = "{ i32, i1 }"
-_TOGETHER = {
+WAITS = {
     BARRIER: f"void @{BARRIER}()",
     ACTIVE_MASK: f"i32 @{ACTIVE_MASK}()",
     **{f"{BARRIER}.{word}": f"i32 @{BARRIER}.{word}(i32)" for word in ("popc", "and", "or")},
@@ -136,7 +136,7 @@ def is_intrinsic(name: str) -> bool:
     ours = name.replace(THEIRS, OURS, 1)
     coordinate = ours.removeprefix(OURS + SREG)
     return (
-        ours in _TOGETHER
+        ours in WAITS
         or coordinate in COORDINATES
         or ours in _DEFINITIONS
         or name == DYNAMIC_BYTES
@@ -146,8 +146,8 @@ def is_intrinsic(name: str) -> bool:
 
 def declaration(name: str) -> str | None:
     """Return the declaration of a coordinate, barrier or warp operation with what LLVM may assume of it, or None for other names."""
-    if name in _TOGETHER:
-        return f"declare {_TOGETHER[name]} {_WAITS}"
+    if name in WAITS:
+        return f"declare {WAITS[name]} {_CONVERGENT}"
     coordinate = name.removeprefix(OURS + SREG)
     if coordinate in COORDINATES:
         low, high = COORDINATES[coordinate]

@@ -29,8 +29,8 @@ class LoopPlan:
     block and slab bytes of a thread. bank: bytes of the values that all threads share, uniforms; renewed: those of
     them that each region may change. settled: for each region, whether all threads of a block end it in one state.
     dynamic: whether dynamic shared memory is used. collectives: what threads do together before each region; None for
-    the first. cells: offsets of what they give and get, in the slab. in_step: whether all threads come to all of it,
-    and equally often. checked: whether what CUDA leaves undefined is an error.
+    the first. cells: offsets of what they give and get, in the slab. loose: for each region, whether threads that wait
+    for it may be in different turns of a loop. checked: whether what CUDA leaves undefined is an error.
     """
 
     entry: str
@@ -48,7 +48,7 @@ class LoopPlan:
     dynamic: bool
     collectives: tuple[Collective | None, ...] = (None,)
     cells: Mapping[str, int] = field(default_factory=dict)
-    in_step: bool = True
+    loose: tuple[bool, ...] = (False,)
     checked: bool = False
 
     @property
