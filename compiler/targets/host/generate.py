@@ -71,7 +71,7 @@ def _optimized(lowered: Lowered, target: Target, options: Options) -> tuple[llvm
         refuse_recursion(body, kernel=_kernel(lowered))
         guarded = guard(place(body, shared.offsets))
         regions = _regions(guarded.body, module, target)
-        plan = _plan(lowered, body, regions, shared, guarded=bool(guarded.text))
+        plan = _plan(lowered, body, regions, shared, guarded=bool(guarded.text), checked=options.debug)
         text = _assemble(body, [guarded.text, *regions.texts], plan, regions)
     with phase("host: optimization"):
         return _final(text, target, _level(text, options), abreast=_is_short(text)), plan
@@ -153,7 +153,9 @@ def _regions(body: Body, module: llvm.Module, target: Target) -> Regions:
     return cut(body, types, arrays)
 
 
-def _plan(lowered: Lowered, body: Body, regions: Regions, shared: SharedLayout, *, guarded: bool) -> LoopPlan:
+def _plan(
+    lowered: Lowered, body: Body, regions: Regions, shared: SharedLayout, *, guarded: bool, checked: bool
+) -> LoopPlan:
     return LoopPlan(
         entry=_symbol(_kernel(lowered)),
         parameters=body.parameters,
@@ -168,6 +170,10 @@ def _plan(lowered: Lowered, body: Body, regions: Regions, shared: SharedLayout, 
         renewed=regions.renewed,
         settled=regions.settled,
         dynamic=shared.dynamic,
+        collectives=regions.collectives,
+        cells=regions.cells,
+        loose=regions.loose,
+        checked=checked,
     )
 
 
