@@ -253,7 +253,7 @@ def _message(function: Callable[..., Any], signature: Signature, target: Target,
     reasons = dict.fromkeys(reason.strip() for one in candidates for reason in _REASON.findall(one))
     words = "\n".join((words.strip(), *(f"because {reason}" for reason in reasons)))
     head = f"{function.__module__}.{function.__qualname__}{signature} for {target} does not compile"
-    advice = _HOW_TO_ALLOCATE if target.kind == "ptx" and any(sign in text for sign in _CANNOT_ALLOCATE) else ""
+    advice = _HOW_TO_ALLOCATE if any(sign in text for sign in _CANNOT_ALLOCATE) else ""
     return f"{head}, at {_place(function, error)}\n{words}{advice}"
 
 

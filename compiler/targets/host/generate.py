@@ -12,7 +12,7 @@ from gridjit.compiler.target import Code, Lowered, Target
 from gridjit.compiler.targets.contraction import contracted
 from gridjit.compiler.targets.exactness import inexact
 from gridjit.compiler.targets.host import llvm
-from gridjit.compiler.targets.host.library import intrinsics, maths
+from gridjit.compiler.targets.host.library import intrinsics, maths, provided
 from gridjit.compiler.targets.host.loops.entry import entry_text
 from gridjit.compiler.targets.host.loops.frame import supported_parameter
 from gridjit.compiler.targets.host.loops.metadata import access_group
@@ -35,6 +35,8 @@ _HUGE = 10_000
 # Lines of the kernel's own code, from which on it is not searched for operations side by side that make a vector: the
 # search takes longer than all other passes, and the loops over the threads are vectorized anyway.
 _LONG = 500
+# What the regions have become, and what the entry declares.
+_DECLARED_AGAIN = re.compile(r"declare void @gridjit\.|declare [^@]*@(free|aligned_alloc)\(")
 # A region's function: the kernel's own code, which may have loops besides those that run it.
 _REGION = re.compile(r"^define [^\n]*@gridjit\.region\.[^\n]*\n.*?^}", re.MULTILINE | re.DOTALL)
 
@@ -62,7 +64,7 @@ def _optimized(lowered: Lowered, target: Target, options: Options) -> tuple[llvm
         module = _one_module(modules, lowered, target, options)
         parameters = _parameters(module, lowered)
     with phase("host: inlining"):
-        loops = recursive(part.text for part in modules)
+        loops = recursive(part.text for part in modules) | provided.APART
         llvm.keep_only(module, _BODY, loops)
         llvm.clean(module, target)
     with phase("host: regions"):
@@ -118,7 +120,8 @@ def _one_module(modules: Sequence[Retargeted], lowered: Lowered, target: Target,
     library = intrinsics.definitions(declared) + maths.definitions(declared, target, exactly=options.tiered)
     entry = parsed[0].get_function(lowered.entry)
     types = [str(argument.type) for argument in list(entry.arguments)[1:]]
-    return llvm.link([*parsed, llvm.parse(head + library), llvm.parse(head + _wrapper(lowered.entry, types))])
+    texts = [library, *provided.definitions(declared, target), _wrapper(lowered.entry, types)]
+    return llvm.link([*parsed, *(llvm.parse(head + text) for text in texts)])
 
 
 def _wrapper(entry: str, types: Sequence[str]) -> str:
@@ -183,7 +186,7 @@ def _fails(body: Body) -> bool:
 
 def _assemble(body: Body, functions: Sequence[str], plan: LoopPlan, regions: Regions) -> str:
     """Return the text of the final module: what the kernel still needs, its regions, and the loops that run them."""
-    rest = "\n".join(line for line in body.rest.splitlines() if not line.startswith("declare void @gridjit."))
+    rest = "\n".join(line for line in body.rest.splitlines() if not _DECLARED_AGAIN.match(line))
     tagged = [access_group(text) if regions.parallel else text for text in functions]
     return "\n".join([rest, *tagged, entry_text(plan)])
 
@@ -194,4 +197,5 @@ def _resources(plan: LoopPlan, image: bytes) -> dict[str, int]:
         "slab_bytes_per_thread": plan.slab,
         "barriers": plan.regions - 1,
         "object_bytes": len(image),
+        **provided.needs(image),
     }

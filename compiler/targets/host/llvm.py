@@ -114,6 +114,11 @@ def header(target: Target) -> str:
     return _prepared(target).header
 
 
+def triple(target: Target) -> str:
+    """Return what LLVM calls the machine: processor, vendor, system."""
+    return str(_machine(target).triple)
+
+
 def global_type(module: Module, name: str) -> Any:
     """Return the type of the memory that a global variable names."""
     return module.get_global_variable(name).global_value_type

@@ -13,6 +13,7 @@ from gridjit.compiler.target import Lowered
 from gridjit.compiler.targets.host.library.inline_asm import asm_function
 from gridjit.compiler.targets.host.library.intrinsics import is_intrinsic
 from gridjit.compiler.targets.host.library.maths import is_maths
+from gridjit.compiler.targets.host.library.provided import is_provided
 
 _DEFINE = re.compile(r'^define [^\n]*?@"?([^"(\s]+)"?\(', re.MULTILINE)
 _DECLARE = re.compile(r'^declare [^\n]*?@"?([^"(\s]+)"?\(', re.MULTILINE)
@@ -32,7 +33,6 @@ _VOCABULARY = (
     ("activemask", "cuda.activemask"),
     ("nanosleep", "cuda.nanosleep"),
     ("brkpt", "breakpoint()"),
-    ("vprintf", "print"),
     ("cudaCG", "cuda.cg.this_grid().sync"),
     ("__nv_", "the libdevice function {}"),
     ("llvm.nvvm.", "the device intrinsic {}"),
@@ -57,7 +57,7 @@ def refuse_unsupported(lowered: Lowered) -> None:
 
 def _missing(text: str, defined: set[str]) -> Iterable[str]:
     for name in _DECLARE.findall(text):
-        if name not in defined and not is_intrinsic(name) and not is_maths(name):
+        if not (name in defined or is_intrinsic(name) or is_maths(name) or is_provided(name)):
             yield name
 
 
