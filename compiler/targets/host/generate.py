@@ -115,6 +115,7 @@ def _retargeted(lowered: Lowered, target: Target, options: Options) -> list[Reta
 def _one_module(modules: Sequence[Retargeted], lowered: Lowered, target: Target, options: Options) -> llvm.Module:
     """Return the kernel's modules, the intrinsics and maths that they call, and the entry's wrapper as one module."""
     declared = set().union(*(part.declared for part in modules))
+    declared |= provided.maths_of(declared)
     head = llvm.header(target)
     parsed = [llvm.parse(head + part.text) for part in modules]
     library = intrinsics.definitions(declared) + maths.definitions(declared, target, exactly=options.tiered)
@@ -171,6 +172,7 @@ def _plan(lowered: Lowered, body: Body, regions: Regions, shared: SharedLayout, 
         renewed=regions.renewed,
         settled=regions.settled,
         dynamic=shared.dynamic,
+        align=max(64, shared.align, regions.align),
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from gridjit.compiler.target import Target
 from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.library import allocation, printing, reshaping
+from gridjit.compiler.targets.host.library.halves import table as halves
 from gridjit.compiler.targets.host.symbols import RESOURCES
 
 # Too long for a copy wherever they are called.
@@ -16,7 +17,8 @@ APART = frozenset({printing.NAME, reshaping.NAME, "NRT_MemInfo_alloc_aligned", "
 
 def is_provided(name: str) -> bool:
     """Return whether the host has a body for a function that the front end declared."""
-    return name in (printing.NAME, reshaping.NAME) or name in allocation.NAMES
+    own = name in (printing.NAME, reshaping.NAME) or name in allocation.NAMES
+    return own or halves.definition(name) is not None
 
 
 def definitions(names: set[str], target: Target) -> tuple[str, ...]:
@@ -28,7 +30,14 @@ def definitions(names: set[str], target: Target) -> tuple[str, ...]:
         found.append(allocation.definition())
     if reshaping.NAME in names:
         found.append(reshaping.definition())
+    if text := halves.definitions(names):
+        found.append(text)
     return tuple(found)
+
+
+def maths_of(names: set[str]) -> set[str]:
+    """Return the `__nv_` functions that the definitions of names call."""
+    return halves.maths_of(names)
 
 
 def needs(image: bytes) -> dict[str, int]:

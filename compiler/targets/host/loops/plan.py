@@ -20,7 +20,7 @@ class LoopPlan:
     parallel: whether the threads' accesses are independent between barriers. shared, slab: static shared bytes of a
     block and slab bytes of a thread. bank: bytes of the values that all threads share, uniforms; renewed: those of
     them that each region may change. settled: for each region, whether all threads of a block end it in one state.
-    dynamic: whether dynamic shared memory is used.
+    dynamic: whether dynamic shared memory is used. align: of a block's memory, and of each thread's arrays in it.
     """
 
     entry: str
@@ -36,6 +36,7 @@ class LoopPlan:
     renewed: tuple[tuple[Slot, ...], ...]
     settled: tuple[bool, ...]
     dynamic: bool
+    align: int = 64
 
     @property
     def watched(self) -> bool:

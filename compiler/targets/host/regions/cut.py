@@ -34,7 +34,7 @@ class Regions:
     texts: one function definition per region. slab: bytes per thread. uniforms: the values in the bank, in the order
     of the regions' parameters. renewed: for each region, the uniforms it may leave changed in the bank. bank: its
     bytes. parallel: whether the threads' memory accesses may be told to LLVM as independent. settled: for each region,
-    whether all threads of a block end it at one place.
+    whether all threads of a block end it at one place. align: what local arrays in that memory need.
     """
 
     texts: tuple[str, ...]
@@ -44,6 +44,7 @@ class Regions:
     bank: int
     parallel: bool
     settled: tuple[bool, ...]
+    align: int
 
 
 def cut(body: Body, types: Mapping[str, ValueType], arrays: Mapping[str, ValueType]) -> Regions:
@@ -68,6 +69,7 @@ def cut(body: Body, types: Mapping[str, ValueType], arrays: Mapping[str, ValueTy
         bank=places.bank + bank,
         parallel=many or not arrays,
         settled=_settled(parts, same) if many else (False,),
+        align=max([1, *(array.align for array in arrays.values())]),
     )
 
 
