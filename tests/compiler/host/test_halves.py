@@ -136,9 +136,8 @@ def test_floats_are_rounded_once_in_every_way(kind, mode):
     own = "half" if kind == "6__half" else "bfloat16"
     call = function(named(f"__float2{own}_{mode}", "f"))
     numbers = [value(kind, bits) * factor for bits in interesting(kind) for factor in (1.0, 1.0001, 0.9999, 1.5)]
-    for number in np.array(numbers, np.float32):
-        if np.isfinite(number):
-            assert call(np.uint16, number) == rounded(kind, Fraction(float(number)), mode, 0x8000 * np.signbit(number))
+    for number in map(np.float32, (n for n in numbers if abs(n) < 3e38)):
+        assert call(np.uint16, number) == rounded(kind, Fraction(float(number)), mode, 0x8000 * np.signbit(number))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from gridjit.compiler.target import Target
 from gridjit.compiler.targets.host import llvm
-from gridjit.compiler.targets.host.library import allocation, printing, reshaping
+from gridjit.compiler.targets.host.library import allocation, directed, printing, reshaping
 from gridjit.compiler.targets.host.library.halves import table as halves
 from gridjit.compiler.targets.host.symbols import RESOURCES
 
 # Too long for a copy wherever they are called.
-APART = frozenset({printing.NAME, reshaping.NAME, "NRT_MemInfo_alloc_aligned", "NRT_MemInfo_call_dtor"})
+APART = directed.APART | {printing.NAME, reshaping.NAME, "NRT_MemInfo_alloc_aligned", "NRT_MemInfo_call_dtor"}
 
 
 def is_provided(name: str) -> bool:
