@@ -216,15 +216,13 @@ def _ordered_modules(library: Any) -> tuple[str, ...]:
 def _to_link(
     modules: tuple[str, ...], library: Any, linked: tuple[LinkedFile, ...], target: Target
 ) -> tuple[LinkedFile, ...]:
-    """Return linked and whatever else is called. The host links nothing and refuses calls of such code.
+    """Return linked and whatever else is called. On the host, numba-cuda's own files are part of its library.
 
     Files that called functions brought along are recorded as dependencies. Code in memory is in the key, with the
     functions or extensions that hold it.
     """
-    if target.kind != "ptx":
-        return linked
-    files = linked + discovered_files(library, linked)
-    return files + numba_files(modules, files)
+    files = linked + discovered_files(library, linked, target.kind)
+    return files if target.kind != "ptx" else files + numba_files(modules, files)
 
 
 def _exception_entry(exception: Any, arguments: Any, location: Any) -> ExceptionEntry:

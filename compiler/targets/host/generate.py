@@ -13,6 +13,7 @@ from gridjit.compiler.targets.contraction import contracted
 from gridjit.compiler.targets.exactness import inexact
 from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.library import intrinsics, maths, provided
+from gridjit.compiler.targets.host.linked.code import LinkedCode, linked_code
 from gridjit.compiler.targets.host.loops.entry import entry_text
 from gridjit.compiler.targets.host.loops.frame import supported_parameter
 from gridjit.compiler.targets.host.loops.metadata import access_group
@@ -43,28 +44,39 @@ _REGION = re.compile(r"^define [^\n]*@gridjit\.region\.[^\n]*\n.*?^}", re.MULTIL
 
 def generate(lowered: Lowered, target: Target, options: Options) -> Code:
     """Return the object code of lowered for target, whose entry runs a range of a grid's blocks."""
-    module, plan = _optimized(lowered, target, options)
+    linked = linked_code(lowered) if lowered.linked else LinkedCode()
+    module, plan = _optimized(lowered, target, options, linked)
     with phase("host: machine code"):
-        image = llvm.emit(module, target)
+        image = linked.merged(llvm.emit(module, target), plan.entry)
     exactness = inexact(lowered.modules) if options.tiered else ""
-    return Code(image=image, suffix=".o", entry=plan.entry, resources=_resources(plan, image), inexact=exactness)
+    return Code(
+        image=image,
+        suffix=".o",
+        entry=plan.entry,
+        resources=_resources(plan, image),
+        consumed=linked.consumed,
+        inexact=exactness,
+    )
 
 
 def assembly(lowered: Lowered, target: Target, options: Options) -> str:
     """Return that code as assembly text, for people."""
-    return llvm.assembly(_optimized(lowered, target, options)[0], target)
+    linked = linked_code(lowered) if lowered.linked else LinkedCode()
+    return llvm.assembly(_optimized(lowered, target, options, linked)[0], target)
 
 
-def _optimized(lowered: Lowered, target: Target, options: Options) -> tuple[llvm.Module, LoopPlan]:
+def _optimized(
+    lowered: Lowered, target: Target, options: Options, linked: LinkedCode
+) -> tuple[llvm.Module, LoopPlan]:
     """Return the module that the object file is made of, and its plan."""
     with phase("host: retarget"):
-        refuse_unsupported(lowered)
+        refuse_unsupported(lowered, linked.names)
         modules = _retargeted(lowered, target, options)
     with phase("host: parse"):
-        module = _one_module(modules, lowered, target, options)
+        module = _one_module(modules, linked.texts, lowered, target, options)
         parameters = _parameters(module, lowered)
     with phase("host: inlining"):
-        loops = recursive(part.text for part in modules) | provided.APART
+        loops = recursive((*(part.text for part in modules), *linked.texts)) | provided.APART
         llvm.keep_only(module, _BODY, loops)
         llvm.clean(module, target)
     with phase("host: regions"):
@@ -112,8 +124,10 @@ def _retargeted(lowered: Lowered, target: Target, options: Options) -> list[Reta
     return [retarget(one, kernel=_kernel(lowered), fastmath=options.fastmath, exactly=exactly) for one in texts]
 
 
-def _one_module(modules: Sequence[Retargeted], lowered: Lowered, target: Target, options: Options) -> llvm.Module:
-    """Return the kernel's modules, the intrinsics and maths that they call, and the entry's wrapper as one module."""
+def _one_module(
+    modules: Sequence[Retargeted], linked: Sequence[str], lowered: Lowered, target: Target, options: Options
+) -> llvm.Module:
+    """Return the kernel's modules, linked ones, what they call, and the entry's wrapper as one module."""
     declared = set().union(*(part.declared for part in modules))
     declared |= provided.maths_of(declared)
     head = llvm.header(target)
@@ -121,7 +135,7 @@ def _one_module(modules: Sequence[Retargeted], lowered: Lowered, target: Target,
     library = intrinsics.definitions(declared) + maths.definitions(declared, target, exactly=options.tiered)
     entry = parsed[0].get_function(lowered.entry)
     types = [str(argument.type) for argument in list(entry.arguments)[1:]]
-    texts = [library, *provided.definitions(declared, target), _wrapper(lowered.entry, types)]
+    texts = [*linked, library, *provided.definitions(declared, target), _wrapper(lowered.entry, types)]
     return llvm.link([*parsed, *(llvm.parse(head + text) for text in texts)])
 
 

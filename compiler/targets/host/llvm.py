@@ -46,6 +46,11 @@ def parse(text: str) -> Module:
         raise CompileError(f"LLVM does not accept the kernel's code for the host: {error}") from error
 
 
+def parse_bitcode(data: bytes) -> Module:
+    """Return the module of LLVM bitcode; raises RuntimeError with LLVM's own words."""
+    return binding.parse_bitcode(data)
+
+
 def link(modules: Sequence[Module]) -> Module:
     """Return the first module with the others linked into it (they are consumed)."""
     first, *others = modules

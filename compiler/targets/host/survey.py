@@ -39,14 +39,14 @@ _VOCABULARY = (
 )
 
 
-def refuse_unsupported(lowered: Lowered) -> None:
-    """Raise UnsupportedError for the first operation of lowered that the host does not support."""
-    if lowered.linked:
-        names = ", ".join(file.name for file in lowered.linked)
-        raise UnsupportedError(f"{_place(lowered, None)} links device code ({names}), which the host cannot run")
+def refuse_unsupported(lowered: Lowered, linked: frozenset[str] = frozenset()) -> None:
+    """Raise UnsupportedError for the first operation of lowered that the host does not support.
+
+    linked: what files that the kernel is linked with define.
+    """
     if lowered.cooperative:
         raise UnsupportedError(f"{_place(lowered, None)} uses {_words('cudaCG')}, which the host target does not offer")
-    defined = {name for text in lowered.modules for name in _DEFINE.findall(text)}
+    defined = {name for text in lowered.modules for name in _DEFINE.findall(text)} | linked
     for text in lowered.modules:
         for name in _missing(text, defined):
             raise UnsupportedError(_sentence(lowered, text, name, rf'@"?{re.escape(name)}"?\('))
