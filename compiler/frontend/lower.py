@@ -216,15 +216,13 @@ def _ordered_modules(library: Any) -> tuple[str, ...]:
 def _to_link(
     modules: tuple[str, ...], library: Any, linked: tuple[LinkedFile, ...], target: Target
 ) -> tuple[LinkedFile, ...]:
-    """Return linked and whatever else is called. The host links nothing and refuses calls of such code.
+    """Return linked and whatever else is called. On the host, numba-cuda's own files are part of its library.
 
     Files that called functions brought along are recorded as dependencies. Code in memory is in the key, with the
     functions or extensions that hold it.
     """
-    if target.kind != "ptx":
-        return linked
-    files = linked + discovered_files(library, linked)
-    return files + numba_files(modules, files)
+    files = linked + discovered_files(library, linked, target.kind)
+    return files if target.kind != "ptx" else files + numba_files(modules, files)
 
 
 def _exception_entry(exception: Any, arguments: Any, location: Any) -> ExceptionEntry:
@@ -253,7 +251,7 @@ def _message(function: Callable[..., Any], signature: Signature, target: Target,
     reasons = dict.fromkeys(reason.strip() for one in candidates for reason in _REASON.findall(one))
     words = "\n".join((words.strip(), *(f"because {reason}" for reason in reasons)))
     head = f"{function.__module__}.{function.__qualname__}{signature} for {target} does not compile"
-    advice = _HOW_TO_ALLOCATE if target.kind == "ptx" and any(sign in text for sign in _CANNOT_ALLOCATE) else ""
+    advice = _HOW_TO_ALLOCATE if any(sign in text for sign in _CANNOT_ALLOCATE) else ""
     return f"{head}, at {_place(function, error)}\n{words}{advice}"
 
 

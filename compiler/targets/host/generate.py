@@ -12,7 +12,8 @@ from gridjit.compiler.target import Code, Lowered, Target
 from gridjit.compiler.targets.contraction import contracted
 from gridjit.compiler.targets.exactness import inexact
 from gridjit.compiler.targets.host import llvm
-from gridjit.compiler.targets.host.library import intrinsics, maths
+from gridjit.compiler.targets.host.library import intrinsics, maths, provided
+from gridjit.compiler.targets.host.linked.code import LinkedCode, linked_code
 from gridjit.compiler.targets.host.loops.entry import entry_text
 from gridjit.compiler.targets.host.loops.frame import supported_parameter
 from gridjit.compiler.targets.host.loops.metadata import access_group
@@ -35,34 +36,47 @@ _HUGE = 10_000
 # Lines of the kernel's own code, from which on it is not searched for operations side by side that make a vector: the
 # search takes longer than all other passes, and the loops over the threads are vectorized anyway.
 _LONG = 500
+# What the regions have become, and what the entry declares.
+_DECLARED_AGAIN = re.compile(r"declare void @gridjit\.|declare [^@]*@(free|aligned_alloc)\(")
 # A region's function: the kernel's own code, which may have loops besides those that run it.
 _REGION = re.compile(r"^define [^\n]*@gridjit\.region\.[^\n]*\n.*?^}", re.MULTILINE | re.DOTALL)
 
 
 def generate(lowered: Lowered, target: Target, options: Options) -> Code:
     """Return the object code of lowered for target, whose entry runs a range of a grid's blocks."""
-    module, plan = _optimized(lowered, target, options)
+    linked = linked_code(lowered) if lowered.linked else LinkedCode()
+    module, plan = _optimized(lowered, target, options, linked)
     with phase("host: machine code"):
-        image = llvm.emit(module, target)
+        image = linked.merged(llvm.emit(module, target), plan.entry)
     exactness = inexact(lowered.modules) if options.tiered else ""
-    return Code(image=image, suffix=".o", entry=plan.entry, resources=_resources(plan, image), inexact=exactness)
+    return Code(
+        image=image,
+        suffix=".o",
+        entry=plan.entry,
+        resources=_resources(plan, image),
+        consumed=linked.consumed,
+        inexact=exactness,
+    )
 
 
 def assembly(lowered: Lowered, target: Target, options: Options) -> str:
     """Return that code as assembly text, for people."""
-    return llvm.assembly(_optimized(lowered, target, options)[0], target)
+    linked = linked_code(lowered) if lowered.linked else LinkedCode()
+    return llvm.assembly(_optimized(lowered, target, options, linked)[0], target)
 
 
-def _optimized(lowered: Lowered, target: Target, options: Options) -> tuple[llvm.Module, LoopPlan]:
+def _optimized(
+    lowered: Lowered, target: Target, options: Options, linked: LinkedCode
+) -> tuple[llvm.Module, LoopPlan]:
     """Return the module that the object file is made of, and its plan."""
     with phase("host: retarget"):
-        refuse_unsupported(lowered)
+        refuse_unsupported(lowered, linked.names)
         modules = _retargeted(lowered, target, options)
     with phase("host: parse"):
-        module = _one_module(modules, lowered, target, options)
+        module = _one_module(modules, linked.texts, lowered, target, options)
         parameters = _parameters(module, lowered)
     with phase("host: inlining"):
-        loops = recursive(part.text for part in modules)
+        loops = recursive((*(part.text for part in modules), *linked.texts)) | provided.APART
         llvm.keep_only(module, _BODY, loops)
         llvm.clean(module, target)
     with phase("host: regions"):
@@ -110,15 +124,19 @@ def _retargeted(lowered: Lowered, target: Target, options: Options) -> list[Reta
     return [retarget(one, kernel=_kernel(lowered), fastmath=options.fastmath, exactly=exactly) for one in texts]
 
 
-def _one_module(modules: Sequence[Retargeted], lowered: Lowered, target: Target, options: Options) -> llvm.Module:
-    """Return the kernel's modules, the intrinsics and maths that they call, and the entry's wrapper as one module."""
+def _one_module(
+    modules: Sequence[Retargeted], linked: Sequence[str], lowered: Lowered, target: Target, options: Options
+) -> llvm.Module:
+    """Return the kernel's modules, linked ones, what they call, and the entry's wrapper as one module."""
     declared = set().union(*(part.declared for part in modules))
+    declared |= provided.maths_of(declared)
     head = llvm.header(target)
     parsed = [llvm.parse(head + part.text) for part in modules]
     library = intrinsics.definitions(declared) + maths.definitions(declared, target, exactly=options.tiered)
     entry = parsed[0].get_function(lowered.entry)
     types = [str(argument.type) for argument in list(entry.arguments)[1:]]
-    return llvm.link([*parsed, llvm.parse(head + library), llvm.parse(head + _wrapper(lowered.entry, types))])
+    texts = [*linked, library, *provided.definitions(declared, target), _wrapper(lowered.entry, types)]
+    return llvm.link([*parsed, *(llvm.parse(head + text) for text in texts)])
 
 
 def _wrapper(entry: str, types: Sequence[str]) -> str:
@@ -174,6 +192,7 @@ def _plan(
         cells=regions.cells,
         loose=regions.loose,
         checked=checked,
+        align=max(64, shared.align, regions.align),
     )
 
 
@@ -189,7 +208,7 @@ def _fails(body: Body) -> bool:
 
 def _assemble(body: Body, functions: Sequence[str], plan: LoopPlan, regions: Regions) -> str:
     """Return the text of the final module: what the kernel still needs, its regions, and the loops that run them."""
-    rest = "\n".join(line for line in body.rest.splitlines() if not line.startswith("declare void @gridjit."))
+    rest = "\n".join(line for line in body.rest.splitlines() if not _DECLARED_AGAIN.match(line))
     tagged = [access_group(text) if regions.parallel else text for text in functions]
     return "\n".join([rest, *tagged, entry_text(plan)])
 
@@ -200,4 +219,5 @@ def _resources(plan: LoopPlan, image: bytes) -> dict[str, int]:
         "slab_bytes_per_thread": plan.slab,
         "barriers": plan.regions - 1,
         "object_bytes": len(image),
+        **provided.needs(image),
     }

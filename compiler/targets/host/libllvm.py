@@ -12,14 +12,17 @@ import importlib.util
 import itertools
 import sys
 import weakref
+from collections.abc import Mapping
 from ctypes import POINTER, byref, c_bool, c_char_p, c_size_t, c_uint8, c_uint64, c_void_p
 from pathlib import Path
+from types import MappingProxyType
 
 from gridjit.compiler.elf import runs_here
 from gridjit.compiler.errors import DeviceError, LaunchError
 from gridjit.forking import lock, section
 
 _OBJECT, _THIS_PROCESS = 2, 3
+NO_SYMBOLS: Mapping[str, int] = MappingProxyType({})
 _LIBRARY = {"darwin": "libllvmlite.dylib", "win32": "llvmlite.dll"}.get(sys.platform, "libllvmlite.so")
 
 
@@ -103,18 +106,30 @@ def load_library(name: str) -> bool:
     return not failed
 
 
-def load_object(image: bytes, entry: str) -> LoadedCode:
-    """Return an object file's code, executable, with the address of entry; raises LaunchError if it does not link."""
+def load_object(image: bytes, entry: str, symbols: Mapping[str, int] = NO_SYMBOLS) -> LoadedCode:
+    """Return an object file's code, executable, with the address of entry; raises LaunchError if it does not link.
+
+    symbols: addresses of what this process provides for the code.
+    """
     if not runs_here(image):
         raise LaunchError(f"{entry}: the object code does not load: it is not for this computer's kind of processor")
     elements = (_Element * 2)(_Element(_OBJECT, image, len(image)), _Element(_THIS_PROCESS, b"", 0))
     exports = (_Symbol * 1)(_Symbol(entry.encode(), 0))
+    imports = (_Symbol * len(symbols))(*(_Symbol(symbol.encode(), address) for symbol, address in symbols.items()))
     error = _Text()
     with section(), _linking:
         linker = _linker()
         name = f"{entry}#{next(_numbers)}".encode()
         tracker = _library().LLVMPY_LLJIT_Link(
-            linker.handle, name, elements, len(elements), None, 0, exports, len(exports), byref(error.pointer)
+            linker.handle,
+            name,
+            elements,
+            len(elements),
+            imports,
+            len(imports),
+            exports,
+            len(exports),
+            byref(error.pointer),
         )
     if not tracker:
         raise LaunchError(f"the object code of {entry} does not load on this computer: {error.take()}")

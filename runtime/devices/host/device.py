@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gridjit.cache.store import Store
@@ -12,7 +12,9 @@ from gridjit.compiler.compiled import NO_CALLBACKS, ModuleCallbacks
 from gridjit.compiler.errors import DeviceError, LaunchError
 from gridjit.compiler.launch_config import MAX_BLOCK_THREADS, LaunchConfig
 from gridjit.compiler.target import Target
+from gridjit.compiler.targets.host.libllvm import NO_SYMBOLS
 from gridjit.compiler.targets.host.processor import host_target
+from gridjit.compiler.targets.host.symbols import RESOURCES
 from gridjit.forking import cached_property
 from gridjit.runtime.devices.host.launch import Status, judge, launch
 from gridjit.runtime.devices.host.load import HostFunction, load
@@ -66,8 +68,13 @@ class HostKernel:
     @property
     def address(self) -> int | None:
         """The address of the function that runs grids; None until that is worth loading, and where it cannot be had."""
-        engine = self._engine()
+        engine = None if self.prints else self._engine()
         return None if engine is None else engine.address
+
+    @property
+    def prints(self) -> bool:
+        """Whether a launch may leave text to show when it ends, which machine code does not."""
+        return "prints" in self.artifact.resources
 
     @property
     def context(self) -> int:
@@ -92,7 +99,7 @@ class HostKernel:
 
             check_shared(self.artifact, config, sharedmem)
         self.past.launches += 1
-        failure = self._run(config, parameters, sharedmem)
+        failure = (self._run_and_show if self.prints else self._run)(config, parameters, sharedmem)
         if failure is not None:
             self._raise(failure)
 
@@ -103,6 +110,14 @@ class HostKernel:
             return launch_grid(engine, self._record(engine), self.function.name, config, parameters, sharedmem)
         stop = self._stop if self.device.may_have_engine else None
         return launch(self.function, config, parameters, sharedmem, self.threads, stop)
+
+    def _run_and_show(self, config: LaunchConfig, parameters: bytes, sharedmem: int) -> Status | None:
+        from gridjit.runtime.devices.host.printed import show
+
+        try:
+            return self._run(config, parameters, sharedmem)
+        finally:
+            show()
 
     def _engine(self) -> Engine | None:
         """Return what runs grids in machine code, if it is there or this kernel is launched often; else None."""
@@ -167,6 +182,15 @@ class HostKernel:
         self.prefer_cache("SHARED")
 
 
+def _symbols(artifact: Artifact) -> Mapping[str, int]:
+    """Return the addresses of what this process provides for an artifact's code; most code needs nothing."""
+    if RESOURCES.keys().isdisjoint(artifact.resources):
+        return NO_SYMBOLS
+    from gridjit.runtime.devices.host.provided import addresses
+
+    return addresses(artifact.resources)
+
+
 class HostDevice:
     """The processor. threads: how many run blocks at once.
 
@@ -220,7 +244,7 @@ class HostDevice:
         return HostKernel(
             artifact=artifact,
             device=self,
-            function=load(artifact.image, artifact.entry),
+            function=load(artifact.image, artifact.entry, _symbols(artifact)),
             threads=self._threads,
             static_shared=shared,
             past=Past(),

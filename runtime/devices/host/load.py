@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from gridjit.compiler.targets.host.libllvm import LoadedCode, load_library, load_object
+from gridjit.compiler.targets.host.libllvm import NO_SYMBOLS, LoadedCode, load_library, load_object
 from gridjit.values import dataclass, field
 
 # i32 entry(ptr params, ptr launch, i64 first, i64 last, ptr status); ctypes drops the GIL around the call.
@@ -30,10 +30,13 @@ class HostFunction:
     _code: LoadedCode = field(repr=False)
 
 
-def load(image: bytes, entry: str) -> HostFunction:
-    """Return the function called entry of an object file; raises LaunchError if it does not link here."""
+def load(image: bytes, entry: str, symbols: Mapping[str, int] = NO_SYMBOLS) -> HostFunction:
+    """Return the function called entry of an object file; raises LaunchError if it does not link here.
+
+    symbols: addresses of what this process provides for the code.
+    """
     _know_mathematics()
-    code = load_object(image, entry)
+    code = load_object(image, entry, symbols)
     return HostFunction(name=entry, address=code.address, call=_ENTRY(code.address), _code=code)
 
 

@@ -30,7 +30,8 @@ class LoopPlan:
     them that each region may change. settled: for each region, whether all threads of a block end it in one state.
     dynamic: whether dynamic shared memory is used. collectives: what threads do together before each region; None for
     the first. cells: offsets of what they give and get, in the slab. loose: for each region, whether threads that wait
-    for it may be in different turns of a loop. checked: whether what CUDA leaves undefined is an error.
+    for it may be in different turns of a loop. checked: whether what CUDA leaves undefined is an error. align: of
+    a block's memory, and of each thread's arrays in it.
     """
 
     entry: str
@@ -50,6 +51,7 @@ class LoopPlan:
     cells: Mapping[str, int] = field(default_factory=dict)
     loose: tuple[bool, ...] = (False,)
     checked: bool = False
+    align: int = 64
 
     @property
     def watched(self) -> bool:

@@ -38,7 +38,7 @@ class Regions:
     bytes. parallel: whether the threads' memory accesses may be told to LLVM as independent. settled: for each region,
     whether all threads of a block end it at one place. collectives: what threads do together before each region; None
     for the first. cells: where the slab keeps what they give and get. loose: for each region, whether threads that wait
-    for it may be in different turns of a loop.
+    for it may be in different turns of a loop. align: what local arrays in that memory need.
     """
 
     texts: tuple[str, ...]
@@ -51,6 +51,7 @@ class Regions:
     collectives: tuple[Collective | None, ...]
     cells: Mapping[str, int]
     loose: tuple[bool, ...]
+    align: int
 
 
 def cut(body: Body, types: Mapping[str, ValueType], arrays: Mapping[str, ValueType]) -> Regions:
@@ -83,6 +84,7 @@ def cut(body: Body, types: Mapping[str, ValueType], arrays: Mapping[str, ValueTy
         collectives=parts.collectives,
         cells={name: places.arrays[name].offset for name in own},
         loose=loose,
+        align=max([1, *(array.align for array in arrays.values())]),
     )
 
 
