@@ -25,6 +25,7 @@ from gridjit.compiler.targets.host.regions.coordinates import place
 from gridjit.compiler.targets.host.regions.cut import Regions, cut
 from gridjit.compiler.targets.host.regions.guard import guard
 from gridjit.compiler.targets.host.regions.shared import SharedLayout, lay_out_shared, local_arrays, value_types
+from gridjit.compiler.targets.host.regions.shared_atomics import plain_shared_atomics
 from gridjit.compiler.targets.host.retarget import Retargeted, retarget
 from gridjit.compiler.targets.host.survey import refuse_unsupported
 from gridjit.compiler.targets.host.uniform_chains import may_never_end, never_ends
@@ -69,7 +70,7 @@ def _optimized(lowered: Lowered, target: Target, options: Options) -> tuple[llvm
         shared = lay_out_shared([array for part in modules for array in part.shared], target)
         body = read_body(llvm.text_of(module), _BODY, parameters)
         refuse_recursion(body, kernel=_kernel(lowered))
-        guarded = guard(place(body, shared.offsets))
+        guarded = guard(plain_shared_atomics(place(body, shared.offsets)))
         regions = _regions(guarded.body, module, target)
         plan = _plan(lowered, body, regions, shared, guarded=bool(guarded.text))
         text = _assemble(body, [guarded.text, *regions.texts], plan, regions)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gridjit.compiler.targets.host.library.intrinsics import COORDINATES
+from gridjit.compiler.targets.host.regions.shared_atomics import OWN
 
 # The dimensions of a launch, in the order in which the entry is given them.
 LAUNCH = ("nctaid.x", "nctaid.y", "nctaid.z", "ntid.x", "ntid.y", "ntid.z")
@@ -18,11 +19,14 @@ ACCESS_GROUP = f"!llvm.access.group !{_GROUP}"
 
 
 def access_group(text: str) -> str:
-    """Return a region's text with every load and store in the group that the loops declare independent."""
+    """Return a region's text with the loads and stores that are not marked in the group that loops declare independent."""
     return "\n".join(
-        f"{line}, {ACCESS_GROUP}" if " = load " in line or line.startswith("  store ") else line
-        for line in text.split("\n")
+        f"{line}, {ACCESS_GROUP}" if _is_access(line) and OWN not in line else line for line in text.split("\n")
     )
+
+
+def _is_access(line: str) -> bool:
+    return " = load " in line or line.startswith("  store ")
 
 
 def launch_range(index: int) -> str:
