@@ -23,9 +23,11 @@ from gridjit.compiler.targets.host.regions.barriers import count_barriers
 from gridjit.compiler.targets.host.regions.body import Body, Parameter, opcode, read_body
 from gridjit.compiler.targets.host.regions.coordinates import place
 from gridjit.compiler.targets.host.regions.cut import Regions, cut
-from gridjit.compiler.targets.host.regions.guard import guard
+from gridjit.compiler.targets.host.regions.flat import Flat, flat_axes
+from gridjit.compiler.targets.host.regions.guard import Guarded, guard
 from gridjit.compiler.targets.host.regions.shared import SharedLayout, lay_out_shared, local_arrays, value_types
 from gridjit.compiler.targets.host.regions.shared_atomics import plain_shared_atomics
+from gridjit.compiler.targets.host.regions.strides import inner_axis
 from gridjit.compiler.targets.host.retarget import Retargeted, retarget
 from gridjit.compiler.targets.host.survey import refuse_unsupported
 from gridjit.compiler.targets.host.uniform_chains import may_never_end, never_ends
@@ -70,9 +72,11 @@ def _optimized(lowered: Lowered, target: Target, options: Options) -> tuple[llvm
         shared = lay_out_shared([array for part in modules for array in part.shared], target)
         body = read_body(llvm.text_of(module), _BODY, parameters)
         refuse_recursion(body, kernel=_kernel(lowered))
-        guarded = guard(plain_shared_atomics(place(body, shared.offsets)))
+        placed = plain_shared_atomics(place(body, shared.offsets))
+        flat, inner = _order(placed)
+        guarded = guard(placed, inner)
         regions = _regions(guarded.body, module, target)
-        plan = _plan(lowered, body, regions, shared, guarded=bool(guarded.text))
+        plan = _plan(lowered, body, regions, shared, guarded, flat, inner)
         text = _assemble(body, [guarded.text, *regions.texts], plan, regions)
     with phase("host: optimization"):
         return _final(text, target, _level(text, options), abreast=_is_short(text)), plan
@@ -154,12 +158,30 @@ def _regions(body: Body, module: llvm.Module, target: Target) -> Regions:
     return cut(body, types, arrays)
 
 
-def _plan(lowered: Lowered, body: Body, regions: Regions, shared: SharedLayout, *, guarded: bool) -> LoopPlan:
+def _order(body: Body) -> tuple[tuple[Flat, ...], str]:
+    """Return the axes along which blocks are run as one, and the axis of a row of threads."""
+    if count_barriers(body) or _fails(body):
+        return (), "x"
+    return tuple(flat_axes(body).values()), inner_axis(body)
+
+
+def _plan(
+    lowered: Lowered,
+    body: Body,
+    regions: Regions,
+    shared: SharedLayout,
+    guarded: Guarded,
+    flat: tuple[Flat, ...],
+    inner: str,
+) -> LoopPlan:
     return LoopPlan(
         entry=_symbol(_kernel(lowered)),
         parameters=body.parameters,
         regions=len(regions.texts),
-        guarded=guarded,
+        guarded=bool(guarded.text),
+        bounded=guarded.bounded,
+        inner=inner,
+        flat=flat,
         fails=_fails(body),
         parallel=regions.parallel,
         shared=shared.size,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gridjit.compiler.targets.host.loops.frame import CONTEXT, arguments, bank_renewal, block_loads
+from gridjit.compiler.targets.host.loops.frame import CONTEXT, EXTENT, arguments, bank_renewal, block_loads
 from gridjit.compiler.targets.host.loops.metadata import ACCESS_GROUP
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
 from gridjit.compiler.targets.host.loops.threads import ThreadLoops
-from gridjit.compiler.targets.host.regions import guard
+from gridjit.compiler.targets.host.regions import bounds, guard
 from gridjit.compiler.targets.host.regions.write import region_name
 
 # A run returns its threads' lowest and highest state, and one less than the lowest that is not 0.
@@ -23,11 +23,13 @@ def run_name(number: int, kind: str) -> str:
 
 def plain_block(plan: LoopPlan, loops: ThreadLoops) -> str:
     """Return the block function of a kernel without barriers and exceptions: one loop, or two with a guard."""
-    if plan.guarded:
+    if plan.bounded:
+        threads = _bounded(plan, loops, [], skip=True)
+    elif plan.guarded:
         threads = _guarded(plan, loops, [_call(plan, 0, "true")], [_call(plan, 0, "false")])
     else:
         threads = loops.loop("only", [_call(plan, 0, "false")], "entry", "over")
-    head = [f"define internal i32 @gridjit.block({CONTEXT}) {APART} {{", "entry:", *block_loads(plan)]
+    head = [f"define internal i32 @gridjit.block({CONTEXT}{EXTENT}) {APART} {{", "entry:", *block_loads(plan)]
     return "\n".join([*head, *threads, "  ret i32 0", "}", ""])
 
 
@@ -54,6 +56,8 @@ def _threads(plan: LoopPlan, loops: ThreadLoops, number: int, kind: str) -> list
     if kind == "some":
         return loops.loop("some", _if_waiting(plan, number), "entry", "over", vectorize=False)
     note = _note(settled=_settled(plan, number, kind))
+    if number == 0 and plan.bounded:
+        return _bounded(plan, loops, note, skip=False)
     if number == 0 and plan.guarded:
         fast = [_call(plan, 0, "true"), *note]
         return _guarded(plan, loops, fast, [_call(plan, 0, "false", inline=False), *note])
@@ -63,6 +67,20 @@ def _threads(plan: LoopPlan, loops: ThreadLoops, number: int, kind: str) -> list
 def _settled(plan: LoopPlan, number: int, kind: str) -> bool:
     """Return whether one thread's state is that of all threads of the block."""
     return kind == "all" and plan.settled[number]
+
+
+def _bounded(plan: LoopPlan, loops: ThreadLoops, note: list[str], *, skip: bool) -> list[str]:
+    """Return loops that find where in each row the guard holds; skip: whether other threads have nothing to do."""
+    inside = [_call(plan, 0, "true"), *note]
+    outside = [_call(plan, 0, "false", inline=False), *note]
+    return loops.bounded("threads", _ask_bounds(plan, loops), inside, outside, "entry", "over", skip=skip)
+
+
+def _ask_bounds(plan: LoopPlan, loops: ThreadLoops) -> str:
+    """Return the call that finds where in a row the guard holds."""
+    places = {f"tid_{loops.inner}": "0", "thread": "%row.start"}
+    passed = arguments(plan.parameters, "false", **places)
+    return f"call {bounds.RESULT} @{bounds.NAME}(i32 {loops.length}, i32 {loops.step}, {passed})"
 
 
 def _guarded(plan: LoopPlan, loops: ThreadLoops, fast: list[str], slow: list[str]) -> list[str]:
