@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from gridjit.compiler.errors import UnsupportedError
 from gridjit.compiler.options import Options
@@ -28,6 +29,7 @@ from gridjit.compiler.targets.host.regions.guard import Guarded, guard
 from gridjit.compiler.targets.host.regions.shared import SharedLayout, lay_out_shared, local_arrays, value_types
 from gridjit.compiler.targets.host.regions.shared_atomics import plain_shared_atomics
 from gridjit.compiler.targets.host.regions.strides import inner_axis
+from gridjit.compiler.targets.host.regions.turns import one_turn
 from gridjit.compiler.targets.host.retarget import Retargeted, retarget
 from gridjit.compiler.targets.host.survey import refuse_unsupported
 from gridjit.compiler.targets.host.uniform_chains import may_never_end, never_ends
@@ -72,11 +74,9 @@ def _optimized(lowered: Lowered, target: Target, options: Options) -> tuple[llvm
         shared = lay_out_shared([array for part in modules for array in part.shared], target)
         body = read_body(llvm.text_of(module), _BODY, parameters)
         refuse_recursion(body, kernel=_kernel(lowered))
-        placed = plain_shared_atomics(place(body, shared.offsets))
-        flat, inner = _order(placed)
-        guarded = guard(placed, inner)
+        guarded, order = _guarded(plain_shared_atomics(place(body, shared.offsets)))
         regions = _regions(guarded.body, module, target)
-        plan = _plan(lowered, body, regions, shared, guarded, flat, inner)
+        plan = _plan(lowered, body, regions, shared, guarded, order)
         text = _assemble(body, [guarded.text, *regions.texts], plan, regions)
     with phase("host: optimization"):
         return _final(text, target, _level(text, options), abreast=_is_short(text)), plan
@@ -158,21 +158,29 @@ def _regions(body: Body, module: llvm.Module, target: Target) -> Regions:
     return cut(body, types, arrays)
 
 
-def _order(body: Body) -> tuple[tuple[Flat, ...], str]:
-    """Return the axes along which blocks are run as one, and the axis of a row of threads."""
+class _Order(NamedTuple):
+    """In which order threads are run: the axis of a row, the axes along which blocks are run as one, turn by turn."""
+
+    inner: str
+    flat: tuple[Flat, ...]
+    turns: bool = False
+
+
+def _guarded(body: Body) -> tuple[Guarded, _Order]:
+    """Return the body with its guard taken out, and the order in which its threads are run."""
     if count_barriers(body) or _fails(body):
-        return (), "x"
-    return tuple(flat_axes(body).values()), inner_axis(body)
+        return guard(body, "x"), _Order("x", ())
+    if (turn := one_turn(body)) is not None:
+        order = _Order(inner_axis(turn), tuple(flat_axes(turn).values()), turns=True)
+        guarded = guard(turn, order.inner)
+        if guarded.bounded:
+            return guarded, order
+    order = _Order(inner_axis(body), tuple(flat_axes(body).values()))
+    return guard(body, order.inner), order
 
 
 def _plan(
-    lowered: Lowered,
-    body: Body,
-    regions: Regions,
-    shared: SharedLayout,
-    guarded: Guarded,
-    flat: tuple[Flat, ...],
-    inner: str,
+    lowered: Lowered, body: Body, regions: Regions, shared: SharedLayout, guarded: Guarded, order: _Order
 ) -> LoopPlan:
     return LoopPlan(
         entry=_symbol(_kernel(lowered)),
@@ -180,8 +188,9 @@ def _plan(
         regions=len(regions.texts),
         guarded=bool(guarded.text),
         bounded=guarded.bounded,
-        inner=inner,
-        flat=flat,
+        turns=order.turns,
+        inner=order.inner,
+        flat=order.flat,
         fails=_fails(body),
         parallel=regions.parallel,
         shared=shared.size,

@@ -96,7 +96,7 @@ def arguments(parameters: Sequence[Parameter], every: str, **places: str) -> str
     places: values in place of the thread's own ("tid_x", "thread").
     """
     given = {**{f"%gj.{name}": f"%{name}" for name in COORDINATES}, "%gj.thread": "%t", "%gj.all": every}
-    given["%gj.bank"] = "%bank.out"
+    given |= {"%gj.bank": "%bank.out", "%gj.turn": "0"}
     given |= {f"%gj.{name.replace('_', '.')}": value for name, value in places.items()}
     values = [f"{p.type} {given.get(p.name, '%' + p.name.removeprefix('%gj.'))}" for p in PLACE]
     own = [f"{p.type} %{'bit' if p.type == 'i1' else 'in'}.{index}" for index, p in enumerate(parameters)]

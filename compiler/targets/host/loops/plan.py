@@ -18,11 +18,12 @@ class LoopPlan:
     """What the loops around a kernel's regions depend on.
 
     regions: how many there are. guarded: whether it has a guard. bounded: whether there is a function that finds where
-    in a row it holds. inner: the axis of a row. flat: the axes along which blocks may be run as one. fails: whether a
-    thread can return an exception code. parallel: whether the threads' accesses are independent between barriers.
-    shared, slab: static shared bytes of a block and slab bytes of a thread. bank: bytes of the values that all threads
-    share, uniforms; renewed: those of them that each region may change. settled: for each region, whether all threads
-    of a block end it in one state. dynamic: whether dynamic shared memory is used.
+    in a row it holds. turns: whether the kernel is one turn of a loop. inner: the axis of a row. flat: the axes along
+    which blocks may be run as one. fails: whether a thread can return an exception code. parallel: whether the threads'
+    accesses are independent between barriers. shared, slab: static shared bytes of a block and slab bytes of a thread.
+    bank: bytes of the values that all threads share, uniforms; renewed: those of them that each region may change.
+    settled: for each region, whether all threads of a block end it in one state. dynamic: whether dynamic shared memory
+    is used.
     """
 
     entry: str
@@ -30,6 +31,7 @@ class LoopPlan:
     regions: int
     guarded: bool
     bounded: bool
+    turns: bool
     inner: str
     flat: tuple[Flat, ...]
     fails: bool

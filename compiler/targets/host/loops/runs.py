@@ -5,7 +5,7 @@ from __future__ import annotations
 from gridjit.compiler.targets.host.loops.frame import CONTEXT, EXTENT, arguments, bank_renewal, block_loads
 from gridjit.compiler.targets.host.loops.metadata import ACCESS_GROUP
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
-from gridjit.compiler.targets.host.loops.threads import ThreadLoops
+from gridjit.compiler.targets.host.loops.threads import Asked, ThreadLoops
 from gridjit.compiler.targets.host.regions import bounds, guard
 from gridjit.compiler.targets.host.regions.write import region_name
 
@@ -23,7 +23,9 @@ def run_name(number: int, kind: str) -> str:
 
 def plain_block(plan: LoopPlan, loops: ThreadLoops) -> str:
     """Return the block function of a kernel without barriers and exceptions: one loop, or two with a guard."""
-    if plan.bounded:
+    if plan.turns:
+        threads = _turns(plan, loops)
+    elif plan.bounded:
         threads = _bounded(plan, loops, [], skip=True)
     elif plan.guarded:
         threads = _guarded(plan, loops, [_call(plan, 0, "true")], [_call(plan, 0, "false")])
@@ -69,16 +71,50 @@ def _settled(plan: LoopPlan, number: int, kind: str) -> bool:
     return kind == "all" and plan.settled[number]
 
 
-def _bounded(plan: LoopPlan, loops: ThreadLoops, note: list[str], *, skip: bool) -> list[str]:
+def _turns(plan: LoopPlan, loops: ThreadLoops) -> list[str]:
+    """Return loops that run turn after turn, until a turn has no threads."""
+    return [
+        "  %went = alloca i8",
+        "  br label %turns",
+        "turns:",
+        "  %turn = phi i64 [ 0, %entry ], [ %turn.next, %turned ]",
+        "  store i8 0, ptr %went",
+        *_bounded(plan, loops, [], skip=True, before="turns", after="turned"),
+        "  %turn.next = add nuw nsw i64 %turn, 1",
+        "  %went.on = load i8, ptr %went",
+        "  %goes.on = trunc i8 %went.on to i1",
+        "  br i1 %goes.on, label %turns, label %over",
+        "over:",
+    ]
+
+
+# Notes that a turn has threads.
+_WENT = [
+    "  %goes = icmp ult i32 %first, %end",
+    "  %went.before = load i8, ptr %went",
+    "  %goes.byte = zext i1 %goes to i8",
+    "  %went.now = or i8 %went.before, %goes.byte",
+    "  store i8 %went.now, ptr %went",
+]
+
+
+def _bounded(
+    plan: LoopPlan, loops: ThreadLoops, note: list[str], *, skip: bool, before: str = "entry", after: str = "over"
+) -> list[str]:
     """Return loops that find where in each row the guard holds; skip: whether other threads have nothing to do."""
     inside = [_call(plan, 0, "true"), *note]
     outside = [_call(plan, 0, "false", inline=False), *note]
-    return loops.bounded("threads", _ask_bounds(plan, loops), inside, outside, "entry", "over", skip=skip)
+    ask = Asked(call=_ask_bounds(plan, loops), then=tuple(_WENT if plan.turns else ()), skip=skip)
+    return loops.bounded("threads", ask, inside, outside, before, after)
+
+
+def _turn(plan: LoopPlan) -> dict[str, str]:
+    return {"turn": "%turn"} if plan.turns else {}
 
 
 def _ask_bounds(plan: LoopPlan, loops: ThreadLoops) -> str:
     """Return the call that finds where in a row the guard holds."""
-    places = {f"tid_{loops.inner}": "0", "thread": "%row.start"}
+    places = {f"tid_{loops.inner}": "0", "thread": "%row.start", **_turn(plan)}
     passed = arguments(plan.parameters, "false", **places)
     return f"call {bounds.RESULT} @{bounds.NAME}(i32 {loops.length}, i32 {loops.step}, {passed})"
 
@@ -116,7 +152,7 @@ def _call(plan: LoopPlan, number: int, every: str, *, inline: bool = True) -> st
     """Return the call of a region; one that is not inlined keeps a rarely used loop small."""
     how = "alwaysinline" if inline else "noinline"
     own = "".join(f", {slot.stored} %uniform.{slot.number}" for slot in plan.uniforms)
-    return f"  %state = call i32 @{region_name(number)}({arguments(plan.parameters, every)}{own}) {how}"
+    return f"  %state = call i32 @{region_name(number)}({arguments(plan.parameters, every, **_turn(plan))}{own}) {how}"
 
 
 def _if_waiting(plan: LoopPlan, number: int) -> list[str]:

@@ -17,8 +17,21 @@ _SHARED_NAMES = (
     *(f"%{name}" for name in LAUNCH),
     *(f"%ctaid.{axis}" for axis in "xyz"),
     *("%dynamic", "%threads", "%params", "%launch", "%shared", "%slab", "%states", "%status", "%width", "%depth"),
+    *("%turn", "%went"),
     *("%low", "%high", "%least", "%holds"),
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """How a row's bounds are asked: by a call. then: what is done with %first and %end before any thread is run.
+
+    skip: whether threads that are known to be outside are not run at all.
+    """
+
+    call: str
+    then: tuple[str, ...]
+    skip: bool
 
 
 @dataclass(slots=True)
@@ -43,12 +56,10 @@ class ThreadLoops:
         return self._rows(name, [f"  br label %{name}.{self.inner}", *row], before, after)
 
     def bounded(
-        self, name: str, ask: str, inside: list[str], outside: list[str], before: str, after: str, *, skip: bool
+        self, name: str, ask: Asked, inside: list[str], outside: list[str], before: str, after: str
     ) -> list[str]:
-        """Return the loops over all threads around inside, for those within a row's bounds, and outside, for the rest.
-
-        ask: the call that returns a row's bounds. skip: whether those known to be outside are not run at all.
-        """
+        """Return the loops over all threads around inside, for those within their row's bounds, and outside."""
+        skip = ask.skip
         parts = ("outside", "inside", "rest")
         begins = {part: f"{name}.{part}.begin" for part in parts}
         loops = {
@@ -58,11 +69,12 @@ class ThreadLoops:
         }
         further = f"  %further = select i1 %known, i32 {self.length}, i32 0" if skip else "  %further = add i32 %end, 0"
         lines = [
-            f"  %bounds = {ask}",
+            f"  %bounds = {ask.call}",
             f"  %first = extractvalue {bounds.RESULT} %bounds, 0",
             f"  %end = extractvalue {bounds.RESULT} %bounds, 1",
             f"  %known = extractvalue {bounds.RESULT} %bounds, 2",
             further,
+            *ask.then,
         ]
         for part, first, end in (
             ("outside", "0", "%first"),

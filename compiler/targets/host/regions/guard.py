@@ -15,6 +15,7 @@ from gridjit.compiler.targets.host.regions.bounds import bounds_text
 from gridjit.compiler.targets.host.regions.conditions import comparisons
 from gridjit.compiler.targets.host.regions.coordinates import PLACE
 from gridjit.compiler.targets.host.regions.operations import PURE
+from gridjit.compiler.targets.host.regions.turns import TURN
 
 NAME = "gridjit.guard"
 _BRANCH = re.compile(r"^br i1 (\S+), label (\S+), label ([^\s,]+)")
@@ -49,7 +50,7 @@ def guard(body: Body, inner: str) -> Guarded:
     lines = (*entry.lines[:-1], *change.split("\n  "), f"br i1 %gj.pass, label {yes}, label {no}")
     opened = replace(body, blocks=(Block(label=entry.label, lines=lines), *body.blocks[1:]))
     named = {name: line for line in entry.lines if (name := defined(line))}
-    varying = (f"%gj.tid.{inner}", "%gj.thread")
+    varying = (f"%gj.tid.{inner}", "%gj.thread", TURN)
     if (parts := comparisons(condition, passed == condition, named, varying)) is not None:
         return Guarded(body=opened, text=bounds_text(parts, body.parameters, inner), bounded=True)
     return Guarded(body=opened, text=_function(body, entry, condition, passed))
