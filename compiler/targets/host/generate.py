@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from gridjit.compiler.errors import UnsupportedError
 from gridjit.compiler.options import Options
@@ -24,8 +25,12 @@ from gridjit.compiler.targets.host.regions.barriers import count_barriers
 from gridjit.compiler.targets.host.regions.body import Body, Parameter, opcode, read_body
 from gridjit.compiler.targets.host.regions.coordinates import place
 from gridjit.compiler.targets.host.regions.cut import Regions, cut
-from gridjit.compiler.targets.host.regions.guard import guard
+from gridjit.compiler.targets.host.regions.flat import Flat, flat_axes
+from gridjit.compiler.targets.host.regions.guard import Guarded, guard
 from gridjit.compiler.targets.host.regions.shared import SharedLayout, lay_out_shared, local_arrays, value_types
+from gridjit.compiler.targets.host.regions.shared_atomics import plain_shared_atomics
+from gridjit.compiler.targets.host.regions.strides import inner_axis
+from gridjit.compiler.targets.host.regions.turns import one_turn
 from gridjit.compiler.targets.host.retarget import Retargeted, retarget
 from gridjit.compiler.targets.host.survey import refuse_unsupported
 from gridjit.compiler.targets.host.uniform_chains import may_never_end, never_ends
@@ -83,9 +88,9 @@ def _optimized(
         shared = lay_out_shared([array for part in modules for array in part.shared], target)
         body = read_body(llvm.text_of(module), _BODY, parameters)
         refuse_recursion(body, kernel=_kernel(lowered))
-        guarded = guard(place(body, shared.offsets))
+        guarded, order = _guarded(plain_shared_atomics(place(body, shared.offsets)))
         regions = _regions(guarded.body, module, target)
-        plan = _plan(lowered, body, regions, shared, guarded=bool(guarded.text), checked=options.debug)
+        plan = _plan(lowered, body, regions, shared, guarded, order, checked=options.debug)
         text = _assemble(body, [guarded.text, *regions.texts], plan, regions)
     with phase("host: optimization"):
         return _final(text, target, _level(text, options), abreast=_is_short(text)), plan
@@ -171,14 +176,46 @@ def _regions(body: Body, module: llvm.Module, target: Target) -> Regions:
     return cut(body, types, arrays)
 
 
+class _Order(NamedTuple):
+    """In which order threads are run: the axis of a row, the axes along which blocks are run as one, turn by turn."""
+
+    inner: str
+    flat: tuple[Flat, ...]
+    turns: bool = False
+
+
+def _guarded(body: Body) -> tuple[Guarded, _Order]:
+    """Return the body with its guard taken out, and the order in which its threads are run."""
+    if count_barriers(body) or _fails(body):
+        return guard(body, "x"), _Order("x", ())
+    if (turn := one_turn(body)) is not None:
+        order = _Order(inner_axis(turn), tuple(flat_axes(turn).values()), turns=True)
+        guarded = guard(turn, order.inner)
+        if guarded.bounded:
+            return guarded, order
+    order = _Order(inner_axis(body), tuple(flat_axes(body).values()))
+    return guard(body, order.inner), order
+
+
 def _plan(
-    lowered: Lowered, body: Body, regions: Regions, shared: SharedLayout, *, guarded: bool, checked: bool
+    lowered: Lowered,
+    body: Body,
+    regions: Regions,
+    shared: SharedLayout,
+    guarded: Guarded,
+    order: _Order,
+    *,
+    checked: bool,
 ) -> LoopPlan:
     return LoopPlan(
         entry=_symbol(_kernel(lowered)),
         parameters=body.parameters,
         regions=len(regions.texts),
-        guarded=guarded,
+        guarded=bool(guarded.text),
+        bounded=guarded.bounded,
+        turns=order.turns,
+        inner=order.inner,
+        flat=order.flat,
         fails=_fails(body),
         parallel=regions.parallel,
         shared=shared.size,

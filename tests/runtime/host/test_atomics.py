@@ -113,3 +113,25 @@ def test_shared_memory_counts_are_added_up(run):
     out = np.zeros(4, np.int64)
     run(shared_count, -(-x.size // 96), 96, x, out)
     assert np.array_equal(out, np.bincount(x))
+
+
+def shared_tickets(x, out):
+    counts = cuda.shared.array(2, np.int32)
+    t = cuda.threadIdx.x
+    if t < 2:
+        counts[t] = 0
+    cuda.syncthreads()
+    out[t] = cuda.atomic.add(counts, x[t], 1)
+    cuda.syncthreads()
+    out[t] += 1000 * cuda.atomic.exch(counts, 0, t) + 1000000 * cuda.atomic.cas(counts, 1, t, t + 1)
+
+
+def test_each_thread_gets_its_own_old_value_of_shared_memory(run):
+    x = (np.arange(256) % 3 == 0).astype(np.int32)
+    out = np.zeros(256, np.int64)
+    run(shared_tickets, 1, 256, x, out)
+    for one in (0, 1):
+        assert sorted(out[x == one] % 1000) == list(range(int((x == one).sum())))
+    # Each took what the thread before it left; nobody took what the last one left.
+    assert len(set(range(256)) - set(out // 1000 % 1000)) == 1
+    assert (out // 1000000 >= 86).all()

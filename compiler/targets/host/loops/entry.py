@@ -17,6 +17,7 @@ from gridjit.compiler.targets.host.collectives.lanes import lane_runs
 from gridjit.compiler.targets.host.collectives.step import warp_step
 from gridjit.compiler.targets.host.collectives.whole import warp_waits, whole
 from gridjit.compiler.targets.host.loops.block import watched_block
+from gridjit.compiler.targets.host.loops.boxes import block_loop
 from gridjit.compiler.targets.host.loops.frame import CONTEXT_VALUES, launch_loads
 from gridjit.compiler.targets.host.loops.metadata import metadata
 from gridjit.compiler.targets.host.loops.plan import NO_MEMORY, LoopPlan
@@ -30,8 +31,12 @@ _MOST_MEMORY = 1 << 30
 
 def entry_text(plan: LoopPlan) -> str:
     """Return the functions that run plan's kernel, and the metadata they use."""
-    loops = ThreadLoops()
-    blocks = _watched(plan, loops) if plan.watched else [plain_block(plan, loops)]
+    if plan.watched:
+        loops = ThreadLoops()
+        blocks = _watched(plan, loops)
+    else:
+        loops = ThreadLoops(inner=plan.inner, width="%width", depth="%depth")
+        blocks = [plain_block(plan, loops)]
     declared = ["declare ptr @aligned_alloc(i64, i64)", "declare void @free(ptr)"]
     return "\n".join([_entry(plan), *blocks, *declared, metadata(loops.vectorized, parallel=plan.parallel, lanes=plan.regions)])
 
@@ -51,7 +56,7 @@ def _entry(plan: LoopPlan) -> str:
             "entry:",
             *launch_loads(),
             *(_take_memory(plan) if plan.scratch else ["  br label %ready", "ready:"]),
-            *_blocks(_block_values(plan)),
+            *block_loop(plan, _block_values(plan)),
             *(["  call void @free(ptr %memory)"] if plan.scratch else []),
             "  ret i32 %result",
             "}",
@@ -99,31 +104,3 @@ def _block_values(plan: LoopPlan) -> str:
     for name in ("%shared", "%slab", "%bank", "%states"):
         values = values.replace(name, "null")
     return values
-
-
-def _blocks(values: str) -> list[str]:
-    """Return the loop over the blocks, which ends at the first that fails."""
-    return [
-        "  %wide = zext nneg i32 %nctaid.x to i64",
-        "  %high = zext nneg i32 %nctaid.y to i64",
-        "  %any = icmp slt i64 %first, %last",
-        "  br i1 %any, label %block, label %done",
-        "block:",
-        "  %b = phi i64 [ %first, %ready ], [ %b.next, %passed ]",
-        "  %b.x = urem i64 %b, %wide",
-        "  %b.row = udiv i64 %b, %wide",
-        "  %b.y = urem i64 %b.row, %high",
-        "  %b.z = udiv i64 %b.row, %high",
-        "  %ctaid.x = trunc nuw nsw i64 %b.x to i32",
-        "  %ctaid.y = trunc nuw nsw i64 %b.y to i32",
-        "  %ctaid.z = trunc nuw nsw i64 %b.z to i32",
-        f"  %code = call i32 @gridjit.block({values})",
-        "  %failed = icmp ne i32 %code, 0",
-        "  br i1 %failed, label %done, label %passed",
-        "passed:",
-        "  %b.next = add nuw nsw i64 %b, 1",
-        "  %more = icmp slt i64 %b.next, %last",
-        "  br i1 %more, label %block, label %done",
-        "done:",
-        "  %result = phi i32 [ 0, %ready ], [ %code, %block ], [ 0, %passed ]",
-    ]

@@ -19,6 +19,9 @@ CONTEXT_VALUES = (
     "ptr %params, ptr %launch, i32 %ctaid.x, i32 %ctaid.y, i32 %ctaid.z, "
     "ptr %shared, ptr %slab, ptr %bank, ptr %states, ptr %status"
 )
+# What the block function of a kernel without barriers is given besides: how many threads are run along x and y, which
+# may be those of several blocks.
+EXTENT = ", i32 range(i32 1, 1073741825) %width, i32 range(i32 1, 1073741825) %depth"
 _SIZES = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "float": 4, "double": 8, "ptr": 8}
 
 
@@ -87,10 +90,14 @@ def bank_renewal(plan: LoopPlan, number: int) -> list[str]:
     return lines
 
 
-def arguments(parameters: Sequence[Parameter], every: str) -> str:
-    """Return the arguments of a call to a region or guard; every says whether the guard is known to hold."""
+def arguments(parameters: Sequence[Parameter], every: str, **places: str) -> str:
+    """Return the arguments of a call to a region or guard; every says whether the guard is known to hold.
+
+    places: values in place of the thread's own ("tid_x", "thread").
+    """
     given = {**{f"%gj.{name}": f"%{name}" for name in COORDINATES}, "%gj.thread": "%t", "%gj.all": every}
-    given["%gj.bank"] = "%bank.out"
+    given |= {"%gj.bank": "%bank.out", "%gj.turn": "0"}
+    given |= {f"%gj.{name.replace('_', '.')}": value for name, value in places.items()}
     values = [f"{p.type} {given.get(p.name, '%' + p.name.removeprefix('%gj.'))}" for p in PLACE]
     own = [f"{p.type} %{'bit' if p.type == 'i1' else 'in'}.{index}" for index, p in enumerate(parameters)]
     return ", ".join(values + own)

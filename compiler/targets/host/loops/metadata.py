@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gridjit.compiler.targets.host.library.intrinsics import COORDINATES
+from gridjit.compiler.targets.host.regions.shared_atomics import OWN
 
 # The dimensions of a launch, in the order in which the entry is given them.
 LAUNCH = ("nctaid.x", "nctaid.y", "nctaid.z", "ntid.x", "ntid.y", "ntid.z")
@@ -19,11 +20,14 @@ ACCESS_GROUP = f"!llvm.access.group !{_GROUP}"
 
 
 def access_group(text: str) -> str:
-    """Return a region's text with every load and store in the group that the loops declare independent."""
+    """Return a region's text with loads and stores in the group that the loops declare independent, but marked ones."""
     return "\n".join(
-        f"{line}, {ACCESS_GROUP}" if " = load " in line or line.startswith("  store ") else line
-        for line in text.split("\n")
+        f"{line}, {ACCESS_GROUP}" if _is_access(line) and OWN not in line else line for line in text.split("\n")
     )
+
+
+def _is_access(line: str) -> bool:
+    return " = load " in line or line.startswith("  store ")
 
 
 def launch_range(index: int) -> str:
@@ -31,10 +35,9 @@ def launch_range(index: int) -> str:
     return f"!range !{_RANGES + index}"
 
 
-def loop_numbers(index: int) -> tuple[int, int, int]:
-    """Return the numbers of the loops over x, y and z that are written as the index-th."""
-    first = _LOOPS + 10 * index
-    return first, first + 1, first + 2
+def loop_number(index: int) -> int:
+    """Return the number of the loop that is written as the index-th."""
+    return _LOOPS + index
 
 
 def lane_loop(index: int) -> int:
@@ -58,7 +61,7 @@ def metadata(vectorized: Sequence[bool], *, parallel: bool, lanes: int = 0) -> s
     hints = ", ".join(f"!{number}" for number in (_UNROLLING, _SINGLY, *([_PARALLEL] if parallel else [])))
     lines += [f"!{lane_loop(index)} = distinct !{{!{lane_loop(index)}, {hints}}}" for index in range(lanes)]
     for index, vector in enumerate(vectorized):
-        lines += _loop(index, vector=vector, parallel=parallel)
+        lines.append(_loop(index, vector=vector, parallel=parallel))
     return "\n".join(lines) + "\n"
 
 
@@ -70,9 +73,9 @@ def _ranges() -> list[str]:
     return [*lines, f"!{_DYNAMIC} = !{{i32 0, i32 2147483647}}"]
 
 
-def _loop(index: int, *, vector: bool, parallel: bool) -> list[str]:
-    """Return the metadata of the loops over x, y and z; only that over x is ever vectorized."""
-    hints = [f"!{_UNROLLING}", *([f"!{_PARALLEL}"] if parallel else [])]
-    inner = hints if vector else [*hints, f"!{_PLAIN}"]
-    loops = zip(loop_numbers(index), (inner, hints, hints), strict=True)
-    return [f"!{number} = distinct !{{{', '.join([f'!{number}', *said])}}}" for number, said in loops]
+def _loop(index: int, *, vector: bool, parallel: bool) -> str:
+    """Return the metadata of a loop; of nested ones, only the innermost is ever vectorized."""
+    number = loop_number(index)
+    hints = [f"!{number}", f"!{_UNROLLING}", *([f"!{_PARALLEL}"] if parallel else [])]
+    said = hints if vector else [*hints, f"!{_PLAIN}"]
+    return f"!{number} = distinct !{{{', '.join(said)}}}"

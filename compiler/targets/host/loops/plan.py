@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from gridjit.compiler.targets.host.collectives import kinds
 from gridjit.compiler.targets.host.collectives.calls import Collective
 from gridjit.compiler.targets.host.regions.body import Parameter
+from gridjit.compiler.targets.host.regions.flat import Flat
 from gridjit.compiler.targets.host.regions.slots import Slot
 
 # Codes that no kernel returns. With the last three, the thread's place in the status is its number in the block, lanes
@@ -24,20 +25,26 @@ ABSENT = -13
 class LoopPlan:
     """What the loops around a kernel's regions depend on.
 
-    regions: how many there are. guarded: whether it has a guard. fails: whether a thread can return an exception code.
-    parallel: whether the threads' accesses are independent between barriers. shared, slab: static shared bytes of a
-    block and slab bytes of a thread. bank: bytes of the values that all threads share, uniforms; renewed: those of
-    them that each region may change. settled: for each region, whether all threads of a block end it in one state.
-    dynamic: whether dynamic shared memory is used. collectives: what threads do together before each region; None for
-    the first. cells: offsets of what they give and get, in the slab. loose: for each region, whether threads that wait
-    for it may be in different turns of a loop. checked: whether what CUDA leaves undefined is an error. align: of
-    a block's memory, and of each thread's arrays in it.
+    regions: how many there are. guarded: whether it has a guard. bounded: whether there is a function that finds where
+    in a row it holds. turns: whether the kernel is one turn of a loop. inner: the axis of a row. flat: the axes along
+    which blocks may be run as one. fails: whether a thread can return an exception code. parallel: whether the threads'
+    accesses are independent between barriers. shared, slab: static shared bytes of a block and slab bytes of a thread.
+    bank: bytes of the values that all threads share, uniforms; renewed: those of them that each region may change.
+    settled: for each region, whether all threads of a block end it in one state. dynamic: whether dynamic shared memory
+    is used. collectives: what threads do together before each region; None for the first. cells: offsets of what they
+    give and get, in the slab. loose: for each region, whether threads that wait for it may be in different turns of a
+    loop. checked: whether what CUDA leaves undefined is an error. align: of a block's memory, and of each thread's
+    arrays in it.
     """
 
     entry: str
     parameters: tuple[Parameter, ...]
     regions: int
     guarded: bool
+    bounded: bool
+    turns: bool
+    inner: str
+    flat: tuple[Flat, ...]
     fails: bool
     parallel: bool
     shared: int

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gridjit.compiler.targets.host.loops.frame import CONTEXT, arguments, bank_renewal, block_loads
+from gridjit.compiler.targets.host.loops.frame import CONTEXT, EXTENT, arguments, bank_renewal, block_loads
 from gridjit.compiler.targets.host.loops.metadata import ACCESS_GROUP
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
-from gridjit.compiler.targets.host.loops.threads import ThreadLoops
-from gridjit.compiler.targets.host.regions import guard
+from gridjit.compiler.targets.host.loops.threads import Asked, ThreadLoops
+from gridjit.compiler.targets.host.regions import bounds, guard
 from gridjit.compiler.targets.host.regions.write import region_name
 
 # A run returns its threads' lowest and highest state.
@@ -23,11 +23,15 @@ def run_name(number: int) -> str:
 
 def plain_block(plan: LoopPlan, loops: ThreadLoops) -> str:
     """Return the block function of a kernel without barriers and exceptions: one loop, or two with a guard."""
-    if plan.guarded:
+    if plan.turns:
+        threads = _turns(plan, loops)
+    elif plan.bounded:
+        threads = _bounded(plan, loops, [], skip=True)
+    elif plan.guarded:
         threads = _guarded(plan, loops, [call(plan, 0, "true")], [call(plan, 0, "false")])
     else:
         threads = loops.loop("only", [call(plan, 0, "false")], "entry", "over")
-    head = [f"define internal i32 @gridjit.block({CONTEXT}) {APART} {{", "entry:", *block_loads(plan)]
+    head = [f"define internal i32 @gridjit.block({CONTEXT}{EXTENT}) {APART} {{", "entry:", *block_loads(plan)]
     return "\n".join([*head, *threads, "  ret i32 0", "}", ""])
 
 
@@ -51,10 +55,60 @@ def region_run(plan: LoopPlan, loops: ThreadLoops, number: int) -> str:
 def _threads(plan: LoopPlan, loops: ThreadLoops, number: int) -> list[str]:
     """Return the loops of a run."""
     noted = note(settled=plan.settled[number])
+    if number == 0 and plan.bounded:
+        return _bounded(plan, loops, noted, skip=False)
     if number == 0 and plan.guarded:
         fast = [call(plan, 0, "true"), *noted]
         return _guarded(plan, loops, fast, [call(plan, 0, "false", inline=False), *noted])
     return loops.loop("only", [call(plan, number, "false"), *noted], "entry", "over")
+
+
+def _turns(plan: LoopPlan, loops: ThreadLoops) -> list[str]:
+    """Return loops that run turn after turn, until a turn has no threads."""
+    return [
+        "  %went = alloca i8",
+        "  br label %turns",
+        "turns:",
+        "  %turn = phi i64 [ 0, %entry ], [ %turn.next, %turned ]",
+        "  store i8 0, ptr %went",
+        *_bounded(plan, loops, [], skip=True, before="turns", after="turned"),
+        "  %turn.next = add nuw nsw i64 %turn, 1",
+        "  %went.on = load i8, ptr %went",
+        "  %goes.on = trunc i8 %went.on to i1",
+        "  br i1 %goes.on, label %turns, label %over",
+        "over:",
+    ]
+
+
+# Notes that a turn has threads.
+_WENT = [
+    "  %goes = icmp ult i32 %first, %end",
+    "  %went.before = load i8, ptr %went",
+    "  %goes.byte = zext i1 %goes to i8",
+    "  %went.now = or i8 %went.before, %goes.byte",
+    "  store i8 %went.now, ptr %went",
+]
+
+
+def _bounded(
+    plan: LoopPlan, loops: ThreadLoops, note: list[str], *, skip: bool, before: str = "entry", after: str = "over"
+) -> list[str]:
+    """Return loops that find where in each row the guard holds; skip: whether other threads have nothing to do."""
+    inside = [call(plan, 0, "true"), *note]
+    outside = [call(plan, 0, "false", inline=False), *note]
+    ask = Asked(call=_ask_bounds(plan, loops), then=tuple(_WENT if plan.turns else ()), skip=skip)
+    return loops.bounded("threads", ask, inside, outside, before, after)
+
+
+def _turn(plan: LoopPlan) -> dict[str, str]:
+    return {"turn": "%turn"} if plan.turns else {}
+
+
+def _ask_bounds(plan: LoopPlan, loops: ThreadLoops) -> str:
+    """Return the call that finds where in a row the guard holds."""
+    places = {f"tid_{loops.inner}": "0", "thread": "%row.start", **_turn(plan)}
+    passed = arguments(plan.parameters, "false", **places)
+    return f"call {bounds.RESULT} @{bounds.NAME}(i32 {loops.length}, i32 {loops.step}, {passed})"
 
 
 def _guarded(plan: LoopPlan, loops: ThreadLoops, fast: list[str], slow: list[str]) -> list[str]:
@@ -90,7 +144,7 @@ def call(plan: LoopPlan, number: int, every: str, *, inline: bool = True) -> str
     """Return the call of a region; one that is not inlined keeps a rarely used loop small."""
     how = "alwaysinline" if inline else "noinline"
     own = "".join(f", {slot.stored} %uniform.{slot.number}" for slot in plan.uniforms)
-    return f"  %state = call i32 @{region_name(number)}({arguments(plan.parameters, every)}{own}) {how}"
+    return f"  %state = call i32 @{region_name(number)}({arguments(plan.parameters, every, **_turn(plan))}{own}) {how}"
 
 
 def note(*, settled: bool = False) -> list[str]:

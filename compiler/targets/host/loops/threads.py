@@ -1,74 +1,177 @@
-"""Thread loops: loops over the threads of a block - z, y, x - around a body that is given as lines of LLVM IR."""
+"""Thread loops: loops over threads - by planes and rows - around a body that is given as lines of LLVM IR.
+
+A row runs along the inner axis, x or y. Where it is known which threads of a row pass a condition, a loop of their own
+runs them, and another the rest.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gridjit.compiler.targets.host.loops.metadata import LAUNCH, loop_numbers
+from gridjit.compiler.targets.host.loops.metadata import LAUNCH, loop_number
+from gridjit.compiler.targets.host.regions import bounds
 from gridjit.compiler.targets.host.regions.body import defined, rename
 
 # The values that a function's loops share; every other value is a loop's own.
 _SHARED_NAMES = (
     *(f"%{name}" for name in LAUNCH),
     *(f"%ctaid.{axis}" for axis in "xyz"),
-    *("%dynamic", "%threads", "%params", "%launch", "%shared", "%slab", "%states", "%status"),
+    *("%dynamic", "%threads", "%params", "%launch", "%shared", "%slab", "%states", "%status", "%width", "%depth"),
+    *("%turn", "%went"),
     *("%low", "%high", "%holds"),
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """How a row's bounds are asked: by a call. then: what is done with %first and %end before any thread is run.
+
+    skip: whether threads that are known to be outside are not run at all.
+    """
+
+    call: str
+    then: tuple[str, ...]
+    skip: bool
+
+
 @dataclass(slots=True)
 class ThreadLoops:
-    """Writes loops, and remembers for their metadata which of those written may be vectorized."""
+    """Writes loops, and remembers for their metadata which of those written may be vectorized.
 
+    inner: the axis of a row. width, depth: how many threads there are along x and y.
+    """
+
+    inner: str = "x"
+    width: str = "%ntid.x"
+    depth: str = "%ntid.y"
     vectorized: list[bool] = field(default_factory=list)
 
     def loop(self, name: str, body: list[str], before: str, after: str, *, vectorize: bool = True) -> list[str]:
-        """Return the loops over z, y and x around body; names inside are made unique by a prefix.
+        """Return the loops over all threads around body; names inside are made unique by a prefix.
 
         They follow the block called before, and lead to the one called after. body finds the thread's number in %t
         and %t.wide.
         """
-        x, y, z = loop_numbers(len(self.vectorized))
-        self.vectorized.append(vectorize)
+        row = self._row(f"{name}.{self.inner}", body, ("0", self.length), f"{name}.row", vectorize=vectorize)
+        return self._rows(name, [f"  br label %{name}.{self.inner}", *row], before, after)
+
+    def bounded(
+        self, name: str, ask: Asked, inside: list[str], outside: list[str], before: str, after: str
+    ) -> list[str]:
+        """Return the loops over all threads around inside, for those within their row's bounds, and outside."""
+        skip = ask.skip
+        parts = ("outside", "inside", "rest")
+        begins = {part: f"{name}.{part}.begin" for part in parts}
+        loops = {
+            "outside": self._row(f"{name}.outside", outside, ("0", "%first"), begins["outside"], vectorize=False),
+            "inside": self._row(f"{name}.inside", inside, ("%first", "%end"), begins["inside"]),
+            "rest": self._row(f"{name}.rest", outside, ("%further", self.length), begins["rest"], vectorize=False),
+        }
+        further = f"  %further = select i1 %known, i32 {self.length}, i32 0" if skip else "  %further = add i32 %end, 0"
         lines = [
-            *_heads(name, before),
-            *body,
-            f"  br label %{name}.x.end",
-            *_end(name, "x", f"{name}.y.end", x),
-            *_end(name, "y", f"{name}.z.end", y),
-            *_end(name, "z", after, z),
+            f"  %bounds = {ask.call}",
+            f"  %first = extractvalue {bounds.RESULT} %bounds, 0",
+            f"  %end = extractvalue {bounds.RESULT} %bounds, 1",
+            f"  %known = extractvalue {bounds.RESULT} %bounds, 2",
+            further,
+            *ask.then,
+        ]
+        for part, first, end in (
+            ("outside", "0", "%first"),
+            ("inside", "%first", "%end"),
+            ("rest", "%further", self.length),
+        ):
+            if part == "outside" and skip:
+                continue
+            lines += [
+                f"  br label %{begins[part]}",
+                f"{begins[part]}:",
+                f"  %{part}.any = icmp ult i32 {first}, {end}",
+                f"  br i1 %{part}.any, label %{name}.{part}, label %{name}.{part}.over",
+                *loops[part],
+                f"{name}.{part}.over:",
+            ]
+        return self._rows(name, [*lines, f"  br label %{name}.row.end"], before, after)
+
+    @property
+    def length(self) -> str:
+        """How many threads a row has."""
+        return self.width if self.inner == "x" else self.depth
+
+    @property
+    def _outer(self) -> str:
+        """The axis across the rows of a plane."""
+        return "y" if self.inner == "x" else "x"
+
+    @property
+    def step(self) -> str:
+        """How far apart the numbers of a row's threads are."""
+        return "1" if self.inner == "x" else "%ntid.x"
+
+    def _number(self, *, vectorize: bool) -> int:
+        self.vectorized.append(vectorize)
+        return loop_number(len(self.vectorized) - 1)
+
+    def _rows(self, name: str, row: list[str], before: str, after: str) -> list[str]:
+        """Return the loops over planes and rows around row, which begins in the block called name.row."""
+        outer = self._outer
+        count = self.depth if outer == "y" else self.width
+        lines = [
+            f"  br label %{name}.z",
+            f"{name}.z:",
+            f"  %tid.z = phi i32 [ 0, %{before} ], [ %z.next, %{name}.z.end ]",
+            f"  br label %{name}.row",
+            f"{name}.row:",
+            f"  %tid.{outer} = phi i32 [ 0, %{name}.z ], [ %{outer}.next, %{name}.row.end ]",
+            *self._row_start(),
+            *row,
+            *_end(f"{name}.row", outer, count, f"{name}.z.end", self._number(vectorize=True)),
+            *_end(f"{name}.z", "z", "%ntid.z", after, self._number(vectorize=True)),
             f"{after}:",
         ]
         return _prefixed(lines, name)
 
+    def _row_start(self) -> list[str]:
+        """Return the number of a row's first thread."""
+        if self.inner == "x":
+            return [
+                "  %z.rows = mul nuw nsw i32 %tid.z, %ntid.y",
+                "  %row.number = add nuw nsw i32 %z.rows, %tid.y",
+                "  %row.start = mul nuw nsw i32 %row.number, %ntid.x",
+            ]
+        return [
+            "  %z.rows = mul nuw nsw i32 %tid.z, %ntid.y",
+            "  %z.start = mul nuw nsw i32 %z.rows, %ntid.x",
+            "  %row.start = add nuw nsw i32 %z.start, %tid.x",
+        ]
 
-def _heads(name: str, before: str) -> list[str]:
-    """Return where the loops begin, and the number of a thread."""
-    return [
-        f"  br label %{name}.z",
-        f"{name}.z:",
-        f"  %tid.z = phi i32 [ 0, %{before} ], [ %z.next, %{name}.z.end ]",
-        f"  br label %{name}.y",
-        f"{name}.y:",
-        f"  %tid.y = phi i32 [ 0, %{name}.z ], [ %y.next, %{name}.y.end ]",
-        "  %z.rows = mul nuw nsw i32 %tid.z, %ntid.y",
-        "  %row = add nuw nsw i32 %z.rows, %tid.y",
-        "  %row.start = mul nuw nsw i32 %row, %ntid.x",
-        f"  br label %{name}.x",
-        f"{name}.x:",
-        f"  %tid.x = phi i32 [ 0, %{name}.y ], [ %x.next, %{name}.x.end ]",
-        "  %t = add nuw nsw i32 %row.start, %tid.x",
-        "  %t.wide = zext nneg i32 %t to i64",
-    ]
+    def _row(
+        self, label: str, body: list[str], ends: tuple[str, str], before: str, *, vectorize: bool = True
+    ) -> list[str]:
+        """Return the loop over a row's threads from the first of ends to before the second."""
+        first, end = ends
+        name = label.partition(".")[0]
+        after = f"{name}.row.end" if label == f"{name}.{self.inner}" else f"{label}.over"
+        lines = [
+            f"{label}:",
+            f"  %tid.{self.inner} = phi i32 [ {first}, %{before} ], [ %{self.inner}.next, %{label}.end ]",
+            f"  %far = mul nuw nsw i32 %tid.{self.inner}, {self.step}",
+            "  %t = add nuw nsw i32 %row.start, %far",
+            "  %t.wide = zext nneg i32 %t to i64",
+            *body,
+            f"  br label %{label}.end",
+            *_end(label, self.inner, end, after, self._number(vectorize=vectorize)),
+        ]
+        return _prefixed(lines, label)
 
 
-def _end(name: str, axis: str, after: str, number: int) -> list[str]:
+def _end(label: str, axis: str, count: str, after: str, number: int) -> list[str]:
     """Return the end of the loop over an axis, which goes round or on to after."""
     return [
-        f"{name}.{axis}.end:",
+        f"{label}.end:",
         f"  %{axis}.next = add nuw nsw i32 %tid.{axis}, 1",
-        f"  %{axis}.more = icmp ult i32 %{axis}.next, %ntid.{axis}",
-        f"  br i1 %{axis}.more, label %{name}.{axis}, label %{after}, !llvm.loop !{number}",
+        f"  %{axis}.more = icmp ult i32 %{axis}.next, {count}",
+        f"  br i1 %{axis}.more, label %{label}, label %{after}, !llvm.loop !{number}",
     ]
 
 

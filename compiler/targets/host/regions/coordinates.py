@@ -20,6 +20,7 @@ PLACE = (
     Parameter(type="ptr", name="%gj.slab"),
     Parameter(type="ptr", name="%gj.bank"),
     Parameter(type="i64", name="%gj.threads"),
+    Parameter(type="i64", name="%gj.turn"),
     Parameter(type="i1", name="%gj.all"),
 )
 

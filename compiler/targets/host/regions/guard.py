@@ -1,7 +1,8 @@
 """Guard: a kernel's initial condition (`if i < n:`), evaluated for a whole block of threads before any of them runs.
 
-If all threads of a block pass it, the kernel runs with the answer known: the loop over the threads then has no
-condition left and uses plain vector loads and stores, three times as fast as masked ones.
+For threads that are known to pass it, the kernel runs with the answer known: the loop over them then has no condition
+left and uses plain vector loads and stores, three times as fast as masked ones. Where the condition is made of
+comparisons, those threads are found row by row. Any other is asked for each thread of a block, before any of them runs.
 """
 
 from __future__ import annotations
@@ -9,9 +10,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from gridjit.compiler.targets.host.regions.body import Block, Body, opcode
+from gridjit.compiler.targets.host.regions.body import Block, Body, defined, opcode
+from gridjit.compiler.targets.host.regions.bounds import bounds_text
+from gridjit.compiler.targets.host.regions.conditions import comparisons
 from gridjit.compiler.targets.host.regions.coordinates import PLACE
 from gridjit.compiler.targets.host.regions.operations import PURE
+from gridjit.compiler.targets.host.regions.turns import TURN
 
 NAME = "gridjit.guard"
 _BRANCH = re.compile(r"^br i1 (\S+), label (\S+), label ([^\s,]+)")
@@ -19,14 +23,18 @@ _BRANCH = re.compile(r"^br i1 (\S+), label (\S+), label ([^\s,]+)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guarded:
-    """A body whose guard counts as passed when `%gj.all` is set, and the guard alone as text ("" if it has none)."""
+    """A body whose guard counts as passed when `%gj.all` is set, and the guard alone as text ("" if it has none).
+
+    bounded: whether that text is a function that finds where in a row of threads the guard holds.
+    """
 
     body: Body
     text: str
+    bounded: bool = False
 
 
-def guard(body: Body) -> Guarded:
-    """Return body with its guard taken out, if it opens with one."""
+def guard(body: Body, inner: str) -> Guarded:
+    """Return body with its guard taken out, if it opens with one. inner: the axis of a row of threads."""
     entry = body.blocks[0]
     found = _BRANCH.match(entry.lines[-1])
     if found is None or not all(opcode(line) in PURE for line in entry.lines[:-1]):
@@ -41,6 +49,10 @@ def guard(body: Body) -> Guarded:
         return Guarded(body=body, text="")
     lines = (*entry.lines[:-1], *change.split("\n  "), f"br i1 %gj.pass, label {yes}, label {no}")
     opened = replace(body, blocks=(Block(label=entry.label, lines=lines), *body.blocks[1:]))
+    named = {name: line for line in entry.lines if (name := defined(line))}
+    varying = (f"%gj.tid.{inner}", "%gj.thread", TURN)
+    if (parts := comparisons(condition, passed == condition, named, varying)) is not None:
+        return Guarded(body=opened, text=bounds_text(parts, body.parameters, inner), bounded=True)
     return Guarded(body=opened, text=_function(body, entry, condition, passed))
 
 

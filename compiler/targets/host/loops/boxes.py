@@ -1,0 +1,98 @@
+"""Boxes: the loop over the blocks of a chunk, which runs as many of them as one as the kernel allows.
+
+Blocks that lie side by side along a flat axis are one row of threads: those up to the end of a row of the grid, and if
+the other axis is flat as well, all whole rows of the grid. Blocks are counted along the axis of a row of threads first,
+so that a chunk is long in that direction.
+"""
+
+from __future__ import annotations
+
+from gridjit.compiler.targets.host.loops.plan import LoopPlan
+from gridjit.compiler.targets.host.regions.flat import Flat
+
+# So that the threads of a row can be counted in 32 bits, with sign and some to spare.
+_MOST_BLOCKS = 1 << 20
+
+
+def block_loop(plan: LoopPlan, values: str) -> list[str]:
+    """Return the loop over the blocks first to last-1, which ends at the first that fails. values: the block's."""
+    flat = {one.axis: one for one in plan.flat}
+    along, across = plan.inner, "y" if plan.inner == "x" else "x"
+    run = [] if plan.watched else [*_columns(flat.get(along)), *_rows(flat.get(across)), *_extent(along, across)]
+    extent = "" if plan.watched else ", i32 %width, i32 %depth"
+    step = "1" if plan.watched else "%b.count"
+    return [
+        f"  %wide = zext nneg i32 %nctaid.{along} to i64",
+        f"  %high = zext nneg i32 %nctaid.{across} to i64",
+        "  %any = icmp slt i64 %first, %last",
+        "  br i1 %any, label %block, label %done",
+        "block:",
+        "  %b = phi i64 [ %first, %ready ], [ %b.next, %passed ]",
+        "  %b.along = urem i64 %b, %wide",
+        "  %b.row = udiv i64 %b, %wide",
+        "  %b.across = urem i64 %b.row, %high",
+        "  %b.z = udiv i64 %b.row, %high",
+        f"  %ctaid.{along} = trunc nuw nsw i64 %b.along to i32",
+        f"  %ctaid.{across} = trunc nuw nsw i64 %b.across to i32",
+        "  %ctaid.z = trunc nuw nsw i64 %b.z to i32",
+        *run,
+        f"  %code = call i32 @gridjit.block({values}{extent})",
+        "  %failed = icmp ne i32 %code, 0",
+        "  br i1 %failed, label %done, label %passed",
+        "passed:",
+        f"  %b.next = add nuw nsw i64 %b, {step}",
+        "  %more = icmp slt i64 %b.next, %last",
+        "  br i1 %more, label %block, label %done",
+        "done:",
+        "  %result = phi i32 [ 0, %ready ], [ %code, %block ], [ 0, %passed ]",
+    ]
+
+
+def _columns(flat: Flat | None) -> list[str]:
+    """Return the lines that leave in %b.columns how many blocks of a row of the grid are run as one."""
+    if flat is None:
+        return ["  %b.columns = add i64 1, 0"]
+    return [
+        "  %b.left = sub nuw nsw i64 %last, %b",
+        "  %b.beside = sub nuw nsw i64 %wide, %b.along",
+        "  %b.some = call i64 @llvm.umin.i64(i64 %b.left, i64 %b.beside)",
+        f"  %b.most = call i64 @llvm.umin.i64(i64 %b.some, i64 {_MOST_BLOCKS})",
+        *_if_sized(flat, "columns", "%b.most"),
+    ]
+
+
+def _rows(flat: Flat | None) -> list[str]:
+    """Return the lines that leave in %b.rows how many rows of the grid are run as one; only whole ones are."""
+    if flat is None:
+        return ["  %b.rows = add i64 1, 0"]
+    return [
+        "  %b.whole = icmp eq i64 %b.columns, %wide",
+        "  %b.ahead = sub nuw nsw i64 %last, %b",
+        "  %b.fit = udiv i64 %b.ahead, %wide",
+        "  %b.below = sub nuw nsw i64 %high, %b.across",
+        "  %b.lines = call i64 @llvm.umin.i64(i64 %b.fit, i64 %b.below)",
+        "  %b.several = select i1 %b.whole, i64 %b.lines, i64 1",
+        *_if_sized(flat, "rows", "%b.several"),
+    ]
+
+
+def _if_sized(flat: Flat, name: str, count: str) -> list[str]:
+    """Return the lines that leave count, or 1 if blocks do not have the size that the kernel takes them to have."""
+    if not flat.size:
+        return [f"  %b.{name} = add i64 {count}, 0"]
+    return [
+        f"  %b.{name}.fit = icmp eq i32 %ntid.{flat.axis}, {flat.size}",
+        f"  %b.{name} = select i1 %b.{name}.fit, i64 {count}, i64 1",
+    ]
+
+
+def _extent(along: str, across: str) -> list[str]:
+    """Return the lines that leave in %width and %depth how many threads are run along x and y."""
+    extent = {"x": "%width", "y": "%depth"}
+    return [
+        "  %b.count = mul nuw nsw i64 %b.columns, %b.rows",
+        "  %columns = trunc nuw nsw i64 %b.columns to i32",
+        "  %rows = trunc nuw nsw i64 %b.rows to i32",
+        f"  {extent[along]} = mul nuw nsw i32 %columns, %ntid.{along}",
+        f"  {extent[across]} = mul nuw nsw i32 %rows, %ntid.{across}",
+    ]

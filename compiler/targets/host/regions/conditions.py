@@ -1,0 +1,190 @@
+"""Conditions: a branch's condition as comparisons that all have to hold, each monotone along one axis of a block.
+
+A comparison of values that are sums of a multiple of the axis and of what does not depend on it holds for the threads
+at one end of a row, if nothing wraps around. Whether something does is asked at the ends of the row where it is used.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from gridjit.compiler.targets.host.regions.body import NAME, opcode, used
+
+_INTEGER = rf"(?P<type>i\d+) (?P<a>{NAME}|-?\d+), (?P<b>{NAME}|-?\d+)"
+_BINARY = re.compile(rf"(?P<name>{NAME}) = (?P<operation>add|sub|mul|shl|or) (?P<flags>[a-z ]*){_INTEGER}$")
+_CAST = re.compile(
+    rf"(?P<name>{NAME}) = (?P<operation>[sz]ext|trunc) [a-z ]*(?P<type>i\d+) (?P<a>{NAME}) to (?P<to>i\d+)$"
+)
+_COMPARE = re.compile(rf"(?P<name>{NAME}) = icmp (?:samesign )?(?P<predicate>\w+) {_INTEGER}$")
+_BOTH = re.compile(rf"{NAME} = (?:and i1 (\S+), (\S+)|select i1 (\S+), i1 (\S+), i1 false)$")
+_EITHER = re.compile(rf"{NAME} = (?:or (?:disjoint )?i1 (\S+), (\S+)|select i1 (\S+), i1 true, i1 (\S+))$")
+_NOT = re.compile(rf"{NAME} = xor i1 (\S+), true$")
+_FLAGS = re.compile(r" (?:nuw|nsw|nneg|samesign|exact|disjoint|inbounds)(?= )")
+_OPPOSITE = {"slt": "sge", "sge": "slt", "sgt": "sle", "sle": "sgt", "eq": "ne", "ne": "eq"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """A comparison of two integers: its signed predicate, and the instructions that compute its operands, in order.
+
+    unsigned: whether it compares them as such, which is the same while both are not negative. varying: the values that
+    depend on the axis. A condition that does not depend on it is compared with true.
+    """
+
+    predicate: str
+    unsigned: bool
+    type: str
+    operands: tuple[str, str]
+    lines: tuple[str, ...]
+    varying: frozenset[str]
+
+
+def comparisons(
+    condition: str, holds: bool, lines: Mapping[str, str], axis: Collection[str]
+) -> tuple[Comparison, ...] | None:
+    """Return the comparisons that make condition equal to holds if and only if all hold, or None.
+
+    lines: the instructions by the names of their results. axis: what differs along a row.
+    """
+    line = lines.get(condition, "")
+    if line and (found := _NOT.match(line)):
+        return comparisons(found[1], not holds, lines, axis)
+    if line and (found := (_BOTH if holds else _EITHER).match(line)):
+        parts = [comparisons(part, holds, lines, axis) for part in found.groups() if part is not None]
+        return None if None in parts else tuple(one for part in parts for one in part or ())
+    one = _comparison(condition, holds, lines, axis)
+    return None if one is None else (one,)
+
+
+def _comparison(condition: str, holds: bool, lines: Mapping[str, str], axis: Collection[str]) -> Comparison | None:
+    made = _slice([condition], lines)
+    varying = _varying(made, lines, axis)
+    found = _COMPARE.match(lines.get(condition, ""))
+    if found is None or condition not in varying:
+        if condition in varying:
+            return None
+        return _make("eq" if holds else "ne", False, "i1", (condition, "true"), made, varying, lines)
+    inner = [name for name in made if name != condition]
+    if not all(_is_linear(lines[name], varying) for name in inner if name in varying):
+        return None
+    predicate = found["predicate"]
+    signed = predicate if predicate in ("eq", "ne") else f"s{predicate[1:]}"
+    chosen = signed if holds else _OPPOSITE[signed]
+    return _make(chosen, predicate[0] == "u", found["type"], (found["a"], found["b"]), inner, varying, lines)
+
+
+def _make(
+    predicate: str,
+    unsigned: bool,
+    kind: str,
+    operands: tuple[str, str],
+    made: Iterable[str],
+    varying: frozenset[str],
+    lines: Mapping[str, str],
+) -> Comparison:
+    return Comparison(
+        predicate=predicate,
+        unsigned=unsigned,
+        type=kind,
+        operands=operands,
+        lines=tuple(lines[name] for name in made),
+        varying=varying,
+    )
+
+
+def _slice(names: Iterable[str], lines: Mapping[str, str]) -> list[str]:
+    """Return the values that names are made of and themselves, each after what it is made of."""
+    order: dict[str, None] = {}
+
+    def visit(name: str) -> None:
+        if name in lines and name not in order:
+            for part in sorted(used(lines[name])):
+                visit(part)
+            order[name] = None
+
+    for name in names:
+        visit(name)
+    return list(order)
+
+
+def _varying(made: Iterable[str], lines: Mapping[str, str], axis: Collection[str]) -> frozenset[str]:
+    varying = set(axis)
+    for name in made:
+        if not varying.isdisjoint(used(lines[name])):
+            varying.add(name)
+    return frozenset(varying)
+
+
+def _is_linear(line: str, varying: Collection[str]) -> bool:
+    """Return whether an instruction makes a linear value of linear ones, unless it wraps around."""
+    if _CAST.match(line):
+        return True
+    found = _BINARY.match(line)
+    if found is None:
+        return False
+    operation, a, b = found["operation"], found["a"], found["b"]
+    if operation == "mul":
+        return not (a in varying and b in varying)
+    if operation == "shl":
+        return b.isdigit() and int(b) < int(found["type"][1:]) - 1
+    return operation != "or" or "disjoint" in found["flags"]
+
+
+def checked(one: Comparison) -> tuple[list[str], list[str]]:
+    """Return the instructions that compute a comparison's operands, and the bits that say that something wrapped."""
+    lines, bits = list[str](), list[str]()
+    for line in one.lines:
+        more, bit = _checked(line, one.varying)
+        lines += more
+        bits += bit
+    if one.unsigned:
+        for index, operand in enumerate(one.operands):
+            bits.append(f"%gj.negative.{index}")
+            lines.append(f"%gj.negative.{index} = icmp slt {one.type} {operand}, 0")
+    return lines, bits
+
+
+def _checked(line: str, varying: Collection[str]) -> tuple[list[str], list[str]]:
+    """Return an instruction without flags that make its result poison, with the bit that says that it wrapped."""
+    binary, cast = _BINARY.match(line), _CAST.match(line)
+    if binary and binary["name"] in varying:
+        return _checked_arithmetic(binary)
+    if cast and cast["name"] in varying and cast["operation"] != "sext":
+        return _checked_cast(cast)
+    return [_FLAGS.sub("", line)], []
+
+
+def _checked_arithmetic(found: re.Match[str]) -> tuple[list[str], list[str]]:
+    operation, kind, b = found["operation"], found["type"], found["b"]
+    if operation == "shl":
+        operation, b = "mul", str(1 << int(b))
+    verb = {"or": "add"}.get(operation, operation)
+    name = found["name"]
+    pair, bit = _beside(name, "pair"), _beside(name, "wraps")
+    both = f"{{ {kind}, i1 }}"
+    return [
+        f"{pair} = call {both} @llvm.s{verb}.with.overflow.{kind}({kind} {found['a']}, {kind} {b})",
+        f"{name} = extractvalue {both} {pair}, 0",
+        f"{bit} = extractvalue {both} {pair}, 1",
+    ], [bit]
+
+
+def _checked_cast(found: re.Match[str]) -> tuple[list[str], list[str]]:
+    name, kind, a, to = found["name"], found["type"], found["a"], found["to"]
+    bit = _beside(name, "wraps")
+    if found["operation"] == "zext":
+        return [f"{name} = zext {kind} {a} to {to}", f"{bit} = icmp slt {kind} {a}, 0"], [bit]
+    back = _beside(name, "back")
+    lines = [f"{name} = trunc {kind} {a} to {to}", f"{back} = sext {to} {name} to {kind}"]
+    return [*lines, f"{bit} = icmp ne {kind} {back}, {a}"], [bit]
+
+
+def _beside(name: str, word: str) -> str:
+    return f'%"gj.{word}.{name[1:].strip(chr(34))}"'
+
+
+def is_pure(line: str, pure: Collection[str]) -> bool:
+    """Return whether an instruction may be run once more, at any place of a row."""
+    return opcode(line) in pure

@@ -1,0 +1,69 @@
+"""Strides: how far apart neighbouring threads of a kernel load and store, and along which axis that is close by."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from gridjit.compiler.targets.host.regions.body import NAME, Body, defined, opcode
+
+_OPERAND = rf"({NAME}|-?\d+)"
+_ADD = re.compile(rf"{NAME} = (add|sub|or) [a-z ]*i\d+ {_OPERAND}, {_OPERAND}$")
+_MULTIPLY = re.compile(rf"{NAME} = (mul|shl) [a-z ]*i\d+ {_OPERAND}, {_OPERAND}$")
+_CAST = re.compile(rf"{NAME} = (?:[sz]ext|trunc|ptrtoint|inttoptr|bitcast|freeze) [a-z ]*?(?:i\d+|ptr) {_OPERAND}")
+_ELEMENT = re.compile(
+    rf"{NAME} = getelementptr [a-z ]*?(i8|i16|i32|i64|half|float|double|ptr), ptr {_OPERAND}, i\d+ {_OPERAND}$"
+)
+_ACCESS = re.compile(rf"(?:{NAME} = load |store ).*ptr ({NAME})(?:, |$)")
+_SIZES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "float": 4, "double": 8, "ptr": 8}
+# Bytes: a cache line.
+_CLOSE = 64
+
+
+def inner_axis(body: Body) -> str:
+    """Return the axis, "x" or "y", along which more loads and stores of neighbouring threads are close by."""
+    lines = {name: line for block in body.blocks for line in block.lines if (name := defined(line))}
+    places = [found[1] for block in body.blocks for line in block.lines if (found := _ACCESS.match(line))]
+    close = {axis: _count_close(places, lines, axis) for axis in "xy"}
+    return "y" if close["y"] > close["x"] else "x"
+
+
+def _count_close(places: list[str], lines: Mapping[str, str], axis: str) -> int:
+    known: dict[str, int | None] = {f"%gj.tid.{axis}": 1, "%gj.thread": None}
+    strides = (_stride(place, lines, known) for place in places)
+    return sum(stride is not None and 0 < abs(stride) <= _CLOSE for stride in strides)
+
+
+def _stride(name: str, lines: Mapping[str, str], known: dict[str, int | None]) -> int | None:
+    """Return by how much a value differs between neighbouring threads, or None. known collects the answers."""
+    if name not in known:
+        known[name] = None  # of what goes round a loop, nothing is known
+        known[name] = _of_line(lines[name], lines, known) if name in lines else 0
+    return known[name]
+
+
+def _of_line(line: str, lines: Mapping[str, str], known: dict[str, int | None]) -> int | None:
+    def of(operand: str) -> int | None:
+        return _stride(operand, lines, known) if operand.startswith("%") else 0
+
+    if found := _CAST.match(line):
+        return of(found[1])
+    if found := _ADD.match(line):
+        a, b = of(found[2]), of(found[3])
+        return None if a is None or b is None else a - b if found[1] == "sub" else a + b
+    if found := _MULTIPLY.match(line):
+        return _product(found, of(found[2]), of(found[3]))
+    if found := _ELEMENT.match(line):
+        base, index = of(found[2]), of(found[3])
+        return None if base is None or index is None else base + _SIZES[found[1]] * index
+    operands = re.findall(NAME, line.partition(" = ")[2])
+    same = opcode(line) not in ("load", "call", "phi", "alloca") and all(of(operand) == 0 for operand in operands)
+    return 0 if same else None
+
+
+def _product(found: re.Match[str], a: int | None, b: int | None) -> int | None:
+    if a == 0 and b == 0:
+        return 0
+    if found[3].lstrip("-").isdigit() and a is not None:
+        return a << int(found[3]) if found[1] == "shl" else a * int(found[3])
+    return None

@@ -1,0 +1,1 @@
+"""What scripts/bench-host.py is made of: kernels with their peers, a module for each group, and how they are timed."""

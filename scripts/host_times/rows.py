@@ -1,0 +1,83 @@
+"""Row: a kernel on the host target beside its peer, timed in turns, once its result was compared with NumPy's."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gridjit import UnsupportedError
+
+# About what a series of calls takes, so that the clock does not count.
+_SERIES = 100e-6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """What is timed: a launch and its peer's call. check raises unless what the launch left is right."""
+
+    ours: Callable[[], object]
+    peer: Callable[[], object]
+    check: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A comparison: its name, its peer's, the ratio to reach, and what makes its arrays. per: what a time is divided by
+    where it is the time itself, in ns, that has a goal."""
+
+    name: str
+    peer: str
+    goal: float
+    prepare: Callable[[], Pair]
+    per: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """A row's least times in ms, or why there are none."""
+
+    row: Row
+    ours: float = 0.0
+    theirs: float = 0.0
+    refused: str = ""
+
+    @property
+    def figure(self) -> float:
+        """What has the goal: a ratio, or ns."""
+        return self.ours * 1e6 / self.row.per if self.row.per else self.ours / self.theirs
+
+    def __str__(self) -> str:
+        if self.refused:
+            return f"{self.row.name:34} refused: {self.refused}"
+        unit = "ns" if self.row.per else "  "
+        verdict = "reached" if self.figure <= self.row.goal else "MISSED"
+        times = f"gridjit {self.ours:9.4f} ms   {self.row.peer:22} {self.theirs:9.4f} ms"
+        return f"{self.row.name:34} {times}   {self.figure:6.2f}{unit} at most {self.row.goal:5.2f}   {verdict}"
+
+
+def measured(row: Row, seconds: float) -> Measured:
+    """Return a row's times: the least of as many series as fit into the seconds, ours and the peer's in turns."""
+    pair = row.prepare()
+    try:
+        pair.ours()
+    except UnsupportedError as error:
+        return Measured(row=row, refused=str(error))
+    pair.check()
+    pair.peer()
+    series = [(call, max(1, int(_SERIES / _timed(call, 1)))) for call in (pair.ours, pair.peer)]
+    least = [float("inf")] * 2
+    end, turns = time.perf_counter() + seconds, 0
+    while turns < 5 or time.perf_counter() < end:
+        turns += 1
+        for index, (call, often) in enumerate(series):
+            least[index] = min(least[index], _timed(call, often))
+    return Measured(row=row, ours=least[0] * 1e3, theirs=least[1] * 1e3)
+
+
+def _timed(call: Callable[[], object], often: int) -> float:
+    """Return the seconds that a call takes in a series."""
+    started = time.perf_counter()
+    for _ in range(often):
+        call()
+    return (time.perf_counter() - started) / often
