@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from gridjit.compiler.errors import UnsupportedError
 from gridjit.compiler.options import Options
@@ -12,6 +13,9 @@ from gridjit.compiler.target import Code, Lowered, Target
 from gridjit.compiler.targets.contraction import contracted
 from gridjit.compiler.targets.exactness import inexact
 from gridjit.compiler.targets.host import llvm
+from gridjit.compiler.targets.host.checks.checked import OWN_TYPES, checked, checks_ir
+from gridjit.compiler.targets.host.checks.instrument import JOINS
+from gridjit.compiler.targets.host.checks.places import Place
 from gridjit.compiler.targets.host.library import intrinsics, maths
 from gridjit.compiler.targets.host.loops.entry import entry_text
 from gridjit.compiler.targets.host.loops.frame import supported_parameter
@@ -41,11 +45,14 @@ _REGION = re.compile(r"^define [^\n]*@gridjit\.region\.[^\n]*\n.*?^}", re.MULTIL
 
 def generate(lowered: Lowered, target: Target, options: Options) -> Code:
     """Return the object code of lowered for target, whose entry runs a range of a grid's blocks."""
-    module, plan = _optimized(lowered, target, options)
+    module, plan, places = _optimized(lowered, target, options)
     with phase("host: machine code"):
         image = llvm.emit(module, target)
     exactness = inexact(lowered.modules) if options.tiered else ""
-    return Code(image=image, suffix=".o", entry=plan.entry, resources=_resources(plan, image), inexact=exactness)
+    resources = _resources(plan, image)
+    return Code(
+        image=image, suffix=".o", entry=plan.entry, resources=resources, inexact=exactness, places=tuple(places)
+    )
 
 
 def assembly(lowered: Lowered, target: Target, options: Options) -> str:
@@ -53,8 +60,8 @@ def assembly(lowered: Lowered, target: Target, options: Options) -> str:
     return llvm.assembly(_optimized(lowered, target, options)[0], target)
 
 
-def _optimized(lowered: Lowered, target: Target, options: Options) -> tuple[llvm.Module, LoopPlan]:
-    """Return the module that the object file is made of, and its plan."""
+def _optimized(lowered: Lowered, target: Target, options: Options) -> tuple[llvm.Module, LoopPlan, list[Place]]:
+    """Return the module that the object file is made of, its plan, and the places that its checks name."""
     with phase("host: retarget"):
         refuse_unsupported(lowered)
         modules = _retargeted(lowered, target, options)
@@ -66,15 +73,19 @@ def _optimized(lowered: Lowered, target: Target, options: Options) -> tuple[llvm
         llvm.keep_only(module, _BODY, loops)
         llvm.clean(module, target)
     with phase("host: regions"):
-        shared = lay_out_shared([array for part in modules for array in part.shared], target)
+        arrays = [*(array for part in modules for array in part.shared), *([JOINS] if options.checks else [])]
+        shared = lay_out_shared(arrays, target)
         body = read_body(llvm.text_of(module), _BODY, parameters)
         refuse_recursion(body, kernel=_kernel(lowered))
+        body, places = checked(body, options.checks) if options.checks else (body, [])
         guarded = guard(place(body, shared.offsets))
         regions = _regions(guarded.body, module, target)
+        regions = replace(regions, parallel=False) if options.checks else regions
         plan = _plan(lowered, body, regions, shared, guarded=bool(guarded.text))
         text = _assemble(body, [guarded.text, *regions.texts], plan, regions)
+        text += checks_ir(options.checks) if options.checks else ""
     with phase("host: optimization"):
-        return _final(text, target, _level(text, options), abreast=_is_short(text)), plan
+        return _final(text, target, _level(text, options), abreast=_is_short(text)), plan, places
 
 
 def _level(text: str, options: Options) -> int:
@@ -107,7 +118,10 @@ def _retargeted(lowered: Lowered, target: Target, options: Options) -> list[Reta
     texts, exactly = lowered.modules, options.tiered
     if exactly and has_feature(target, "fma"):  # else it would be a slow function
         texts = tuple(map(contracted, texts))
-    return [retarget(one, kernel=_kernel(lowered), fastmath=options.fastmath, exactly=exactly) for one in texts]
+    marks = {"lines": bool(options.checks), "checked": bool(options.checks)}
+    return [
+        retarget(one, kernel=_kernel(lowered), fastmath=options.fastmath, exactly=exactly, **marks) for one in texts
+    ]
 
 
 def _one_module(modules: Sequence[Retargeted], lowered: Lowered, target: Target, options: Options) -> llvm.Module:
@@ -149,7 +163,7 @@ def _parameters(module: llvm.Module, lowered: Lowered) -> tuple[Parameter, ...]:
 
 def _regions(body: Body, module: llvm.Module, target: Target) -> Regions:
     arrays = local_arrays(body, target)
-    types = value_types(module.get_function(_BODY), target) if count_barriers(body) else {}
+    types = value_types(module.get_function(_BODY), target) | OWN_TYPES if count_barriers(body) else {}
     return cut(body, types, arrays)
 
 

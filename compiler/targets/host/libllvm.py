@@ -69,10 +69,10 @@ class _Text:
 
 
 class LoadedCode:
-    """An object file linked into this process: the address of its entry. The code goes when this does."""
+    """An object file linked into this process: where its entry and others are. The code goes when this does."""
 
-    def __init__(self, tracker: int, address: int, linker: _Linker) -> None:
-        self.address = address
+    def __init__(self, tracker: int, addresses: tuple[int, ...], linker: _Linker) -> None:
+        self.address, *self.others = addresses
         # At interpreter exit, code may still be running on other threads; then it stays.
         weakref.finalize(self, _unload, tracker, linker).atexit = False
 
@@ -103,12 +103,15 @@ def load_library(name: str) -> bool:
     return not failed
 
 
-def load_object(image: bytes, entry: str) -> LoadedCode:
-    """Return an object file's code, executable, with the address of entry; raises LaunchError if it does not link."""
+def load_object(image: bytes, entry: str, *others: str) -> LoadedCode:
+    """Return an object file's code, executable, with the addresses of entry and of other symbols.
+
+    Raises LaunchError if it does not link.
+    """
     if not runs_here(image):
         raise LaunchError(f"{entry}: the object code does not load: it is not for this computer's kind of processor")
     elements = (_Element * 2)(_Element(_OBJECT, image, len(image)), _Element(_THIS_PROCESS, b"", 0))
-    exports = (_Symbol * 1)(_Symbol(entry.encode(), 0))
+    exports = (_Symbol * (1 + len(others)))(*(_Symbol(name.encode(), 0) for name in (entry, *others)))
     error = _Text()
     with section(), _linking:
         linker = _linker()
@@ -118,7 +121,7 @@ def load_object(image: bytes, entry: str) -> LoadedCode:
         )
     if not tracker:
         raise LaunchError(f"the object code of {entry} does not load on this computer: {error.take()}")
-    return LoadedCode(tracker, exports[0].address, linker)
+    return LoadedCode(tracker, tuple(symbol.address for symbol in exports), linker)
 
 
 _linking = lock()

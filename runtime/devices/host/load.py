@@ -26,15 +26,18 @@ class HostFunction:
     name: str
     address: int
     call: Entry = field(repr=False)
+    # The addresses of the other symbols that were asked for.
+    others: tuple[int, ...] = ()
     # LLVM's claim on the code; dropping it unloads.
     _code: LoadedCode = field(repr=False)
 
 
-def load(image: bytes, entry: str) -> HostFunction:
+def load(image: bytes, entry: str, *others: str) -> HostFunction:
     """Return the function called entry of an object file; raises LaunchError if it does not link here."""
     _know_mathematics()
-    code = load_object(image, entry)
-    return HostFunction(name=entry, address=code.address, call=_ENTRY(code.address), _code=code)
+    code = load_object(image, entry, *others)
+    call = _ENTRY(code.address)
+    return HostFunction(name=entry, address=code.address, call=call, others=tuple(code.others), _code=code)
 
 
 @functools.cache
