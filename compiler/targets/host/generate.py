@@ -90,7 +90,8 @@ def _optimized(lowered: Lowered, target: Target, options: Options) -> tuple[llvm
 
 def _level(text: str, options: Options) -> int:
     """Return how hard LLVM tries: above a size, what -O3 adds takes longer than the program is likely to gain."""
-    return 3 if options.opt and text.count("\n") <= _HUGE else 1
+    # Checks take far more time than the rest of a kernel, whose own code they keep from being changed much.
+    return 3 if (options.opt or options.checks) and text.count("\n") <= _HUGE else 1
 
 
 def _is_short(text: str) -> bool:

@@ -87,6 +87,7 @@ class _State:
         self._buckets = ctypes.create_string_buffer(8 << record.BUCKET_BITS)
         self._reports = ctypes.create_string_buffer(record.MOST_REPORTS * record.REPORT_BYTES)
         self._outside = ctypes.create_string_buffer(record.MOST_OUTSIDE * record.OUTSIDE_BYTES)
+        self._recent = ctypes.create_string_buffer(record.MOST_SITES * record.RECENT_BYTES)
         masks = [one.mask for one in followed]
         self._ranges = (ctypes.c_uint64 * (3 * len(followed) + 1))(
             *(word for one, mask in zip(followed, masks, strict=True) for word in (one.address, one.size, _at(mask)))
@@ -97,6 +98,7 @@ class _State:
         self._set(record.BUCKETS, ctypes.addressof(self._buckets))
         self._set(record.REPORTS, ctypes.addressof(self._reports))
         self._set(record.OUTSIDE, ctypes.addressof(self._outside))
+        self._set(record.RECENT, ctypes.addressof(self._recent))
         self._set(record.RANGES, ctypes.addressof(self._ranges))
         self._set(record.RANGE_COUNT, len(followed))
         for offset, function in ((record.CALLOC, functions.calloc), (record.FREE, functions.free)):

@@ -33,7 +33,8 @@ _SPACES = {"global": GLOBAL, "shared": SHARED, "local": LOCAL}
 _MOST_CLOCK = (1 << CLOCK_BITS) - 2
 _CLOCK = (1 << CLOCK_BITS) - 1
 _THREAD = ((1 << THREAD_BITS) - 1) << THREAD_AT
-# Block and thread, as a signed number.
+# Block and clock, and block and thread, as signed numbers.
+_WHEN = -(1 << CLOCK_AT)
 _WHO = -(1 << BLOCK_AT) | _THREAD
 
 _TESTS = f"""
@@ -77,19 +78,26 @@ define internal i1 @gj.is.past(i64 %old, i64 %now, i64 %clock) nounwind alwaysin
 }}
 
 ; Keep an access in one of two places, so that what races with any that were kept races with one that is.
-define internal void @gj.keep(ptr %first, i64 %now, i64 %clock, i1 %shared) nounwind {{
+define internal void @gj.keep(ptr %first, i64 %now, i64 %clock, i1 %shared) nounwind alwaysinline {{
 entry:
   %second = getelementptr i8, ptr %first, i64 8
   %a = load i64, ptr %first
+  %b = load i64, ptr %second
   %a.differs = xor i64 %a, %now
+  %b.differs = xor i64 %b, %now
+  %two = icmp ne i64 %b, 0
+  %both.differ = or i64 %a.differs, %b.differs
+  %both.when = and i64 %both.differ, {_WHEN}
+  %at.once = icmp eq i64 %both.when, 0
+  %enough = and i1 %two, %at.once
+  br i1 %enough, label %done, label %some
+some:
   %a.who = and i64 %a.differs, {_WHO}
   %a.same = icmp eq i64 %a.who, 0
   %a.none = icmp eq i64 %a, 0
   %a.fits = or i1 %a.same, %a.none
   br i1 %a.fits, label %into.first, label %look
 look:
-  %b = load i64, ptr %second
-  %b.differs = xor i64 %b, %now
   %b.who = and i64 %b.differs, {_WHO}
   %b.same = icmp eq i64 %b.who, 0
   br i1 %b.same, label %into.second, label %choose
@@ -275,7 +283,7 @@ def _cells(kind: str, space: str, races: bool, unwritten: bool) -> list[str]:
         "  br label %next",
         "next:",
         f"  %a = phi i64 [ %at, %{start} ], [ %a.next, %passed ]",
-        "  %page = call ptr @gj.page(ptr %state, i64 %a, i64 %need)",
+        "  %page = call ptr @gj.page(ptr %state, i64 %a, i64 %need, i64 %site)",
         "  %cell = call ptr @gj.cell(ptr %page, i64 %a)",
         "  %w = load i64, ptr %cell",
         "  %r1.at = getelementptr i8, ptr %cell, i64 8",
@@ -402,7 +410,7 @@ next:
   %more = icmp ult i64 %a, %end
   br i1 %more, label %one, label %done
 one:
-  %page = call ptr @gj.page(ptr %state, i64 %a, i64 %need)
+  %page = call ptr @gj.page(ptr %state, i64 %a, i64 %need, i64 0)
   %cell = call ptr @gj.cell(ptr %page, i64 %a)
   store [3 x i64] zeroinitializer, ptr %cell
   %shift.at = getelementptr i8, ptr %page, i64 16

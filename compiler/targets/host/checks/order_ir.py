@@ -107,7 +107,7 @@ define internal void @gridjit.check.sync(ptr %p, ptr %clock, i1 %lock) nounwind 
 entry:
   %state = load ptr, ptr @{record.STATE}
   %at = ptrtoint ptr %p to i64
-  %page = call ptr @gj.page(ptr %state, i64 %at, i64 3)
+  %page = call ptr @gj.page(ptr %state, i64 %at, i64 3, i64 0)
   %word = call ptr @gj.atomics(ptr %state, ptr %page, i64 %at, i1 true)
   %left.at = getelementptr i8, ptr %word, i64 16
   %known.at = getelementptr i8, ptr %clock, i64 4

@@ -10,11 +10,13 @@ STATE = "gridjit.checks"
 STATE_BYTES = 160
 # Offsets in the state: addresses of its tables and of the system's functions, and counts.
 BUCKETS, CALLOC, FREE, REPORTS, REPORT_COUNT, RANGES, RANGE_COUNT = 0, 8, 16, 24, 32, 40, 48
-OUTSIDE, OUTSIDE_COUNT, PAGES, LOST, GRID_JOIN = 56, 64, 72, 80, 96
+OUTSIDE, OUTSIDE_COUNT, PAGES, RECENT, GRID_JOIN = 56, 64, 72, 80, 96
 BUCKET_BITS = 16
 MOST_REPORTS, REPORT_BYTES = 32, 40
 MOST_OUTSIDE, OUTSIDE_BYTES = 2048, 32
 RANGE_BYTES = 24
+# For each place in the source, the page that it last accessed: its number plus 1, and its address.
+RECENT_BYTES = 16
 
 SITE_BITS, THREAD_BITS, CLOCK_BITS, BLOCK_BITS = 12, 10, 20, 22
 THREAD_AT, CLOCK_AT, BLOCK_AT = 12, 22, 42

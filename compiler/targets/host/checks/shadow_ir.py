@@ -18,8 +18,36 @@ declare i32 @llvm.umax.i32(i32, i32)
 """
 
 _PAGES = f"""
-; Return the page of an address, made if it is new, with cells of at most 2^need bytes.
-define internal ptr @gj.page(ptr %state, i64 %at, i64 %need) nounwind {{
+; Return the page of an address, made if it is new, with cells of at most 2^need bytes. site: of whom it is asked for.
+define internal ptr @gj.page(ptr %state, i64 %at, i64 %need, i64 %site) nounwind alwaysinline {{
+entry:
+  %recent.at = getelementptr i8, ptr %state, i64 {record.RECENT}
+  %recent = load ptr, ptr %recent.at
+  %mine = getelementptr [2 x i64], ptr %recent, i64 %site
+  %tag = lshr i64 %at, 12
+  %tag.next = add i64 %tag, 1
+  %last = load i64, ptr %mine
+  %again = icmp eq i64 %last, %tag.next
+  br i1 %again, label %known, label %find
+known:
+  %page.at = getelementptr i8, ptr %mine, i64 8
+  %known.page = load ptr, ptr %page.at
+  %shift.at = getelementptr i8, ptr %known.page, i64 16
+  %shift = load i64, ptr %shift.at
+  %wide = icmp ugt i64 %shift, %need
+  br i1 %wide, label %find, label %done
+find:
+  %found = call ptr @gj.find.page(ptr %state, i64 %at, i64 %need)
+  store i64 %tag.next, ptr %mine
+  %to = getelementptr i8, ptr %mine, i64 8
+  store ptr %found, ptr %to
+  br label %done
+done:
+  %page = phi ptr [ %known.page, %known ], [ %found, %find ]
+  ret ptr %page
+}}
+
+define internal ptr @gj.find.page(ptr %state, i64 %at, i64 %need) nounwind noinline {{
 entry:
   %buckets = load ptr, ptr %state
   %tag = lshr i64 %at, 12
@@ -137,7 +165,7 @@ define internal ptr @gj.cell(ptr %page, i64 %at) nounwind alwaysinline {{
 }}
 
 ; Return where an address has its atomic accesses; null if its page has none and they are not to be made.
-define internal ptr @gj.atomics(ptr %state, ptr %page, i64 %at, i1 %make) nounwind {{
+define internal ptr @gj.atomics(ptr %state, ptr %page, i64 %at, i1 %make) nounwind alwaysinline {{
 entry:
   %shift.at = getelementptr i8, ptr %page, i64 16
   %shift = load i64, ptr %shift.at
