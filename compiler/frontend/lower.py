@@ -10,11 +10,13 @@ from typing import Any
 
 from gridjit.compiler.errors import CompileError, GridjitError, LaunchNeededError
 from gridjit.compiler.frontend.bootstrap import load_installed_extensions, numba_cuda
+from gridjit.compiler.frontend.checked import name_accesses
 from gridjit.compiler.frontend.fold import folded, launch_bounds
 from gridjit.compiler.frontend.initial_stores import without_initial_stores
 from gridjit.compiler.frontend.isolated.asking import tell_who_asks
 from gridjit.compiler.frontend.isolated.isolation import Isolation, isolated
 from gridjit.compiler.frontend.isolated.launch_visibility import needs_launch, said_by, while_visible
+from gridjit.compiler.frontend.isolated.replacing import replace
 from gridjit.compiler.frontend.kept.library import is_printed
 from gridjit.compiler.frontend.linkable import discovered_files, numba_files
 from gridjit.compiler.frontend.pipeline import kernel_pipeline
@@ -66,12 +68,14 @@ def lower(
     def compile_it() -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
         def run(record: Isolation) -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
             tell_who_asks(view, lines=options.debug or options.lineinfo)
+            if options.checks:
+                name_accesses(replace)
             with phase("front end"):
                 result = _compiled(function, signature, options, target, record)
             with phase("LLVM IR text"):
                 return _lowered(function, result, options, target, linked, record), _discovered(record)
 
-        return isolated(view, capability(target), options.debug, taking, run)
+        return isolated(view, capability(target), _looks_at_bounds(options), taking, run, keep=not options.checks)
 
     try:
         return while_visible(view, compile_it)
@@ -80,6 +84,10 @@ def lower(
     except Exception as error:  # numba raises dozens of types; each means that the user's kernel does not compile
         kind = LaunchNeededError if needs_launch(view, error) else CompileError
         raise for_cause(kind, _message(function, signature, target, error), error) from error
+
+
+def _looks_at_bounds(options: Options) -> bool:
+    return "bounds" in options.checks if options.checks else options.debug
 
 
 def capability(target: Target) -> tuple[Any, ...]:

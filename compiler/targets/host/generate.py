@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from gridjit.compiler.errors import UnsupportedError
@@ -13,6 +14,9 @@ from gridjit.compiler.target import Code, Lowered, Target
 from gridjit.compiler.targets.contraction import contracted
 from gridjit.compiler.targets.exactness import inexact
 from gridjit.compiler.targets.host import llvm
+from gridjit.compiler.targets.host.checks.checked import OWN_TYPES, checked, checks_ir
+from gridjit.compiler.targets.host.checks.instrument import JOINS
+from gridjit.compiler.targets.host.checks.places import Place
 from gridjit.compiler.targets.host.library import intrinsics, maths, provided
 from gridjit.compiler.targets.host.linked.code import LinkedCode, linked_code
 from gridjit.compiler.targets.host.loops.entry import entry_text
@@ -50,7 +54,7 @@ _REGION = re.compile(r"^define [^\n]*@gridjit\.region\.[^\n]*\n.*?^}", re.MULTIL
 def generate(lowered: Lowered, target: Target, options: Options) -> Code:
     """Return the object code of lowered for target, whose entry runs a range of a grid's blocks."""
     linked = linked_code(lowered) if lowered.linked else LinkedCode()
-    module, plan = _optimized(lowered, target, options, linked)
+    module, plan, places = _optimized(lowered, target, options, linked)
     with phase("host: machine code"):
         image = linked.merged(llvm.emit(module, target), plan.entry)
     exactness = inexact(lowered.modules) if options.tiered else ""
@@ -61,6 +65,7 @@ def generate(lowered: Lowered, target: Target, options: Options) -> Code:
         resources=_resources(plan, image),
         consumed=linked.consumed,
         inexact=exactness,
+        places=tuple(places),
     )
 
 
@@ -72,8 +77,8 @@ def assembly(lowered: Lowered, target: Target, options: Options) -> str:
 
 def _optimized(
     lowered: Lowered, target: Target, options: Options, linked: LinkedCode
-) -> tuple[llvm.Module, LoopPlan]:
-    """Return the module that the object file is made of, and its plan."""
+) -> tuple[llvm.Module, LoopPlan, list[Place]]:
+    """Return the module that the object file is made of, its plan, and the places that its checks name."""
     with phase("host: retarget"):
         refuse_unsupported(lowered, linked.names)
         modules = _retargeted(lowered, target, options)
@@ -85,20 +90,26 @@ def _optimized(
         llvm.keep_only(module, _BODY, loops)
         llvm.clean(module, target)
     with phase("host: regions"):
-        shared = lay_out_shared([array for part in modules for array in part.shared], target)
+        arrays = [*(array for part in modules for array in part.shared), *([JOINS] if options.checks else [])]
+        shared = lay_out_shared(arrays, target)
         body = read_body(llvm.text_of(module), _BODY, parameters)
         refuse_recursion(body, kernel=_kernel(lowered))
-        guarded, order = _guarded(plain_shared_atomics(place(body, shared.offsets)))
+        body, places = checked(body, options.checks) if options.checks else (body, [])
+        placed = place(body, shared.offsets)
+        guarded, order = _guarded(plain_shared_atomics(placed)) if not options.checks else _as_written(placed)
         regions = _regions(guarded.body, module, target)
+        regions = replace(regions, parallel=False) if options.checks else regions
         plan = _plan(lowered, body, regions, shared, guarded, order, checked=options.debug)
         text = _assemble(body, [guarded.text, *regions.texts], plan, regions)
+        text += checks_ir(options.checks) if options.checks else ""
     with phase("host: optimization"):
-        return _final(text, target, _level(text, options), abreast=_is_short(text)), plan
+        return _final(text, target, _level(text, options), abreast=_is_short(text)), plan, places
 
 
 def _level(text: str, options: Options) -> int:
     """Return how hard LLVM tries: above a size, what -O3 adds takes longer than the program is likely to gain."""
-    return 3 if options.opt and text.count("\n") <= _HUGE else 1
+    # Checks take far more time than the rest of a kernel, whose own code they keep from being changed much.
+    return 3 if (options.opt or options.checks) and text.count("\n") <= _HUGE else 1
 
 
 def _is_short(text: str) -> bool:
@@ -126,7 +137,10 @@ def _retargeted(lowered: Lowered, target: Target, options: Options) -> list[Reta
     texts, exactly = lowered.modules, options.tiered
     if exactly and has_feature(target, "fma"):  # else it would be a slow function
         texts = tuple(map(contracted, texts))
-    return [retarget(one, kernel=_kernel(lowered), fastmath=options.fastmath, exactly=exactly) for one in texts]
+    marks = {"lines": bool(options.checks), "checked": bool(options.checks)}
+    return [
+        retarget(one, kernel=_kernel(lowered), fastmath=options.fastmath, exactly=exactly, **marks) for one in texts
+    ]
 
 
 def _one_module(
@@ -172,7 +186,7 @@ def _parameters(module: llvm.Module, lowered: Lowered) -> tuple[Parameter, ...]:
 
 def _regions(body: Body, module: llvm.Module, target: Target) -> Regions:
     arrays = local_arrays(body, target)
-    types = value_types(module.get_function(_BODY), target) if count_barriers(body) else {}
+    types = value_types(module.get_function(_BODY), target) | OWN_TYPES if count_barriers(body) else {}
     return cut(body, types, arrays)
 
 
@@ -184,10 +198,15 @@ class _Order(NamedTuple):
     turns: bool = False
 
 
+def _as_written(body: Body) -> tuple[Guarded, _Order]:
+    """Return the body with its guard taken out; its threads are run block by block along x."""
+    return guard(body, "x"), _Order("x", ())
+
+
 def _guarded(body: Body) -> tuple[Guarded, _Order]:
     """Return the body with its guard taken out, and the order in which its threads are run."""
     if count_barriers(body) or _fails(body):
-        return guard(body, "x"), _Order("x", ())
+        return _as_written(body)
     if (turn := one_turn(body)) is not None:
         order = _Order(inner_axis(turn), tuple(flat_axes(turn).values()), turns=True)
         guarded = guard(turn, order.inner)

@@ -23,6 +23,7 @@ from gridjit.values import dataclass, field
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.base import Device, KernelAttributes, LoadedKernel
+    from gridjit.runtime.devices.host.checking import Checking
     from gridjit.runtime.memory.space import Space
     from gridjit.runtime.native.grids.engine import Engine
     from gridjit.runtime.native.grids.records import KernelRecord
@@ -59,6 +60,8 @@ class HostKernel:
     static_shared: int
     # A number of its launches, and then what machine code launches it by: a process that launches once needs neither.
     past: Past = field(repr=False)
+    # What looks at each launch of a debug kernel.
+    checking: Checking | None = field(default=None, repr=False)
 
     @property
     def handle(self) -> int | None:
@@ -68,7 +71,7 @@ class HostKernel:
     @property
     def address(self) -> int | None:
         """The address of the function that runs grids; None until that is worth loading, and where it cannot be had."""
-        engine = None if self.prints else self._engine()
+        engine = None if self.prints or self.checking else self._engine()
         return None if engine is None else engine.address
 
     @property
@@ -99,8 +102,10 @@ class HostKernel:
 
             check_shared(self.artifact, config, sharedmem)
         self.past.launches += 1
-        failure = (self._run_and_show if self.prints else self._run)(config, parameters, sharedmem)
-        if failure is not None:
+        run = self._run_and_show if self.prints else self._run
+        if self.checking is not None:
+            self.checking.launch(config, lambda: run(config, parameters, sharedmem))
+        elif (failure := run(config, parameters, sharedmem)) is not None:
             self._raise(failure)
 
     def _run(self, config: LaunchConfig, parameters: bytes, sharedmem: int) -> Status | None:
@@ -241,14 +246,26 @@ class HostDevice:
             from gridjit.runtime.simulated.limits import check_static
 
             check_static(artifact)
+        function, checking = self._loaded(artifact)
         return HostKernel(
             artifact=artifact,
             device=self,
-            function=load(artifact.image, artifact.entry, _symbols(artifact)),
-            threads=self._threads,
+            function=function,
+            # What is checked is reported alike each time, as blocks run in their order.
+            threads=1 if checking else self._threads,
+            checking=checking,
             static_shared=shared,
             past=Past(),
         )
+
+    def _loaded(self, artifact: Artifact) -> tuple[HostFunction, Checking | None]:
+        """Return an artifact's code, and what looks at its launches if it is checked."""
+        if "checks" not in artifact.metadata:
+            return load(artifact.image, artifact.entry, _symbols(artifact)), None
+        from gridjit.runtime.devices.host.checking import SYMBOLS, Checking
+
+        function = load(artifact.image, artifact.entry, _symbols(artifact), SYMBOLS)
+        return function, Checking(artifact, function)
 
 
 if TYPE_CHECKING:

@@ -26,6 +26,8 @@ SREG = "read.ptx.sreg."
 DYNAMIC_BYTES = "gridjit.dynamic_smem_size"
 SHARED_ARRAY = "gridjit.shared."
 LINEAR_THREAD = "gridjit.linear_thread"
+# The function that a checked kernel calls with an index that is out of bounds, and the size of its axis.
+OUTSIDE = "gridjit.outside"
 
 _PURE = "nounwind willreturn memory(none)"
 # What threads wait for each other at: LLVM neither copies nor moves it, nor puts it under another condition.
@@ -139,7 +141,7 @@ def is_intrinsic(name: str) -> bool:
         ours in WAITS
         or coordinate in COORDINATES
         or ours in _DEFINITIONS
-        or name == DYNAMIC_BYTES
+        or name in (DYNAMIC_BYTES, OUTSIDE)
         or _PORTABLE.match(name) is not None
     )
 
