@@ -32,9 +32,7 @@ class HostFunction:
     _code: LoadedCode = field(repr=False)
 
 
-def load(
-    image: bytes, entry: str, symbols: Mapping[str, int] = NO_SYMBOLS, others: Sequence[str] = ()
-) -> HostFunction:
+def load(image: bytes, entry: str, symbols: Mapping[str, int] = NO_SYMBOLS, others: Sequence[str] = ()) -> HostFunction:
     """Return the function called entry of an object file; raises LaunchError if it does not link here.
 
     symbols: addresses of what this process provides for the code. others: symbols whose addresses are asked for.
