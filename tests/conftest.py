@@ -7,6 +7,7 @@ import itertools
 import logging
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -23,7 +24,12 @@ from tests.registered import taken_away_after
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Have the processes of a run share a folder of objects that LLVM made; xdist's begin with this environment."""
+    """Have the processes of a run share a folder of objects that LLVM made; xdist's begin with this environment.
+
+    A shell has its background jobs ignore interrupts. Tests that send some wait for them to be felt.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if FOLDER not in os.environ:
         os.environ[FOLDER] = tempfile.mkdtemp(prefix="gridjit-objects-")
         config.add_cleanup(_forget_objects)
