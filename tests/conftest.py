@@ -7,6 +7,7 @@ import itertools
 import logging
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -26,10 +27,13 @@ def pytest_configure(config: pytest.Config) -> None:
     """Prepare what the processes of a run share; xdist's begin with this environment.
 
     They share a folder of objects that LLVM made. Where the tests that need a GPU are left out, none is visible: the
-    others show what happens without one.
+    others show what happens without one. A shell has its background jobs ignore interrupts. Tests that send some wait
+    for them to be felt.
     """
     if "not gpu" in config.option.markexpr:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if FOLDER not in os.environ:
         os.environ[FOLDER] = tempfile.mkdtemp(prefix="gridjit-objects-")
         config.add_cleanup(_forget_objects)

@@ -70,7 +70,8 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache in which a process left the kernel."""
     folder = tmp_path_factory.mktemp("begun")
     (folder / "program.py").write_text(PROGRAM)
-    done = run_python("program.py", "kernel", cwd=folder, env={**os.environ, "GRIDJIT_CACHE_DIR": str(folder / "cache")})
+    environment = {**os.environ, "GRIDJIT_CACHE_DIR": str(folder / "cache")}
+    done = run_python("program.py", "kernel", cwd=folder, env=environment)
     assert done.returncode == 0, done.stderr
     return folder / "cache"
 
