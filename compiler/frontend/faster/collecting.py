@@ -5,7 +5,7 @@ goes through them each time there are a few hundred more, a sixth of the time th
 itself stays: a collector that is off, a higher threshold, and one that is set while a kernel is compiled.
 
 What numba-cuda makes once, before the first compile, stays as long as the process. The collector counts it among the
-old objects at once, where it would else go through all of it thrice on its way there.
+old objects at once, where it would otherwise go through all of it three times on its way there.
 """
 
 from __future__ import annotations
