@@ -54,5 +54,9 @@ class LoopPlan:
 
     @property
     def runs(self) -> list[tuple[int, str]]:
-        """The ways to run a region: for all threads, or for some: those that wait at its barrier."""
-        return [(0, "all"), *((number, kind) for number in range(1, self.regions) for kind in ("all", "some"))]
+        """The ways to run a region: for all threads, or for some: those that wait at its barrier.
+
+        Where all regions are settled, none ever begins for some: no thread ends, or waits elsewhere, before the others.
+        """
+        kinds = ("all",) if all(self.settled) else ("all", "some")
+        return [(0, "all"), *((number, kind) for number in range(1, self.regions) for kind in kinds)]
