@@ -64,6 +64,7 @@ def _judge(plan: LoopPlan) -> list[str]:
     """Return the code that reads a run's summary: an exception, the end, one place for all threads, or several."""
     answers = ", ".join(f"[ %got.{number}, %run.{number} ]" for number in range(plan.regions))
     one = ["  %one = icmp eq i32 %low, %high", "  br i1 %one, label %meet, label %apart"]
+    one = one if plan.parts else ["  br label %meet"]
     return [
         "judge:",
         f"  %got = phi {SUMMARY} {answers}",
@@ -88,15 +89,18 @@ def _meet(plan: LoopPlan) -> list[str]:
         f"  %answer = phi i32 {answers}",
         f"  switch i32 %answer, label %told [ i32 0, label %again i32 {AGAIN}, label %apart ]",
     ]
-    return [
+    apart = [
         "apart:",
         f"  %place = {APART}",
         "  %waits = icmp sgt i32 %place, 0",
         "  br i1 %waits, label %meet, label %ended",
         "ended:",
         f"  switch i32 %place, label %told [ i32 0, label %end i32 {RAISED}, label %raised ]",
+    ]
+    return [
+        *(apart if plan.parts else []),
         "meet:",
-        "  %at = phi i32 [ %high, %wait ], [ %place, %apart ]",
+        f"  %at = phi i32 [ %high, %wait ]{', [ %place, %apart ]' if plan.parts else ''}",
         "  switch i32 %at, label %again [",
         *(f"    i32 {number}, label %meet.{number}" for number in met),
         "  ]",

@@ -76,6 +76,11 @@ class LoopPlan:
         return -(-self.bank // 64) * 64
 
     @property
+    def parts(self) -> bool:
+        """Whether some threads of a block may wait where others do not, or do something together that takes a part."""
+        return not all(self.settled) or any(one is not None and one.kind != kinds.BARRIER for one in self.collectives)
+
+    @property
     def of_warps(self) -> bool:
         """Whether lanes of a warp do something together."""
         return any(one is not None and not kinds.of_block(one.kind) for one in self.collectives)
