@@ -150,7 +150,8 @@ def _reduced() -> list[str]:
         "  %asked = load i32, ptr %every",
         "  %what = load i32, ptr %kind",
         *answer("%what", "%yes", "%asked"),
-        *each_thread("u", "0", "%volume", "counted", "passing", put("u.r", "%answer", "%cell.result", "%u.wide")),
+        *each_thread("u", "0", "%volume", "counted", "u.told", put("u.r", "%answer", "%cell.result", "%u.wide")),
+        "  br label %passing",
     ]
 
 
@@ -195,9 +196,7 @@ def _pass() -> list[str]:
     ]
     return [
         "passing:",
-        "  br label %passing.on",
-        "passing.on:",
-        *each_warp("p", "0", "%volume", "passing.on", "agree", body),
+        *each_warp("p", "0", "%volume", "passing", "agree", body),
         "  br label %look",
         "raised:",
         f"  ret i32 {RAISED}",
