@@ -97,3 +97,22 @@ def test_nothing_is_counted_that_nobody_asked_for():
 
     allocations.count(wanted=False)
     assert counted(lambda: kernel[1, 1](np.zeros(1))) == [0, 0, 0, 0]
+
+
+def test_numba_cudas_own_statistics_are_those_of_kernels_on_the_host():
+    @gridjit.jit
+    def kernel(x):
+        x[0] = np.ones(3)[2]
+
+    with gridjit.install():
+        from numba.cuda.memory_management.nrt import rtsys
+
+        rtsys.memsys_enable_stats()
+        before = rtsys.get_allocation_stats()
+        kernel[1, 4](np.zeros(1))
+        after = rtsys.get_allocation_stats()
+        assert (after.alloc - before.alloc, after.mi_free - before.mi_free) == (4, 4)
+        assert rtsys.memsys_get_stats_free() == after.free
+        rtsys.memsys_disable_stats()
+        with pytest.raises(RuntimeError, match="disabled"):
+            rtsys.get_allocation_stats()
