@@ -71,7 +71,9 @@ def attempt():
     llvm.optimize(module, target, 3)
     code = load(llvm.emit(module, target), reshaping.NAME)
     pointer, number = ctypes.c_void_p, ctypes.c_int64
-    called = ctypes.CFUNCTYPE(ctypes.c_int32, number, pointer, pointer, number, pointer, pointer, number, ctypes.c_int32)
+    called = ctypes.CFUNCTYPE(
+        ctypes.c_int32, number, pointer, pointer, number, pointer, pointer, number, ctypes.c_int32
+    )
     function = called(code.address)
 
     def look(array, shape, order):

@@ -158,7 +158,7 @@ def test_c_that_does_not_compile_is_an_error_with_the_compilers_words(tmp_path):
 def test_without_a_c_compiler_the_error_says_what_to_do(tmp_path, monkeypatch):
     (tmp_path / "code.c").write_text(C)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(LinkError, match="no C compiler.*install one"):
+    with pytest.raises(LinkError, match=r"no C compiler.*install one"):
         doubles(tmp_path / "code.c")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import os
+import sys
 import threading
 
 import numpy as np
@@ -123,8 +124,6 @@ def test_it_goes_to_what_sys_stdout_is_when_the_launch_ends(monkeypatch):
 
     monkeypatch.setattr("sys.stdout", io.StringIO())
     kernel[1, 1]()
-    import sys
-
     assert sys.stdout.getvalue() == "elsewhere\n"
     monkeypatch.setattr("sys.stdout", None)
     kernel[1, 1]()  # as under pythonw: there is nowhere to print
@@ -140,11 +139,8 @@ def test_a_forked_child_prints_its_own_lines_only():
     child = os.fork()
     if child == 0:
         os.dup2(write, 1)
-        import sys
-
-        sys.stdout = open(1, "w", closefd=False)
-        kernel[1, 1](2)
-        sys.stdout.flush()
+        with open(1, "w", closefd=False) as sys.stdout:
+            kernel[1, 1](2)
         os._exit(0)
     os.close(write)
     with open(read) as text:

@@ -65,9 +65,7 @@ def assembly(lowered: Lowered, target: Target, options: Options) -> str:
     return llvm.assembly(_optimized(lowered, target, options, linked)[0], target)
 
 
-def _optimized(
-    lowered: Lowered, target: Target, options: Options, linked: LinkedCode
-) -> tuple[llvm.Module, LoopPlan]:
+def _optimized(lowered: Lowered, target: Target, options: Options, linked: LinkedCode) -> tuple[llvm.Module, LoopPlan]:
     """Return the module that the object file is made of, and its plan."""
     with phase("host: retarget"):
         refuse_unsupported(lowered, linked.names)

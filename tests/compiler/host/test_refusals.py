@@ -89,7 +89,10 @@ def test_the_line_comes_from_debug_locations_where_there_are_some(lowered):
     text = (
         base.modules[0]
         .replace("store i8* null", "call void @llvm.nvvm.bar.warp.sync(), !dbg !77\n  store i8* null")
-        .replace("!nvvmir", "declare void @llvm.nvvm.bar.warp.sync()\n!77 = !DILocation(column: 1, line: 4711, scope: !0)\n!nvvmir")
+        .replace(
+            "!nvvmir",
+            "declare void @llvm.nvvm.bar.warp.sync()\n!77 = !DILocation(column: 1, line: 4711, scope: !0)\n!nvvmir",
+        )
     )
     with pytest.raises(UnsupportedError, match=r"test_refusals\.py:4711\) uses cuda.syncwarp"):
         generate(dataclasses.replace(base, modules=(text,)), host_target(), Options())

@@ -1,4 +1,4 @@
-"""directed: the `__nv_` arithmetic and conversions that round up, down or towards zero, by the processor's own rounding.
+"""directed: the `__nv_` arithmetic and conversions that round up, down or towards zero, as the processor rounds then.
 
 Each sets the rounding of its thread, computes, and sets it back. LLVM is told so (strictfp), and moves nothing across.
 """
