@@ -146,3 +146,10 @@ def test_a_forked_child_prints_its_own_lines_only():
     with open(read) as text:
         assert text.read() == "line 2\n"
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_what_code_needs_of_the_process_has_one_set_of_names():
+    from gridjit.compiler.targets.host.symbols import RESOURCES
+    from gridjit.runtime.devices.host.device import NEEDS
+
+    assert NEEDS == RESOURCES.keys()
