@@ -35,9 +35,13 @@ def discovered_files(library: Any, known: Iterable[LinkedFile], kind: str = "ptx
     paths = {file.name for file in files if os.path.isabs(file.name)}
     found = library._linking_files
     if kind != "ptx":
-        found = [one for one in map(for_the_host, found) if isinstance(one, str) and KINDS[Path(one).suffix] in _ON_HOST]
+        found = [one for one in map(for_the_host, found) if _runs_on_host(one)]
     given = (one for one in found if not (isinstance(one, str) and os.path.abspath(one) in paths))
     return tuple(sorted({read_linked(one) for one in given} - set(files), key=_order))
+
+
+def _runs_on_host(given: Any) -> bool:
+    return isinstance(given, str) and KINDS.get(Path(given).suffix) in _ON_HOST
 
 
 def _order(file: LinkedFile) -> tuple[Any, ...]:

@@ -14,7 +14,6 @@ from gridjit.compiler.launch_config import MAX_BLOCK_THREADS, LaunchConfig
 from gridjit.compiler.target import Target
 from gridjit.compiler.targets.host.libllvm import NO_SYMBOLS
 from gridjit.compiler.targets.host.processor import host_target
-from gridjit.compiler.targets.host.symbols import RESOURCES
 from gridjit.forking import cached_property
 from gridjit.runtime.devices.host.launch import Status, judge, launch
 from gridjit.runtime.devices.host.load import HostFunction, load
@@ -33,6 +32,9 @@ if TYPE_CHECKING:
 _BLOCK = 256
 # Shared memory that a block may have on any device, so that limits need not be looked up.
 _PLAIN_SHARED_BYTES = 48 << 10
+# What an artifact's resources call its needs of this process: the names of compiler/targets/host/symbols, which most
+# launches do without.
+NEEDS = frozenset(("prints", "allocates"))
 # The launch of a kernel that machine code is worth loading for: it takes some milliseconds, and a second if it must be
 # made first.
 _OFTEN = 3
@@ -189,7 +191,7 @@ class HostKernel:
 
 def _symbols(artifact: Artifact) -> Mapping[str, int]:
     """Return the addresses of what this process provides for an artifact's code; most code needs nothing."""
-    if RESOURCES.keys().isdisjoint(artifact.resources):
+    if NEEDS.isdisjoint(artifact.resources):
         return NO_SYMBOLS
     from gridjit.runtime.devices.host.provided import addresses
 

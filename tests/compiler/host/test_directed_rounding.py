@@ -71,7 +71,9 @@ OPERATIONS = {
 }
 
 
-FUNCTIONS = [("f", np.float32, name) for name in OPERATIONS] + [("d", np.float64, name) for name in ("add", "mul", "div")]
+FUNCTIONS = [("f", np.float32, name) for name in OPERATIONS] + [
+    ("d", np.float64, name) for name in ("add", "mul", "div")
+]
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -182,6 +182,8 @@ def test_a_pair_is_two_of_what_one_is():
     assert both(np.uint32, a.view(np.uint32), b.view(np.uint32)) == np.array(wanted, np.uint16).view(np.uint32)[0]
 
 
-@pytest.mark.parametrize("symbol", ["_ZL11__shfl_syncj6__halfii_nbst", "_ZL5otherf_nbst", "another", "_ZL99__haddf_nbst"])
+@pytest.mark.parametrize(
+    "symbol", ["_ZL11__shfl_syncj6__halfii_nbst", "_ZL5otherf_nbst", "another", "_ZL99__haddf_nbst"]
+)
 def test_a_function_that_is_not_known_has_no_definition(symbol):
     assert table.definition(symbol) is None

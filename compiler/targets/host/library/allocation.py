@@ -172,7 +172,9 @@ done:
 }}
 """
 NAMES = frozenset(
-    line.partition("@")[2].partition("(")[0] for line in _TEXT.splitlines() if line.startswith("define") and "NRT_" in line
+    line.partition("@")[2].partition("(")[0]
+    for line in _TEXT.splitlines()
+    if line.startswith("define") and "NRT_" in line
 )
 
 

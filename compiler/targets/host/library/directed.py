@@ -1,4 +1,4 @@
-"""directed: the `__nv_` arithmetic and conversions that round up, down or towards zero, by the processor's own rounding.
+"""directed: the `__nv_` arithmetic and conversions that round up, down or towards zero, as the processor rounds then.
 
 Each sets the rounding of its thread, computes, and sets it back. LLVM is told so (strictfp), and moves nothing across.
 """
@@ -30,6 +30,7 @@ def directed_maths() -> dict[str, str]:
 
 def _arithmetic(mode: str, letter: str, kind: str, word: str) -> dict[str, str]:
     both = (f"{kind} %x", f"{kind} %y")
+    rows: list[tuple[str, str, tuple[str, ...]]]
     rows = [(f"{letter}{name}_{mode}", f"f{name}.{word}", both) for name in ("add", "sub", "mul", "div")]
     rows += [(f"{letter}sqrt_{mode}", f"sqrt.{word}", both[:1])]
     rows += [(f"{letter}rcp_{mode}", f"fdiv.{word}", (f"{kind} 1.0", f"{kind} %x"))]

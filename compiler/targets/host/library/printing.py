@@ -37,7 +37,7 @@ def definition(triple: str) -> str:
 
 def _conversions() -> str:
     """Return the arms of the switch at a character of a conversion."""
-    arms = {byte: "int" for byte in _INTS} | {byte: "wide" for byte in _WIDE} | {byte: "long" for byte in _LONG}
+    arms = dict.fromkeys(_INTS, "int") | dict.fromkeys(_WIDE, "wide") | dict.fromkeys(_LONG, "long")
     arms |= {0: "print", ord("%"): "percent", ord("*"): "star"}
     return " ".join(f"i8 {byte}, label %{name}" for byte, name in arms.items())
 

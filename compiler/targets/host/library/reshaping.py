@@ -39,7 +39,8 @@ def _expanded(lines: str) -> Iterator[str]:
 
 _TEXT = "\n".join(
     _expanded(f"""
-define i32 @{NAME}(i64 %nd, ptr %dims, ptr %strides, i64 %newnd, ptr %newdims, ptr %newstrides, i64 %itemsize, i32 %f) nounwind {{
+define i32 @{NAME}(i64 %nd, ptr %dims, ptr %strides,
+    i64 %newnd, ptr %newdims, ptr %newstrides, i64 %itemsize, i32 %f) nounwind {{
 entry:
   %is.f = icmp ne i32 %f, 0
   %olddims = alloca [{_AXES} x i64]

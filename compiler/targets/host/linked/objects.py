@@ -18,7 +18,7 @@ _MEMBER_HEAD, _SIZE = 60, slice(48, 58)
 
 
 def defined_by(file: LinkedFile) -> frozenset[str]:
-    """Return the functions and data that an object file or archive has for others; raises LinkError if it is neither."""
+    """Return what an object file or archive defines for others; raises LinkError if it is neither."""
     members = list(_members(file))
     if not members or not all(map(runs_here, members)):
         raise LinkError(f"{file.name} is not an object file or archive for this computer's processor")

@@ -41,7 +41,7 @@ def lay_out_shared(arrays: Sequence[SharedArray], target: Target) -> SharedLayou
             offsets[array.name] = start = _rounded(end, _alignment(array))
             end = start + type_of(array.type, target).size
     dynamic = [array for array in unique if array.dynamic]
-    size = _rounded(end, max([16, *map(_alignment, dynamic)]))
+    size = _rounded(end, max([16, *map(_alignment, dynamic)])) if dynamic else end
     return SharedLayout(
         offsets=offsets | {array.name: size for array in dynamic},
         size=size,

@@ -175,9 +175,16 @@ BODIES: dict[str, Body] = {
 }
 # What the operators are; that for "is not equal" holds for NaNs.
 OPERATORS = {
-    **{"pl": "__hadd", "mi": "__hsub", "ml": "__hmul", "dv": "__hdiv"},
-    **{"pL": "__hadd", "mI": "__hsub", "mL": "__hmul", "dV": "__hdiv"},
-    **{"ps": "identity", "ng": "__hneg"},
+    "pl": "__hadd",
+    "mi": "__hsub",
+    "ml": "__hmul",
+    "dv": "__hdiv",
+    "pL": "__hadd",
+    "mI": "__hsub",
+    "mL": "__hmul",
+    "dV": "__hdiv",
+    "ps": "identity",
+    "ng": "__hneg",
     **{name: f"__h{name}" for name in ("eq", "gt", "lt", "ge", "le")},
     "ne": "__hneu",
 }

@@ -72,9 +72,7 @@ def widened(code: Code, kind: Format, bits: str) -> str:
 
 def narrowed(code: Code, kind: Format, value: str, mode: str = "rn") -> str:
     """Return a double rounded to a number of 16 bits."""
-    return code.put(
-        f"call i16 @gridjit.narrow(double {value}, i32 {kind.digits}, i32 {kind.bias}, i32 {MODES[mode]})"
-    )
+    return code.put(f"call i16 @gridjit.narrow(double {value}, i32 {kind.digits}, i32 {kind.bias}, i32 {MODES[mode]})")
 
 
 def added(code: Code, kind: Format, pointer: str, bits: str) -> str:

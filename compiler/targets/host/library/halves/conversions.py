@@ -8,8 +8,14 @@ from gridjit.compiler.targets.host.library.halves.names import INTEGERS
 _ROUNDED = {"rn": "rint", "rz": "trunc", "ru": "ceil", "rd": "floor"}
 # Integers by the words for them in names.
 WORDS = {
-    **{"char": "a", "uchar": "h", "short": "s", "ushort": "t"},
-    **{"int": "i", "uint": "j", "ll": "x", "ull": "y"},
+    "char": "a",
+    "uchar": "h",
+    "short": "s",
+    "ushort": "t",
+    "int": "i",
+    "uint": "j",
+    "ll": "x",
+    "ull": "y",
 }
 
 
@@ -34,10 +40,7 @@ def _sticky(code: Code, value: str, *, signed: bool) -> str:
     Of one with more than 53 digits, those after the 53rd become a single one if any is one: of either sign, as the
     bits of a negative number are those below it.
     """
-    if signed:
-        size = code.put(f"call i64 @llvm.abs.i64(i64 {value}, i1 false)")
-    else:
-        size = value
+    size = code.put(f"call i64 @llvm.abs.i64(i64 {value}, i1 false)") if signed else value
     large = code.put(f"icmp uge i64 {size}, {2**53}")
     low = code.put(f"and i64 {value}, 2047")
     some = code.put(f"zext i1 {code.put(f'icmp ne i64 {low}, 0')} to i64")

@@ -1,4 +1,4 @@
-"""names: what the name of a C++ function tells of it, as numba-cuda's bindings write such names (Itanium's mangling)."""
+"""names: what the name of a C++ function tells of it, mangled by Itanium's rules, as numba-cuda's bindings are."""
 
 from __future__ import annotations
 
@@ -8,8 +8,14 @@ from dataclasses import dataclass
 # Integers by their letter: how many bits, and whether they have a sign.
 INTEGERS = {
     **{letter: (8, letter != "h") for letter in "ach"},
-    **{"s": (16, True), "t": (16, False), "i": (32, True), "j": (32, False)},
-    **{"l": (64, True), "m": (64, False), "x": (64, True), "y": (64, False)},
+    "s": (16, True),
+    "t": (16, False),
+    "i": (32, True),
+    "j": (32, False),
+    "l": (64, True),
+    "m": (64, False),
+    "x": (64, True),
+    "y": (64, False),
 }
 _FUNCTION = re.compile(r"_ZL(\d+)(\w+)_nbst")
 _OPERATOR = re.compile(r"_Z(pl|mi|ml|dv|pL|mI|mL|dV|ps|ng|eq|ne|gt|lt|ge|le)(\w+)_nbst")
