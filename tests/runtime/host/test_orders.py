@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.runtime.host.oracle import run_in_python
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
+from tests.runtime.host.oracle import run_in_python
 
 cuda = numba_cuda()
 
