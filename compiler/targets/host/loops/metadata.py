@@ -27,7 +27,7 @@ def access_group(text: str) -> str:
 
 
 def _is_access(line: str) -> bool:
-    return " = load " in line or line.startswith("  store ")
+    return " = load " in line or line.startswith(("  store ", "  call void @llvm.assume("))
 
 
 def launch_range(index: int) -> str:

@@ -25,6 +25,9 @@ _AFTER_END = re.compile(
     rf"{NAME} = icmp (?:samesign )?(?P<predicate>[su]g[te]) (?P<type>i\d+) (?P<b>\S+), (?P<a>{NAME})$"
 )
 _STEP = re.compile(rf"{NAME} = add (?:nuw |nsw )*(?P<type>i64) (?P<a>{NAME}|\d+), (?P<b>{NAME}|\d+)$")
+# Else each index would be asked whether it counts from an array's end.
+_KNOWN = """%"gj.not.negative" = icmp sge i64 {place}, 0
+call void @llvm.assume(i1 %"gj.not.negative")"""
 _SWAPPED = {"sgt": "slt", "sge": "sle", "ugt": "ult", "uge": "ule"}
 # What may run again in every turn, as it is the same each time.
 _AGAIN = PURE | {"fdiv", "fneg", "fpext", "fptrunc", "bitcast", "ptrtoint", "inttoptr"}
@@ -205,7 +208,7 @@ def _end_of_range(
 def _stepping(
     head: Block, before: str, lines: Mapping[str, str], besides: str = ""
 ) -> tuple[str, str, str, str] | None:
-    """Return of a loop's only phi (besides one): its name, first and next value, and the block that the next is from."""
+    """Return of a loop's only phi (besides one): name, first and next value, and the block that the next is from."""
     phis = [phi for phi in head.phis if defined(phi) != besides]
     pairs = arms(phis[0]) if len(phis) == 1 else []
     first = next((value for value, label in pairs if label == before), None)
@@ -276,6 +279,7 @@ def _rewritten(body: Body, loop: _Loop, blocks: Mapping[str, Block], lines: Mapp
     place = (
         f'%"gj.stepped" = mul nsw i64 {TURN}, {loop.step}',
         f'{loop.place} = add nsw i64 {loop.start}, %"gj.stepped"',
+        *(_KNOWN.format(place=loop.place).split("\n") if _is_non_negative(loop.start, lines) else ()),
         f"br label {loop.entered}",
     )
     gone = {*moved, loop.dropped}

@@ -1,0 +1,91 @@
+"""The host's code loads and stores neighbouring items at once, whichever axis of a kernel they are on."""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+import importlib
+import re
+
+import pytest
+
+from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.options import Options
+from gridjit.compiler.targets.host import llvm
+from gridjit.compiler.targets.host.generate import generate
+from gridjit.compiler.targets.host.loops.entry import entry_text
+from gridjit.compiler.targets.host.processor import has_feature, host_target
+
+cuda = numba_cuda()
+module = importlib.import_module("gridjit.compiler.targets.host.generate")
+needs_vectors = pytest.mark.skipif(not has_feature(host_target(), "avx2"), reason="needs wide vectors")
+
+
+def row_is_x(x, out):
+    i, j = cuda.grid(2)
+    if 0 < i < out.shape[0] - 1 and 0 < j < out.shape[1] - 1:
+        out[i, j] = x[i - 1, j] + x[i + 1, j] + x[i, j - 1] + x[i, j + 1]
+
+
+def strides(x, out):
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        out[i] += x[i]
+
+
+def strides_by_hand(x, out):
+    i = cuda.threadIdx.x + cuda.blockIdx.x * cuda.blockDim.x
+    while i < x.size:
+        out[i] += x[i]
+        i += cuda.blockDim.x * cuda.gridDim.x
+
+
+def column_is_x(x, out):
+    j, i = cuda.grid(2)
+    if i < out.shape[0] and j < out.shape[1]:
+        out[i, j] = x[i, j]
+
+
+def of_blocks(x, out):
+    out[cuda.threadIdx.x] = x[cuda.blockIdx.x]
+
+
+def of_blocks_of_256(x, out):
+    i = 256 * cuda.blockIdx.x + cuda.threadIdx.x
+    if i < x.size:
+        out[i] = x[i]
+
+
+@pytest.fixture
+def planned(monkeypatch, lowered):
+    """Return planned(kernel, ndim): in which order a kernel's threads are run."""
+    plans = []
+    monkeypatch.setattr(module, "entry_text", lambda plan: plans.append(plan) or entry_text(plan))
+
+    def of(kernel, ndim):
+        generate(lowered(kernel, f"float32[{ndim}]", f"float32[{ndim}]"), host_target(), Options())
+        return plans.pop()
+
+    return of
+
+
+def test_rows_run_along_the_axis_on_which_neighbours_are_side_by_side_in_memory(planned):
+    assert planned(row_is_x, 2).inner == "y"
+    assert planned(column_is_x, 2).inner == "x"
+
+
+def test_blocks_are_run_as_one_where_only_places_in_the_grid_are_asked(planned):
+    assert {(one.axis, one.size) for one in planned(column_is_x, 2).flat} == {("x", 0), ("y", 0)}
+    assert {(one.axis, one.size) for one in planned(of_blocks_of_256, 1).flat} == {("x", 256), ("y", 0)}
+    assert {one.axis for one in planned(of_blocks, 1).flat} == {"y"}
+
+
+@needs_vectors
+@pytest.mark.parametrize("kernel", [strides, strides_by_hand])
+def test_neighbours_are_loaded_and_stored_at_once(lowered, monkeypatch, kernel):
+    texts = []
+    emit = llvm.emit
+    monkeypatch.setattr(llvm, "emit", lambda module, target: texts.append(str(module)) or emit(module, target))
+    generate(lowered(kernel, "float32[1]", "float32[1]"), host_target(), Options())
+    assert re.search(r"= load <(?:8|16) x float>", texts[0])
+    assert re.search(r"store <(?:8|16) x float>", texts[0])
+    assert "gather" not in texts[0]
+    assert "scatter" not in texts[0]

@@ -1,0 +1,362 @@
+"""Whatever order the host runs threads in - blocks as one row, rows along y, turn by turn - results are CUDA's."""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gridjit.compiler.frontend.bootstrap import numba_cuda
+from tests.runtime.host.oracle import run_in_python
+
+cuda = numba_cuda()
+
+
+def up_to(x, out, n):
+    i = cuda.grid(1)
+    if i < n:
+        out[i] += x[i] + i
+
+
+def from_and_to(x, out, n):
+    i = cuda.grid(1)
+    if i < 3 or i >= n:
+        return
+    out[i] += x[i]
+
+
+def counted_down(x, out, n):
+    i = cuda.grid(1)
+    if n - i > 2:
+        out[i] += x[i]
+
+
+def only_one(x, out, n):
+    if cuda.grid(1) == n // 2:
+        out[0] += 1
+
+
+def all_but_one(x, out, n):
+    i = cuda.grid(1)
+    if i != n // 2 and i < x.size:
+        out[i] += 1
+
+
+def all_but_the_first(x, out, n):
+    i = cuda.grid(1)
+    if i > 0 and i < x.size:
+        out[i] += x[i - 1]
+
+
+def every_other(x, out, n):
+    i = cuda.grid(1)
+    if i % 2 == 0 and i < n:
+        out[i] += x[i]
+
+
+def squares(x, out, n):
+    i = cuda.grid(1)
+    if i * i < n:
+        out[i] += x[i]
+
+
+def by_a_constant_size(x, out, n):
+    i = cuda.blockIdx.x * 32 + cuda.threadIdx.x
+    if i < n:
+        out[i] += x[i]
+
+
+def by_a_large_constant_size(x, out, n):
+    i = (cuda.blockIdx.x * 1024 + cuda.threadIdx.x) % x.size
+    if i < n:
+        cuda.atomic.add(out, i, 1)
+
+
+def threads_of_a_block(x, out, n):
+    t = cuda.threadIdx.x
+    if t < n // 4:
+        out[t + cuda.blockDim.x * cuda.blockIdx.x] += t
+
+
+def blocks(x, out, n):
+    if cuda.threadIdx.x == 0:
+        out[cuda.blockIdx.x] += cuda.blockIdx.x
+
+
+def mirrored(x, out, n):
+    i = cuda.blockIdx.x * cuda.blockDim.x - cuda.threadIdx.x + cuda.blockDim.x - 1
+    if i < n:
+        out[i] += x[i]
+
+
+def one_line(x, out, n):
+    i = cuda.grid(1)
+    if i < n and cuda.blockIdx.y == 0 and cuda.threadIdx.y == 0 and cuda.blockIdx.z + cuda.threadIdx.z == 0:
+        out[i] += 1
+
+
+def nested(x, out, n):
+    i = cuda.grid(1)
+    if i < n:
+        if x[i] > 0.5:
+            out[i] += 1
+        else:
+            for k in range(int(x[i] * 8)):
+                out[i] += k
+
+
+LINES = (
+    up_to, from_and_to, counted_down, only_one, all_but_one, all_but_the_first, every_other, squares,
+    by_a_constant_size, by_a_large_constant_size, threads_of_a_block, blocks, mirrored, one_line, nested,
+)  # fmt: skip
+
+
+def compared(run, kernel, grid, block, threads, arrays, *numbers):
+    """Run kernel on the host and in Python on equal arrays, and compare all of them."""
+    ours, expected = [array.copy() for array in arrays], [array.copy() for array in arrays]
+    assert run(kernel, grid, block, *ours, *numbers, threads=threads) is None
+    run_in_python(kernel, grid, block, *expected, *numbers)
+    for one, other in zip(ours, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", LINES, ids=lambda kernel: kernel.__name__)
+def test_threads_in_a_line_do_what_they_do_one_by_one(run, kernel):
+    x = np.random.default_rng(3).random(4100)
+    for grid, block in ((1, 1), (1, 32), (4, 32), (7, 19), (3, 256), (40, 5), (4, 1000)):
+        for n in (0, 1, 2, 33, 128, 4000):
+            compared(run, kernel, grid, block, 1 + n % 2, (x, np.zeros(x.size)), n)
+
+
+def plane(x, out, n):
+    j, i = cuda.grid(2)
+    if i < n and j < out.shape[1]:
+        out[i, j] += x[i, j]
+
+
+def inner_plane(x, out, n):
+    j, i = cuda.grid(2)
+    if 0 < i < n - 1 and 0 < j < out.shape[1] - 1:
+        out[i, j] += x[i, j] + x[i - 1, j] + x[i + 1, j] + x[i, j - 1] + x[i, j + 1]
+
+
+def inner_plane_by_rows(x, out, n):
+    i, j = cuda.grid(2)
+    if 0 < i < n - 1 and 0 < j < out.shape[1] - 1:
+        out[i, j] += x[i, j] + x[i - 1, j] + x[i + 1, j] + x[i, j - 1] + x[i, j + 1]
+
+
+def triangle(x, out, n):
+    i, j = cuda.grid(2)
+    if i < n and j <= i and j < out.shape[1]:
+        out[i, j] += x[j, i]
+
+
+def product_of_places(x, out, n):
+    j, i = cuda.grid(2)
+    if i * j < n and i < out.shape[0] and j < out.shape[1]:
+        out[i, j] += 1
+
+
+def volume(x, out, n):
+    i, j, k = cuda.grid(3)
+    if i < n and j < out.shape[1] and k < 3:
+        cuda.atomic.add(out, (i, j), k + 1)
+
+
+def rows_of_blocks(x, out, n):
+    i, j = cuda.grid(2)
+    if i < n and j < out.shape[1]:
+        out[i, j] += cuda.blockIdx.x + 100 * cuda.threadIdx.x
+
+
+PLANES = (plane, inner_plane, inner_plane_by_rows, triangle, product_of_places, volume, rows_of_blocks)
+SHAPES = (((1, 1), (1, 1)), ((3, 2), (7, 5)), ((2, 2, 2), (16, 16, 2)), ((1, 5), (40, 8)), ((6, 1), (8, 40)))
+
+
+@pytest.mark.parametrize("kernel", PLANES, ids=lambda kernel: kernel.__name__)
+def test_threads_in_a_plane_do_what_they_do_one_by_one(run, kernel):
+    x = np.random.default_rng(4).random((40, 40))
+    for grid, block in SHAPES:
+        for n in (0, 1, 29, 40):
+            compared(run, kernel, grid, block, 1 + n % 2, (x, np.zeros((40, 40))), n)
+
+
+def strides(x, out, n):
+    for i in range(cuda.grid(1), n, cuda.gridsize(1)):
+        out[i] += 2 * x[i]
+
+
+def strides_by_hand(x, out, n):
+    i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    while i < n:
+        out[i] += 2 * x[i]
+        i += cuda.gridDim.x * cuda.blockDim.x
+
+
+def strides_from_an_offset(x, out, n):
+    i = cuda.grid(1) + 3
+    while i <= n - 2:
+        out[i] += x[i - 3] + x[i + 1]
+        i += cuda.gridsize(1)
+
+
+def strides_that_overlap(x, out, n):
+    i = cuda.grid(1)
+    while i < n:
+        cuda.atomic.add(out, i, i)
+        i += 2
+
+
+def strides_with_branches(x, out, n):
+    for i in range(cuda.grid(1), n, cuda.gridsize(1)):
+        if x[i] > 0.5:
+            continue
+        for k in range(int(4 * x[i])):
+            out[i] += k
+
+
+def strides_that_read_ahead(x, out, n):
+    for i in range(cuda.grid(1), n, cuda.gridsize(1)):
+        if i + cuda.gridsize(1) < n:
+            out[i] = 3 * out[i + cuda.gridsize(1)] + i
+        else:
+            out[i] = i
+
+
+def strides_that_carry(x, out, n):
+    before = 1.0
+    for i in range(cuda.grid(1), n, cuda.gridsize(1)):
+        out[i] = before
+        before = x[i]
+
+
+def strides_that_stop(x, out, n):
+    for i in range(cuda.grid(1), n, cuda.gridsize(1)):
+        if x[i] > 0.9:
+            break
+        out[i] = x[i]
+
+
+def strides_that_return(x, out, n):
+    i = cuda.grid(1)
+    while i < n:
+        if x[i] > 0.9:
+            return
+        out[i] = x[i]
+        i += cuda.gridsize(1)
+
+
+def strides_with_an_end(x, out, n):
+    for i in range(cuda.grid(1), n, cuda.gridsize(1)):
+        out[i] += x[i]
+    cuda.atomic.add(out, 0, 1)
+
+
+def strides_with_a_start(x, out, n):
+    cuda.atomic.add(out, 0, 1)
+    for i in range(cuda.grid(1), n, cuda.gridsize(1)):
+        cuda.atomic.add(out, i, x[i])
+
+
+def strides_with_a_read(x, out, n):
+    limit = out[0]
+    for i in range(cuda.grid(1), n, cuda.gridsize(1)):
+        if i > 0:
+            out[i] = limit
+
+
+def strides_whose_end_moves(x, out, n):
+    i = cuda.grid(1)
+    while i < n:
+        cuda.atomic.add(out, i, 1)
+        i += cuda.gridsize(1)
+        n -= 1
+
+
+def strides_that_grow(x, out, n):
+    i, step = cuda.grid(1), cuda.gridsize(1)
+    while i < n:
+        cuda.atomic.add(out, i, 1)
+        i += step
+        step += 1
+
+
+def strides_backwards(x, out, n):
+    i = n - 1 - cuda.grid(1)
+    while i >= 0:
+        out[i] += x[i]
+        i -= cuda.gridsize(1)
+
+
+STRIDES = (
+    strides, strides_by_hand, strides_from_an_offset, strides_that_overlap, strides_with_branches,
+    strides_that_read_ahead, strides_that_carry, strides_that_stop, strides_that_return, strides_with_an_end,
+    strides_with_a_start, strides_with_a_read, strides_whose_end_moves, strides_that_grow, strides_backwards,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kernel", STRIDES, ids=lambda kernel: kernel.__name__)
+def test_grid_stride_loops_do_what_they_do_thread_by_thread(run, kernel):
+    x = np.random.default_rng(5).random(1300)
+    for grid, block in ((1, 1), (1, 32), (3, 19), (2, 256), (9, 300)):
+        for n in (-5, 0, 1, 31, 640, 1299):
+            compared(run, kernel, grid, block, 1 + n % 2, (x, np.zeros(x.size)), n)
+
+
+@pytest.mark.parametrize("kernel", [up_to, strides, strides_by_hand])
+def test_arrays_may_run_backwards_and_overlap(run, kernel):
+    for threads in (1, 2):
+        ours, expected = np.arange(3000.0), np.arange(3000.0)
+        for view in (slice(2000, None, -2), slice(1000, 3000, 2)):
+            assert run(kernel, 5, 64, ours[view], ours[view], 900, threads=threads) is None
+            run_in_python(kernel, 5, 64, expected[view], expected[view], 900)
+        np.testing.assert_array_equal(ours, expected)
+
+
+def narrow_places(out, first, n):
+    t = cuda.grid(1)
+    if np.int32(t + first) < n:
+        out[t] = 1
+
+
+def unsigned_places(out, first, n):
+    t = cuda.grid(1)
+    if np.uint64(t - first) < np.uint64(n):
+        out[t] = 1
+
+
+def products_of_places(out, first, n):
+    t = cuda.grid(1)
+    if np.int32(t * first) < n:
+        out[t] = 1
+
+
+def wide_places(out, first, n):
+    t = cuda.grid(1)
+    if t + first < n:
+        out[t] = 1
+
+
+@pytest.mark.parametrize("first", [0, 5, 2**31 - 100, 2**31 - 1, -(2**31), 2**32 - 7, -9])
+@pytest.mark.parametrize("n", [-(2**31), -50, 0, 60, 2**31 - 1])
+def test_places_that_wrap_around_are_compared_as_they_are(run, first, n):
+    t = np.arange(320)
+    wrapped = {
+        narrow_places: (t + first).astype(np.int32) < n,
+        unsigned_places: (t - first).astype(np.uint64) < np.array(n).astype(np.uint64),
+        products_of_places: (t * first).astype(np.int32) < n,
+    }
+    for kernel, expected in wrapped.items():
+        out = np.zeros(320, np.int8)
+        assert run(kernel, 5, 64, out, first, n) is None
+        np.testing.assert_array_equal(out, expected, kernel.__name__)
+
+
+@pytest.mark.parametrize("first", [2**63 - 100, -(2**63)])
+@pytest.mark.parametrize("n", [-(2**63), -(2**63) + 50, 0, 2**63 - 1])
+def test_places_may_wrap_around_in_64_bits(run, first, n):
+    out = np.zeros(320, np.int8)
+    assert run(wide_places, 5, 64, out, first, n) is None
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(out, np.arange(320) + np.int64(first) < n)
