@@ -69,6 +69,10 @@ class Session:
             for base in self.settings.cache_bases
         )
 
+    def steps(self, target: str | None) -> bool:
+        """Return whether kernels made with jit(target=...) are run as plain Python."""
+        return self.settings.host_step and (target or self.settings.target or self._default) == "host"
+
     def device(self, target: str | None) -> Device:
         """Return the device that kernels made with jit(target=...) run on; raises DeviceError if there is none."""
         wanted = target or self.settings.target or self._default
