@@ -196,7 +196,12 @@ class Session:
     def _host(self) -> Device:
         from gridjit.runtime.devices.host.device import HostDevice
 
-        return HostDevice(threads=self.settings.host_threads, store=self.store if self.settings.native_launch else None)
+        wanted = self.settings
+        return HostDevice(
+            threads=wanted.host_threads,
+            store=self.store if wanted.native_launch else None,
+            symbols=wanted.host_symbols,
+        )
 
 
 _sessions: list[Session] = []

@@ -17,6 +17,7 @@ from gridjit.compiler.targets.host.checks.checked import OWN_TYPES, checked, che
 from gridjit.compiler.targets.host.checks.instrument import JOINS
 from gridjit.compiler.targets.host.checks.places import Place
 from gridjit.compiler.targets.host.library import intrinsics, maths
+from gridjit.compiler.targets.host.lines import bare, with_lines
 from gridjit.compiler.targets.host.loops.entry import entry_text
 from gridjit.compiler.targets.host.loops.frame import supported_parameter
 from gridjit.compiler.targets.host.loops.metadata import access_group
@@ -78,14 +79,22 @@ def _optimized(lowered: Lowered, target: Target, options: Options) -> tuple[llvm
         body = read_body(llvm.text_of(module), _BODY, parameters)
         refuse_recursion(body, kernel=_kernel(lowered))
         body, places = checked(body, options.checks) if options.checks else (body, [])
+        lines = _has_lines(options)
+        body = bare(body) if lines else body
         guarded = guard(place(body, shared.offsets))
         regions = _regions(guarded.body, module, target)
         regions = replace(regions, parallel=False) if options.checks else regions
         plan = _plan(lowered, body, regions, shared, guarded=bool(guarded.text))
         text = _assemble(body, [guarded.text, *regions.texts], plan, regions)
         text += checks_ir(options.checks) if options.checks else ""
+        text = with_lines(text, _kernel(lowered), lowered.source[1]) if lines else text
     with phase("host: optimization"):
         return _final(text, target, _level(text, options), abreast=_is_short(text)), plan, places
+
+
+def _has_lines(options: Options) -> bool:
+    """Return whether the object file has a line table; the code of checks is not that of the lines it is at."""
+    return options.lineinfo and not options.checks
 
 
 def _level(text: str, options: Options) -> int:
@@ -119,7 +128,7 @@ def _retargeted(lowered: Lowered, target: Target, options: Options) -> list[Reta
     texts, exactly = lowered.modules, options.tiered
     if exactly and has_feature(target, "fma"):  # else it would be a slow function
         texts = tuple(map(contracted, texts))
-    marks = {"lines": bool(options.checks), "checked": bool(options.checks)}
+    marks = {"lines": bool(options.checks) or _has_lines(options), "checked": bool(options.checks)}
     return [
         retarget(one, kernel=_kernel(lowered), fastmath=options.fastmath, exactly=exactly, **marks) for one in texts
     ]
