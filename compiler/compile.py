@@ -110,6 +110,7 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
             "phases": phases_until_now(),
             "shared_memory_carveout": job.options.shared_memory_carveout,
             **({"reused": list(lowered.reused)} if lowered.reused else {}),
+            **({"lines": True} if job.options.lineinfo else {}),
             **({"checks": [place.as_json() for place in code.places]} if job.options.checks else {}),
             **({"tier": _tier(job), "inexact": code.inexact} if job.options.tiered else {}),
         },

@@ -37,6 +37,8 @@ class Settings:
     host_limits: refuse on the host what such a GPU has no room for (GRIDJIT_HOST_LIMITS=0 turns that off).
     host_checks: what debug kernels are checked for on the host (GRIDJIT_HOST_CHECKS=bounds,uninitialized,races, all of
         which is the default; "none").
+    host_step: run kernels on the host as plain Python, one thread at a time, for debuggers (GRIDJIT_HOST_STEP=1).
+    host_symbols: a folder to write the host's code with line tables to, for gdb (GRIDJIT_HOST_SYMBOLS).
     log: what to report on standard error ("compiles"; GRIDJIT_LOG).
     assert_no_compile: turn any compile into an error (GRIDJIT_ASSERT_NO_COMPILE=1).
     native_launch: launch through machine code (GRIDJIT_NATIVE_LAUNCH=0: from Python, with equal results).
@@ -61,6 +63,8 @@ class Settings:
     host_devices: int = 1
     host_limits: bool = True
     host_checks: tuple[str, ...] = _CHECKS
+    host_step: bool = False
+    host_symbols: Path | None = None
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> Settings:
@@ -86,6 +90,8 @@ class Settings:
             host_device=environ.get("GRIDJIT_HOST_DEVICE") or None,
             host_devices=_count("GRIDJIT_HOST_DEVICES", environ.get("GRIDJIT_HOST_DEVICES"), 1),
             host_limits=_switch("GRIDJIT_HOST_LIMITS", environ.get("GRIDJIT_HOST_LIMITS")),
+            host_symbols=_path(environ.get("GRIDJIT_HOST_SYMBOLS")),
+            host_step=_switched_on(environ.get("GRIDJIT_HOST_STEP")),
             host_checks=_checks(environ.get("GRIDJIT_HOST_CHECKS")),
         )
 

@@ -157,7 +157,7 @@ def _flags(options: Options, target: Target) -> Any:
     flags.nvvm_options = {"opt": 3 if options.opt else 0, "fastmath": options.fastmath, **_debug_option(options)}
     if options.forceinline:
         flags.forceinline = True
-    if target.kind == "ptx" and (options.debug or options.lineinfo):
+    if options.lineinfo or (target.kind == "ptx" and options.debug):
         flags.debuginfo = True
         flags.dbg_directives_only = options.lineinfo
         flags.dbg_extend_lifetimes = options.debug

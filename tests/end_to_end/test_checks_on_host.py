@@ -1,4 +1,4 @@
-"""debug=True on the host: races, unwritten memory and indices out of bounds are errors that name who, what and where."""
+"""debug=True on the host: races, unwritten memory and indices out of bounds are errors that say who and where."""
 
 # mypy: ignore-errors
 from __future__ import annotations
@@ -97,7 +97,7 @@ def only_atomic(x):
 
 
 def test_an_atomic_operation_races_with_a_plain_read():
-    with pytest.raises(gridjit.RaceError, match="changes atomically an item of array 'x' that .* reads"):
+    with pytest.raises(gridjit.RaceError, match=r"changes atomically an item of array 'x' that .* reads"):
         checked(plain_and_atomic)[1, 4](np.zeros(1, np.int32), np.zeros(4))
 
 

@@ -18,6 +18,7 @@ from gridjit.compiler.targets.host.checks.checked import OWN_TYPES, checked, che
 from gridjit.compiler.targets.host.checks.instrument import JOINS
 from gridjit.compiler.targets.host.checks.places import Place
 from gridjit.compiler.targets.host.library import intrinsics, maths, provided
+from gridjit.compiler.targets.host.lines import bare, with_lines
 from gridjit.compiler.targets.host.linked.code import LinkedCode, linked_code
 from gridjit.compiler.targets.host.loops.entry import entry_text
 from gridjit.compiler.targets.host.loops.frame import supported_parameter
@@ -95,6 +96,8 @@ def _optimized(
         body = read_body(llvm.text_of(module), _BODY, parameters)
         refuse_recursion(body, kernel=_kernel(lowered))
         body, places = checked(body, options.checks) if options.checks else (body, [])
+        lines = _has_lines(options)
+        body = bare(body) if lines else body
         placed = place(body, shared.offsets)
         guarded, order = _guarded(plain_shared_atomics(placed)) if not options.checks else _as_written(placed)
         regions = _regions(guarded.body, module, target)
@@ -102,8 +105,14 @@ def _optimized(
         plan = _plan(lowered, body, regions, shared, guarded, order, checked=options.debug)
         text = _assemble(body, [guarded.text, *regions.texts], plan, regions)
         text += checks_ir(options.checks) if options.checks else ""
+        text = with_lines(text, _kernel(lowered), lowered.source[1]) if lines else text
     with phase("host: optimization"):
         return _final(text, target, _level(text, options), abreast=_is_short(text)), plan, places
+
+
+def _has_lines(options: Options) -> bool:
+    """Return whether the object file has a line table; the code of checks is not that of the lines it is at."""
+    return options.lineinfo and not options.checks
 
 
 def _level(text: str, options: Options) -> int:
@@ -137,7 +146,7 @@ def _retargeted(lowered: Lowered, target: Target, options: Options) -> list[Reta
     texts, exactly = lowered.modules, options.tiered
     if exactly and has_feature(target, "fma"):  # else it would be a slow function
         texts = tuple(map(contracted, texts))
-    marks = {"lines": bool(options.checks), "checked": bool(options.checks)}
+    marks = {"lines": bool(options.checks) or _has_lines(options), "checked": bool(options.checks)}
     return [
         retarget(one, kernel=_kernel(lowered), fastmath=options.fastmath, exactly=exactly, **marks) for one in texts
     ]

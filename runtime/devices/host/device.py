@@ -21,6 +21,8 @@ from gridjit.runtime.streams import HOST, Timeline, stream_handle
 from gridjit.values import dataclass, field
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gridjit.runtime.devices.base import Device, KernelAttributes, LoadedKernel
     from gridjit.runtime.devices.host.checking import Checking
     from gridjit.runtime.memory.space import Space
@@ -201,15 +203,16 @@ def _symbols(artifact: Artifact) -> Mapping[str, int]:
 class HostDevice:
     """The processor. threads: how many run blocks at once.
 
-    store: returns where machine code that runs grids is kept; None: Python runs them.
+    store: returns where machine code that runs grids is kept; None: Python runs them. symbols: a folder for gdb.
     """
 
     ordinal: int | None = None
     staging: Space | None = None
     timeline: Timeline = HOST
 
-    def __init__(self, *, threads: int, store: Callable[[], Store] | None = None) -> None:
+    def __init__(self, *, threads: int, store: Callable[[], Store] | None = None, symbols: Path | None = None) -> None:
         self._threads = threads
+        self._symbols = symbols
         self.store = store
         self._made: list[Engine | None] = []
 
@@ -249,6 +252,10 @@ class HostDevice:
 
             check_static(artifact)
         function, checking = self._loaded(artifact)
+        if self._symbols is not None and "lines" in artifact.metadata:
+            from gridjit.runtime.devices.host.symbols import write_symbols
+
+            write_symbols(self._symbols, artifact.image, artifact.entry, function.address)
         return HostKernel(
             artifact=artifact,
             device=self,
