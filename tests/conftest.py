@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import itertools
 import logging
@@ -19,25 +20,26 @@ from gridjit.cache.key import digest
 from gridjit.runtime.launch.indexing import index_from_python
 from gridjit.runtime.session import end_session
 from tests.known_objects import FOLDER, use_known_objects
-from tests.programs import end_servers
+from tests.programs import MEETING, end_servers
 from tests.registered import taken_away_after
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Have the processes of a run share a folder of objects that LLVM made; xdist's begin with this environment.
+    """Have the processes of a run share what LLVM made, and servers; xdist's begin with this environment.
 
     A shell has its background jobs ignore interrupts. Tests that send some wait for them to be felt.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    if FOLDER not in os.environ:
-        os.environ[FOLDER] = tempfile.mkdtemp(prefix="gridjit-objects-")
-        config.add_cleanup(_forget_objects)
+    for variable, name in ((FOLDER, "objects"), (MEETING, "servers")):
+        if variable not in os.environ:
+            os.environ[variable] = tempfile.mkdtemp(prefix=f"gridjit-{name}-")
+            config.add_cleanup(functools.partial(_forget, variable))
     use_known_objects()
 
 
-def _forget_objects() -> None:
-    shutil.rmtree(os.environ.pop(FOLDER))
+def _forget(variable: str) -> None:
+    shutil.rmtree(os.environ.pop(variable))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -76,7 +78,7 @@ def cache_dir(folders: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Itera
 
 @pytest.fixture(autouse=True, scope="session")
 def programs_end() -> Iterator[None]:
-    """End what forked the programs that tests ran, where any did."""
+    """Leave what forked the programs that tests ran, where any did."""
     yield
     end_servers()
 
