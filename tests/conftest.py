@@ -60,16 +60,16 @@ def _keep_from_the_collector() -> None:
 
 
 @pytest.fixture(scope="session")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def cache_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Names of folders, none of which is there; making one for each test that never looks at it would take longer."""
     base = tmp_path_factory.mktemp("caches")
     return (base / f"gridjit-cache-{number}" for number in itertools.count())
 
 
 @pytest.fixture(autouse=True)
-def cache_dir(folders: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def cache_dir(cache_folders: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Give the test an empty cache of its own and a session that uses it; returns the folder."""
-    folder = next(folders)
+    folder = next(cache_folders)
     monkeypatch.setenv("GRIDJIT_CACHE_DIR", str(folder))
     fresh_session()
     yield folder
