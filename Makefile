@@ -23,8 +23,11 @@ help:  ## list the commands
 demo: .venv/run  ## compile a block-wide sum, run it, and reuse it in a second process
 	$(BIN)/gridjit demo
 
+# One more than there are processors, as some tests wait; at most 4, as each takes half a gigabyte.
+WORKERS = $(shell n=$$(nproc); echo $$((n < 4 ? n + 1 : 4)))
+
 test: .venv/test  ## run the tests but the slow ones (no GPU needed)
-	$(BIN)/python -m pytest -m 'not gpu and not slow' --numprocesses auto --maxprocesses 4 --dist worksteal
+	$(BIN)/python -m pytest -m 'not gpu and not slow' --numprocesses $(WORKERS) --dist worksteal
 
 test-slow: .venv/test  ## run the slow ones: many interrupts, forks, races and processes (no GPU needed)
 	$(BIN)/python -m pytest -m 'slow and not gpu' --numprocesses auto --maxprocesses 4 --dist load

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import itertools
 import logging
@@ -19,14 +20,14 @@ from gridjit.cache.key import digest
 from gridjit.runtime.launch.indexing import index_from_python
 from gridjit.runtime.session import end_session
 from tests.known_objects import FOLDER, use_known_objects
-from tests.programs import end_servers
+from tests.programs import MEETING, end_servers
 from tests.registered import taken_away_after
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Prepare what the processes of a run share; xdist's begin with this environment.
 
-    They share a folder of objects that LLVM made. Where the tests that need a GPU are left out, none is visible: the
+    They share a folder of objects that LLVM made, and servers. Where the tests that need a GPU are left out, none is visible: the
     others show what happens without one. A shell has its background jobs ignore interrupts. Tests that send some wait
     for them to be felt.
     """
@@ -34,14 +35,15 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    if FOLDER not in os.environ:
-        os.environ[FOLDER] = tempfile.mkdtemp(prefix="gridjit-objects-")
-        config.add_cleanup(_forget_objects)
+    for variable, name in ((FOLDER, "objects"), (MEETING, "servers")):
+        if variable not in os.environ:
+            os.environ[variable] = tempfile.mkdtemp(prefix=f"gridjit-{name}-")
+            config.add_cleanup(functools.partial(_forget, variable))
     use_known_objects()
 
 
-def _forget_objects() -> None:
-    shutil.rmtree(os.environ.pop(FOLDER))
+def _forget(variable: str) -> None:
+    shutil.rmtree(os.environ.pop(variable))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -62,16 +64,16 @@ def _keep_from_the_collector() -> None:
 
 
 @pytest.fixture(scope="session")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def cache_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Names of folders, none of which is there; making one for each test that never looks at it would take longer."""
     base = tmp_path_factory.mktemp("caches")
     return (base / f"gridjit-cache-{number}" for number in itertools.count())
 
 
 @pytest.fixture(autouse=True)
-def cache_dir(folders: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def cache_dir(cache_folders: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Give the test an empty cache of its own and a session that uses it; returns the folder."""
-    folder = next(folders)
+    folder = next(cache_folders)
     monkeypatch.setenv("GRIDJIT_CACHE_DIR", str(folder))
     fresh_session()
     yield folder
@@ -80,7 +82,7 @@ def cache_dir(folders: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Itera
 
 @pytest.fixture(autouse=True, scope="session")
 def programs_end() -> Iterator[None]:
-    """End what forked the programs that tests ran, where any did."""
+    """Leave what forked the programs that tests ran, where any did."""
     yield
     end_servers()
 
