@@ -13,8 +13,8 @@ from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.compiled import Compiled, ModuleCallbacks
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.footprint import Effects
-from gridjit.compiler.frontend.faster.allocating import keep_freed_memory
 from gridjit.compiler.frontend.faster.collecting import collecting_rarely
+from gridjit.compiler.frontend.freed_memory import keep_freed_memory
 from gridjit.compiler.frontend.locks import giving_back
 from gridjit.compiler.hooks.description import reasons_not_to_store, storable
 from gridjit.compiler.job import CompileJob, make_job

@@ -27,9 +27,9 @@ from tests.registered import taken_away_after
 def pytest_configure(config: pytest.Config) -> None:
     """Prepare what the processes of a run share; xdist's begin with this environment.
 
-    They share a folder of objects that LLVM made, and servers. Where the tests that need a GPU are left out, none is visible: the
-    others show what happens without one. A shell has its background jobs ignore interrupts. Tests that send some wait
-    for them to be felt.
+    They share a folder of objects that LLVM made, and servers. Where the tests that need a GPU are left out, none is
+    visible: the others show what happens without one. A shell has its background jobs ignore interrupts. Tests that
+    send some wait for them to be felt.
     """
     if "not gpu" in config.option.markexpr:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""

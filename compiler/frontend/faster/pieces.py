@@ -11,7 +11,7 @@ from gridjit.compiler.frontend.faster import (
     refreshing,
     resolving,
     sizes,
-    unprinted,
+    unread,
     variables,
 )
 from gridjit.compiler.frontend.faster.piece import Piece, Replace
@@ -25,9 +25,10 @@ PIECES: tuple[Piece, ...] = (
     lifetimes.PIECE,
     variables.PIECE,
     flags.PIECE,
+    unread.COLOURS,
     locations.PIECE,
     sizes.PIECE,
-    unprinted.PIECE,
+    unread.TEXTS,
 )
 
 

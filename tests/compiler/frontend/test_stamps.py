@@ -64,8 +64,8 @@ def test_an_attribute_set_on_a_class_or_a_module_shows_in_its_stamp():
 
 
 def test_another_code_in_place_shows_in_a_functions_stamp():
-    function = FunctionType(one.__code__, {})
-    found = the_stamps(of_codes([two, function]))
+    other, function = (FunctionType(code.__code__, {}) for code in (two, one))
+    found = the_stamps(of_codes([other, function]))
     assert found.changed(found.read()) == []
     function.__code__ = two.__code__
     assert found.changed(found.read()) == [1]
