@@ -22,7 +22,11 @@ def shuffle_warps(kind: int, lane: str, before: str, after: str) -> list[str]:
 
 
 def _from_one(lane: str) -> list[str]:
-    return [f"  %x.lane = zext nneg i32 {lane} to i64", *item("%x.one", "%x.values", "%x.lane"), *_spread("x.moved", "%x.one")]
+    return [
+        f"  %x.lane = zext nneg i32 {lane} to i64",
+        *item("%x.one", "%x.values", "%x.lane"),
+        *_spread("x.moved", "%x.one"),
+    ]
 
 
 def _down(lane: str) -> list[str]:
