@@ -307,7 +307,9 @@ def forgotten(x):
 
 
 def test_lanes_that_never_come_are_named(run):
-    with pytest.raises(LaunchError, match=r"thread \(32, 0, 0\).*waits at cuda.shfl_down_sync for lanes 8 to 31 of its"):
+    with pytest.raises(
+        LaunchError, match=r"thread \(32, 0, 0\).*waits at cuda.shfl_down_sync for lanes 8 to 31 of its"
+    ):
         run(forgotten, 1, 64, np.arange(64))
 
 
@@ -330,7 +332,9 @@ def test_a_lane_outside_its_own_mask_is_alone_and_an_error_with_debug(run):
     x = np.arange(10, 42)
     run(outside, 1, 32, x)
     assert x.tolist() == [10] * 16 + list(range(26, 42))
-    with pytest.raises(LaunchError, match=r"thread \(16, 0, 0\).*mask 0x0000ffff, which does not name its own lane, 16"):
+    with pytest.raises(
+        LaunchError, match=r"thread \(16, 0, 0\).*mask 0x0000ffff, which does not name its own lane, 16"
+    ):
         run(outside, 1, 32, x, options=Options(debug=True))
 
 
