@@ -65,8 +65,10 @@ def _lines(statement, indent, mask, counter):
     if kind == "match_any":
         return [f"{indent}v = (v * 3 + cuda.match_any_sync(np.int32({mask}), v & 3)) & 0xFFFF"]
     if kind == "match_all":
-        lines = [f"{indent}m, p = cuda.match_all_sync(np.int32({mask}), v & 1)", f"{indent}v = (v * 3 + m + p) & 0xFFFF"]
-        return lines
+        return [
+            f"{indent}m, p = cuda.match_all_sync(np.int32({mask}), v & 1)",
+            f"{indent}v = (v * 3 + m + p) & 0xFFFF",
+        ]
     if kind == "syncwarp":
         return [f"{indent}cuda.syncwarp(np.int32({mask}))"]
     if kind == "barrier":

@@ -22,7 +22,11 @@ def compiled(program):
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
-@given(program=programs, blocks=st.lists(st.sampled_from(BLOCKS), min_size=1, max_size=3, unique=True), seed=st.integers(0, 9))
+@given(
+    program=programs,
+    blocks=st.lists(st.sampled_from(BLOCKS), min_size=1, max_size=3, unique=True),
+    seed=st.integers(0, 9),
+)
 def test_programs_with_warp_operations_do_what_the_lanes_would(run, program, blocks, seed):
     kernel, (trips, masks) = compiled(program), tables(program)
     for block in blocks:

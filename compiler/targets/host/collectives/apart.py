@@ -12,7 +12,15 @@ from gridjit.compiler.targets.host.collectives.calls import RESULT, VALUE
 from gridjit.compiler.targets.host.collectives.exchange import cell_addresses, kind_of
 from gridjit.compiler.targets.host.collectives.lanes import run_of
 from gridjit.compiler.targets.host.collectives.step import RAISED, STUCK, step_of
-from gridjit.compiler.targets.host.collectives.text import changed, each_thread, each_warp, function, item, put, variable
+from gridjit.compiler.targets.host.collectives.text import (
+    changed,
+    each_thread,
+    each_warp,
+    function,
+    item,
+    put,
+    variable,
+)
 from gridjit.compiler.targets.host.loops.frame import CONTEXT_VALUES
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
 from gridjit.compiler.targets.host.loops.reports import report_of

@@ -112,7 +112,11 @@ def given(call: Call, number: int) -> list[str]:
         return [*lines, f"%gj.bit.{number} = zext i1 {call.arguments[1]} to i32", _put(f"%gj.bit.{number}", VALUE)]
     if call.kind in (kinds.COUNT, kinds.AND, kinds.OR):
         bit = f"%gj.bit.{number}"
-        return [f"{bit} = icmp ne i32 {call.arguments[0]}, 0", f"{bit}.w = zext i1 {bit} to i32", _put(f"{bit}.w", VALUE)]
+        return [
+            f"{bit} = icmp ne i32 {call.arguments[0]}, 0",
+            f"{bit}.w = zext i1 {bit} to i32",
+            _put(f"{bit}.w", VALUE),
+        ]
     if call.kind in (kinds.MATCH_ANY_64, kinds.MATCH_ALL_64):
         return [*lines, *_put_halves(call.arguments[1], f"%gj.half.{number}")]
     return [*lines, *([_put(call.arguments[1], VALUE)] if call.kind in kinds.MATCHES else [])]
@@ -128,7 +132,11 @@ def got(call: Call, number: int, extracts: Sequence[str]) -> list[str]:
     asked = any((part := extracted(line)) and part[1] == 1 for line in extracts)
     return [
         f"{word} = load i32, ptr {RESULT}",
-        *((_in_range(call, bit) if call.kind in kinds.SHUFFLES else [f"{bit} = icmp ne i32 {word}, 0"]) if asked else []),
+        *(
+            (_in_range(call, bit) if call.kind in kinds.SHUFFLES else [f"{bit} = icmp ne i32 {word}, 0"])
+            if asked
+            else []
+        ),
         f"{word}.p = insertvalue {_PAIR} poison, i32 {word}, 0",
         f"{call.result} = insertvalue {_PAIR} {word}.p, i1 {bit if asked else 'false'}, 1",
         *extracts,

@@ -209,9 +209,7 @@ def _every(name: str, value: str) -> list[str]:
 
 
 def _match_any() -> list[str]:
-    inner = each_lane(
-        "w", "%bits", "m.do", "m.found", [*_equal("w", "m"), *changed("alike", "or", "%w.alike", "w")]
-    )
+    inner = each_lane("w", "%bits", "m.do", "m.found", [*_equal("w", "m"), *changed("alike", "or", "%w.alike", "w")])
     body = [
         *_words("m"),
         "  store i32 0, ptr %alike",

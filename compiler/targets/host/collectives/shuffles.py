@@ -1,4 +1,4 @@
-"""Shuffles: a shuffle of whole warps in which all lanes give the same lane, distance or mask, by vectors of 32 lanes."""
+"""Shuffles: shuffles of whole warps whose lanes all give one lane, distance or mask, by vectors of 32 lanes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _VECTOR = "<32 x i32>"
 
 
 def shuffle_warps(kind: int, lane: str, before: str, after: str) -> list[str]:
-    """Return a loop that shuffles the warps of the threads from %first to %end - 1; lane: what all give, from 0 to 31."""
+    """Return a loop that shuffles the warps of the threads from %first to %end - 1; lane: what all give, below 32."""
     move = {kinds.SHUFFLE: _from_one, kinds.UP: _up, kinds.DOWN: _down, kinds.XOR: _crosswise}[kind]
     body = [
         "  %x.wide = zext nneg i32 %x.lo to i64",
@@ -22,7 +22,11 @@ def shuffle_warps(kind: int, lane: str, before: str, after: str) -> list[str]:
 
 
 def _from_one(lane: str) -> list[str]:
-    return [f"  %x.lane = zext nneg i32 {lane} to i64", *item("%x.one", "%x.values", "%x.lane"), *_spread("x.moved", "%x.one")]
+    return [
+        f"  %x.lane = zext nneg i32 {lane} to i64",
+        *item("%x.one", "%x.values", "%x.lane"),
+        *_spread("x.moved", "%x.one"),
+    ]
 
 
 def _down(lane: str) -> list[str]:

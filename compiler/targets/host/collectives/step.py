@@ -11,7 +11,15 @@ from gridjit.compiler.targets.host.collectives import kinds
 from gridjit.compiler.targets.host.collectives.calls import CLAMP, FULL, LANE, MASK
 from gridjit.compiler.targets.host.collectives.exchange import cell_addresses, exchange_of, kind_of, mask_of
 from gridjit.compiler.targets.host.collectives.lanes import LANES, run_of, warp_run_of
-from gridjit.compiler.targets.host.collectives.text import changed, each_lane, each_thread, function, item, status, variable
+from gridjit.compiler.targets.host.collectives.text import (
+    changed,
+    each_lane,
+    each_thread,
+    function,
+    item,
+    status,
+    variable,
+)
 from gridjit.compiler.targets.host.collectives.whole import warp_waits, whole_of
 from gridjit.compiler.targets.host.loops.frame import CONTEXT_VALUES
 from gridjit.compiler.targets.host.loops.plan import ABSENT, MISSING, OUTSIDE, LoopPlan
@@ -66,8 +74,16 @@ def _together(plan: LoopPlan) -> list[str]:
     From a place that all threads come to together, a warp takes only one step: values that all share are kept once.
     """
     numbers = warp_waits(plan)
-    differ = [*item("%d.state", "%states", "%d.wide"), "  %d.unlike = xor i32 %d.state, %at.first", *changed("unlike", "or", "%d.unlike", "d")]
-    lack = [*item("%m.mask", "%cell.mask", "%m.wide"), "  %m.lacking = xor i32 %m.mask, -1", *changed("unlike", "or", "%m.lacking", "m")]
+    differ = [
+        *item("%d.state", "%states", "%d.wide"),
+        "  %d.unlike = xor i32 %d.state, %at.first",
+        *changed("unlike", "or", "%d.unlike", "d"),
+    ]
+    lack = [
+        *item("%m.mask", "%cell.mask", "%m.wide"),
+        "  %m.lacking = xor i32 %m.mask, -1",
+        *changed("unlike", "or", "%m.lacking", "m"),
+    ]
     return [
         "  %lo.wide = zext nneg i32 %lo to i64",
         *item("%at.first", "%states", "%lo.wide"),

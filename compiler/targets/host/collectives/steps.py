@@ -1,8 +1,8 @@
 """Steps: at which places of a kernel threads may wait that do not wait elsewhere, or not as often.
 
 All threads of a block come to most places together. Where only some come, they go on without the others, and so they do
-until the next barrier that all come to. A region that begins at such a place is *loose*: threads that wait for it may be
-in different turns of a loop.
+until the next barrier that all come to. A region that begins at such a place is *loose*: threads that wait for it may
+be in different turns of a loop.
 """
 
 from __future__ import annotations

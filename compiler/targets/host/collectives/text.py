@@ -44,12 +44,18 @@ def each_lane(name: str, bits: str, before: str, after: str, body: Sequence[str]
 
 def item(result: str, array: str, index: str, kind: str = "i32") -> list[str]:
     """Return the load of an array's item; index is an i64."""
-    return [f"  {result}.at = getelementptr inbounds {kind}, ptr {array}, i64 {index}", f"  {result} = load {kind}, ptr {result}.at"]
+    return [
+        f"  {result}.at = getelementptr inbounds {kind}, ptr {array}, i64 {index}",
+        f"  {result} = load {kind}, ptr {result}.at",
+    ]
 
 
 def put(name: str, value: str, array: str, index: str) -> list[str]:
     """Return the store of an array's i32 item; index is an i64."""
-    return [f"  %{name}.to = getelementptr inbounds i32, ptr {array}, i64 {index}", f"  store i32 {value}, ptr %{name}.to"]
+    return [
+        f"  %{name}.to = getelementptr inbounds i32, ptr {array}, i64 {index}",
+        f"  store i32 {value}, ptr %{name}.to",
+    ]
 
 
 def variable(name: str, start: str, kind: str = "i32") -> list[str]:

@@ -9,7 +9,15 @@ from gridjit.compiler.targets.host.collectives import kinds
 from gridjit.compiler.targets.host.collectives.calls import LANE, RESULT, VALUE, Collective
 from gridjit.compiler.targets.host.collectives.exchange import cell_addresses, exchange_of, verdict
 from gridjit.compiler.targets.host.collectives.shuffles import shuffle_warps
-from gridjit.compiler.targets.host.collectives.text import changed, each_thread, each_warp, function, item, put, variable
+from gridjit.compiler.targets.host.collectives.text import (
+    changed,
+    each_thread,
+    each_warp,
+    function,
+    item,
+    put,
+    variable,
+)
 from gridjit.compiler.targets.host.loops.frame import CONTEXT_VALUES
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
 
@@ -54,7 +62,11 @@ def _shuffled(one: Collective) -> list[str]:
     """Return the code of a shuffle: by one vector operation if all threads give the same lane, distance or mask."""
     if one.lane is not None:
         return shuffle_warps(one.kind, str(one.lane % 32), "work", "shuffled")
-    differ = [*item("%d.lane", "%cell.lane", "%d.wide"), "  %d.unlike = xor i32 %d.lane, %lane.0", *changed("differing", "or", "%d.unlike", "d")]
+    differ = [
+        *item("%d.lane", "%cell.lane", "%d.wide"),
+        "  %d.unlike = xor i32 %d.lane, %lane.0",
+        *changed("differing", "or", "%d.unlike", "d"),
+    ]
     return [
         "  %first.wide = zext nneg i32 %first to i64",
         *item("%lane.0", "%cell.lane", "%first.wide"),

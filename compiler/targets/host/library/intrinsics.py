@@ -147,7 +147,7 @@ def is_intrinsic(name: str) -> bool:
 
 
 def declaration(name: str) -> str | None:
-    """Return the declaration of a coordinate, barrier or warp operation with what LLVM may assume of it, or None for other names."""
+    """Return the declaration of a coordinate or of what threads do together, with what LLVM may assume, or None."""
     if name in WAITS:
         return f"declare {WAITS[name]} {_CONVERGENT}"
     coordinate = name.removeprefix(OURS + SREG)

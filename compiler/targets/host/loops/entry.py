@@ -38,14 +38,23 @@ def entry_text(plan: LoopPlan) -> str:
         loops = ThreadLoops(inner=plan.inner, width="%width", depth="%depth")
         blocks = [plain_block(plan, loops)]
     declared = ["declare ptr @aligned_alloc(i64, i64)", "declare void @free(ptr)"]
-    return "\n".join([_entry(plan), *blocks, *declared, metadata(loops.vectorized, parallel=plan.parallel, lanes=plan.regions)])
+    return "\n".join(
+        [_entry(plan), *blocks, *declared, metadata(loops.vectorized, parallel=plan.parallel, lanes=plan.regions)]
+    )
 
 
 def _watched(plan: LoopPlan, loops: ThreadLoops) -> list[str]:
     first, *others = [region_run(plan, loops, number) for number in range(plan.regions)]
     waits = [tables(plan), lane_runs(plan), apart(plan), *(meeting(plan, number) for number in meets(plan))]
     lanes = [exchange(plan), warp_step(plan), *(whole(plan, number) for number in warp_waits(plan))]
-    return [first, watched_block(plan), report(), *others, *(waits if plan.regions > 1 and plan.parts else []), *(lanes if plan.of_warps else [])]
+    return [
+        first,
+        watched_block(plan),
+        report(),
+        *others,
+        *(waits if plan.regions > 1 and plan.parts else []),
+        *(lanes if plan.of_warps else []),
+    ]
 
 
 def _entry(plan: LoopPlan) -> str:

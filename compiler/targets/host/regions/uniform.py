@@ -58,7 +58,7 @@ def parted_blocks(body: Body, same: Collection[str]) -> frozenset[str]:
 
 def lasting_values(body: Body, same: Collection[str]) -> frozenset[str]:
     """Return those of the uniform values, same, that are the same at all times: no loop gives them a new value."""
-    lines = {name: line for block in body.blocks for line in block.lines if (name := defined(line)) in same}
+    lines = {name: line for block in body.blocks for line in block.lines if (name := defined(line)) and name in same}
     changing = {name for name, line in lines.items() if opcode(line) == "phi"}
     while more := {name for name, line in lines.items() if _reads(line) & changing} - changing:
         changing |= more
