@@ -46,9 +46,9 @@ def pair_function(code: Code, kind: Format, name: str) -> bool:
     elif name == "__hcmadd":
         _complex_sum(code, kind)
     elif name == "atomicAdd":
-        place = code.load("ptr", "%a")
+        memory = code.load("ptr", "%a")
         for lane in LANES:
-            code.store("i16", added(code, kind, code.at(place, lane), _lane(code, 1, lane)), code.at("%r", lane))
+            code.store("i16", added(code, kind, code.at(memory, lane), _lane(code, 1, lane)), code.at("%r", lane))
     else:
         return _lanewise(code, kind, name)
     return True
