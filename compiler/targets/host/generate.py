@@ -18,7 +18,7 @@ from gridjit.compiler.targets.host.loops.entry import entry_text
 from gridjit.compiler.targets.host.loops.frame import supported_parameter
 from gridjit.compiler.targets.host.loops.metadata import access_group
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
-from gridjit.compiler.targets.host.processor import has_feature
+from gridjit.compiler.targets.host.processor import has_feature, runs_widest_vectors_well
 from gridjit.compiler.targets.host.recursion import recursive, refuse_recursion
 from gridjit.compiler.targets.host.regions.barriers import count_barriers
 from gridjit.compiler.targets.host.regions.body import Body, Parameter, opcode, read_body
@@ -76,7 +76,7 @@ def _optimized(lowered: Lowered, target: Target, options: Options) -> tuple[llvm
         refuse_recursion(body, kernel=_kernel(lowered))
         guarded, order = _guarded(plain_shared_atomics(place(body, shared.offsets)))
         regions = _regions(guarded.body, module, target)
-        plan = _plan(lowered, body, regions, shared, guarded, order)
+        plan = _plan(lowered, body, regions, shared, guarded, order, widest=runs_widest_vectors_well(target))
         text = _assemble(body, [guarded.text, *regions.texts], plan, regions)
     with phase("host: optimization"):
         return _final(text, target, _level(text, options), abreast=_is_short(text)), plan
@@ -180,7 +180,14 @@ def _guarded(body: Body) -> tuple[Guarded, _Order]:
 
 
 def _plan(
-    lowered: Lowered, body: Body, regions: Regions, shared: SharedLayout, guarded: Guarded, order: _Order
+    lowered: Lowered,
+    body: Body,
+    regions: Regions,
+    shared: SharedLayout,
+    guarded: Guarded,
+    order: _Order,
+    *,
+    widest: bool,
 ) -> LoopPlan:
     return LoopPlan(
         entry=_symbol(_kernel(lowered)),
@@ -200,6 +207,7 @@ def _plan(
         renewed=regions.renewed,
         settled=regions.settled,
         dynamic=shared.dynamic,
+        widest=widest,
     )
 
 

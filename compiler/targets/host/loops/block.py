@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from gridjit.compiler.targets.host.loops.frame import CONTEXT, CONTEXT_VALUES, launch_loads
 from gridjit.compiler.targets.host.loops.plan import DIVERGENT, LoopPlan
-from gridjit.compiler.targets.host.loops.runs import APART, SUMMARY, run_name
+from gridjit.compiler.targets.host.loops.runs import SUMMARY, run_name
 
 
 def watched_block(plan: LoopPlan) -> str:
     """Return the block function of a kernel with barriers or exceptions; it returns 0 or the code it ended with."""
     return "\n".join(
         [
-            f"define internal i32 @gridjit.block({CONTEXT}) {APART} {{",
+            f"define internal i32 @gridjit.block({CONTEXT}) {plan.apart} {{",
             "entry:",
             *launch_loads(),
             "  br label %step",

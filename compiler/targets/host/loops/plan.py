@@ -23,7 +23,7 @@ class LoopPlan:
     accesses are independent between barriers. shared, slab: static shared bytes of a block and slab bytes of a thread.
     bank: bytes of the values that all threads share, uniforms; renewed: those of them that each region may change.
     settled: for each region, whether all threads of a block end it in one state. dynamic: whether dynamic shared memory
-    is used.
+    is used. widest: whether vectors of 512 bits are worth using.
     """
 
     entry: str
@@ -43,6 +43,12 @@ class LoopPlan:
     renewed: tuple[tuple[Slot, ...], ...]
     settled: tuple[bool, ...]
     dynamic: bool
+    widest: bool
+
+    @property
+    def apart(self) -> str:
+        """The attributes of functions that loop over threads: they are optimized once, where they are."""
+        return "nounwind noinline" + (' "prefer-vector-width"="512"' if self.widest else "")
 
     @property
     def watched(self) -> bool:

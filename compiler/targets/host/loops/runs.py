@@ -11,8 +11,6 @@ from gridjit.compiler.targets.host.regions.write import region_name
 
 # A run returns its threads' lowest and highest state, and one less than the lowest that is not 0.
 SUMMARY = "{ i32, i32, i32 }"
-# The loops of a block, and those of each region, are optimized once, where they are: not again in all that call them.
-APART = "nounwind noinline"
 _START = {"low": "2147483647", "high": "-2147483648", "least": "-1"}
 
 
@@ -31,7 +29,7 @@ def plain_block(plan: LoopPlan, loops: ThreadLoops) -> str:
         threads = _guarded(plan, loops, [_call(plan, 0, "true")], [_call(plan, 0, "false")])
     else:
         threads = loops.loop("only", [_call(plan, 0, "false")], "entry", "over")
-    head = [f"define internal i32 @gridjit.block({CONTEXT}{EXTENT}) {APART} {{", "entry:", *block_loads(plan)]
+    head = [f"define internal i32 @gridjit.block({CONTEXT}{EXTENT}) {plan.apart} {{", "entry:", *block_loads(plan)]
     return "\n".join([*head, *threads, "  ret i32 0", "}", ""])
 
 
@@ -39,7 +37,7 @@ def region_run(plan: LoopPlan, loops: ThreadLoops, number: int, kind: str) -> st
     """Return the function that runs a region for all threads, or for those that wait at its barrier."""
     return "\n".join(
         [
-            f"define internal {SUMMARY} @{run_name(number, kind)}({CONTEXT}) {APART} {{",
+            f"define internal {SUMMARY} @{run_name(number, kind)}({CONTEXT}) {plan.apart} {{",
             "entry:",
             *block_loads(plan),
             *(f"  %{word} = alloca i32" for word in _START),
