@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numba
 import numpy as np
@@ -103,7 +104,7 @@ def _options(dtype: type[np.floating]) -> Pair:
 _GOALS = {7: 1.2, 6: 1.3, 5: 1.5, 4: 2.0, 3: 2.0}
 ROWS = (
     *(
-        Row(name=f"saxpy 1e{digits}", peer="prange", goal=goal, prepare=lambda digits=digits: _saxpy(10**digits))
+        Row(name=f"saxpy 1e{digits}", peer="prange", goal=goal, prepare=partial(_saxpy, 10**digits))
         for digits, goal in _GOALS.items()
     ),
     *(
@@ -111,7 +112,7 @@ ROWS = (
             name=f"grid-stride saxpy 1e7, grid {blocks}",
             peer="prange",
             goal=1.5,
-            prepare=lambda blocks=blocks: _saxpy(10**7, blocks),
+            prepare=partial(_saxpy, 10**7, blocks),
         )
         for blocks in (64, 1024, 8192)
     ),

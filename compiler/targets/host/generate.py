@@ -24,7 +24,7 @@ from gridjit.compiler.targets.host.loops.entry import entry_text
 from gridjit.compiler.targets.host.loops.frame import supported_parameter
 from gridjit.compiler.targets.host.loops.metadata import access_group
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
-from gridjit.compiler.targets.host.processor import has_feature
+from gridjit.compiler.targets.host.processor import has_feature, runs_widest_vectors_well
 from gridjit.compiler.targets.host.recursion import recursive, refuse_recursion
 from gridjit.compiler.targets.host.regions.barriers import count_barriers
 from gridjit.compiler.targets.host.regions.body import Body, Parameter, opcode, read_body
@@ -102,7 +102,8 @@ def _optimized(
         guarded, order = _guarded(plain_shared_atomics(placed)) if not options.checks else _as_written(placed)
         regions = _regions(guarded.body, module, target)
         regions = replace(regions, parallel=False) if options.checks else regions
-        plan = _plan(lowered, body, regions, shared, guarded, order, checked=options.debug)
+        widest = runs_widest_vectors_well(target)
+        plan = _plan(lowered, body, regions, shared, guarded, order, checked=options.debug, widest=widest)
         text = _assemble(body, [guarded.text, *regions.texts], plan, regions)
         text += checks_ir(options.checks) if options.checks else ""
         text = with_lines(text, _kernel(lowered), lowered.source[1]) if lines else text
@@ -234,6 +235,7 @@ def _plan(
     order: _Order,
     *,
     checked: bool,
+    widest: bool,
 ) -> LoopPlan:
     return LoopPlan(
         entry=_symbol(_kernel(lowered)),
@@ -258,6 +260,7 @@ def _plan(
         loose=regions.loose,
         checked=checked,
         align=max(64, shared.align, regions.align),
+        widest=widest,
     )
 
 

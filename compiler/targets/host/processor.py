@@ -11,6 +11,8 @@ from gridjit.compiler.targets.host.libllvm import cpu_features, cpu_name
 # them is not loaded where they are missing. 1: since glibc 2.22, 2: since glibc 2.35.
 _LIBMVEC = "libmvec"
 _LIBMVEC_SYMBOLS = {2: "_ZGVbN2v_tan", 1: "_ZGVbN2v_sin"}
+# Processors that lower their frequency to run vectors of 512 bits.
+_SLOWED_DOWN = frozenset(("knl", "knm", "skylake-avx512", "cascadelake", "cooperlake", "cannonlake"))
 
 
 def host_target() -> Target:
@@ -29,6 +31,11 @@ def llvm_features(target: Target) -> str:
 def has_feature(target: Target, name: str) -> bool:
     """Return whether target's processor has a feature ("avx2")."""
     return f"+{name}" in target.features.split(",")
+
+
+def runs_widest_vectors_well(target: Target) -> bool:
+    """Return whether target's processor has vectors of 512 bits that cost it no speed; LLVM avoids them on most."""
+    return has_feature(target, "avx512f") and target.arch not in _SLOWED_DOWN
 
 
 def libmvec_level(target: Target) -> int:

@@ -10,10 +10,11 @@ import pytest
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.options import Options
+from gridjit.compiler.target import Target
 from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.generate import generate
 from gridjit.compiler.targets.host.loops.entry import entry_text
-from gridjit.compiler.targets.host.processor import has_feature, host_target
+from gridjit.compiler.targets.host.processor import has_feature, host_target, runs_widest_vectors_well
 
 cuda = numba_cuda()
 module = importlib.import_module("gridjit.compiler.targets.host.generate")
@@ -89,3 +90,13 @@ def test_neighbours_are_loaded_and_stored_at_once(lowered, monkeypatch, kernel):
     assert re.search(r"store <(?:8|16) x float>", texts[0])
     assert "gather" not in texts[0]
     assert "scatter" not in texts[0]
+
+
+def test_the_widest_vectors_are_used_where_they_do_not_slow_the_processor_down(planned):
+    features = "+avx512f,+avx2"
+    assert runs_widest_vectors_well(Target(kind="host", arch="sapphirerapids", features=features))
+    assert not runs_widest_vectors_well(Target(kind="host", arch="cascadelake", features=features))
+    assert not runs_widest_vectors_well(Target(kind="host", arch="znver3", features="+avx2"))
+    plan = planned(column_is_x, 2)
+    assert plan.widest == runs_widest_vectors_well(host_target())
+    assert ('"prefer-vector-width"="512"' in entry_text(plan)) == plan.widest

@@ -12,7 +12,6 @@ from gridjit.compiler.targets.host.collectives.step import RAISED
 from gridjit.compiler.targets.host.loops.frame import CONTEXT, CONTEXT_VALUES, launch_loads
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
 from gridjit.compiler.targets.host.loops.reports import report_of
-from gridjit.compiler.targets.host.loops.runs import APART as ALONE
 from gridjit.compiler.targets.host.loops.runs import SUMMARY, run_name
 
 
@@ -20,7 +19,7 @@ def watched_block(plan: LoopPlan) -> str:
     """Return the block function of a kernel with barriers or exceptions; it returns 0 or the code it ended with."""
     return "\n".join(
         [
-            f"define internal i32 @gridjit.block({CONTEXT}) {ALONE} {{",
+            f"define internal i32 @gridjit.block({CONTEXT}) {plan.attributes} {{",
             "entry:",
             *launch_loads(),
             "  br label %step",

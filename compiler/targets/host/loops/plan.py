@@ -34,7 +34,7 @@ class LoopPlan:
     is used. collectives: what threads do together before each region; None for the first. cells: offsets of what they
     give and get, in the slab. loose: for each region, whether threads that wait for it may be in different turns of a
     loop. checked: whether what CUDA leaves undefined is an error. align: of a block's memory, and of each thread's
-    arrays in it.
+    arrays in it. widest: whether vectors of 512 bits are worth using.
     """
 
     entry: str
@@ -54,11 +54,17 @@ class LoopPlan:
     renewed: tuple[tuple[Slot, ...], ...]
     settled: tuple[bool, ...]
     dynamic: bool
+    widest: bool
     collectives: tuple[Collective | None, ...] = (None,)
     cells: Mapping[str, int] = field(default_factory=dict)
     loose: tuple[bool, ...] = (False,)
     checked: bool = False
     align: int = 64
+
+    @property
+    def attributes(self) -> str:
+        """The attributes of functions that loop over threads: they are optimized once, where they are."""
+        return "nounwind noinline" + (' "prefer-vector-width"="512"' if self.widest else "")
 
     @property
     def watched(self) -> bool:

@@ -11,8 +11,6 @@ from gridjit.compiler.targets.host.regions.write import region_name
 
 # A run returns its threads' lowest and highest state.
 SUMMARY = "{ i32, i32 }"
-# The loops of a block, and those of each region, are optimized once, where they are: not again in all that call them.
-APART = "nounwind noinline"
 START = {"low": "2147483647", "high": "-2147483648"}
 
 
@@ -31,7 +29,7 @@ def plain_block(plan: LoopPlan, loops: ThreadLoops) -> str:
         threads = _guarded(plan, loops, [call(plan, 0, "true")], [call(plan, 0, "false")])
     else:
         threads = loops.loop("only", [call(plan, 0, "false")], "entry", "over")
-    head = [f"define internal i32 @gridjit.block({CONTEXT}{EXTENT}) {APART} {{", "entry:", *block_loads(plan)]
+    head = [f"define internal i32 @gridjit.block({CONTEXT}{EXTENT}) {plan.attributes} {{", "entry:", *block_loads(plan)]
     return "\n".join([*head, *threads, "  ret i32 0", "}", ""])
 
 
@@ -39,7 +37,7 @@ def region_run(plan: LoopPlan, loops: ThreadLoops, number: int) -> str:
     """Return the function that runs a region for all threads."""
     return "\n".join(
         [
-            f"define internal {SUMMARY} @{run_name(number)}({CONTEXT}) {APART} {{",
+            f"define internal {SUMMARY} @{run_name(number)}({CONTEXT}) {plan.attributes} {{",
             "entry:",
             *block_loads(plan),
             *summary_start(),
