@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import CellType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
+from gridjit.runtime.device_function import DeviceFunction
 from gridjit.runtime.stepping import operations
 from gridjit.runtime.stepping.atomics import Atomics
 from gridjit.runtime.stepping.block import WARP, lane
@@ -85,14 +86,20 @@ class Names:
         """Return what stands in for a value that a kernel refers to by name."""
         if isinstance(given, ModuleType):
             return self._modules.get(given.__name__, given)
-        plain = getattr(given, "py_func", None)
-        if plain is not None and isinstance(plain, FunctionType):
+        if (plain := _plain(given)) is not None:
             return self.function(plain)
         if isinstance(given, FunctionType) and not given.__module__.startswith(("numba.", "numpy.")):
             return self.function(given)
         if name in self._vocabulary and (getattr(given, "__module__", "") or "").startswith("numba"):
             return self._vocabulary[name]
         return array_of(given)
+
+
+def _plain(given: Any) -> Any:
+    """Return the Python function of a device function, gridjit's or numba-cuda's; None for what is not one."""
+    if isinstance(given, DeviceFunction):
+        return given.py_func
+    return vars(given).get("py_func") if type(given).__module__.startswith("numba.cuda.disp") else None
 
 
 def array_of(value: Any) -> Any:

@@ -156,6 +156,23 @@ def test_the_last_block_may_read_what_the_others_wrote_before_a_fence_and_a_coun
     assert out[0] == 28
 
 
+def raises_a_flag(x, value):
+    x[0] = value
+
+
+def writes_differ(x):
+    x[0] = 1
+    x[0] = cuda.threadIdx.x // 3
+
+
+def test_threads_may_write_one_and_the_same_value():
+    x = np.zeros(1, np.float32)
+    checked(raises_a_flag)[4, 32](x, 7)
+    assert x[0] == 7
+    with pytest.raises(gridjit.RaceError):
+        checked(writes_differ)[1, 4](np.zeros(1))
+
+
 def neighbours(x):
     x[cuda.grid(1)] = cuda.grid(1)
 

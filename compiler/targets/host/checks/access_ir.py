@@ -1,7 +1,8 @@
 """Accesses as LLVM IR: the functions that a checked kernel calls before each access to memory.
 
 Two accesses race if one of them writes, not both are atomic, and nothing orders them: neither the same thread, nor a
-barrier, nor a word that one thread released and the other acquired. Each thread has a clock, which barriers and
+barrier, nor a word that one thread released and the other acquired. Writes of the value that is there already do not
+race with other writes, as their order makes no difference. Each thread has a clock, which barriers and
 releases advance: in a block, what came before a barrier or a release is below the clock of whoever is after it. Of
 other blocks a thread knows what was below the highest clock that it acquired. Clocks are numbers and not vectors, so
 among threads that hold locks an order may be assumed where there is none, but no order is ever overlooked.
@@ -220,7 +221,7 @@ def _access(kind: str, space: str, races: bool, unwritten: bool) -> str:
     return "\n".join(
         [
             f"define internal void @{access_name(kind, space)}"
-            "(ptr %p, i64 %size, i64 %site, i64 %who, ptr %clock.at) nounwind {",
+            f"(ptr %p, i64 %size, i64 %site, i64 %who, ptr %clock.at{', i1 %same' * (kind == 'write')}) nounwind {{",
             "entry:",
             f"  %state = load ptr, ptr @{record.STATE}",
             "  %at = ptrtoint ptr %p to i64",
@@ -337,7 +338,7 @@ def _own_unwritten(kind: str, space: str) -> list[str]:
 
 def _races(kind: str, space: str) -> list[str]:
     """Return the code that compares an access with those that its cell remembers."""
-    lines = _against("w", "%w", WRITE, kind, space)
+    lines = _against("w", "%w", WRITE, kind, space, unless="%same" if kind == "write" else "false")
     if kind != "read":
         lines += [
             "  %r1 = load i64, ptr %r1.at",
@@ -361,10 +362,13 @@ def _races(kind: str, space: str) -> list[str]:
     return lines
 
 
-def _against(name: str, old: str, its: int, kind: str, space: str) -> list[str]:
+def _against(name: str, old: str, its: int, kind: str, space: str, unless: str = "false") -> list[str]:
+    """Return the code that reports an access that is unordered with a recorded one."""
     shared = str(space == "shared").lower()
     return [
-        f"  %{name}.races = call i1 @gj.unordered(i64 {old}, i64 %now, i64 %clock, i64 %known, i1 {shared})",
+        f"  %{name}.unordered = call i1 @gj.unordered(i64 {old}, i64 %now, i64 %clock, i64 %known, i1 {shared})",
+        f"  %{name}.counts = xor i1 {unless}, true",
+        f"  %{name}.races = and i1 %{name}.unordered, %{name}.counts",
         f"  br i1 %{name}.races, label %{name}.say, label %{name}.fine",
         f"{name}.say:",
         *_report(RACE, old, _KINDS[kind], its, space, "%a"),
@@ -386,7 +390,15 @@ def _kept(kind: str, space: str, races: bool) -> list[str]:
             "  br label %forgotten",
             "forgotten:",
         ]
-        return ["  store i64 %now, ptr %cell", *clear, *(atomics if space != "local" else [])]
+        if not races or space == "local":
+            return ["  store i64 %now, ptr %cell", *clear, *(atomics if space != "local" else [])]
+        # Of those that write one value, the first is remembered: it is not the last's own.
+        first = [
+            "  %stays = and i1 %w.unordered, %same",
+            "  %w.new = select i1 %stays, i64 %w, i64 %now",
+            "  store i64 %w.new, ptr %cell",
+        ]
+        return [*first, *clear, *atomics]
     if kind == "read" and not races:
         return []
     where = "%r1.at" if kind == "read" else "%atomics"

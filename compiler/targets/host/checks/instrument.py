@@ -44,6 +44,8 @@ _GEP = re.compile(rf"getelementptr [^%@]*?ptr ({NAME})")
 _SHARED = re.compile(rf'call [^@]*@"?{re.escape(SHARED_ARRAY)}')
 _ALLOCA = " = alloca "
 _CLOCK, _WHO, _JOINS = "%gj.clock", "%gj.who", "%gj.joins"
+# Types of values that are compared with what is there, and integers of their size.
+_BITS = {**{f"i{n}": f"i{n}" for n in (8, 16, 32, 64)}, "half": "i16", "float": "i32", "double": "i64"}
 # What locks are made of.
 _LOCKS = ("xchg",)
 
@@ -133,8 +135,10 @@ class Instrumenter:
         if (found := _LOAD.search(plain)) is not None:
             return self._tell("atomic" if found["atomic"] else "read", found["at"], _size(found["type"]), line)
         if plain.startswith("store ") and (found := _AGGREGATE.search(plain) or _STORE.search(plain)) is not None:
-            atomic = "store atomic" in plain
-            return self._tell("atomic" if atomic else "write", found["at"], _size(found["type"]), line)
+            if "store atomic" in plain:
+                return self._tell("atomic", found["at"], _size(found["type"]), line)
+            lines, same = self._comparison(plain, found)
+            return [*lines, *self._tell("write", found["at"], _size(found["type"]), line, same)]
         if (found := _RMW.search(plain) or _EXCHANGE.search(plain)) is not None:
             return self._tell("atomic", found["at"], _size(found["type"]), line)
         return []
@@ -145,14 +149,29 @@ class Instrumenter:
         lock = "operation" not in found.groupdict() or found["operation"] in _LOCKS
         return [f"call void @gridjit.check.sync(ptr {found['at']}, ptr {_CLOCK}, i1 {str(lock).lower()})"]
 
-    def _tell(self, kind: str, at: str, size: str, line: str) -> list[str]:
+    def _comparison(self, plain: str, found: re.Match[str]) -> tuple[list[str], str]:
+        """Return the code that compares what a store writes with what is there, and its result."""
+        kind, value = found["type"], plain.partition(found["type"])[2].split(", ptr ")[0].strip()
+        if (bits := _BITS.get(kind)) is None or self._space(found["at"]) in (None, "local"):
+            return [], "false"
+        self.fresh += 1
+        names = [f"%gj.{word}.{self.fresh}" for word in ("there", "new", "same")]
+        there, new, same = names
+        return [
+            f"{there} = load {bits}, ptr {found['at']}, align 1",
+            f"{new} = bitcast {kind} {value} to {bits}",
+            f"{same} = icmp eq {bits} {there}, {new}",
+        ], same
+
+    def _tell(self, kind: str, at: str, size: str, line: str, same: str = "false") -> list[str]:
         """Return the call that tells of an access."""
         space = self._space(at)
         if space is None or (space == "local" and kind == "atomic"):
             return []
         number = self.places.number(line)
         name = access_name(kind, space)
-        return [f"call void @{name}(ptr {at}, i64 {size}, i64 {number}, i64 {_WHO}, ptr {_CLOCK})"]
+        more = f", i1 {same}" if kind == "write" else ""
+        return [f"call void @{name}(ptr {at}, i64 {size}, i64 {number}, i64 {_WHO}, ptr {_CLOCK}{more})"]
 
     def _space(self, at: str) -> str | None:
         """Return what memory an address is in; "global" is any that is not known, None what is not an array."""
