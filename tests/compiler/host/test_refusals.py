@@ -17,8 +17,6 @@ from gridjit.compiler.targets.host.processor import host_target
 cuda = numba_cuda()
 
 
-
-
 def syncs_the_grid(out):
     cuda.cg.this_grid().sync()
     out[0] = 1
