@@ -108,7 +108,10 @@ def serve(listener: socket.socket) -> None:
 
     def reap(*_: object) -> None:
         for pid in list(started):
-            ended, status = os.waitpid(pid, os.WNOHANG)
+            try:
+                ended, status = os.waitpid(pid, os.WNOHANG)
+            except ChildProcessError:  # it ended while another was told of, and a signal within that one's told of it
+                continue
             if ended:
                 tell(started.pop(pid)[0], os.waitstatus_to_exitcode(status))
 
