@@ -33,7 +33,7 @@ NAMES: dict[str, dict[str, str]] = {
     "no name": {"name": ""},
 }
 
-pytestmark = pytest.mark.filterwarnings("ignore:Could not find source")
+pytestmark = pytest.mark.filterwarnings("ignore:.*Could not find source")
 
 
 class Plain:
