@@ -79,11 +79,11 @@ def test_a_generalized_ufunc_loops_over_what_its_signature_leaves_out(target: st
     assert np.allclose(there.copy_to_host(), a @ b)
 
 
-@pytest.mark.parametrize("count", [1, 31, 127, 128, 129, 16384, 16385, 100001])
-def test_reduce_takes_any_number_of_items(target: str, count: int) -> None:
+def test_reduce_takes_any_number_of_items(target: str) -> None:
     total, largest = cuda.reduce(lambda a, b: a + b), cuda.Reduce(lambda a, b: max(a, b))
-    x = np.arange(count, dtype=np.int64) - count // 2
-    assert total(x) == x.sum() and largest(cuda.to_device(x), init=x[0]) == x.max()
+    for count in (1, 31, 127, 128, 129, 16384, 16385, 100001):
+        x = np.arange(count, dtype=np.int64) - count // 2
+        assert (total(x), largest(cuda.to_device(x), init=x[0])) == (x.sum(), x.max()), count
 
 
 def test_reduce_begins_with_init_stops_at_size_and_may_leave_its_result_on_the_device(target: str) -> None:
