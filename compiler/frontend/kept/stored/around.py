@@ -128,6 +128,7 @@ def _is_at_home(file: str) -> bool:
 
 @functools.cache
 def _homes() -> tuple[str, ...]:
-    names = ("numba", "numba.cuda", "llvmlite", "numpy", "cuda.bindings", "gridjit.compiler")
+    # Numba takes functions of colorama where it is installed, to write its messages in colours.
+    names = ("numba", "numba.cuda", "llvmlite", "numpy", "cuda.bindings", "gridjit.compiler", "colorama")
     files = [getattr(sys.modules.get(name), "__file__", None) for name in names]
     return tuple(os.path.dirname(file) + os.sep for file in files if file)
