@@ -132,13 +132,10 @@ class Tiers:
     def _prepared(self, wanted: Wanted, look: Look) -> Ahead:
         """Return what is to be handed over, or why it cannot be."""
         kernel = self._specialized
-        ahead = Ahead(kernel.name, wanted.signature, wanted.target, wanted.launch, kernel.generation)
+        ahead = Ahead(kernel, wanted.signature, wanted.target, wanted.launch)
         ahead.why = why_not(kernel, wanted.here, self._processes(wanted.here))
-        if not ahead.why and look.job.private:
-            ahead.why = f"its code stays in each process's memory: {'; '.join(look.job.private)}"
         if not ahead.why:
-            ahead.look = look
-            ahead.prepare(kernel)
+            ahead.prepare(kernel, look)
         return ahead
 
     def _not_generic(self, wanted: Wanted) -> str:
