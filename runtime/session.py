@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from gridjit.cache.disk import DiskStore
 from gridjit.cache.errors import warn
 from gridjit.cache.lock import Locks
-from gridjit.cache.memory import MemoryStore
 from gridjit.cache.store import Store
 from gridjit.compiler.errors import ConfigError, DeviceError
 from gridjit.compiler.target import Target
@@ -36,8 +35,13 @@ class Session:
         self.noting = lock()  # what came of what other processes compile
         self.no_pool = ""
         self._pool: Pool | None = None
-        self._memory = MemoryStore()
         self._memory_locks = Locks()
+
+    @cached_property
+    def _memory(self) -> Store:
+        from gridjit.cache.memory import MemoryStore  # most processes keep what they compile on disk
+
+        return MemoryStore()
 
     def store(self, cache: bool = True) -> Store:
         """Return where artifacts are kept: on disk, or in memory for kernels (or a process) without a cache."""

@@ -109,15 +109,14 @@ _OF_NO_CODE = frozenset(
         *("CUDA_MEMORY_MANAGER", "CUDA_PER_THREAD_DEFAULT_STREAM", "CUDA_USE_NVIDIA_BINDING"),
         # What a kernel is compiled for is said by its target.
         *("CUDA_DEFAULT_PTX_CC", "NUM_THREADS", "THREADING_LAYER", "THREADING_LAYER_PRIORITY", "CPU_NAME"),
+        *("CPU_FEATURES", "ENABLE_AVX", "DISABLE_INTEL_SVML", "LOOP_VECTORIZE", "SLP_VECTORIZE"),
         *(
-            "CPU_FEATURES",
-            "ENABLE_AVX",
-            "DISABLE_INTEL_SVML",
-            "LOOP_VECTORIZE",
-            "SLP_VECTORIZE",
             "PARALLEL_DIAGNOSTICS",
+            "ENABLE_PROFILING",
+            "ENABLE_SYS_MONITORING",
+            "USE_LLVMLITE_MEMORY_MANAGER",
+            "NRT_STATS",
         ),
-        *("ENABLE_PROFILING", "ENABLE_SYS_MONITORING", "USE_LLVMLITE_MEMORY_MANAGER", "NRT_STATS"),
     )
 )
 # How llvmlite writes pointers.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gridjit.cache.store import Store
 from gridjit.runtime.launch.configured import ConfiguredKernel
 from gridjit.runtime.launch.ready import ReadyTable, launch_key
-from gridjit.runtime.native.indexing import recent
+from gridjit.runtime.native import recent
 from gridjit.runtime.session import session
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Indexable:
 
     __slots__ = ("_hot", "_misses", "_ready")
 
-    # What machine code knows, as native/indexing/recent.py has it, and how often it did not know an index.
+    # What machine code knows, as native/recent.py has it, and how often it did not know an index.
     _hot: tuple[Any, ...]
     _misses: int
     # All that is ready for launches, and the indexings themselves.

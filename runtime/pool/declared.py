@@ -29,12 +29,12 @@ _BUILD = "gridjit.runtime.pool.build:build"
 class Ahead:
     """A declared signature. look: at its job; why: why it is compiled in this process, if it is."""
 
-    def __init__(self, name: str, signature: Signature, target: Target, launch: Launch, generation: int) -> None:
-        self.name = name
+    def __init__(self, kernel: Kernel, signature: Signature, target: Target, launch: Launch) -> None:
+        self.name = kernel.name
         self.signature = signature
         self.target = target
         self.launch = launch
-        self.generation = generation
+        self.generation = kernel.generation
         self.look: Look | None = None
         self.why = ""
         self.outcome: Outcome | None = None
@@ -76,10 +76,14 @@ class Ahead:
             self.wait(here)
         return self._under_way is None
 
-    def prepare(self, kernel: Kernel) -> None:
-        """Make what is handed over, or say why it cannot be."""
+    def prepare(self, kernel: Kernel, look: Look) -> None:
+        """Make what is handed over of a kernel's job that was looked for, or say why it cannot be."""
+        if look.job.private:
+            self.why = f"its code stays in each process's memory: {'; '.join(look.job.private)}"
+            return
         try:
             self._order = to_send(order_of(kernel, self.signature, self.launch.config, self.target))
+            self.look = look
         except CannotBeHandedOverError as error:
             self.why = str(error)
 
@@ -88,7 +92,7 @@ class Ahead:
         try:
             self._under_way = pool, pool.submit(_BUILD, self._order)
         except OSError as error:
-            self.why = str(error)
+            self.look, self.why = None, str(error)
 
     def is_of_no_use(self, reason: str) -> None:
         """Take in that this process has compiled it too, for a reason: what another one made was not what it needs."""
@@ -120,20 +124,18 @@ def hand_over(kernel: Kernel, here: Session, signature: Signature, launch: Launc
 
     Raises what making its job raises.
     """
-    ahead = Ahead(kernel.name, signature, kernel.target_for(None), launch, kernel.generation)
+    ahead = Ahead(kernel, signature, kernel.target_for(None), launch)
     processes = here.settings.processes_for(kernel.background)
     ahead.why = why_not(kernel, here, processes)
     if ahead.why:
         return ahead
-    job = kernel.job_for(signature, ahead.target)
-    look = Look.at(here.store(), job, launch)
-    ahead.why = f"its code stays in each process's memory: {'; '.join(job.private)}" if job.private else ""
-    if not ahead.why and look.stored is None:
-        ahead.prepare(kernel)
-        if not ahead.why:
-            ahead.send(here.pool(processes))
-    if not ahead.why:
+    look = Look.at(here.store(), kernel.job_for(signature, ahead.target), launch)
+    if look.stored is not None:
         ahead.look = look
+        return ahead
+    ahead.prepare(kernel, look)
+    if ahead.is_prepared:
+        ahead.send(here.pool(processes))
     return ahead
 
 

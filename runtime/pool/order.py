@@ -96,13 +96,9 @@ def _name(function: Callable[..., Any]) -> Named | None:
     found: Any = sys.modules[module]
     for part in qualname.split("."):
         found = getattr(found, part, None)
-    if (
-        found is not None
-        and found is not function
-        and not (isinstance(found, Inspection) and found.py_func is function)
-    ):
-        return None
-    return Named(module=module, qualname=qualname, look=look_of(function))
+    if found is None or function is (found.py_func if isinstance(found, Inspection) else found):
+        return Named(module=module, qualname=qualname, look=look_of(function))
+    return None
 
 
 def _is_importable(module: str) -> bool:

@@ -43,6 +43,12 @@ class Wanted:
     stream: Any
 
     @property
+    def config(self) -> LaunchConfig:
+        """The launch's configuration."""
+        assert self.launch.config is not None  # a launch that is made has one
+        return self.launch.config
+
+    @property
     def shape(self) -> tuple[Signature, Target, LaunchConfig | None]:
         """What is remembered of it."""
         return self.signature, self.target, self.launch.config
@@ -132,13 +138,10 @@ class Tiers:
     def _prepared(self, wanted: Wanted, look: Look) -> Ahead:
         """Return what is to be handed over, or why it cannot be."""
         kernel = self._specialized
-        ahead = Ahead(kernel.name, wanted.signature, wanted.target, wanted.launch, kernel.generation)
+        ahead = Ahead(kernel, wanted.signature, wanted.target, wanted.launch)
         ahead.why = why_not(kernel, wanted.here, self._processes(wanted.here))
-        if not ahead.why and look.job.private:
-            ahead.why = f"its code stays in each process's memory: {'; '.join(look.job.private)}"
         if not ahead.why:
-            ahead.look = look
-            ahead.prepare(kernel)
+            ahead.prepare(kernel, look)
         return ahead
 
     def _not_generic(self, wanted: Wanted) -> str:
@@ -158,9 +161,7 @@ class Tiers:
         return "" if own is None else f"the kernel's code reads {own} while it is compiled, so there is no generic code"
 
     def _generic_for(self, wanted: Wanted) -> tuple[Specialization, LoadedKernel]:
-        config = wanted.launch.config
-        assert config is not None
-        return self._generic.specialization_for(wanted.signature, config, tuple(wanted.launch.args or ()))
+        return self._generic.specialization_for(wanted.signature, wanted.config, tuple(wanted.launch.args or ()))
 
     def _handed_over(self, tier: Tier, ahead: Ahead, code: Specialization, wanted: Wanted) -> Tier:
         """Return the tier that generic code serves, once the specialized code is handed over, unless too many are."""
@@ -213,15 +214,13 @@ class Tiers:
 
     def _key(self, wanted: Wanted, code: Specialization) -> tuple[Any, ...]:
         """Return what tells launches apart that differ in a field, or in anything that generic code depends on."""
-        config = wanted.launch.config
-        assert config is not None
-        fields = tuple(FIELDS[name](config) for name in self._specialized.options.specialize)
+        fields = tuple(FIELDS[name](wanted.config) for name in self._specialized.options.specialize)
         return wanted.signature, wanted.target, fields, code.footprint.facts
 
     def _values(self, wanted: Wanted) -> str:
         """Return the fields of a launch as people read them."""
-        config, names = wanted.launch.config, self._specialized.options.specialize
-        values = ", ".join(f"{name} {fact_text(current_value(name, config))}" for name in names)
+        names = self._specialized.options.specialize
+        values = ", ".join(f"{name} {fact_text(current_value(name, wanted.config))}" for name in names)
         return f"{values}, {wanted.signature}"
 
 
@@ -230,8 +229,7 @@ def _too_large(loaded: LoadedKernel, wanted: Wanted) -> str:
 
     Specialized code knows how many threads a block has, and makes do with fewer registers.
     """
-    config = wanted.launch.config
-    assert config is not None
+    config = wanted.config
     threads, most = math.prod(config.blockdim), loaded.attributes().max_threads
     if threads > most:
         return f"a block of generic code can have {most} threads"

@@ -15,6 +15,7 @@ from gridjit.compiler.frontend.kept.drafts import Draft, Drafts
 from gridjit.compiler.frontend.kept.library import is_code_alone, let_go_of_the_way, print_once
 from gridjit.compiler.frontend.kept.places import OfKernel, Shared
 from gridjit.compiler.frontend.kept.plain import is_numbas, is_plain
+from gridjit.compiler.frontend.kept.stored.record import MOST_ALIKE
 from gridjit.compiler.frontend.kept.stored.reviving import Demands
 from gridjit.compiler.frontend.kept.stored.shelving import Shelving
 from gridjit.compiler.frontend.kept.stored.told import calls_others
@@ -24,8 +25,6 @@ from gridjit.compiler.view.config import ConfigView
 
 # The units of a callee by what it was compiled for, the newest first.
 Table: TypeAlias = "MutableMapping[object, tuple[Unit, ...]]"
-# How many are kept of a callee for the same arguments: made for other launches, or from other values.
-_MOST_ALIKE = 4
 _MOST_OF_ONE = 1024
 # The units of numba-cuda's own functions: of those that its lowering compiles, and of what can be told in any process.
 NUMBAS_OWN: Table = {}
@@ -120,7 +119,7 @@ class Keeping:
         for table, key, unit in self._made:
             if len(table) >= _MOST_OF_ONE:
                 table.clear()
-            table[key] = (unit, *table.get(key, ())[: _MOST_ALIKE - 1])
+            table[key] = (unit, *table.get(key, ())[: MOST_ALIKE - 1])
 
     @property
     def shelving(self) -> Shelving | None:

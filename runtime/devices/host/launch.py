@@ -76,22 +76,6 @@ def launch(
 class _Run:
     """One grid being run: what is left to hand out, who is at work, and what went wrong."""
 
-    __slots__ = (
-        "at_work",
-        "blocks",
-        "chunk",
-        "chunks",
-        "condition",
-        "ended",
-        "failure",
-        "function",
-        "interrupted",
-        "launch",
-        "open",
-        "params",
-        "working",
-    )
-
     def __init__(self, *, function: HostFunction, params: Any, launch: Any, blocks: int) -> None:
         self.function = function
         self.params = params

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import types
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ import pytest
 
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.frontend import lower
+from gridjit.compiler.frontend.kept.stored import around
 from gridjit.compiler.options import Options
 from gridjit.compiler.target import Target
 from gridjit.runtime.simulated import under_numba
@@ -301,3 +303,17 @@ def assert_whole_with(found: Made, whole: Made, expected: str | None) -> None:
     if expected is not None:
         assert found.reused == set(expected)
         assert all(name.endswith(" from disk") for name in found.lowered.reused)
+
+
+@pytest.mark.parametrize(("package", "is_told"), [("colorama", True), ("aprogram", False)])
+def test_numba_is_told_with_the_colours_of_its_messages_and_not_with_a_programs_functions(
+    package: str, is_told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = types.ModuleType(package)
+    module.__file__ = f"/somewhere/{package}/__init__.py"
+    exec(compile("def init():\n    pass\n", module.__file__, "exec"), vars(module))
+    monkeypatch.setitem(sys.modules, package, module)
+    for known in (around._homes, around._is_at_home):  # what they remember is of this process's own packages
+        monkeypatch.setattr(around, known.__name__, functools.cache(known.__wrapped__))
+    text = around.numbas_text([(sys.modules["numba.core.errors"], {"init": module.init})], frozenset())
+    assert (text is not None) is is_told

@@ -15,7 +15,7 @@ from gridjit.cache.memory import MemoryStore
 from gridjit.compiler.errors import ArgumentError, ConfigError
 from gridjit.runtime.launch.indexing import Indexable, index_from_python, index_natively, is_native
 from gridjit.runtime.launch.ready import ReadyTable
-from gridjit.runtime.native.indexing import recent
+from gridjit.runtime.native import recent
 from gridjit.runtime.native.probes import object_layout
 from tests.runtime.standin import IndexedKernel
 

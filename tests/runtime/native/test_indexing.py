@@ -21,7 +21,7 @@ from gridjit.compiler.errors import ConfigError, GridjitError
 from gridjit.runtime.launch import configured as module
 from gridjit.runtime.launch.configured import ConfiguredKernel
 from gridjit.runtime.launch.indexing import index_from_python, index_natively
-from gridjit.runtime.native.indexing import recent
+from gridjit.runtime.native import recent
 from gridjit.runtime.native.placement import for_ever
 from gridjit.runtime.native.probes import object_layout
 from tests.runtime.standin import IndexedKernel, StandInKernel

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -107,21 +108,20 @@ def _unit(given: dict[str, Any], text: str) -> StoredUnit:
 
 
 def _descriptor(given: dict[str, Any]) -> Descriptor:
-    return Descriptor(
-        name=reading.text(given["name"]),
-        module=reading.text(given["module"]),
-        qualname=reading.text(given["qualname"]),
-        symbol=reading.text(given["symbol"]),
-        env=reading.text(given["env"]),
-        library=reading.text(given["library"]),
-        names=reading.items(given["names"], reading.text, most=1000),
-        tags=reading.items(given["tags"], reading.text, most=1000),
-        arguments=reading.items(given["arguments"], reading.nested, most=1000),
-        returns=reading.nested(given["returns"]),
-        inline=reading.flag(given["inline"]),
-        noalias=reading.flag(given["noalias"]),
-        cooperative=reading.flag(given["cooperative"]),
-    )
+    return Descriptor(**{name: _READ[name](value) for name, value in given.items()})
+
+
+def _some(read: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
+    return lambda value: reading.items(value, read, most=1000)
+
+
+_READ: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("name", "module", "qualname", "symbol", "env", "library"), reading.text),
+    **dict.fromkeys(("names", "tags"), _some(reading.text)),
+    **dict.fromkeys(("inline", "noalias", "cooperative"), reading.flag),
+    "arguments": _some(reading.nested),
+    "returns": reading.nested,
+}
 
 
 def _event(value: Any) -> Event:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -111,15 +111,14 @@ def _text(question: Any) -> str:
 
 def _owner(owner: Any, values: Sequence[object]) -> int | str:
     """Return the place of the value that an attribute is of, or the name of a library's module."""
-    for place, value in enumerate(values):
-        if value is owner:
-            return place
-    if type(owner) is ModuleType and is_library_module(owner) and told_now(owner) is not None:
+    is_new = not any(value is owner for value in values)
+    if is_new and type(owner) is ModuleType and is_library_module(owner) and told_now(owner) is not None:
         return name_of_module(owner)
-    raise _Untold
+    return _place(values, lambda value: value is owner)
 
 
-def _place(values: Sequence[object], is_it: Any) -> int:
+def _place(values: Sequence[object], is_it: Callable[[Any], bool]) -> int:
+    """Return the place of the first value that it is."""
     for place, value in enumerate(values):
         if is_it(value):
             return place
