@@ -5,11 +5,15 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.frontend import lower
+from gridjit.compiler.frontend.kept.stored import around
 from gridjit.compiler.options import Options
 from gridjit.compiler.target import Target
 from gridjit.runtime.simulated import under_numba
@@ -301,3 +305,18 @@ def assert_whole_with(found: Made, whole: Made, expected: str | None) -> None:
     if expected is not None:
         assert found.reused == set(expected)
         assert all(name.endswith(" from disk") for name in found.lowered.reused)
+
+
+@pytest.mark.parametrize("is_installed", [True, False])
+def test_what_numba_colours_its_errors_with_is_not_taken_for_a_programs_code(
+    is_installed: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    installed = ModuleType("colorama")
+    names: dict[str, Any] = {"__name__": "colorama.initialise"}
+    installed.__file__ = str(tmp_path / "colorama" / "__init__.py")
+    exec(compile("def init(): pass", str(tmp_path / "colorama" / "initialise.py"), "exec"), names)
+    monkeypatch.setitem(sys.modules, "colorama", installed if is_installed else ModuleType("colorama"))
+    monkeypatch.setattr(around, "_homes", around._homes.__wrapped__)
+    monkeypatch.setattr(around, "_is_at_home", around._is_at_home.__wrapped__)
+    told = around.numbas_text([(ModuleType("numba.core.errors"), {"init": names["init"]})], frozenset())
+    assert (told is not None) is is_installed

@@ -128,6 +128,7 @@ def _is_at_home(file: str) -> bool:
 
 @functools.cache
 def _homes() -> tuple[str, ...]:
-    names = ("numba", "numba.cuda", "llvmlite", "numpy", "cuda.bindings", "gridjit.compiler")
+    # With colorama, where it is installed, numba colours its errors: no code is made of that.
+    names = ("numba", "numba.cuda", "llvmlite", "numpy", "cuda.bindings", "gridjit.compiler", "colorama")
     files = [getattr(sys.modules.get(name), "__file__", None) for name in names]
     return tuple(os.path.dirname(file) + os.sep for file in files if file)
