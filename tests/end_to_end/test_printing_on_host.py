@@ -152,4 +152,4 @@ def test_what_code_needs_of_the_process_has_one_set_of_names():
     from gridjit.compiler.targets.host.symbols import RESOURCES
     from gridjit.runtime.devices.host.device import NEEDS
 
-    assert NEEDS == RESOURCES.keys()
+    assert RESOURCES.keys() == NEEDS
