@@ -46,7 +46,9 @@ class Header:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkedFile:
-    """A file linked into the kernel: its name, its kind (ptx, cubin, ltoir, cu, o, a, fatbin) and its bytes.
+    """A file linked into the kernel: its name, its kind and its bytes.
+
+    Kinds: ptx, cubin, ltoir, cu, o, a, fatbin; for the host ll, bc, c, o, a.
 
     setup, teardown: called with the module that the file is part of, before its first launch and before it is unloaded.
     nrt: whether it calls numba-cuda's runtime. toolkit: whether it includes nothing but the toolkit's headers.

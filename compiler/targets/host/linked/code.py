@@ -22,7 +22,10 @@ _DEFINE = re.compile(r'^define [^\n]*?@"?([^"(\s]+)"?\(', re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkedCode:
-    """Code from files. texts: of LLVM IR modules; objects: object files and archives; names: what both define."""
+    """Code from files. texts: of LLVM IR modules; objects: object files and archives; names: what both define.
+
+    consumed: the C files that include what no key has.
+    """
 
     texts: tuple[str, ...] = ()
     objects: tuple[LinkedFile, ...] = field(default=(), repr=False)
@@ -49,7 +52,8 @@ def linked_code(lowered: Lowered) -> LinkedCode:
     made = tuple(compiled_c(file) for file in files if file.kind == "c")
     objects = (*(file for file in files if file.kind in ("o", "a")), *(one.object for one in made))
     names = frozenset(name for text in texts for name in _DEFINE.findall(text)).union(*map(defined_by, objects))
-    return LinkedCode(texts=texts, objects=objects, names=names, consumed=tuple(one.source for one in made))
+    unseen = tuple(one.source for one in made if one.source.unseen)
+    return LinkedCode(texts=texts, objects=objects, names=names, consumed=unseen)
 
 
 def _check(file: LinkedFile, lowered: Lowered) -> None:
