@@ -26,6 +26,7 @@ from gridjit.compiler.targets.host.regions.coordinates import place
 from gridjit.compiler.targets.host.regions.cut import Regions, cut
 from gridjit.compiler.targets.host.regions.flat import Flat, flat_axes
 from gridjit.compiler.targets.host.regions.guard import Guarded, guard
+from gridjit.compiler.targets.host.regions.interleaving import Interleaved, interleave
 from gridjit.compiler.targets.host.regions.shared import SharedLayout, lay_out_shared, local_arrays, value_types
 from gridjit.compiler.targets.host.regions.shared_atomics import plain_shared_atomics
 from gridjit.compiler.targets.host.regions.strides import inner_axis
@@ -75,7 +76,7 @@ def _optimized(lowered: Lowered, target: Target, options: Options) -> tuple[llvm
         body = read_body(llvm.text_of(module), _BODY, parameters)
         refuse_recursion(body, kernel=_kernel(lowered))
         guarded, order = _guarded(plain_shared_atomics(place(body, shared.offsets)))
-        regions = _regions(guarded.body, module, target)
+        regions = _regions(guarded.body, module, target, order.added)
         plan = _plan(lowered, body, regions, shared, guarded, order, widest=runs_widest_vectors_well(target))
         text = _assemble(body, [guarded.text, *regions.texts], plan, regions)
     with phase("host: optimization"):
@@ -152,10 +153,10 @@ def _parameters(module: llvm.Module, lowered: Lowered) -> tuple[Parameter, ...]:
     return parameters
 
 
-def _regions(body: Body, module: llvm.Module, target: Target) -> Regions:
+def _regions(body: Body, module: llvm.Module, target: Target, added: Interleaved | None) -> Regions:
     arrays = local_arrays(body, target)
     types = value_types(module.get_function(_BODY), target) if count_barriers(body) else {}
-    return cut(body, types, arrays)
+    return cut(body, added.types(types) if added else types, arrays)
 
 
 class _Order(NamedTuple):
@@ -164,19 +165,23 @@ class _Order(NamedTuple):
     inner: str
     flat: tuple[Flat, ...]
     turns: bool = False
+    added: Interleaved | None = None
 
 
 def _guarded(body: Body) -> tuple[Guarded, _Order]:
     """Return the body with its guard taken out, and the order in which its threads are run."""
-    if count_barriers(body) or _fails(body):
-        return guard(body, "x"), _Order("x", ())
-    if (turn := one_turn(body)) is not None:
-        order = _Order(inner_axis(turn), tuple(flat_axes(turn).values()), turns=True)
-        guarded = guard(turn, order.inner)
-        if guarded.bounded:
-            return guarded, order
-    order = _Order(inner_axis(body), tuple(flat_axes(body).values()))
-    return guard(body, order.inner), order
+    if not count_barriers(body) and not _fails(body):
+        if (turn := one_turn(body)) is not None:
+            order = _Order(inner_axis(turn), tuple(flat_axes(turn).values()), turns=True)
+            guarded = guard(turn, order.inner)
+            if guarded.bounded:
+                return guarded, order
+        if not (found := interleave(body)).counters:
+            order = _Order(inner_axis(body), tuple(flat_axes(body).values()))
+            return guard(body, order.inner), order
+    else:
+        found = interleave(body)
+    return guard(found.body, "x"), _Order("x", (), added=found)
 
 
 def _plan(
