@@ -5,7 +5,7 @@ SUPPORTED := $(PYTHON) -c 'import sys; sys.version_info < (3, 10) and sys.exit("
 .DEFAULT_GOAL := help
 # What one process of the tests compiles to bytecode is there for the next.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help demo test test-slow check format view bench bench-host bench-launch-overhead bench-against benchcmp gpu-test dist clean soak bench-cache bench-compile
+.PHONY: help demo test test-slow check format view bench bench-host bench-launch-overhead bench-against benchcmp gpu-test dist clean soak bench-cache bench-compile suite
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 24
@@ -23,11 +23,26 @@ help:  ## list the commands
 demo: .venv/run  ## compile a block-wide sum, run it, and reuse it in a second process
 	$(BIN)/gridjit demo
 
+# One more than there are processors, as some tests wait; at most 4, as each takes half a gigabyte.
+WORKERS = $(shell n=$$(nproc); echo $$((n < 4 ? n + 1 : 4)))
+
 test: .venv/test  ## run the tests but the slow ones (no GPU needed)
-	$(BIN)/python -m pytest -m 'not gpu and not slow' --numprocesses auto --maxprocesses 4 --dist worksteal
+	$(BIN)/python -m pytest -m 'not gpu and not slow' --numprocesses $(WORKERS) --dist worksteal
 
 test-slow: .venv/test  ## run the slow ones: many interrupts, forks, races and processes (no GPU needed)
 	$(BIN)/python -m pytest -m 'slow and not gpu' --numprocesses auto --maxprocesses 4 --dist load
+
+# numba-cuda's own tests take half an hour on two cores, and run in a folder of their own, since they write to it.
+SUITE := cudapy cudadrv nocuda doc_examples
+LISTED := $(CURDIR)/tests/clients/numba-cuda-on-host.txt
+
+suite: .venv/test  ## run numba-cuda's own tests on the host, and the code in the documentation (no GPU needed)
+	$(BIN)/python -m pip install --quiet filecheck cffi ml_dtypes
+	mkdir -p build/suite
+	cd build/suite && GRIDJIT_TARGET=host $(CURDIR)/$(BIN)/python -m pytest -q --numprocesses auto --timeout 120 \
+		--import-mode=importlib -p gridjit.testing.numba_suite -p gridjit.testing.listed --listed $(LISTED) $(ARGS) \
+		--pyargs $(addprefix numba.cuda.tests.,$(SUITE))
+	GRIDJIT_TARGET=host $(BIN)/python -m pytest -q tests/packaging/test_documentation.py
 
 # Without a device these tests are skipped, which here would look like success.
 gpu-test: .venv/test  ## run the tests that need a CUDA device

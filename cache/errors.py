@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gridjit import messages
-from gridjit.printable import printable
 
 
 class CacheWarning(UserWarning):
@@ -16,4 +15,6 @@ class CacheError(Exception):
 
 def warn(message: str, *, stacklevel: int) -> None:
     """Issue a CacheWarning; where warnings are errors, log it instead, for it must neither end a launch nor be lost."""
+    from gridjit.printable import printable  # most processes have nothing to warn of
+
     messages.warn_or_log(CacheWarning(printable(message)), logger="gridjit.cache", stacklevel=stacklevel + 1)

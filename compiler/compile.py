@@ -14,6 +14,7 @@ from gridjit.compiler.compiled import Compiled, ModuleCallbacks
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.footprint import Effects
 from gridjit.compiler.frontend.faster.collecting import collecting_rarely
+from gridjit.compiler.frontend.freed_memory import keep_freed_memory
 from gridjit.compiler.frontend.locks import giving_back
 from gridjit.compiler.hooks.description import reasons_not_to_store, storable
 from gridjit.compiler.job import CompileJob, make_job
@@ -43,6 +44,7 @@ def compile_job(job: CompileJob, view: ConfigView) -> Compiled:
 
     Raises CompileError in the user's terms: kernel, argument types, source line.
     """
+    keep_freed_memory()
     return collecting_rarely(lambda: giving_back(lambda: _compile(job, view)))
 
 
@@ -108,6 +110,8 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
             "phases": phases_until_now(),
             "shared_memory_carveout": job.options.shared_memory_carveout,
             **({"reused": list(lowered.reused)} if lowered.reused else {}),
+            **({"lines": True} if job.options.lineinfo else {}),
+            **({"checks": [place.as_json() for place in code.places]} if job.options.checks else {}),
             **({"tier": _tier(job), "inexact": code.inexact} if job.options.tiered else {}),
         },
         assembly=code.assembly,

@@ -21,6 +21,8 @@ _SYMBOL = struct.Struct("<IBBHQQ")
 _RELOCATION = struct.Struct("<QIIq")
 SYMBOLS, _STRINGS, RELOCATIONS, _NO_BITS, SHORT_RELOCATIONS = 2, 3, 4, 8, 9
 _RELOCATABLE = 1
+# How a symbol is bound that others see: global, weak.
+_FOR_OTHERS = (1, 2)
 _UNDEFINED, _FUNCTION, _OF_A_SECTION, _OF_A_FILE = 0, 2, 3, 4
 _IN_MEMORY, _EXECUTABLE, _OF_A_THREAD = 2, 4, 0x400
 # What LLVM writes of x86-64's, and can link: absolute and relative to the place, to the table of addresses, to stubs.
@@ -102,8 +104,21 @@ def place_of(image: bytes, function: str) -> tuple[int, int] | None:
     return None
 
 
+def defined_symbols(image: bytes) -> frozenset[str]:
+    """Return the names that an object file has for others: of functions and data, not those that it looks for."""
+    sections, found = read_sections(image), set[str]()
+    for one in sections:
+        if one.type == SYMBOLS and _are_items(one, _SYMBOL.size) and one.link < len(sections):
+            names = _content(image, sections[one.link])
+            for name, kind, _, number, *_ in _SYMBOL.iter_unpack(_content(image, one)):
+                if number != _UNDEFINED and kind >> 4 in _FOR_OTHERS:
+                    found.add(_text_at(names, name))
+    return frozenset(found)
+
+
 def _text_at(names: bytes, start: int) -> str:
-    return names[start:].partition(b"\0")[0].decode(errors="replace")
+    end = names.find(b"\0", start)
+    return names[start : end if end >= 0 else None].decode(errors="replace")
 
 
 def _content(image: bytes, one: Section) -> bytes:

@@ -92,6 +92,18 @@ class LaunchError(GridjitError):
     """A kernel could not be launched, or failed while it ran."""
 
 
+class CheckError(LaunchError):
+    """A debug kernel did something on the host that it is checked for; the message names places, threads and arrays."""
+
+
+class RaceError(CheckError):
+    """Two threads accessed the same memory, one of them wrote, and nothing orders the two."""
+
+
+class UninitializedError(CheckError):
+    """A thread read memory that nobody wrote."""
+
+
 class DeviceError(GridjitError):
     """The device or the driver is missing, or refused a call."""
 

@@ -64,7 +64,7 @@ def make_job(
     source = fingerprint(function, lines=has_lines)
     registered, unseen = _registered()
     known = (*extension_fields(), *registered)
-    linked, link_parts = _linked(options)
+    linked, link_parts = _linked(options, target)
     held, hidden = _held(signature)
     kernel = f"{function.__module__}.{function.__qualname__}"
     surroundings, versions = environment(), toolchain(target.kind)
@@ -113,13 +113,13 @@ def _registered() -> tuple[Fields, tuple[str, ...]]:
     return found.fields, found.private
 
 
-def _linked(options: Options) -> tuple[tuple[LinkedFile, ...], Fields]:
+def _linked(options: Options, target: Target) -> tuple[tuple[LinkedFile, ...], Fields]:
     """Return the files that a kernel is linked with, read now, and their fields."""
     if not options.link:
         return (), ()
     from gridjit.compiler.key.linked_files import link_fields, linked_files
 
-    files = linked_files(options)
+    files = linked_files(options, target.kind)
     return files, link_fields(files)
 
 

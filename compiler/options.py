@@ -26,6 +26,7 @@ class Options:
     shared_memory_carveout: percent of the L1 cache to use as shared memory, or -1.
     specialize: launch fields folded into the code ("blockdim", "griddim", "sharedmem").
     tiered: code computes the same whatever is folded into it, so that code without it can serve meanwhile.
+    checks: what debug kernels on the host are checked for; from a setting, not from jit.
     """
 
     debug: bool = False
@@ -42,6 +43,7 @@ class Options:
     shared_memory_carveout: int | None = None
     specialize: tuple[str, ...] = ()
     tiered: bool = False
+    checks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("debug", "opt", "fastmath", "lineinfo", "lto", "device", "forceinline", "tiered"):
@@ -92,7 +94,7 @@ def options_of(given: Mapping[str, Any]) -> Options:
 
     If debug or opt is not given, numba's settings count. Contradictions are a ConfigWarning.
     """
-    known = {f.name for f in fields(Options)}
+    known = {f.name for f in fields(Options)} - {"checks"}
     if unknown := sorted(set(given) - known):
         raise ConfigError(f"jit({unknown[0]}=...): no such option; the options are {', '.join(sorted(known))}")
     values = {name: value for name, value in given.items() if value is not None}

@@ -99,6 +99,7 @@ class Code:
     assembly: text for people (PTX, or the host's assembly), if it was made on the way.
     consumed: the linked CUDA C++ files, with the headers that were compiled.
     inexact: why the code may compute something else once more is folded into it; empty if it does not (if looked at).
+    places: what the numbers stand for by which the code's checks name a place in the source.
     """
 
     image: bytes = field(repr=False)
@@ -108,6 +109,7 @@ class Code:
     assembly: str = field(default="", repr=False)
     consumed: tuple[LinkedFile, ...] = ()
     inexact: str = ""
+    places: tuple[Any, ...] = ()
 
 
 class CodeGenerator(Protocol):

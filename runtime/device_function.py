@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
@@ -36,7 +37,12 @@ class DeviceFunction(Generic[Parameters, Result]):
         self.targetoptions: dict[str, Any] = {**options.changed(), "signatures": tuple(map(str, signatures))}
 
     def __call__(self, *args: Parameters.args, **keywords: Parameters.kwargs) -> Result:
-        """Raise an error that says where it can be called: in kernels."""
+        """Raise an error that says where it can be called: in kernels, which call it as Python if stepped through."""
+        if (block := sys.modules.get("gridjit.runtime.stepping.block")) is not None and block.is_stepping():
+            from gridjit.runtime.stepping.names import Names
+
+            result: Result = Names().function(self.py_func)(*args, **keywords)
+            return result
         raise ConfigError(f"{self.py_func.__qualname__} is a device function; call it in a kernel")
 
     @cached_property

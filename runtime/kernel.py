@@ -73,6 +73,10 @@ class Kernel(Compilation, Inspection, Indexable):
         self._code = KernelCode(max_specializations)
         self._warned_of_copies = False
         self.extensions = extensions
+        if options.debug:
+            from gridjit.runtime.memory import unwritten  # few kernels look
+
+            unwritten.track()
 
     @property
     def extensions(self) -> list[Any]:

@@ -69,6 +69,10 @@ class Session:
             for base in self.settings.cache_bases
         )
 
+    def steps(self, target: str | None) -> bool:
+        """Return whether kernels made with jit(target=...) are run as plain Python."""
+        return self.settings.host_step and (target or self.settings.target or self._default) == "host"
+
     def device(self, target: str | None) -> Device:
         """Return the device that kernels made with jit(target=...) run on; raises DeviceError if there is none."""
         wanted = target or self.settings.target or self._default
@@ -192,7 +196,12 @@ class Session:
     def _host(self) -> Device:
         from gridjit.runtime.devices.host.device import HostDevice
 
-        return HostDevice(threads=self.settings.host_threads, store=self.store if self.settings.native_launch else None)
+        wanted = self.settings
+        return HostDevice(
+            threads=wanted.host_threads,
+            store=self.store if wanted.native_launch else None,
+            symbols=wanted.host_symbols,
+        )
 
 
 _sessions: list[Session] = []

@@ -14,6 +14,7 @@ from gridjit.values import dataclass
 
 _DEFAULT_CACHE_BYTES = 1 << 30
 _DEFAULT_CACHE_ENTRIES = 100_000
+_CHECKS = ("bounds", "uninitialized", "races")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -34,6 +35,10 @@ class Settings:
     host_device: the GPU that the host stands in for, by its name or a JSON file's (GRIDJIT_HOST_DEVICE; default: h100).
     host_devices: how many of it (GRIDJIT_HOST_DEVICES; default 1).
     host_limits: refuse on the host what such a GPU has no room for (GRIDJIT_HOST_LIMITS=0 turns that off).
+    host_checks: what debug kernels are checked for on the host (GRIDJIT_HOST_CHECKS=bounds,uninitialized,races, all of
+        which is the default; "none").
+    host_step: run kernels on the host as plain Python, one thread at a time, for debuggers (GRIDJIT_HOST_STEP=1).
+    host_symbols: a folder to write the host's code with line tables to, for gdb (GRIDJIT_HOST_SYMBOLS).
     log: what to report on standard error ("compiles"; GRIDJIT_LOG).
     assert_no_compile: turn any compile into an error (GRIDJIT_ASSERT_NO_COMPILE=1).
     native_launch: launch through machine code (GRIDJIT_NATIVE_LAUNCH=0: from Python, with equal results).
@@ -57,6 +62,9 @@ class Settings:
     host_device: str | None = None
     host_devices: int = 1
     host_limits: bool = True
+    host_checks: tuple[str, ...] = _CHECKS
+    host_step: bool = False
+    host_symbols: Path | None = None
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> Settings:
@@ -82,6 +90,9 @@ class Settings:
             host_device=environ.get("GRIDJIT_HOST_DEVICE") or None,
             host_devices=_count("GRIDJIT_HOST_DEVICES", environ.get("GRIDJIT_HOST_DEVICES"), 1),
             host_limits=_switch("GRIDJIT_HOST_LIMITS", environ.get("GRIDJIT_HOST_LIMITS")),
+            host_symbols=_path(environ.get("GRIDJIT_HOST_SYMBOLS")),
+            host_step=_switched_on(environ.get("GRIDJIT_HOST_STEP")),
+            host_checks=_checks(environ.get("GRIDJIT_HOST_CHECKS")),
         )
 
     def processes_for(self, background: bool | None) -> int:
@@ -144,6 +155,17 @@ def _count(name: str, text: str | None, default: int) -> int:
     if not (text.isascii() and text.isdigit()) or int(text) < 1:
         raise ConfigError(f"{name}={text}: give a whole number from 1")
     return int(text)
+
+
+def _checks(text: str | None) -> tuple[str, ...]:
+    if text is None or not text.strip():
+        return _CHECKS
+    named = {name.strip() for name in text.lower().split(",")}
+    if unknown := named - {*_CHECKS, "none"}:
+        raise ConfigError(
+            f"GRIDJIT_HOST_CHECKS={text}: {sorted(unknown)[0]!r} is not one of {', '.join(_CHECKS)}, none"
+        )
+    return tuple(name for name in _CHECKS if name in named) or ("none",)
 
 
 def _absolute(text: str) -> Path:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import gc
+import itertools
 import logging
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -16,26 +20,60 @@ from gridjit.cache.key import digest
 from gridjit.runtime.launch.indexing import index_from_python
 from gridjit.runtime.session import end_session
 from tests.known_objects import FOLDER, use_known_objects
-from tests.programs import end_servers
+from tests.programs import MEETING, end_servers
 from tests.registered import taken_away_after
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Have the processes of a run share a folder of objects that LLVM made; xdist's begin with this environment."""
-    if FOLDER not in os.environ:
-        os.environ[FOLDER] = tempfile.mkdtemp(prefix="gridjit-objects-")
-        config.add_cleanup(_forget_objects)
+    """Prepare what the processes of a run share; xdist's begin with this environment.
+
+    They share a folder of objects that LLVM made, and servers. Where the tests that need a GPU are left out, none is
+    visible: the others show what happens without one. A shell has its background jobs ignore interrupts. Tests that
+    send some wait for them to be felt.
+    """
+    if "not gpu" in config.option.markexpr:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    for variable, name in ((FOLDER, "objects"), (MEETING, "servers")):
+        if variable not in os.environ:
+            os.environ[variable] = tempfile.mkdtemp(prefix=f"gridjit-{name}-")
+            config.add_cleanup(functools.partial(_forget, variable))
     use_known_objects()
 
 
-def _forget_objects() -> None:
-    shutil.rmtree(os.environ.pop(FOLDER))
+def _forget(variable: str) -> None:
+    shutil.rmtree(os.environ.pop(variable))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection() -> None:
+    """Have the collector rest while the tests' modules are imported: hardly anything of them is garbage."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Have the collector leave alone what the modules of tests imported and made: going through it takes long."""
+    gc.enable()
+    _keep_from_the_collector()
+
+
+def _keep_from_the_collector() -> None:
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(scope="session")
+def cache_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Names of folders, none of which is there; making one for each test that never looks at it would take longer."""
+    base = tmp_path_factory.mktemp("caches")
+    return (base / f"gridjit-cache-{number}" for number in itertools.count())
 
 
 @pytest.fixture(autouse=True)
-def cache_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def cache_dir(cache_folders: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Give the test an empty cache of its own and a session that uses it; returns the folder."""
-    folder = tmp_path / "gridjit-cache"
+    folder = next(cache_folders)
     monkeypatch.setenv("GRIDJIT_CACHE_DIR", str(folder))
     fresh_session()
     yield folder
@@ -44,7 +82,7 @@ def cache_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 
 @pytest.fixture(autouse=True, scope="session")
 def programs_end() -> Iterator[None]:
-    """End what forked the programs that tests ran, where any did."""
+    """Leave what forked the programs that tests ran, where any did."""
     yield
     end_servers()
 
@@ -52,6 +90,7 @@ def programs_end() -> Iterator[None]:
 @pytest.fixture(autouse=True, scope="module")
 def registered() -> Iterator[None]:
     """Take away what a module's tests registered with numba-cuda, so that no other module's kernels meet it."""
+    _keep_from_the_collector()  # what numba-cuda and compiles have made for good
     with taken_away_after():
         yield
 
@@ -88,6 +127,14 @@ def logged() -> Iterator[list[str]]:
 def restart(cache_dir: Path) -> Callable[[], None]:
     """Return what starts over as a new process would: same disk, no settings, stores or devices in memory."""
     return fresh_session
+
+
+@pytest.fixture
+def all_is_seen() -> Iterator[None]:
+    """Let the test's subject find whatever refers to an object: what is kept from the collector is not found."""
+    gc.unfreeze()
+    yield
+    gc.freeze()
 
 
 @pytest.fixture

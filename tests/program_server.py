@@ -16,6 +16,7 @@ import importlib
 import json
 import os
 import runpy
+import select
 import signal
 import socket
 import sys
@@ -39,14 +40,18 @@ PREPARED = (
     "gridjit.compiler.compile",
     "gridjit.compiler.frontend.lower",
     "gridjit.compiler.frontend.types",
+    "gridjit.compiler.frontend.vocabulary",
     "gridjit.compiler.hooks.description",
     "gridjit.compiler.targets.host.generate",
     "gridjit.launchconfig",
     "gridjit.runtime.devices.host.device",
     "gridjit.runtime.devices.host.launch",
     "gridjit.runtime.devices.host.load",
+    "gridjit.runtime.simulated.under_numba",
     "gridjit.runtime.specialize.explain",
+    "gridjit.runtime.specialize.keep",
     "gridjit.runtime.specialize.kernel_view",
+    "gridjit.runtime.specialize.unit_shelf",
     "numba.cuda.extending",
 )
 
@@ -93,40 +98,73 @@ def first(x):
     x[0] = 1
 
 
-def serve(control: socket.socket) -> None:
-    """Start a program for each message, until there are no more; say how each ended."""
-    started: dict[int, int] = {}
+# The pipe that is told how a program ended, and the connection that it was asked for on.
+Started = dict[int, tuple[int, socket.socket]]
+
+
+def serve(listener: socket.socket) -> None:
+    """Start a program for each message of those that connect, until all have gone; say how each ended."""
+    started: Started = {}
 
     def reap(*_: object) -> None:
         for pid in list(started):
-            ended, status = os.waitpid(pid, os.WNOHANG)
+            try:
+                ended, status = os.waitpid(pid, os.WNOHANG)
+            except ChildProcessError:  # it ended while another was told of, and a signal within that one's told of it
+                continue
             if ended:
-                tell(started.pop(pid), os.waitstatus_to_exitcode(status))
+                tell(started.pop(pid)[0], os.waitstatus_to_exitcode(status))
 
     signal.signal(signal.SIGCHLD, reap)
-    while True:
-        message, given, _, _ = socket.recv_fds(control, 1, 5)
-        if not message:
-            break
-        request, *streams, told = given
-        with open(request) as file:
-            wanted = json.load(file)
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
-        pid = os.fork()
-        if not pid:
-            control.close()
-            for other in (*started.values(), told):
-                os.close(other)
-            become(wanted, streams)
+    connections = [greeted(listener)]
+    while connections:
+        for ready in select.select([listener, *connections], [], [])[0]:
+            if ready is listener:
+                connections.append(greeted(listener))
+            elif not start(ready, started, [listener, *connections]):
+                connections.remove(ready)
+                end(ready, started)
+
+
+def greeted(listener: socket.socket) -> socket.socket:
+    """Return the next connection, after a word to it."""
+    connection, _ = listener.accept()
+    with contextlib.suppress(BrokenPipeError):
+        connection.send(b".")
+    return connection
+
+
+def start(control: socket.socket, started: Started, ours: list[socket.socket]) -> bool:
+    """Start the program that a connection asks for; returns False if it has gone."""
+    message, given, _, _ = socket.recv_fds(control, 1, 5)
+    if not message:
+        return False
+    request, *streams, told = given
+    with open(request) as file:
+        wanted = json.load(file)
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+    pid = os.fork()
+    if not pid:
+        for connection in ours:
+            connection.close()
+        for other in (*(other for other, _ in started.values()), told):
+            os.close(other)
+        become(wanted, streams)
+    with contextlib.suppress(BrokenPipeError):
         os.write(told, f"{pid}\n".encode())
-        started[pid] = told
-        for stream in streams:
-            os.close(stream)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    for pid in started:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
+    started[pid] = told, control
+    for stream in streams:
+        os.close(stream)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
+    return True
+
+
+def end(control: socket.socket, started: Started) -> None:
+    """End what a connection that has gone left running."""
+    for pid in [pid for pid, (_, asked) in list(started.items()) if asked is control]:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    control.close()
 
 
 def tell(told: int, status: int) -> None:

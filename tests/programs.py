@@ -1,12 +1,14 @@
 """Python programs in processes of their own, as subprocess has them, without numba's import in each.
 
-Two servers fork them in turn, so that one program and the next have other hashes of texts and other addresses, as two
-processes do that were started. tests/program_server.py says what only a process that is really started can show.
+Two servers, which the processes of a run share, fork them in turn, so that one program and the next have other hashes
+of texts and other addresses, as two processes do that were started. tests/program_server.py says what only a process
+that is really started can show.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import signal
@@ -21,28 +23,31 @@ from typing import IO, Any
 
 # Read once, before a program could be asked for: by the interpreter, the loader or numba.
 _AT_START = ("NUMBA", "LD_", "LLVM", "PYTHONHASHSEED", "PYTHONUTF8", "PYTHONWARNINGS", "PYTHONMALLOC", "CUDA")
+_OF_THIS_RUN = {name: value for name, value in os.environ.items() if name.startswith(_AT_START)}
+
+
+# The variable that names the folder where the processes of a run of tests meet the servers.
+MEETING = "TESTS_PROGRAM_SERVERS"
 
 
 class _Server:
-    """A process that programs are forked from."""
+    """A process that programs are forked from, shared by the processes of a run: it ends when none is connected."""
 
-    def __init__(self) -> None:
-        self._lock, self._environment = threading.Lock(), dict(os.environ)
-        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            command = [sys.executable, str(Path(__file__).with_name("program_server.py")), str(theirs.fileno())]
-            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
+    def __init__(self, meeting: Path, number: int) -> None:
+        self._lock = threading.Lock()
+        with open(meeting / f"{number}.lock", "w") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)  # so that one process starts it
+            self._control = _connected(meeting / str(number)) or _started(meeting / str(number))
 
     def end(self) -> None:
-        """End it, and what it has running."""
+        """Leave it; it ends what it has running for this process, and itself if nobody else is there."""
         self._control.close()
-        self._process.wait(timeout=60)
 
     def start(self, request: dict[str, Any], streams: list[int]) -> IO[str]:
         """Start a program; return what tells of it."""
-        ours, theirs = self._environment, request["environment"]
-        for name in sorted(ours.keys() | theirs.keys()):
-            if name.startswith(_AT_START) and ours.get(name) != theirs.get(name):
+        theirs = request["environment"]
+        for name in sorted(_OF_THIS_RUN.keys() | theirs.keys()):
+            if name.startswith(_AT_START) and _OF_THIS_RUN.get(name) != theirs.get(name):
                 raise ValueError(f"{name} is read at the start of a process: start a real one")
         told, telling = os.pipe()
         with tempfile.TemporaryFile("w+") as file:
@@ -55,18 +60,45 @@ class _Server:
         return open(told)
 
 
+def _connected(path: Path) -> socket.socket | None:
+    """Return a connection to the server there, once it greets; None if there is no server, or one that is ending."""
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with contextlib.suppress(FileNotFoundError, ConnectionError):
+        connection.connect(str(path))
+        if connection.recv(1):
+            return connection
+    connection.close()
+    return None
+
+
+def _started(path: Path) -> socket.socket:
+    """Start a server that listens there, and return a connection to it."""
+    path.unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        os.set_inheritable(listener.fileno(), True)
+        command = [sys.executable, str(Path(__file__).with_name("program_server.py")), str(listener.fileno())]
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(_AT_START)}
+        nothing = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
+        os.posix_spawn(sys.executable, command, environment | _OF_THIS_RUN, file_actions=[nothing])
+    connection = _connected(path)
+    assert connection is not None, "the server of programs ended"
+    return connection
+
+
 _servers: list[_Server] = []
 
 
 def end_servers() -> None:
-    """End the servers, if any were started."""
+    """Leave the servers, if any were met."""
     while _servers:
         _servers.pop().end()
 
 
 def _next_server() -> _Server:
     if len(_servers) < 2:
-        _servers.append(_Server())
+        _servers.append(_Server(Path(os.environ[MEETING]), len(_servers)))
     else:
         _servers.append(_servers.pop(0))
     return _servers[-1]

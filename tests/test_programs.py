@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import subprocess
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import programs
 from tests.programs import PipedProgram, run_new_python, run_python
 
 SHOWS = """
@@ -63,6 +65,22 @@ def test_one_program_and_the_next_have_other_hashes_and_share_nothing() -> None:
     said = [run_python("-c", program).stdout.split() for _ in range(4)]
     assert said[0][0] == said[2][0] != said[1][0] == said[3][0]
     assert {left for _, left in said} == {"False"}
+
+
+def test_processes_share_a_server_which_ends_what_each_leaves_and_itself_with_the_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(programs, "_servers", servers := [programs._Server(tmp_path, 0) for _ in range(2)])
+    (server,) = {int(run_python("-c", "import os; print(os.getppid())").stdout) for _ in range(2)}
+    ends = os.pidfd_open(server)
+    with PipedProgram("-c", "import sys; sys.stdin.read()") as left:
+        servers.pop().end()
+        assert left.wait() == -signal.SIGKILL
+    servers *= 2
+    assert run_python("-c", "").returncode == 0
+    servers.pop().end()
+    assert select.select([ends], [], [], 60)[0], "the server goes on"
+    os.close(ends)
 
 
 def test_what_only_a_new_interpreter_reads_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,24 +15,33 @@ from typing import Any
 
 from gridjit.compiler.frontend.allocations import count, counting
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.key.linked_files import callback_text, read_linked
+from gridjit.compiler.key.linked_files import KINDS, callback_text, for_the_host, read_linked
 from gridjit.compiler.target import LinkedFile
 
 # The function of numba-cuda's reshape_funcs.cu that array reshaping calls.
 _RESHAPE = "numba_attempt_nocopy_reshape"
+_ON_HOST = ("ll", "bc", "o", "a", "c")
 _RUNTIME_CALL = re.compile(r'\bcall [^\n]*@"?NRT_\w+')
 _BESIDE = re.compile(r'^#include "(\w+\.cuh)"$', re.MULTILINE)
 
 
-def discovered_files(library: Any, known: Iterable[LinkedFile]) -> tuple[LinkedFile, ...]:
+def discovered_files(library: Any, known: Iterable[LinkedFile], kind: str = "ptx") -> tuple[LinkedFile, ...]:
     """Return the files to link with one of numba-cuda's code libraries, in a fixed order, without the known ones.
 
-    A file whose path is known is used as it was read then, whatever it holds by now.
+    A file whose path is known is used as it was read then, whatever it holds by now. kind: of the target. For the host
+    only what it can run: functions of other files are refused where they are called.
     """
     files = list(known)
     paths = {file.name for file in files if os.path.isabs(file.name)}
-    given = (one for one in library._linking_files if not (isinstance(one, str) and os.path.abspath(one) in paths))
+    found = library._linking_files
+    if kind != "ptx":
+        found = [one for one in map(for_the_host, found) if _runs_on_host(one)]
+    given = (one for one in found if not (isinstance(one, str) and os.path.abspath(one) in paths))
     return tuple(sorted({read_linked(one) for one in given} - set(files), key=_order))
+
+
+def _runs_on_host(given: Any) -> bool:
+    return isinstance(given, str) and KINDS.get(Path(given).suffix) in _ON_HOST
 
 
 def _order(file: LinkedFile) -> tuple[Any, ...]:

@@ -10,11 +10,13 @@ from typing import Any
 
 from gridjit.compiler.errors import CompileError, GridjitError, LaunchNeededError
 from gridjit.compiler.frontend.bootstrap import load_installed_extensions, numba_cuda
+from gridjit.compiler.frontend.checked import name_accesses
 from gridjit.compiler.frontend.fold import folded, launch_bounds
 from gridjit.compiler.frontend.initial_stores import without_initial_stores
 from gridjit.compiler.frontend.isolated.asking import tell_who_asks
 from gridjit.compiler.frontend.isolated.isolation import Isolation, isolated
 from gridjit.compiler.frontend.isolated.launch_visibility import needs_launch, said_by, while_visible
+from gridjit.compiler.frontend.isolated.replacing import replace
 from gridjit.compiler.frontend.kept.library import is_printed
 from gridjit.compiler.frontend.linkable import discovered_files, numba_files
 from gridjit.compiler.frontend.pipeline import kernel_pipeline
@@ -66,12 +68,14 @@ def lower(
     def compile_it() -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
         def run(record: Isolation) -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
             tell_who_asks(view, lines=options.debug or options.lineinfo)
+            if options.checks:
+                name_accesses(replace)
             with phase("front end"):
                 result = _compiled(function, signature, options, target, record)
             with phase("LLVM IR text"):
                 return _lowered(function, result, options, target, linked, record), _discovered(record)
 
-        return isolated(view, capability(target), options.debug, taking, run)
+        return isolated(view, capability(target), _looks_at_bounds(options), taking, run, keep=not options.checks)
 
     try:
         return while_visible(view, compile_it)
@@ -80,6 +84,10 @@ def lower(
     except Exception as error:  # numba raises dozens of types; each means that the user's kernel does not compile
         kind = LaunchNeededError if needs_launch(view, error) else CompileError
         raise for_cause(kind, _message(function, signature, target, error), error) from error
+
+
+def _looks_at_bounds(options: Options) -> bool:
+    return "bounds" in options.checks if options.checks else options.debug
 
 
 def capability(target: Target) -> tuple[Any, ...]:
@@ -149,7 +157,7 @@ def _flags(options: Options, target: Target) -> Any:
     flags.nvvm_options = {"opt": 3 if options.opt else 0, "fastmath": options.fastmath, **_debug_option(options)}
     if options.forceinline:
         flags.forceinline = True
-    if target.kind == "ptx" and (options.debug or options.lineinfo):
+    if options.lineinfo or (target.kind == "ptx" and options.debug):
         flags.debuginfo = True
         flags.dbg_directives_only = options.lineinfo
         flags.dbg_extend_lifetimes = options.debug
@@ -216,15 +224,13 @@ def _ordered_modules(library: Any) -> tuple[str, ...]:
 def _to_link(
     modules: tuple[str, ...], library: Any, linked: tuple[LinkedFile, ...], target: Target
 ) -> tuple[LinkedFile, ...]:
-    """Return linked and whatever else is called. The host links nothing and refuses calls of such code.
+    """Return linked and whatever else is called. On the host, numba-cuda's own files are part of its library.
 
     Files that called functions brought along are recorded as dependencies. Code in memory is in the key, with the
     functions or extensions that hold it.
     """
-    if target.kind != "ptx":
-        return linked
-    files = linked + discovered_files(library, linked)
-    return files + numba_files(modules, files)
+    files = linked + discovered_files(library, linked, target.kind)
+    return files if target.kind != "ptx" else files + numba_files(modules, files)
 
 
 def _exception_entry(exception: Any, arguments: Any, location: Any) -> ExceptionEntry:
@@ -253,7 +259,7 @@ def _message(function: Callable[..., Any], signature: Signature, target: Target,
     reasons = dict.fromkeys(reason.strip() for one in candidates for reason in _REASON.findall(one))
     words = "\n".join((words.strip(), *(f"because {reason}" for reason in reasons)))
     head = f"{function.__module__}.{function.__qualname__}{signature} for {target} does not compile"
-    advice = _HOW_TO_ALLOCATE if target.kind == "ptx" and any(sign in text for sign in _CANNOT_ALLOCATE) else ""
+    advice = _HOW_TO_ALLOCATE if any(sign in text for sign in _CANNOT_ALLOCATE) else ""
     return f"{head}, at {_place(function, error)}\n{words}{advice}"
 
 

@@ -17,6 +17,14 @@ def module_type() -> Any:
     return types.Module(cuda)
 
 
+def dtype_of_type(kind: Any) -> Any:
+    """Return the NumPy dtype of a numba type."""
+    numba_cuda()
+    from numba.cuda.np import numpy_support
+
+    return numpy_support.as_dtype(kind)
+
+
 def device_dispatcher(function: Callable[..., Any], options: Options, signatures: Sequence[Any]) -> Any:
     """Return numba-cuda's dispatcher for a device function; its numba type lives only as long as it does."""
     numba_cuda()

@@ -98,6 +98,8 @@ def _first_of_each_name(described: Iterable[tuple[str, list[str]]]) -> dict[tupl
 
 def _extensions_in(path: str) -> list[str]:
     """Return "module:function" of each entry that numba loads, in the order of the groups."""
+    if not os.access(path, os.F_OK):  # as of most: to look costs a third of trying to open
+        return []
     data = _read(path)
     if b"_extensions" not in data:
         return []

@@ -26,7 +26,13 @@ KINDS = {
     ".a": "a",
     ".lib": "a",
     ".fatbin": "fatbin",
+    ".ll": "ll",
+    ".bc": "bc",
+    ".c": "c",
 }
+# Files for a GPU, and what stands for one on the host if it is beside it, under the same name.
+_FOR_A_GPU = frozenset(["ptx", "cubin", "ltoir", "cu", "fatbin", "o", "a"])
+_FOR_THE_HOST = (".ll", ".bc", ".c")
 # numba-cuda's classes for code in memory -> kind of LinkedFile.
 _CLASSES = {
     "PTXSource": "ptx",
@@ -42,9 +48,26 @@ _CLASSES = {
 _TEMPORARY = r"^tmp[a-z0-9_]{8}"  # compiled when first used
 
 
-def linked_files(options: Options) -> tuple[LinkedFile, ...]:
-    """Return the files that options.link names, read now; raises LinkError naming a file that cannot be used."""
-    return tuple(map(read_linked, options.link))
+def linked_files(options: Options, kind: str = "ptx") -> tuple[LinkedFile, ...]:
+    """Return the files that options.link names, read now; raises LinkError naming a file that cannot be used.
+
+    kind: of the target that they are for.
+    """
+    return tuple(read_linked(one if kind == "ptx" else for_the_host(one)) for one in options.link)
+
+
+def for_the_host(given: Any) -> Any:
+    """Return what stands for a file on the host: the one beside it under the same name, if there is one; else itself.
+
+    Raises LinkError if there are several.
+    """
+    if not isinstance(given, str | os.PathLike) or KINDS.get(Path(given).suffix) not in _FOR_A_GPU:
+        return given
+    beside = [path for suffix in _FOR_THE_HOST if (path := Path(given).with_suffix(suffix)).is_file()]
+    if len(beside) > 1:
+        names = " and ".join(path.name for path in beside)
+        raise LinkError(f"link={os.fspath(given)!r}: {names} are beside it; keep the one that the host is to use")
+    return os.fspath(beside[0]) if beside else given
 
 
 def read_linked(given: Any) -> LinkedFile:

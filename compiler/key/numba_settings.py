@@ -131,13 +131,18 @@ def affects_code(attribute: str) -> bool:
 
 def dumps(environ: Mapping[str, str] = os.environ) -> frozenset[str]:
     """Return the names in numba.config of what is to be printed while kernels are compiled."""
-    return frozenset(attribute for name, attribute in _DUMPS.items() if is_on(name, attribute, environ=environ))
+    configured = _config_file()
+    return frozenset(attribute for name, attribute in _DUMPS.items() if _is_on(name, attribute, 0, environ, configured))
 
 
 def is_on(name: str, attribute: str = "", *, default: int = 0, environ: Mapping[str, str] = os.environ) -> bool:
     """Return whether a switch of numba's is on at this moment: its variable less "NUMBA_", its name in numba.config."""
-    said = environ.get(f"NUMBA_{name}", _config_file().get(f"NUMBA_{name}", default))
-    return getattr(sys.modules.get("numba.core.config"), attribute or name, said) not in (None, "", "0", 0)
+    return _is_on(name, attribute or name, default, environ, _config_file())
+
+
+def _is_on(name: str, attribute: str, default: int, environ: Mapping[str, str], configured: Mapping[str, Any]) -> bool:
+    said = environ.get(f"NUMBA_{name}", configured.get(f"NUMBA_{name}", default))
+    return getattr(sys.modules.get("numba.core.config"), attribute, said) not in (None, "", "0", 0)
 
 
 def is_asked_for(name: str, environ: Mapping[str, str] = os.environ) -> bool:

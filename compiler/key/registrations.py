@@ -101,21 +101,35 @@ _watched: dict[object, tuple[tuple[list[Any], str], ...]] = {}
 # Registry list -> the list, how many entries were read, the last of them, and what was found.
 _lists: dict[int, tuple[list[Any], int, object, tuple[Registration, ...]]] = {}
 _UNREAD: tuple[list[Any], int, object, tuple[Registration, ...]] = ([], -1, None, ())
+# The lists that were looked at last, the length and the end of each, and what was found in them.
+_last_look: list[tuple[object, list[tuple[int, int]], tuple[tuple[Registration, ...], ...]]] = []
 # Table -> its entries when it was read, and what was found.
 _tables: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Registration, ...]]] = {}
 
 
 def _scans() -> Iterator[tuple[Registration, ...]]:
-    for entries, kind in _registry_lists():
-        _, count, last, found = _lists.get(id(entries), _UNREAD)
-        if len(entries) != count or (count and entries[-1] is not last):
-            _read_list(entries, kind)
-            found = _lists[id(entries)][3]
-        if found:
-            yield found
+    yield from _in_lists(_registry_lists())
     for module, path, kind in _TABLES:
         if (table := in_loaded(module, path)) is not None:
             yield _table_scan((module, path), table, kind)
+
+
+def _in_lists(lists: tuple[tuple[list[Any], str], ...]) -> tuple[tuple[Registration, ...], ...]:
+    """Return what is in lists; a compile asks a dozen times, and hardly ever has one grown."""
+    ends = [(len(entries), id(entries[-1]) if entries else 0) for entries, _ in lists]
+    if not _last_look or _last_look[0][0] is not lists or _last_look[0][1] != ends:
+        found = tuple(filter(None, (_in_list(entries, kind) for entries, kind in lists)))
+        # The last entries are kept alive with the lists' results, so that no other entry gets the identity of one.
+        _last_look[:] = [(lists, ends, found)]
+    return _last_look[0][2]
+
+
+def _in_list(entries: list[Any], kind: str) -> tuple[Registration, ...]:
+    _, count, last, found = _lists.get(id(entries), _UNREAD)
+    if len(entries) != count or (count and entries[-1] is not last):
+        _read_list(entries, kind)
+        found = _lists[id(entries)][3]
+    return found
 
 
 def _registry_lists() -> tuple[tuple[list[Any], str], ...]:

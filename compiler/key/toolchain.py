@@ -51,6 +51,7 @@ _HEADER_NAMES = frozenset(name for names in _HEADERS for name in names)
 _DISTRIBUTIONS: Mapping[str, tuple[tuple[str, tuple[str, ...]], ...]] = {"host": _COMMON, "ptx": _COMMON + _PTX}
 _WANTED = frozenset((*(name for _, names in _COMMON + _PTX for name in names), *_HEADERS[0]))
 _TOOLKIT_COMPONENTS = ("nvvm", "nvjitlink", "nvrtc")
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 @cache
@@ -187,12 +188,12 @@ def own_sources(folder: str = os.path.dirname(os.path.dirname(__file__))) -> str
     Installed or not, they may have been edited by hand; an installation of the same version may be another.
     """
     try:
-        stamps = _stamps(folder)
+        stamps = repr(sorted(_stamps(os.open(folder, _FOLDER), "")))
     except OSError:
         # Python imports from archives too.
         archive = next((str(path) for path in Path(folder).parents if path.is_file()), "")
-        stamps = [file_digest(archive) or ""]
-    return digest_fields(utf8(stamp) for stamp in (*stamps, *_own_records(os.path.dirname(os.path.dirname(folder)))))
+        stamps = file_digest(archive) or ""
+    return digest_fields(map(utf8, (stamps, *_own_records(os.path.dirname(os.path.dirname(folder))))))
 
 
 def _own_records(site: str) -> Iterator[str]:
@@ -201,19 +202,23 @@ def _own_records(site: str) -> Iterator[str]:
             yield from (file_digest(os.path.join(site, entry, name)) or "" for name in ("RECORD", "direct_url.json"))
 
 
-def _stamps(root: str) -> list[str]:
-    """Return each source file's name, time of writing and size, in one order wherever they are."""
-    stamps, folders, inside = [], [root], len(root) + 1
-    for folder in folders:
+def _stamps(folder: int, name: str) -> list[tuple[str, int, int]]:
+    """Return the name, time of writing and size of each source file below an open folder, which it closes.
+
+    Files are asked for by their names in it: their whole paths would take the system twice as long.
+    """
+    found = []
+    try:
         with os.scandir(folder) as entries:
             for entry in entries:
                 if entry.name.endswith(".py") and entry.is_file():
                     status = entry.stat()
-                    stamps.append(f"{entry.path[inside:]} {status.st_mtime_ns} {status.st_size}")
+                    found.append((name + entry.name, status.st_mtime_ns, status.st_size))
                 elif entry.name != "__pycache__" and entry.is_dir():
-                    folders.append(entry.path)
-    stamps.sort()
-    return stamps
+                    found += _stamps(os.open(entry.name, _FOLDER, dir_fd=folder), f"{name}{entry.name}/")
+    finally:
+        os.close(folder)
+    return found
 
 
 def _toolkit_root_text(root: Path) -> str:

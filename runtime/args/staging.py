@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gridjit.compiler.errors import ArgumentError
-from gridjit.runtime.launch.graph_capture import refuse_to_copy
-from gridjit.runtime.streams import LEGACY, Stream, new_event, stream_handle
+from gridjit.runtime.streams import LEGACY, Stream, Timeline, new_event, stream_handle
 from gridjit.runtime.warnings import warn_of_copies
 
 if TYPE_CHECKING:
@@ -93,7 +92,7 @@ class Transfer:
         Arrays of one launch that share memory on the host share it on the device.
         """
         assert self.space is not None
-        refuse_to_copy(self.space.timeline, self.stream)
+        _refuse_to_copy(self.space.timeline, self.stream)
         layout = _layout_of(array)
         memory, base = self._memory(*_span(array, layout))
         ghost = layout.over(memory.address + array.__array_interface__["data"][0] - base, array.dtype)
@@ -188,3 +187,15 @@ def _span(array: Array, layout: StridedLayout) -> tuple[int, int]:
     address = array.__array_interface__["data"][0]
     low, high = layout.extent
     return address + low, address + high
+
+
+def _refuse_to_copy(timeline: Timeline, stream: Any) -> None:
+    """Raise ArgumentError while stream is captured.
+
+    The driver would refuse the copy too, but with a code, and the capture would be lost by then.
+    """
+    if timeline.capturing(stream_handle(stream)):
+        raise ArgumentError(
+            "an array on the host is copied to the device for one launch, which a graph cannot repeat: give the "
+            "captured launch an array that is already on the device, made with cuda.to_device() before the capture"
+        )

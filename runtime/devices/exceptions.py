@@ -9,10 +9,12 @@ from gridjit.compiler.target import ExceptionEntry
 from gridjit.runtime.launch.hooks import named
 
 
-def kernel_exception(artifact: Artifact, code: int, block: Dim3, thread: Dim3) -> BaseException:
+def kernel_exception(
+    artifact: Artifact, code: int, block: Dim3, thread: Dim3, outside: tuple[int, int] | None = None
+) -> BaseException:
     """Return the exception that a kernel's return code stands for, with the place of the thread that raised it.
 
-    The thread is named in numba-cuda's words: programs look for them.
+    The thread is named in numba-cuda's words: programs look for them. outside: an index, and the size of its axis.
     """
     place = f"{artifact.kernel}, tid={list(thread)} ctaid={list(block)}"
     entry = artifact.exceptions.get(code)
@@ -21,6 +23,9 @@ def kernel_exception(artifact: Artifact, code: int, block: Dim3, thread: Dim3) -
     if entry.where:
         place = f"In {entry.where}, of {place}"
     message = ", ".join(map(str, entry.arguments)) or entry.qualname
+    if entry.qualname == "IndexError" and message.startswith("index is out of bounds: index {index}"):
+        index, size = ("?", "?") if outside is None else map(str, outside)
+        message = message.replace("{index}", index, 1).replace("{size}", size, 1)
     kind = _type(entry)
     if kind is None:
         return LaunchError(f"{place}: {entry.module}.{entry.qualname}: {message}")

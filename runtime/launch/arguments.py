@@ -97,7 +97,7 @@ def _named(kernel: Kernel, name: str, function: Callable[..., Any], *given: Any)
         return function(*given)
     except ArgumentError as error:
         raise ArgumentError(f"argument '{name}' of {kernel.name}: {error}") from None
-    except (GridjitError, MemoryError):
+    except (GridjitError, MemoryError, Warning):  # a warning is an error only where its user said so
         raise
     except Exception as error:
         raise ArgumentError(f"argument '{name}' of {kernel.name}: {unreadable(given[0], error)}") from error

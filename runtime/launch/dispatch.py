@@ -38,6 +38,9 @@ def launch(
     """Launch from Python. configured: the object that was called, if it has callbacks of its own; hooks: run them."""
     kernel = launcher.kernel
     handlers = handlers_of(kernel, given)
+    if session().steps(kernel._target):
+        _step(launcher, given, configured if hooks else None)
+        return
     key = (launcher.shape, session().ordinal(kernel._target), *kinds_of(kernel, handlers, given))
     ready = launcher.ready.get(key) or prepare(launcher, given, handlers, key)
     if hooks and (ready.hooks or (configured is not None and configured.watched and configured._callbacks)):
@@ -49,6 +52,16 @@ def launch(
             _launch(launcher, ready, handlers, key, given)
     else:
         _launch(launcher, ready, handlers, key, given)
+
+
+def _step(launcher: Launcher, given: tuple[Any, ...], configured: ConfiguredKernel | None) -> None:
+    """Run the kernel as plain Python, for debuggers."""
+    from gridjit.runtime.stepping.launch import step
+
+    if configured is not None:
+        for callback in configured.own_callbacks:
+            callback(launcher.kernel, configured)
+    step(launcher.kernel, launcher.config, given)
 
 
 def _launch(

@@ -37,5 +37,6 @@ class ForAll:
 
     def _suitable_block(self, signature: Any, args: tuple[Any, ...]) -> int:
         trial = LaunchConfig.of(-(-self._ntasks // _TRIAL_BLOCK), _TRIAL_BLOCK, self._sharedmem)
-        _, loaded = self._kernel.specialization_for(signature, trial, args)
+        # Nothing is launched so: nobody is to specialize a tiered kernel for it.
+        _, loaded = self._kernel.form_for(None).specialization_for(signature, trial, args)
         return loaded.potential_block(self._sharedmem)

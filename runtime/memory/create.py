@@ -13,6 +13,7 @@ import numpy as np
 from gridjit.compiler.errors import ArgumentError
 from gridjit.runtime.current import current_space
 from gridjit.runtime.devices.cuda import presence
+from gridjit.runtime.memory import unwritten
 from gridjit.runtime.memory.copies import Array, address_of
 from gridjit.runtime.memory.device_array import DeviceArray
 from gridjit.runtime.memory.layout import StridedLayout
@@ -187,6 +188,8 @@ def _dense_like(ary: Any) -> StridedLayout:
 def _new(layout: StridedLayout, item: np.dtype[Any], stream: Any, space: Space | None) -> DeviceArray:
     low, high = layout.extent
     memory = (space or current_space()).allocate(high - low, stream)
+    if unwritten.tracked:
+        unwritten.note(memory)
     return DeviceArray(memory, layout.over(memory.address - low, item), stream)
 
 

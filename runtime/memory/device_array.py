@@ -9,11 +9,11 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Hashable, Iterator, Sequence
-from typing import Any, Literal, SupportsIndex
+from typing import Any, Literal
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError, CopyNeededError, DeviceError, ShapeError
+from gridjit.compiler.errors import ArgumentError, DeviceError, ShapeError
 from gridjit.compiler.item_types import identity, item_type
 from gridjit.compiler.signature import ArrayType, Signature, array_codes, array_struct, layout_letter
 from gridjit.runtime.devices.cuda import presence
@@ -26,7 +26,6 @@ from gridjit.runtime.streams import LEGACY, stream_handle
 # so that identity tells them apart.
 Kind = tuple[np.dtype[Any], int, str, bool, bool, int | None, Hashable]
 _kinds: dict[Kind, Kind] = {}
-_NUMPY_CAN_REFUSE = tuple(map(int, np.__version__.split(".")[:2])) >= (2, 1)
 
 
 class Flags(dict[str, bool]):
@@ -226,8 +225,10 @@ class DeviceArray:
 
         A record stays a view, so that writing to its fields writes to the array.
         """
-        view = self._viewed(self._ghost[_view_key(key)])
-        if view.ndim == 0 and view.dtype.names is None and (isinstance(key, str) or _is_full_index(key, self.ndim)):
+        from gridjit.runtime.memory.indices import is_full_index, view_key
+
+        view = self._viewed(self._ghost[view_key(key)])
+        if view.ndim == 0 and view.dtype.names is None and (isinstance(key, str) or is_full_index(key, self.ndim)):
             return view.copy_to_host()[()]
         return view
 
@@ -241,12 +242,14 @@ class DeviceArray:
 
     def setitem(self, key: Any, value: Any, stream: Any = None) -> None:
         """Do what a[key] = value does, in stream (default: the array's own)."""
-        view = self._viewed(self._ghost[_view_key(key)])
+        from gridjit.runtime.memory.indices import broadcast, view_key
+
+        view = self._viewed(self._ghost[view_key(key)])
         if isinstance(value, DeviceArray):
             view.copy_to_device(value, stream)
         else:
             values = np.asarray(value).astype(view.dtype, copy=False)
-            view.copy_to_device(_broadcast(values, view.shape), stream)
+            view.copy_to_device(broadcast(values, view.shape), stream)
 
     def __iter__(self) -> Iterator[Any]:
         return (self[index] for index in range(len(self)))
@@ -270,14 +273,16 @@ class DeviceArray:
 
     def reshape(self, *shape: Any, order: str = "C") -> DeviceArray:
         """Return the view with another shape; raises CopyNeededError, a ValueError, if there is none."""
+        from gridjit.runtime.memory.indices import reshaped
+
         wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
         if order not in ("C", "F", "A"):
             raise ValueError(f"reshape(order={order!r}): 'C', 'F' or 'A'")
         if order == "A":
             order = self._order
         if order == "F":
-            return self._viewed(_reshaped(self._ghost.T, tuple(wanted)[::-1]).T)
-        return self._viewed(_reshaped(self._ghost, tuple(wanted)))
+            return self._viewed(reshaped(self._ghost.T, tuple(wanted)[::-1]).T)
+        return self._viewed(reshaped(self._ghost, tuple(wanted)))
 
     def ravel(self, order: str = "C") -> DeviceArray:
         """Return the view with one axis; raises CopyNeededError if there is none."""
@@ -366,47 +371,3 @@ def _kind(ghost: Array, device: int | None) -> Kind:
     dtype, more = identity(ghost.dtype)
     kind = (dtype, ghost.ndim, layout, flags.writeable, flags.aligned, device, more)
     return _kinds.setdefault(kind, kind)
-
-
-def _view_key(key: Any) -> Any:
-    """Return key, made to always give a view; raises TypeError for what would need a copy."""
-    if isinstance(key, str):
-        return key
-    parts = key if isinstance(key, tuple) else (key,)
-    for part in parts:
-        if isinstance(part, bool | np.bool_) or not (
-            part is None or part is Ellipsis or isinstance(part, slice | SupportsIndex)
-        ):
-            raise TypeError(f"index {part!r}: arrays on the device take integers, slices, None and ...")
-        if isinstance(part, np.ndarray | DeviceArray):
-            raise TypeError("arrays on the device cannot be indexed with arrays; copy_to_host() first")
-    return parts if Ellipsis in parts else (*parts, ...)
-
-
-def _is_full_index(key: Any, ndim: int) -> bool:
-    parts = key if isinstance(key, tuple) else (key,)
-    return not isinstance(key, str) and len(parts) == ndim and all(isinstance(part, SupportsIndex) for part in parts)
-
-
-def _broadcast(values: Array, shape: tuple[int, ...]) -> Array:
-    """Return values repeated to shape, as an assignment does; raises ShapeError in numba-cuda's words."""
-    if values.ndim > len(shape):
-        raise ShapeError(f"Can't assign {values.ndim}-D array to {len(shape)}-D self")
-    first = len(shape) - values.ndim
-    for axis, (size, wanted) in enumerate(zip(values.shape, shape[first:], strict=True), first):
-        if size not in (1, wanted):
-            raise ShapeError(f"Can't copy sequence with size {size} to array axis {axis} with dimension {wanted}")
-    return np.broadcast_to(values, shape)
-
-
-def _reshaped(ghost: Array, shape: tuple[int, ...]) -> Array:
-    try:
-        if _NUMPY_CAN_REFUSE:
-            return ghost.reshape(shape, copy=False)
-        view = ghost.view()
-        view.shape = shape
-        return view
-    except (ValueError, AttributeError) as error:
-        raise CopyNeededError(
-            f"shape {ghost.shape} with strides {ghost.strides} does not become {shape} without a copy: {error}"
-        ) from None

@@ -13,7 +13,7 @@ from gridjit.compiler.errors import DeviceError
 from gridjit.forking import cached_property
 from gridjit.runtime.settings import settings
 from gridjit.runtime.simulated import current
-from gridjit.runtime.simulated.models import DeviceModel, model
+from gridjit.runtime.simulated.models import DeviceModel, attribute_of, bus_of, model
 from gridjit.runtime.streams import HOST
 
 if TYPE_CHECKING:
@@ -34,22 +34,15 @@ class SimulatedDevice:
         self.model = kind
         self.name = kind.name
         self.compute_capability = kind.compute_capability
-        # No real one: these devices have no place on a bus, and no serial number.
+        # Not a real one: these devices have no serial number.
         self.uuid = f"GPU-00000000-0000-0000-0000-{ordinal:012x}"
-        self._bus = {
-            "PCI_DOMAIN_ID": 0,
-            "PCI_BUS_ID": ordinal + 1,
-            "PCI_DEVICE_ID": 0,
-            "MULTI_GPU_BOARD_GROUP_ID": ordinal,
-        }
 
     def attribute(self, name: str) -> int:
         """Return an attribute by the driver's name for it, without CU_DEVICE_ATTRIBUTE_ ("MULTIPROCESSOR_COUNT").
 
         Raises UnknownAttributeError, an AttributeError, for what is not known of such a device.
         """
-        found = self._bus.get(name)
-        return self.model.attribute(name) if found is None else found
+        return attribute_of(self.model, self.ordinal, name)
 
     def __getattr__(self, name: str) -> int:
         if not name.isupper():
@@ -73,7 +66,7 @@ class SimulatedDevice:
 
     def get_device_identity(self) -> dict[str, int]:
         """Return where the device is on the bus, which tells it from others."""
-        return {name.lower(): self._bus[name] for name in ("PCI_DOMAIN_ID", "PCI_BUS_ID", "PCI_DEVICE_ID")}
+        return {name.lower(): place for name, place in bus_of(self.ordinal).items() if name.startswith("PCI_")}
 
     # -- being current -----------------------------------------------------------------------------------------------
 

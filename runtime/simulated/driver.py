@@ -9,17 +9,15 @@ driver can do (load code, share memory with other processes) is refused with an 
 
 from __future__ import annotations
 
-import bisect
 import ctypes
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from gridjit.runtime.settings import settings
 from gridjit.runtime.simulated import current, memory, peers
+from gridjit.runtime.simulated.allocations import Allocations
 from gridjit.runtime.simulated.ledger import ledger
-from gridjit.runtime.simulated.models import DeviceModel, UnknownAttributeError, model
+from gridjit.runtime.simulated.models import DeviceModel, UnknownAttributeError, attribute_of, model
 from gridjit.runtime.simulated.occupancy import active_blocks
 from gridjit.runtime.streams import HOST
 
@@ -27,7 +25,6 @@ from gridjit.runtime.streams import HOST
 VERSION = 13000
 # A context's handle, by the number of its device: any number but 0.
 _CONTEXT = 0x6A690000
-_ALIGNMENT = 256
 _ATTRIBUTE = "CU_DEVICE_ATTRIBUTE_"
 _CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
 
@@ -46,14 +43,12 @@ class SimulatedDriver:
     def __init__(self, types: Any, failing: Failing) -> None:
         self._types = types
         self._failing = failing
-        # Addresses that were allocated, in order, and what is there: its size and what keeps it.
-        self._addresses: list[int] = []
-        self._blocks: dict[int, tuple[int, Any]] = {}
+        self._allocations = Allocations()
         self._handles: set[int] = set()
 
     def owns(self, handle: Any) -> bool:
         """Return whether memory, a stream or an event is of this driver."""
-        return int(handle) in self._blocks or int(handle) in self._handles
+        return int(handle) in self._allocations or int(handle) in self._handles
 
     def refused(self, name: str) -> Callable[..., Any]:
         """Return a function that refuses a call which the host cannot answer."""
@@ -69,18 +64,15 @@ class SimulatedDriver:
 
     # -- the process -------------------------------------------------------------------------------------------------
 
-    def cuInit(self, flags: int) -> None:
-        """Return: there is nothing to begin."""
+    def cuInit(self, *_: Any) -> None:
+        """Return: there is nothing to begin or to profile, no memory to lock, and no work that is not done yet."""
+
+    cuProfilerStart = cuProfilerStop = cuMemHostRegister = cuMemHostUnregister = cuInit
+    cuStreamSynchronize = cuStreamQuery = cuStreamWaitEvent = cuEventQuery = cuEventSynchronize = cuInit
 
     def cuDriverGetVersion(self) -> int:
         """Return the version that the simulated devices were asked with."""
         return VERSION
-
-    def cuProfilerStart(self) -> None:
-        """Return: there is no profiler of this kind."""
-
-    def cuProfilerStop(self) -> None:
-        """Return: there is no profiler of this kind."""
 
     # -- devices -----------------------------------------------------------------------------------------------------
 
@@ -110,9 +102,8 @@ class SimulatedDriver:
         """Return an attribute, by the driver's enum."""
         ordinal = self._device(device)
         name = self._types.CUdevice_attribute(attribute).name.removeprefix(_ATTRIBUTE)
-        own = {"PCI_BUS_ID": ordinal + 1, "PCI_DEVICE_ID": 0, "PCI_DOMAIN_ID": 0, "MULTI_GPU_BOARD_GROUP_ID": ordinal}
         try:
-            return own[name] if name in own else self._model.attribute(name)
+            return attribute_of(self._model, ordinal, name)
         except UnknownAttributeError as error:
             raise self._failing("CUDA_ERROR_NOT_SUPPORTED", str(error)) from None
 
@@ -218,32 +209,19 @@ class SimulatedDriver:
         """Return the address of host memory on the device: the same."""
         return self._types.CUdeviceptr(int(pointer))
 
-    def cuMemHostRegister(self, pointer: Any, size: int, flags: int) -> None:
-        """Return: the host's memory is not locked."""
-
-    def cuMemHostUnregister(self, pointer: Any) -> None:
-        """Return: the host's memory is not locked."""
-
     def cuMemFree(self, pointer: Any) -> None:
         """Free what was allocated."""
-        address = int(pointer)
-        if address not in self._blocks:
-            raise self._failing("CUDA_ERROR_INVALID_VALUE", f"nothing was allocated at {address:#x}")
-        del self._addresses[bisect.bisect_left(self._addresses, address)]
-        _, (_, give) = self._blocks.pop(address)
-        if give is not None:
-            give()
+        if int(pointer) not in self._allocations:
+            raise self._failing("CUDA_ERROR_INVALID_VALUE", f"nothing was allocated at {int(pointer):#x}")
+        self._allocations.free(int(pointer))
 
     cuMemFreeHost = cuMemFree
 
     def cuMemGetAddressRange(self, pointer: Any) -> tuple[Any, int]:
         """Return the allocation that an address is in: where it begins, and its size."""
-        at = bisect.bisect_right(self._addresses, int(pointer)) - 1
-        base = self._addresses[at] if at >= 0 else 0
-        size = self._blocks[base][0] if base else 0
-        if not base or int(pointer) >= base + max(size, 1):
+        if (found := self._allocations.around(int(pointer))) is None:
             raise self._failing("CUDA_ERROR_NOT_FOUND", f"nothing was allocated around {int(pointer):#x}")
-        return self._types.CUdeviceptr(base), size
+        return self._types.CUdeviceptr(found[0]), found[1]
 
     def cuPointerGetAttribute(self, attribute: Any, pointer: Any) -> Any:
         """Return what is asked about an address: its own, or its context; anything else is refused."""
@@ -254,33 +232,23 @@ class SimulatedDriver:
             return self.refused("cuPointerGetAttribute")()
         return self._types.CUdeviceptr(int(pointer))
 
-    def cuMemcpyHtoD(self, destination: Any, source: Any, size: int) -> None:
-        """Copy size bytes."""
-        ctypes.memmove(int(destination), int(source), int(size))
-
-    def cuMemcpyHtoDAsync(self, destination: Any, source: Any, size: int, stream: Any) -> None:
+    def cuMemcpy(self, destination: Any, source: Any, size: int, stream: Any = None) -> None:
         """Copy size bytes, now."""
         ctypes.memmove(int(destination), int(source), int(size))
 
-    cuMemcpyDtoH = cuMemcpyDtoD = cuMemcpy = cuMemcpyHtoD
-    cuMemcpyDtoHAsync = cuMemcpyDtoDAsync = cuMemcpyAsync = cuMemcpyHtoDAsync
+    cuMemcpyHtoD = cuMemcpyDtoH = cuMemcpyDtoD = cuMemcpy
+    cuMemcpyHtoDAsync = cuMemcpyDtoHAsync = cuMemcpyDtoDAsync = cuMemcpyAsync = cuMemcpy
 
-    def cuMemsetD8(self, pointer: Any, value: int, count: int) -> None:
-        """Set count bytes."""
-        ctypes.memset(int(pointer), int(value), int(count))
-
-    def cuMemsetD8Async(self, pointer: Any, value: int, count: int, stream: Any) -> None:
+    def cuMemsetD8(self, pointer: Any, value: int, count: int, stream: Any = None) -> None:
         """Set count bytes, now."""
         ctypes.memset(int(pointer), int(value), int(count))
+
+    cuMemsetD8Async = cuMemsetD8
 
     def _allocate(self, size: int, give: Callable[[], None] | None = None) -> int:
         if size <= 0:
             raise self._failing("CUDA_ERROR_INVALID_VALUE", f"{size} bytes")
-        block = np.empty(size + _ALIGNMENT, np.uint8)
-        address = -(-int(block.ctypes.data) // _ALIGNMENT) * _ALIGNMENT
-        bisect.insort(self._addresses, address)
-        self._blocks[address] = (size, (block, give))
-        return address
+        return self._allocations.make(size, give)
 
     # -- streams and events ------------------------------------------------------------------------------------------
 
@@ -291,15 +259,6 @@ class SimulatedDriver:
     def cuStreamDestroy(self, stream: Any) -> None:
         """Forget a stream."""
         self._handles.discard(int(stream))
-
-    def cuStreamSynchronize(self, stream: Any) -> None:
-        """Return: all work is done."""
-
-    def cuStreamQuery(self, stream: Any) -> None:
-        """Return: all work is done."""
-
-    def cuStreamWaitEvent(self, stream: Any, event: Any, flags: int) -> None:
-        """Return: what the event stands for is done."""
 
     def cuStreamAddCallback(self, stream: Any, callback: Any, data: Any, flags: int) -> None:
         """Call a C function: all work before it is done."""
@@ -317,12 +276,6 @@ class SimulatedDriver:
     def cuEventRecord(self, event: Any, stream: Any) -> None:
         """Note the time."""
         HOST.record(int(event), int(stream or 0))
-
-    def cuEventQuery(self, event: Any) -> None:
-        """Return: what the event stands for is done."""
-
-    def cuEventSynchronize(self, event: Any) -> None:
-        """Return: what the event stands for is done."""
 
     def cuEventElapsedTime(self, start: Any, end: Any) -> float:
         """Return the milliseconds between two events that were recorded."""

@@ -5,6 +5,7 @@ An attribute that is not known of a model is not made up: asking for it is an er
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gridjit.compiler.errors import ConfigError, DeviceError
-from gridjit.runtime.simulated.answers import ALIASES, EVERY, HOPPER
+from gridjit.runtime.simulated.answers import ALIASES, EVERY, HOPPER, UNASKED
 from gridjit.values import dataclass
 
 # By compute capability: "Technical Specifications per Compute Capability" and "Throughput of Native Arithmetic
@@ -59,6 +60,17 @@ class DeviceModel:
                 f"{name} of the simulated {self.name} is not known; give it in a JSON file that GRIDJIT_HOST_DEVICE "
                 f'names: {{"like": "h100", "attributes": {{"{name}": ...}}}}'
             ) from None
+
+
+def attribute_of(kind: DeviceModel, ordinal: int, name: str) -> int:
+    """Return an attribute of the device of a number; raises UnknownAttributeError for one that is not known."""
+    found = bus_of(ordinal).get(name)
+    return kind.attribute(name) if found is None else found
+
+
+def bus_of(ordinal: int) -> dict[str, int]:
+    """Return the attributes that tell the device of a number from others: no real ones, as it is on no bus."""
+    return {"PCI_DOMAIN_ID": 0, "PCI_BUS_ID": ordinal + 1, "PCI_DEVICE_ID": 0, "MULTI_GPU_BOARD_GROUP_ID": ordinal}
 
 
 def _model(
@@ -165,7 +177,7 @@ def _described(given: Any) -> DeviceModel:
     if unknown := set(given) - {"like", "name", "memory_bytes", "compute_capability", "attributes"}:
         raise ValueError(f"unknown: {', '.join(sorted(unknown))}")
     base = _base(given.get("like", DEFAULT))
-    own = {name: _integer(name, value, 0) for name, value in _object("attributes", given.get("attributes", {})).items()}
+    own = _attributes(_object("attributes", given.get("attributes", {})))
     capability = _capability(given.get("compute_capability", base.compute_capability))
     if capability != base.compute_capability:
         limits = _model("", capability, 0, {}).attributes
@@ -185,6 +197,16 @@ def _object(name: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError(f"{name}: {value!r} is not an object")
     return value
+
+
+def _attributes(given: Mapping[str, Any]) -> dict[str, int]:
+    """Return a file's attributes by their first names: one under a name that nobody asks for would change nothing."""
+    names = {*known()[DEFAULT].attributes, *UNASKED, *ALIASES}
+    for name in sorted(set(given) - names):
+        near = difflib.get_close_matches(name.upper().removeprefix("CU_DEVICE_ATTRIBUTE_"), sorted(names))
+        hint = f"did you mean {' or '.join(near)}?" if near else "they have the driver's names (MULTIPROCESSOR_COUNT)"
+        raise ValueError(f"attributes: {name!r} is not one that a file can give; {hint}")
+    return {ALIASES.get(name, name): _integer(name, value, 0) for name, value in given.items()}
 
 
 def _integer(name: str, value: Any, least: int) -> int:

@@ -67,6 +67,7 @@ def _place(module: Any) -> Callable[[], None]:
     module._logger = module.make_logger()
     module.ExperimentalDevice = _core_device(module.binding)
     module.load_module_image = lambda *_, **__: simulated.refused("cuLibraryLoadData")()
+    uncounted = _count_allocations()
     _forget_devices()
 
     def undo() -> None:
@@ -75,8 +76,18 @@ def _place(module: Any) -> Callable[[], None]:
         vars(singleton).update(before, **_lasting(singleton, simulated))
         module.ExperimentalDevice = core
         module.load_module_image = linker
+        uncounted()
 
     return undo
+
+
+def _count_allocations() -> Callable[[], None]:
+    """Have numba-cuda's statistics of allocations be those of kernels on the host; returns what undoes it."""
+    from gridjit.runtime.simulated.allocation_statistics import place_statistics
+
+    runtime: Any = importlib.import_module("numba.cuda.memory_management.nrt")
+    wanted = importlib.import_module("numba.cuda").config
+    return place_statistics(runtime.rtsys, runtime._nrt_mstats, wanted=lambda: bool(wanted.CUDA_NRT_STATS))
 
 
 def _lasting(singleton: Any, simulated: SimulatedDriver) -> dict[str, Callable[..., Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,6 +17,7 @@ from gridjit.compiler.phases import Phases, phase
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import Target
 from gridjit.runtime.session import Session, session
+from gridjit.runtime.settings import settings
 from gridjit.runtime.specialize.cold import Cold, add, in_memory, look_up, shown, specialize
 from gridjit.runtime.specialize.kernel_code import KernelCode
 from gridjit.runtime.specialize.look import Launch, Look
@@ -130,7 +132,13 @@ class Compilation:
 
     def job_for(self, signature: Signature, target: Target) -> CompileJob:
         """Return the job of compiling the kernel as it is now, with its globals and callees of this moment."""
-        return make_job(self.py_func, signature, self.options, target, self.marks)
+        return make_job(self.py_func, signature, self._options_for(target), target, self.marks)
+
+    def _options_for(self, target: Target) -> Options:
+        """Return the options with what a debug kernel is checked for on the host."""
+        if not self.options.debug or target.kind != "host":
+            return self.options
+        return dataclasses.replace(self.options, checks=settings().host_checks)
 
     def found(
         self, here: Session, signature: Signature, target: Target, launch: Launch

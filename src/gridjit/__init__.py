@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from gridjit.compiler.artifact import Artifact
     from gridjit.compiler.errors import (
         ArgumentError,
+        CheckError,
         CompileDisabledError,
         CompileError,
         ConfigError,
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
         GridjitError,
         LaunchError,
         LayoutError,
+        RaceError,
+        UninitializedError,
         UnsupportedError,
     )
     from gridjit.compiler.launch_config import LaunchConfig
@@ -43,6 +46,7 @@ __version__ = "0.1.0"
 _HOME = {
     "ArgumentError": "gridjit.compiler.errors",
     "Artifact": "gridjit.compiler.artifact",
+    "CheckError": "gridjit.compiler.errors",
     "CompileDisabledError": "gridjit.compiler.errors",
     "CompileError": "gridjit.compiler.errors",
     "ConfigError": "gridjit.compiler.errors",
@@ -56,6 +60,8 @@ _HOME = {
     "LaunchConfig": "gridjit.compiler.launch_config",
     "LaunchError": "gridjit.compiler.errors",
     "LayoutError": "gridjit.compiler.errors",
+    "RaceError": "gridjit.compiler.errors",
+    "UninitializedError": "gridjit.compiler.errors",
     "PerformanceWarning": "gridjit.runtime.warnings",
     "Specialization": "gridjit.runtime.specialize.table",
     "SpecializationWarning": "gridjit.runtime.specialize.table",
@@ -79,6 +85,7 @@ _MODULES = {"cuda": "gridjit.cuda", "launchconfig": "gridjit.launchconfig", "sta
 __all__ = [
     "ArgumentError",
     "Artifact",
+    "CheckError",
     "CompileDisabledError",
     "CompileError",
     "ConfigError",
@@ -99,10 +106,12 @@ __all__ = [
     "LayoutError",
     "Out",
     "PerformanceWarning",
+    "RaceError",
     "Specialization",
     "SpecializationWarning",
     "Stream",
     "StridedLayout",
+    "UninitializedError",
     "UnsupportedError",
     "create_event",
     "create_stream",

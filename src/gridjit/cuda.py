@@ -207,8 +207,13 @@ def _numbas(name: str) -> Any:
         from gridjit.runtime.simulated import under_numba
 
         under_numba.place()
+    package = numba_cuda()
+    if name == "random" and session().is_host:
+        from gridjit.runtime.installed.states import random_of
+
+        return random_of(sys.modules[__name__])
     try:
-        return getattr(numba_cuda(), name)
+        return getattr(package, name)
     except AttributeError:
         raise AttributeError(f"neither gridjit nor numba.cuda has {name!r}") from None
 

@@ -7,9 +7,10 @@ They come at calls and at the start of functions, not between plain assignments.
 from __future__ import annotations
 
 import contextlib
-import traceback
+import itertools
 from _thread import LockType, allocate_lock, start_new_thread
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from types import TracebackType
 
 # More often than anyone interrupts what takes microseconds.
 _TRIES = 100
@@ -65,10 +66,13 @@ def _wait_for(done: LockType) -> None:
         raise
 
 
-def surely(restore: Callable[[], object]) -> None:
-    """Call what may be called repeatedly until it completes; then raise what an interrupt raised meanwhile."""
+def surely(restore: Callable[[], object], *, tries: int | None = _TRIES) -> None:
+    """Call what may be called repeatedly until it completes; then raise what an interrupt raised meanwhile.
+
+    tries: how often it is called at the most; None: until it completes, for what must not be left undone.
+    """
     interrupted: BaseException | None = None
-    for _ in range(_TRIES):
+    for _ in itertools.count() if tries is None else range(tries):
         try:
             restore()
             break
@@ -88,9 +92,15 @@ def leave_managers(error: BaseException) -> None:
     caught: BaseException | None = error
     while caught is not None and caught not in seen:
         seen.append(caught)
-        frames = [frame for frame, _ in traceback.walk_tb(caught.__traceback__)]
-        for frame in reversed(frames):
+        for frame in reversed([step.tb_frame for step in _steps(caught.__traceback__)]):
             if frame.f_globals is vars(contextlib):
                 with contextlib.suppress(Exception):  # it runs, or was left already
                     frame.f_locals["self"].gen.close()
         caught = caught.__context__
+
+
+def _steps(step: TracebackType | None) -> Iterator[TracebackType]:
+    """Yield each step of a traceback, the outermost first; without the module traceback, which no start needs."""
+    while step is not None:
+        yield step
+        step = step.tb_next

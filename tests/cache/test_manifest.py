@@ -95,7 +95,7 @@ def test_a_manifest_of_ten_thousand_compiles_is_as_long_as_one_of_forty():
 def test_shapes_are_bounded_and_those_in_use_stay(tmp_path, key_of):
     store, locks, job = MemoryStore(), Locks(), key_of("job")
     add_compile(store, job, BLOCK, code(0), locks)
-    for number in range(10 * MAX_SHAPES):
+    for number in range(3 * MAX_SHAPES):
         add_compile(store, job, numbered(number), code(number), locks)
         note_use(store, job, BLOCK, code(0), read_manifest(store, job), locks)
     known = read_manifest(store, job)

@@ -14,7 +14,7 @@ import pytest
 import gridjit
 from gridjit import cuda
 
-pytestmark = pytest.mark.usefixtures("target")
+pytestmark = pytest.mark.usefixtures("target", "all_is_seen")
 hooked: list[tuple[Any, Any]] = []
 
 

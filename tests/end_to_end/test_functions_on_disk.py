@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -63,6 +65,23 @@ def run(tmp_path: Path) -> Callable[..., list[Any]]:
     return run
 
 
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache in which a process left the kernel."""
+    folder = tmp_path_factory.mktemp("begun")
+    (folder / "program.py").write_text(PROGRAM)
+    environment = {**os.environ, "GRIDJIT_CACHE_DIR": str(folder / "cache")}
+    done = run_python("program.py", "kernel", cwd=folder, env=environment)
+    assert done.returncode == 0, done.stderr
+    return folder / "cache"
+
+
+@pytest.fixture
+def left(begun: Path, cache_dir: Path) -> Path:
+    """The test's cache, with what that process left."""
+    return Path(shutil.copytree(begun, cache_dir))
+
+
 def functions(told: list[Any]) -> list[str]:
     return sorted(name.partition("(")[0].rpartition(".")[2] for name in told[2] if name.endswith(" from disk"))
 
@@ -78,15 +97,14 @@ def test_an_edited_function_is_compiled_and_the_others_come_from_disk(run: Calla
     assert "reused: __main__.second(float64) from disk" in told[3]
 
 
+@pytest.mark.usefixtures("left")
 def test_another_kernel_in_another_process_takes_all_functions_from_disk(run: Callable[..., list[Any]]) -> None:
-    run()
     told = run("other")
     assert (told[0], told[1], functions(told)) == (-16.0, "compiled", ["first", "second"])
 
 
-def test_a_process_that_finds_its_kernel_reads_no_function(run: Callable[..., list[Any]], cache_dir: Path) -> None:
-    run()
-    for path in unit_files(cache_dir):
+def test_a_process_that_finds_its_kernel_reads_no_function(run: Callable[..., list[Any]], left: Path) -> None:
+    for path in unit_files(left):
         path.unlink()
     assert run()[:2] == [23.0, "disk"]
 
@@ -119,9 +137,10 @@ def damaged(data: bytes, place: int) -> bytes:
 
 
 @pytest.mark.parametrize("place", range(8))
-def test_a_damaged_function_is_compiled(run: Callable[..., list[Any]], cache_dir: Path, place: int) -> None:
-    run()
-    for path in unit_files(cache_dir):
+def test_a_damaged_function_is_compiled(run: Callable[..., list[Any]], left: Path, place: int) -> None:
+    files = unit_files(left)
+    assert files
+    for path in files:
         path.write_bytes(damaged(path.read_bytes(), place))
     assert (told := run("other"))[:2] == [-16.0, "compiled"]
     assert functions(told) == []
@@ -157,10 +176,9 @@ ALTERED = (
 
 @pytest.mark.parametrize("what", ALTERED)
 def test_what_somebody_wrote_in_place_of_a_function_is_a_compile(
-    run: Callable[..., list[Any]], cache_dir: Path, what: str
+    run: Callable[..., list[Any]], left: Path, what: str
 ) -> None:
-    run()
-    for path in unit_files(cache_dir):
+    for path in unit_files(left):
         payload = open_entry(path.stem, path.read_bytes())
         assert payload is not None
         path.write_bytes(seal(path.stem, altered(payload, what)))

@@ -165,3 +165,17 @@ def test_a_call_is_answered_on_the_host(call: str) -> None:
 def test_a_call_that_needs_a_real_gpu_is_refused_with_the_reason(call: str) -> None:
     with pytest.raises(Exception, match=REFUSED[call]):
         asked(call)
+
+
+def test_states_of_random_generators_are_made_without_a_driver() -> None:
+    random = cuda.random
+
+    @cuda.jit
+    def kernel(states, x):
+        i = cuda.grid(1)
+        x[i] = random.xoroshiro128p_uniform_float64(states, i)
+
+    x = np.zeros(64)
+    kernel[2, 32](random.create_xoroshiro128p_states(64, seed=1), x)
+    assert np.unique(x).size == 64
+    assert (x >= 0).all() and (x < 1).all()

@@ -343,6 +343,22 @@ def test_a_mark_counts_for_generic_code_too(module: Any, gate: Any) -> None:
 
 
 @pytest.mark.usefixtures("target")
+def test_the_block_that_forall_tries_is_specialized_by_nobody(module: Any, gate: Any) -> None:
+    scale = module("""
+        @gridjit.jit(specialize="griddim", tiered=True)
+        def scale(x):
+            i = cuda.grid(1)
+            if i < x.size:
+                x[i] *= 2
+    """).scale
+    x = np.ones(8, np.float32)
+    scale.forall(8)(x)
+    assert (x == 2).all()
+    assert scale.stats.generic_launches == 1
+    assert scale.explain().count("specialized code is being compiled") == 1
+
+
+@pytest.mark.usefixtures("target")
 def test_recompiling_makes_both_forms_anew(module: Any, gate: Any) -> None:
     made = module("""
         FACTOR = 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Hashable, Iterator
 from typing import Any
 
@@ -216,3 +217,16 @@ def test_what_the_host_has_not_it_says() -> None:
         loaded.prefer_shared(50)
     with pytest.raises(ConfigError, match="no limit of blocks"):
         overload.max_cooperative_grid_blocks(32)
+
+
+def test_a_warning_that_is_an_error_is_raised_as_itself_and_nothing_is_launched(
+    here: Here, scale: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def doubtful(self: Any, value: Celsius, transfer: Any) -> Parameters:
+        warnings.warn("so cold?", UserWarning, stacklevel=2)
+        return [value.degrees]
+
+    monkeypatch.setattr(CelsiusHandler, "parameters", doubtful)
+    with pytest.raises(UserWarning, match="so cold"):  # warnings are errors in these tests
+        scale[1, 64](cuda.to_device(np.arange(5.0)), Celsius(-271.0))
+    assert here.recorder.launches == []

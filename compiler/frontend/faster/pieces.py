@@ -11,6 +11,7 @@ from gridjit.compiler.frontend.faster import (
     refreshing,
     resolving,
     sizes,
+    unread,
     variables,
 )
 from gridjit.compiler.frontend.faster.piece import Piece, Replace
@@ -24,8 +25,10 @@ PIECES: tuple[Piece, ...] = (
     lifetimes.PIECE,
     variables.PIECE,
     flags.PIECE,
+    unread.COLOURS,
     locations.PIECE,
     sizes.PIECE,
+    unread.TEXTS,
 )
 
 

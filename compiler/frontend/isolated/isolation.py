@@ -70,9 +70,12 @@ def isolated(
     boundscheck: bool,
     reads: Reads,
     work: Callable[[Isolation], Result],
+    *,
+    keep: bool = True,
 ) -> Result:
     """Return work(record): one compile for an architecture, which notes in the record and in reads what it uses.
 
+    keep: whether callees may be those of other compiles, and be kept for them.
     However it ends, even by an interrupt anywhere in numba's code, the next compile finds everything as it should be.
     """
     numba_cuda()
@@ -82,7 +85,7 @@ def isolated(
             uninterrupted(lambda: making_what_stays(_make_contexts))
     # Taken in C, where taking a lock and noting it are one step; numba's own wrappers take them in Python.
     with core, cuda, section():
-        return _restoring(lambda: _isolated(Isolation(view=view), compute_capability, boundscheck, reads, work))
+        return _restoring(lambda: _isolated(Isolation(view=view), compute_capability, boundscheck, reads, work, keep))
 
 
 def _make_contexts() -> None:
@@ -103,6 +106,7 @@ def _isolated(
     boundscheck: bool,
     reads: Reads,
     work: Callable[[Isolation], Result],
+    keep: bool,
 ) -> Result:
     from numba.cuda.descriptor import cuda_target
 
@@ -110,7 +114,8 @@ def _isolated(
     if outermost:
         undo_to(0)  # left by a compile that was cut short while undoing
         mend_contexts()
-        _keep_callees(record, reads, surroundings(compute_capability, boundscheck))
+        if keep:
+            _keep_callees(record, reads, surroundings(compute_capability, boundscheck))
     start = changes_now()
     try:
         if not outermost:

@@ -9,6 +9,7 @@ is None. This also holds for functions that a library imported from numba.cuda.l
 from __future__ import annotations
 
 import functools
+import re
 import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -26,6 +27,7 @@ _NOTHING_TO_MATCH = (False, (), (), False, False, False)
 _BACKEND = "numba.cuda.compiler"
 # What the errors say if somebody asks for a launch and none is there; numba-cuda's own is a plain RuntimeError.
 _NO_LAUNCH = ("No launch config set for this thread", "needs a launch configuration")
+_COLORS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def needs_launch(view: ConfigView, error: Exception) -> bool:
@@ -34,9 +36,12 @@ def needs_launch(view: ConfigView, error: Exception) -> bool:
 
 
 def said_by(error: object) -> str:
-    """Return an error's text, or its class if the text cannot be had: a program's own errors run its code."""
+    """Return an error's text, or its class if the text cannot be had: a program's own errors run its code.
+
+    The text is plain: numba colors its errors for a terminal where colorama is installed.
+    """
     try:
-        return str(error)
+        return _COLORS.sub("", str(error))
     except Exception:
         return type(error).__name__
 

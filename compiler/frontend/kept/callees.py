@@ -12,7 +12,7 @@ from typing import Any
 from gridjit.compiler.frontend.faster.flags import text_of
 from gridjit.compiler.frontend.faster.matched import note_compiled
 from gridjit.compiler.frontend.kept.asked import offers_what_it_is_called_with
-from gridjit.compiler.frontend.kept.keeping import NUMBAS_OWN, Keeping, Table
+from gridjit.compiler.frontend.kept.keeping import NUMBAS_OWN, Callee, Keeping, Table, numbas_own
 from gridjit.compiler.frontend.kept.places import InContext, InDispatcher, Shared
 from gridjit.compiler.frontend.kept.plain import is_numbas, is_plain, mark_of
 
@@ -57,7 +57,8 @@ class Callees:
             result = _numbas_own(keeping, shelved, function, compile_it)
         else:
             place = InContext(key=None if key is None else _numbas_key(context, function, signature))
-            result = keeping.result(None if key is None else NUMBAS_OWN, key, place, function, compile_it)
+            table = None if key is None else NUMBAS_OWN
+            result = keeping.result(Callee(place=place, function=function, table=table, key=key), compile_it)
         context.active_code_library.add_linking_library(result.library)
         return result
 
@@ -96,7 +97,8 @@ def _device_function(
     shelved = None if table is None else _shelved_device(keeping, dispatcher, arguments, return_type)
     if shelved is None or not is_numbas(function):
         key = _key_of(dispatcher, arguments, return_type)
-        return keeping.result(table, key, place, function, compile_it, shelved)
+        callee = Callee(place=place, function=function, table=table, key=key, shelved=shelved)
+        return keeping.result(callee, compile_it)
     result = _numbas_own(keeping, Shared(shelved, shelved), function, compile_it)
     if arguments not in dispatcher.overloads:
         place.put(result)
@@ -105,7 +107,7 @@ def _device_function(
 
 def _numbas_own(keeping: Keeping, place: Shared, function: Any, compile_it: Callable[[], Any]) -> Any:
     """Return what a function of numba-cuda's own is compiled to, the same for all that stand for it in the compile."""
-    result = keeping.result(NUMBAS_OWN, place.key, place, function, compile_it, place.key)
+    result = keeping.result(numbas_own(place, function), compile_it)
     place.put(result)
     return result
 

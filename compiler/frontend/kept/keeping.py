@@ -6,6 +6,7 @@ What a unit asked for is asked again before it is used, down to the last callee 
 from __future__ import annotations
 
 from collections.abc import Callable, MutableMapping
+from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, TypeAlias
 
@@ -28,6 +29,21 @@ _MOST_ALIKE = 4
 _MOST_OF_ONE = 1024
 # The units of numba-cuda's own functions: of those that its lowering compiles, and of what can be told in any process.
 NUMBAS_OWN: Table = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Callee:
+    """A function for one list of argument types, as its units are looked for.
+
+    place: where numba looks for its result. table: its units, by key; None: no unit is made of it. shelved: its key on
+    the shelf, None if it has none. function: None for one of numba-cuda's own that another process's unit names.
+    """
+
+    place: Place
+    function: FunctionType | None
+    table: Table | None = None
+    key: object = None
+    shelved: str | None = None
 
 
 class Keeping:
@@ -56,27 +72,16 @@ class Keeping:
         self._demands = Demands(callee=self._callee, numbas=self._numbas)
         self._from_disk: dict[int, Unit] = {}
 
-    def result(
-        self,
-        table: Table | None,
-        key: object,
-        place: Place,
-        function: FunctionType,
-        compile_it: Callable[[], Any],
-        shelved: str | None = None,
-    ) -> Any:
-        """Return what function is compiled to: from a unit under key in table that holds, else from compile_it().
-
-        Without a table, no unit is made of it. shelved: its key on the shelf.
-        """
+    def result(self, callee: Callee, compile_it: Callable[[], Any]) -> Any:
+        """Return what a callee is compiled to: from a unit that holds, else from compile_it()."""
         if self._drafts.suspended:
             return compile_it()
-        if place.told is not None and (found := place.found(self._empty)) is not None:
+        if callee.place.told is not None and (found := callee.place.found(self._empty)) is not None:
             return found
-        if table is not None and (unit := self._found(table, key, place, function, shelved)) is not None:
+        if (unit := self._found(callee)) is not None:
             self._adopt(unit)
             return unit.result
-        return self._compiled(table, key, place, function, compile_it, shelved)
+        return self._compiled(callee, compile_it)
 
     def kernel(
         self, function: FunctionType, arguments: Any, options: tuple[str, ...], compile_it: Callable[[], Any]
@@ -88,7 +93,10 @@ class Keeping:
         if self._drafts.suspended or not calls_others(function) or self.shelving is None:
             return compile_it()
         shelved = self.shelving.key(function, arguments, None, ("kernel", *options))
-        return compile_it() if shelved is None else self.result({}, shelved, OfKernel(), function, compile_it, shelved)
+        if shelved is None:
+            return compile_it()
+        callee = Callee(place=OfKernel(), function=function, table={}, key=shelved, shelved=shelved)
+        return self.result(callee, compile_it)
 
     def use(self, result: Any) -> None:
         """Have the innermost draft depend on a result that it found or had compiled."""
@@ -121,33 +129,32 @@ class Keeping:
             self._shelving.append(_shelving(self._asking, self.surroundings))
         return self._shelving[0]
 
-    def _found(
-        self, table: Table, key: object, place: Place, function: FunctionType | None, shelved: str | None
-    ) -> Unit | None:
-        """Return a unit that holds, of this process or else of another. function: None for numba-cuda's own."""
-        for unit in table.get(key, ()):
+    def _found(self, callee: Callee) -> Unit | None:
+        """Return a unit that holds, of this process or else of another."""
+        if callee.table is None:
+            return None
+        for unit in callee.table.get(callee.key, ()):
             if self._holds(unit):
                 return unit
-        found = None if shelved is None else self._from_shelf(shelved, place, function)
-        if found is not None:
-            self._made.append((table, key, found))
-        return found
+        if callee.shelved is not None and (found := self._from_shelf(callee.shelved, callee)) is not None:
+            self._made.append((callee.table, callee.key, found))
+            return found
+        return None
 
-    def _from_shelf(self, shelved: str, place: Place, function: FunctionType | None) -> Unit | None:
+    def _from_shelf(self, shelved: str, callee: Callee) -> Unit | None:
         """Return the unit that another process kept under a key, if it holds."""
         if self.shelving is None:
             return None
         # What is asked for is recorded by the questions themselves, and is no part of the unit that asks.
         self._drafts.begin(None)
         try:
-            found = self.shelving.found(shelved, function, self._asking, self._demands)
+            found = self.shelving.found(shelved, callee.function, self._asking, self._demands)
         finally:
             self._drafts.end(None)
         if found is None:
             return None
         result, events = found
-        name = _name(function, result.signature.args, place)
-        unit = Unit(place=place, result=result, surroundings=self.surroundings, events=events, name=name)
+        unit = self._unit(callee, result, events)
         self._answers[id(unit)] = (unit, events)
         self._from_disk[id(unit)] = unit
         return unit if self._fits(unit, set()) else None
@@ -163,24 +170,16 @@ class Keeping:
         if (result := place.found(self._empty)) is not None:
             unit = self._unit_of(result)
             return unit if unit is not None and unit.place == place else None
-        if (unit := self._found(NUMBAS_OWN, place.key, place, None, place.key)) is not None:
+        if (unit := self._found(numbas_own(place, None))) is not None:
             self._adopt(unit)
         return unit
 
     def _unit_of(self, result: Any) -> Unit | None:
         return self._units.get(id(result), (None, None))[1]
 
-    def _compiled(
-        self,
-        table: Table | None,
-        key: object,
-        place: Place,
-        function: FunctionType,
-        compile_it: Callable[[], Any],
-        shelved: str | None,
-    ) -> Any:
-        draft = Draft(function)
-        hooks = self._hooks()
+    def _compiled(self, callee: Callee, compile_it: Callable[[], Any]) -> Any:
+        assert callee.function is not None  # only units are looked for without one
+        draft, hooks = Draft(callee.function), self._hooks()
         self._drafts.begin(draft)
         try:
             result = compile_it()
@@ -188,27 +187,20 @@ class Keeping:
             self._drafts.fail(draft)
             raise
         self._drafts.end(draft)
-        unit = self._unit(draft, place, function, result) if table is not None and hooks == self._hooks() else None
+        keeps = callee.table is not None and hooks == self._hooks() and _makes_a_unit(draft, callee.place, result)
+        unit = self._unit(callee, result, tuple(draft.events)) if keeps else None
         self._units[id(result)] = (result, unit)
-        if table is not None and unit is not None:
+        if callee.table is not None and unit is not None:
             print_once(result.library)
             let_go_of_the_way(result)
-            self._made.append((table, key, unit))
-            if self.shelving is not None and shelved is not None:
-                self.shelving.will_put(shelved, unit, function)
+            self._made.append((callee.table, callee.key, unit))
+            if self.shelving is not None and callee.shelved is not None:
+                self.shelving.will_put(callee.shelved, unit, callee.function)
         return result
 
-    def _unit(self, draft: Draft, place: Place, function: FunctionType, result: Any) -> Unit | None:
-        signature = result.signature
-        if draft.spoiled or not all(map(is_plain, (*signature.args, signature.return_type))):
-            return None
-        # A kernel's says what was read, too; that it was marked has spoiled its draft.
-        is_marked = (result.metadata or {}).get("launch_config_sensitive") and not isinstance(place, OfKernel)
-        if is_marked or not _is_told(result.library, draft):
-            return None
-        name = _name(function, signature.args, place)
-        events = tuple(draft.events)
-        return Unit(place=place, result=result, surroundings=self.surroundings, events=events, name=name)
+    def _unit(self, callee: Callee, result: Any, events: tuple[Question | Unit, ...]) -> Unit:
+        name = _name(callee, result.signature.args)
+        return Unit(place=callee.place, result=result, surroundings=self.surroundings, events=events, name=name)
 
     def _hooks(self) -> tuple[int, ...]:
         return tuple(map(id, self._view.pre_launch_callbacks))
@@ -277,14 +269,30 @@ def _today(question: Question, asking: Asking) -> Question | None:
         return None
 
 
+def numbas_own(place: Shared, function: FunctionType | None) -> Callee:
+    """Return a function of numba-cuda's own that can be told in any process, as its units are looked for."""
+    return Callee(place=place, function=function, table=NUMBAS_OWN, key=place.key, shelved=place.key)
+
+
+def _makes_a_unit(draft: Draft, place: Place, result: Any) -> bool:
+    """Return whether what was compiled as draft may stand for a compile of another time."""
+    signature = result.signature
+    if draft.spoiled or not all(map(is_plain, (*signature.args, signature.return_type))):
+        return False
+    # A kernel's says what was read, too; that it was marked has spoiled its draft.
+    is_marked = (result.metadata or {}).get("launch_config_sensitive") and not isinstance(place, OfKernel)
+    return not is_marked and _is_told(result.library, draft)
+
+
 def _is_told(library: Any, draft: Draft) -> bool:
     """Return whether a library is code alone, and links nothing but what the draft's units are."""
     told = {id(event.result.library) for event in draft.events if isinstance(event, Unit)}
     return is_code_alone(library) and all(id(linked) in told for linked in library._linking_libraries)
 
 
-def _name(function: FunctionType | None, arguments: tuple[Any, ...], place: Place) -> str:
-    """Return what people call a callee; "" for numba-cuda's own, and for the kernel, which is no callee."""
-    if function is None or is_numbas(function) or isinstance(place, OfKernel):
+def _name(callee: Callee, arguments: tuple[Any, ...]) -> str:
+    """Return what people call a callee; "" for numba-cuda's own, and for the kernel, which is not a callee."""
+    function = callee.function
+    if function is None or is_numbas(function) or isinstance(callee.place, OfKernel):
         return ""
     return f"{function.__module__}.{function.__qualname__}({', '.join(map(str, arguments))})"

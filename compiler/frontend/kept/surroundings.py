@@ -6,6 +6,7 @@ The target, numba's settings, what extensions registered, and numba's own code, 
 from __future__ import annotations
 
 import functools
+import gc
 import operator
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -14,6 +15,7 @@ from typing import Any
 
 from gridjit.compiler.frontend.kept.apart import is_apart
 from gridjit.compiler.frontend.kept.plain import Mark
+from gridjit.compiler.frontend.kept.stamps import Stamps, of_codes, of_dictionaries
 from gridjit.compiler.key.extensions import all_registrations
 from gridjit.compiler.key.numba_settings import dumps, environment
 from gridjit.compiler.key.registrations import Registration
@@ -55,6 +57,8 @@ _numbas: dict[int, tuple[Mapping[str, object], dict[str, object]]] = {}
 # The functions among them, and the code that each had then: a program may give one another code in place.
 _functions: list[FunctionType] = []
 _codes: list[CodeType] = []
+# What tells at once whether any of both changed, made for as many as there were.
+_stamps: dict[str, tuple[int, Stamps | None]] = {}
 # What Python remembers of a class that was copied and of a module that warned, and how numba-cuda counts its shared
 # arrays to give each a name.
 _MEMORIES = frozenset({"__slotnames__", "__warningregistry__", "_unique_smem_id"})
@@ -113,9 +117,9 @@ def _config() -> Mark:
 def _patches() -> int:
     """Return a number that is another once a name of numba's modules or classes stands for something else."""
     global _patched
-    if any(not _same(names, then) for names, then in _numbas.values()) or not _codes_are_the_same():
+    if not _names_are_the_same() or not _codes_are_the_same():
         _patched += 1
-        for known in (_numbas, _functions, _codes, _looked_at, _first, _later, _texts):
+        for known in (_numbas, _functions, _codes, _stamps, _looked_at, _first, _later, _texts):
             known.clear()
     if len(sys.modules) not in _looked_at:
         _looked_at[:] = [len(sys.modules)]
@@ -132,8 +136,42 @@ def _patches() -> int:
     return _patched
 
 
+def _names_are_the_same() -> bool:
+    """Return whether all names stand for what they did; of those that were compared before, only changed ones are."""
+    tables = [*_numbas.values()]
+    stamps = _stamps_for("names", len(tables), lambda: of_dictionaries([_dictionary(names) for names, _ in tables]))
+    if stamps is None:
+        return all(_same(names, then) for names, then in tables)
+    now = stamps.read()  # before they are compared: what changes meanwhile is compared again
+    if not all(_same(*tables[index]) for index in stamps.changed(now)):
+        return False
+    stamps.settle(now)
+    return True
+
+
 def _codes_are_the_same() -> bool:
-    return [*map(_code_of, _functions)] == _codes
+    stamps = _stamps_for("codes", len(_functions), lambda: of_codes(_functions))
+    if stamps is None:
+        return [*map(_code_of, _functions)] == _codes
+    now = stamps.read()
+    if stamps.changed(now):
+        if [*map(_code_of, _functions)] != _codes:
+            return False
+        stamps.settle(now)
+    return True
+
+
+def _stamps_for(what: str, count: int, make: Callable[[], Stamps | None]) -> Stamps | None:
+    """Return the stamps of names or codes, made anew where there are more of them than there were."""
+    if what not in _stamps or _stamps[what][0] != count:
+        _stamps[what] = count, make()
+    return _stamps[what][1]
+
+
+def _dictionary(names: Mapping[str, object]) -> dict[Any, Any]:
+    """Return the dictionary of a module's or a class's names; a class shows it through a proxy."""
+    found: dict[Any, Any] = names if isinstance(names, dict) else gc.get_referents(names)[0]
+    return found
 
 
 _code_of: Callable[[FunctionType], CodeType] = operator.attrgetter("__code__")

@@ -159,6 +159,7 @@ DESCRIBED: dict[tuple[str, str], Callable[[Any, Text], str]] = {
     ("_thread", "lock"): lambda _value, _: "lock",
     ("_thread", "RLock"): lambda _value, _: "lock",
     ("_collections", "_tuplegetter"): lambda value, _: f"field {value.__reduce__()[1][0]}",
+    ("collections", "_tuplegetter"): lambda value, _: f"field {value.__reduce__()[1][0]}",  # from Python 3.12 on
     ("dataclasses", "Field"): _field_text,
     # There is one of each, or a few that are known by their names.
     ("dataclasses", "_MISSING_TYPE"): lambda _value, _: "missing",

@@ -222,7 +222,9 @@ _WRAPPER_NAMES = {*functools.WRAPPER_ASSIGNMENTS, "py_func", "__wrapped__"}
 
 
 # The libraries whose values `foreign` describes.
-FOREIGN = frozenset({"_collections", "_thread", "dataclasses", "logging", "numba", "numpy", "types", "typing"})
+FOREIGN = frozenset(
+    {"_collections", "_thread", "collections", "dataclasses", "logging", "numba", "numpy", "types", "typing"}
+)
 
 _Describe = Callable[[Any, Visit], str]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from gridjit.compiler.errors import UnsupportedError
@@ -13,7 +14,12 @@ from gridjit.compiler.target import Code, Lowered, Target
 from gridjit.compiler.targets.contraction import contracted
 from gridjit.compiler.targets.exactness import inexact
 from gridjit.compiler.targets.host import llvm
-from gridjit.compiler.targets.host.library import intrinsics, maths
+from gridjit.compiler.targets.host.checks.checked import OWN_TYPES, checked, checks_ir
+from gridjit.compiler.targets.host.checks.instrument import JOINS
+from gridjit.compiler.targets.host.checks.places import Place
+from gridjit.compiler.targets.host.library import intrinsics, maths, provided
+from gridjit.compiler.targets.host.lines import bare, with_lines
+from gridjit.compiler.targets.host.linked.code import LinkedCode, linked_code
 from gridjit.compiler.targets.host.loops.entry import entry_text
 from gridjit.compiler.targets.host.loops.frame import supported_parameter
 from gridjit.compiler.targets.host.loops.metadata import access_group
@@ -41,51 +47,80 @@ _HUGE = 10_000
 # Lines of the kernel's own code, from which on it is not searched for operations side by side that make a vector: the
 # search takes longer than all other passes, and the loops over the threads are vectorized anyway.
 _LONG = 500
+# What the regions have become, and what the entry declares.
+_DECLARED_AGAIN = re.compile(r"declare void @gridjit\.|declare [^@]*@(free|aligned_alloc)\(")
 # A region's function: the kernel's own code, which may have loops besides those that run it.
 _REGION = re.compile(r"^define [^\n]*@gridjit\.region\.[^\n]*\n.*?^}", re.MULTILINE | re.DOTALL)
 
 
 def generate(lowered: Lowered, target: Target, options: Options) -> Code:
     """Return the object code of lowered for target, whose entry runs a range of a grid's blocks."""
-    module, plan = _optimized(lowered, target, options)
+    linked = linked_code(lowered) if lowered.linked else LinkedCode()
+    module, plan, places = _optimized(lowered, target, options, linked)
     with phase("host: machine code"):
-        image = llvm.emit(module, target)
+        image = linked.merged(llvm.emit(module, target), plan.entry)
     exactness = inexact(lowered.modules) if options.tiered else ""
-    return Code(image=image, suffix=".o", entry=plan.entry, resources=_resources(plan, image), inexact=exactness)
+    return Code(
+        image=image,
+        suffix=".o",
+        entry=plan.entry,
+        resources=_resources(plan, image),
+        consumed=linked.consumed,
+        inexact=exactness,
+        places=tuple(places),
+    )
 
 
 def assembly(lowered: Lowered, target: Target, options: Options) -> str:
     """Return that code as assembly text, for people."""
-    return llvm.assembly(_optimized(lowered, target, options)[0], target)
+    linked = linked_code(lowered) if lowered.linked else LinkedCode()
+    return llvm.assembly(_optimized(lowered, target, options, linked)[0], target)
 
 
-def _optimized(lowered: Lowered, target: Target, options: Options) -> tuple[llvm.Module, LoopPlan]:
-    """Return the module that the object file is made of, and its plan."""
+def _optimized(
+    lowered: Lowered, target: Target, options: Options, linked: LinkedCode
+) -> tuple[llvm.Module, LoopPlan, list[Place]]:
+    """Return the module that the object file is made of, its plan, and the places that its checks name."""
     with phase("host: retarget"):
-        refuse_unsupported(lowered)
+        refuse_unsupported(lowered, linked.names)
         modules = _retargeted(lowered, target, options)
     with phase("host: parse"):
-        module = _one_module(modules, lowered, target, options)
+        module = _one_module(modules, linked.texts, lowered, target, options)
         parameters = _parameters(module, lowered)
     with phase("host: inlining"):
-        loops = recursive(part.text for part in modules)
+        loops = recursive((*(part.text for part in modules), *linked.texts)) | provided.APART
         llvm.keep_only(module, _BODY, loops)
         llvm.clean(module, target)
     with phase("host: regions"):
-        shared = lay_out_shared([array for part in modules for array in part.shared], target)
+        arrays = [*(array for part in modules for array in part.shared), *([JOINS] if options.checks else [])]
+        shared = lay_out_shared(arrays, target)
         body = read_body(llvm.text_of(module), _BODY, parameters)
         refuse_recursion(body, kernel=_kernel(lowered))
-        guarded, order = _guarded(plain_shared_atomics(place(body, shared.offsets)))
+        body, places = checked(body, options.checks) if options.checks else (body, [])
+        lines = _has_lines(options)
+        body = bare(body) if lines else body
+        placed = place(body, shared.offsets)
+        guarded, order = _guarded(plain_shared_atomics(placed)) if not options.checks else _as_written(placed)
         regions = _regions(guarded.body, module, target, order.added)
-        plan = _plan(lowered, body, regions, shared, guarded, order, widest=runs_widest_vectors_well(target))
+        regions = replace(regions, parallel=False) if options.checks else regions
+        widest = runs_widest_vectors_well(target)
+        plan = _plan(lowered, body, regions, shared, guarded, order, checked=options.debug, widest=widest)
         text = _assemble(body, [guarded.text, *regions.texts], plan, regions)
+        text += checks_ir(options.checks) if options.checks else ""
+        text = with_lines(text, _kernel(lowered), lowered.source[1]) if lines else text
     with phase("host: optimization"):
-        return _final(text, target, _level(text, options), abreast=_is_short(text)), plan
+        return _final(text, target, _level(text, options), abreast=_is_short(text)), plan, places
+
+
+def _has_lines(options: Options) -> bool:
+    """Return whether the object file has a line table; the code of checks is not that of the lines it is at."""
+    return options.lineinfo and not options.checks
 
 
 def _level(text: str, options: Options) -> int:
     """Return how hard LLVM tries: above a size, what -O3 adds takes longer than the program is likely to gain."""
-    return 3 if options.opt and text.count("\n") <= _HUGE else 1
+    # Checks take far more time than the rest of a kernel, whose own code they keep from being changed much.
+    return 3 if (options.opt or options.checks) and text.count("\n") <= _HUGE else 1
 
 
 def _is_short(text: str) -> bool:
@@ -113,18 +148,25 @@ def _retargeted(lowered: Lowered, target: Target, options: Options) -> list[Reta
     texts, exactly = lowered.modules, options.tiered
     if exactly and has_feature(target, "fma"):  # else it would be a slow function
         texts = tuple(map(contracted, texts))
-    return [retarget(one, kernel=_kernel(lowered), fastmath=options.fastmath, exactly=exactly) for one in texts]
+    marks = {"lines": bool(options.checks) or _has_lines(options), "checked": bool(options.checks)}
+    return [
+        retarget(one, kernel=_kernel(lowered), fastmath=options.fastmath, exactly=exactly, **marks) for one in texts
+    ]
 
 
-def _one_module(modules: Sequence[Retargeted], lowered: Lowered, target: Target, options: Options) -> llvm.Module:
-    """Return the kernel's modules, the intrinsics and maths that they call, and the entry's wrapper as one module."""
+def _one_module(
+    modules: Sequence[Retargeted], linked: Sequence[str], lowered: Lowered, target: Target, options: Options
+) -> llvm.Module:
+    """Return the kernel's modules, linked ones, what they call, and the entry's wrapper as one module."""
     declared = set().union(*(part.declared for part in modules))
+    declared |= provided.maths_of(declared)
     head = llvm.header(target)
     parsed = [llvm.parse(head + part.text) for part in modules]
     library = intrinsics.definitions(declared) + maths.definitions(declared, target, exactly=options.tiered)
     entry = parsed[0].get_function(lowered.entry)
     types = [str(argument.type) for argument in list(entry.arguments)[1:]]
-    return llvm.link([*parsed, llvm.parse(head + library), llvm.parse(head + _wrapper(lowered.entry, types))])
+    texts = [*linked, library, *provided.definitions(declared, target), _wrapper(lowered.entry, types)]
+    return llvm.link([*parsed, *(llvm.parse(head + text) for text in texts)])
 
 
 def _wrapper(entry: str, types: Sequence[str]) -> str:
@@ -155,7 +197,7 @@ def _parameters(module: llvm.Module, lowered: Lowered) -> tuple[Parameter, ...]:
 
 def _regions(body: Body, module: llvm.Module, target: Target, added: Interleaved | None) -> Regions:
     arrays = local_arrays(body, target)
-    types = value_types(module.get_function(_BODY), target) if count_barriers(body) else {}
+    types = value_types(module.get_function(_BODY), target) | OWN_TYPES if count_barriers(body) else {}
     return cut(body, added.types(types) if added else types, arrays)
 
 
@@ -168,20 +210,30 @@ class _Order(NamedTuple):
     added: Interleaved | None = None
 
 
+def _as_written(body: Body) -> tuple[Guarded, _Order]:
+    """Return the body with its guard taken out; its threads are run block by block along x."""
+    return guard(body, "x"), _Order("x", ())
+
+
 def _guarded(body: Body) -> tuple[Guarded, _Order]:
     """Return the body with its guard taken out, and the order in which its threads are run."""
-    if not count_barriers(body) and not _fails(body):
-        if (turn := one_turn(body)) is not None:
-            order = _Order(inner_axis(turn), tuple(flat_axes(turn).values()), turns=True)
-            guarded = guard(turn, order.inner)
-            if guarded.bounded:
-                return guarded, order
-        if not (found := interleave(body)).counters:
-            order = _Order(inner_axis(body), tuple(flat_axes(body).values()))
-            return guard(body, order.inner), order
-    else:
-        found = interleave(body)
-    return guard(found.body, "x"), _Order("x", (), added=found)
+    if count_barriers(body) or _fails(body):
+        return _together(body)
+    if (turn := one_turn(body)) is not None:
+        order = _Order(inner_axis(turn), tuple(flat_axes(turn).values()), turns=True)
+        guarded = guard(turn, order.inner)
+        if guarded.bounded:
+            return guarded, order
+    if (found := _together(body))[1].added:
+        return found
+    order = _Order(inner_axis(body), tuple(flat_axes(body).values()))
+    return guard(body, order.inner), order
+
+
+def _together(body: Body) -> tuple[Guarded, _Order]:
+    """Return the body as _as_written does, but with turns of strided loops that all threads take together."""
+    found = interleave(body)
+    return guard(found.body, "x"), _Order("x", (), added=found if found.counters else None)
 
 
 def _plan(
@@ -192,6 +244,7 @@ def _plan(
     guarded: Guarded,
     order: _Order,
     *,
+    checked: bool,
     widest: bool,
 ) -> LoopPlan:
     return LoopPlan(
@@ -212,6 +265,11 @@ def _plan(
         renewed=regions.renewed,
         settled=regions.settled,
         dynamic=shared.dynamic,
+        collectives=regions.collectives,
+        cells=regions.cells,
+        loose=regions.loose,
+        checked=checked,
+        align=max(64, shared.align, regions.align),
         widest=widest,
     )
 
@@ -228,7 +286,7 @@ def _fails(body: Body) -> bool:
 
 def _assemble(body: Body, functions: Sequence[str], plan: LoopPlan, regions: Regions) -> str:
     """Return the text of the final module: what the kernel still needs, its regions, and the loops that run them."""
-    rest = "\n".join(line for line in body.rest.splitlines() if not line.startswith("declare void @gridjit."))
+    rest = "\n".join(line for line in body.rest.splitlines() if not _DECLARED_AGAIN.match(line))
     tagged = [access_group(text) if regions.parallel else text for text in functions]
     return "\n".join([rest, *tagged, entry_text(plan)])
 
@@ -239,4 +297,5 @@ def _resources(plan: LoopPlan, image: bytes) -> dict[str, int]:
         "slab_bytes_per_thread": plan.slab,
         "barriers": plan.regions - 1,
         "object_bytes": len(image),
+        **provided.needs(image),
     }

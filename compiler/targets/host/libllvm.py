@@ -12,14 +12,17 @@ import importlib.util
 import itertools
 import sys
 import weakref
+from collections.abc import Mapping, Sequence
 from ctypes import POINTER, byref, c_bool, c_char_p, c_size_t, c_uint8, c_uint64, c_void_p
 from pathlib import Path
+from types import MappingProxyType
 
 from gridjit.compiler.elf import runs_here
 from gridjit.compiler.errors import DeviceError, LaunchError
 from gridjit.forking import lock, section
 
 _OBJECT, _THIS_PROCESS = 2, 3
+NO_SYMBOLS: Mapping[str, int] = MappingProxyType({})
 _LIBRARY = {"darwin": "libllvmlite.dylib", "win32": "llvmlite.dll"}.get(sys.platform, "libllvmlite.so")
 
 
@@ -69,10 +72,10 @@ class _Text:
 
 
 class LoadedCode:
-    """An object file linked into this process: the address of its entry. The code goes when this does."""
+    """An object file linked into this process: where its entry and others are. The code goes when this does."""
 
-    def __init__(self, tracker: int, address: int, linker: _Linker) -> None:
-        self.address = address
+    def __init__(self, tracker: int, addresses: tuple[int, ...], linker: _Linker) -> None:
+        self.address, *self.others = addresses
         # At interpreter exit, code may still be running on other threads; then it stays.
         weakref.finalize(self, _unload, tracker, linker).atexit = False
 
@@ -103,22 +106,36 @@ def load_library(name: str) -> bool:
     return not failed
 
 
-def load_object(image: bytes, entry: str) -> LoadedCode:
-    """Return an object file's code, executable, with the address of entry; raises LaunchError if it does not link."""
+def load_object(
+    image: bytes, entry: str, symbols: Mapping[str, int] = NO_SYMBOLS, others: Sequence[str] = ()
+) -> LoadedCode:
+    """Return an object file's code, executable, with the addresses of entry and of other symbols.
+
+    symbols: addresses of what this process provides for the code. Raises LaunchError if it does not link.
+    """
     if not runs_here(image):
         raise LaunchError(f"{entry}: the object code does not load: it is not for this computer's kind of processor")
     elements = (_Element * 2)(_Element(_OBJECT, image, len(image)), _Element(_THIS_PROCESS, b"", 0))
-    exports = (_Symbol * 1)(_Symbol(entry.encode(), 0))
+    exports = (_Symbol * (1 + len(others)))(*(_Symbol(name.encode(), 0) for name in (entry, *others)))
+    imports = (_Symbol * len(symbols))(*(_Symbol(symbol.encode(), address) for symbol, address in symbols.items()))
     error = _Text()
     with section(), _linking:
         linker = _linker()
         name = f"{entry}#{next(_numbers)}".encode()
         tracker = _library().LLVMPY_LLJIT_Link(
-            linker.handle, name, elements, len(elements), None, 0, exports, len(exports), byref(error.pointer)
+            linker.handle,
+            name,
+            elements,
+            len(elements),
+            imports,
+            len(imports),
+            exports,
+            len(exports),
+            byref(error.pointer),
         )
     if not tracker:
         raise LaunchError(f"the object code of {entry} does not load on this computer: {error.take()}")
-    return LoadedCode(tracker, exports[0].address, linker)
+    return LoadedCode(tracker, tuple(symbol.address for symbol in exports), linker)
 
 
 _linking = lock()

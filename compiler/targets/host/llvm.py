@@ -46,6 +46,11 @@ def parse(text: str) -> Module:
         raise CompileError(f"LLVM does not accept the kernel's code for the host: {error}") from error
 
 
+def parse_bitcode(data: bytes) -> Module:
+    """Return the module of LLVM bitcode; raises RuntimeError with LLVM's own words."""
+    return binding.parse_bitcode(data)
+
+
 def link(modules: Sequence[Module]) -> Module:
     """Return the first module with the others linked into it (they are consumed)."""
     first, *others = modules
@@ -112,6 +117,11 @@ def text_of(module: Module) -> str:
 def header(target: Target) -> str:
     """Return the lines that open every module made for target."""
     return _prepared(target).header
+
+
+def triple(target: Target) -> str:
+    """Return what LLVM calls the machine: processor, vendor, system."""
+    return str(_machine(target).triple)
 
 
 def global_type(module: Module, name: str) -> Any:

@@ -18,6 +18,10 @@ _DROPPED = re.compile(
     r"| *call void @\"?llvm\.dbg\.)[^\n]*\n?",
     re.MULTILINE,
 )
+# The same, where places in the source are kept.
+_DROPPED_BUT_LINES = re.compile(
+    r"^(?:target (?:triple|datalayout)|source_filename|!nvvm| *call void @\"?llvm\.dbg\.)[^\n]*\n?", re.MULTILINE
+)
 _DEBUG = re.compile(r",? !dbg !\d+")
 _DEBUG_DECLARE = re.compile(r'^declare void @"?llvm\.dbg\.[^\n]*\n', re.MULTILINE)
 _SHARED = re.compile(
@@ -32,9 +36,17 @@ _FAST_ARITHMETIC = re.compile(r"(= f(?:add|sub|mul|div|rem|neg)) (?=float|double
 _DECLARE = re.compile(r'^declare [^\n]*?@"?([^"(\s]+)"?\([^\n]*$', re.MULTILINE)
 # Every local array starts with such a store. LLVM takes it apart item by item, which takes minutes for many items.
 _ZEROS = re.compile(r'^ *store (?P<type>\[.*\]) zeroinitializer, (?P=type)\* (?P<at>%"[^"]+"|%[-\w.$]+)', re.MULTILINE)
+_SET_START = "  call void @llvm.memset.p0.i64(ptr "
 _SIZE = r"ptrtoint (ptr getelementptr (\g<type>, ptr null, i64 1) to i64)"
-_SET = rf"  call void @llvm.memset.p0.i64(ptr \g<at>, i8 0, i64 {_SIZE}, i1 false)"
+_SET = rf"{_SET_START}\g<at>, i8 0, i64 {_SIZE}, i1 false)"
 _DECLARE_SET = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
+# Where checks look for unwritten memory, a local array is known by a call where its thread begins.
+_LOCAL_ARRAY = re.compile(
+    rf"{re.escape(_SET_START)}(?P<at>%\"_cudapy_lmem[^\"]*\"), i8 0, i64 (?P<size>.*), i1 false\)"
+)
+
+# The function that a local array is given to, in checked code, where its thread begins.
+LOCAL = "gridjit.local"
 
 # NVVM contracts multiply-adds by default. If the host does too, its results differ less from a GPU's.
 _CONTRACT = r"\1 contract "
@@ -60,15 +72,18 @@ class Retargeted:
     declared: frozenset[str]
 
 
-def retarget(text: str, *, kernel: str, fastmath: bool, exactly: bool = False) -> Retargeted:
+def retarget(
+    text: str, *, kernel: str, fastmath: bool, exactly: bool = False, lines: bool = False, checked: bool = False
+) -> Retargeted:
     """Return one module's text for the host; raises UnsupportedError for memory spaces that the host lacks.
 
-    exactly: what is to be contracted is contracted.
+    exactly: what is to be contracted is contracted. lines: keep places in the source. checked: say where local arrays
+    begin.
     """
-    text = _DROPPED.sub("", text)
+    text = (_DROPPED_BUT_LINES if lines else _DROPPED).sub("", text)
     # A search that begins at each line takes as long as a parse of the text: it is made only for what is there.
     if "!dbg" in text or "llvm.dbg." in text:
-        text = _DEBUG_DECLARE.sub("", _DEBUG.sub("", text))
+        text = _DEBUG_DECLARE.sub("", text if lines else _DEBUG.sub("", text))
     text = text.replace(f'@"{intrinsics.THEIRS}', f'@"{intrinsics.OURS}').replace(
         f"@{intrinsics.THEIRS}", f"@{intrinsics.OURS}"
     )
@@ -82,10 +97,14 @@ def retarget(text: str, *, kernel: str, fastmath: bool, exactly: bool = False) -
     if not exactly:
         text = (_FAST_ARITHMETIC if fastmath else _ARITHMETIC).sub(_FAST if fastmath else _CONTRACT, text)
     text, zeros = _ZEROS.subn(_SET, text) if "store [" in text else (text, 0)
+    arrays = 0
+    if checked:
+        text, arrays = _LOCAL_ARRAY.subn(rf"\g<0>\n  call void @{LOCAL}(ptr \g<at>, i64 \g<size>)", text)
     text = _DECLARE.sub(_redeclare, text)
     extra = [
         *asm,
         *[_DECLARE_SET][:zeros],
+        *[f"declare void @{LOCAL}(ptr, i64)"][:arrays],
         *(f'declare ptr @"{intrinsics.SHARED_ARRAY}{array.name}"() memory(none)' for array in shared),
     ]
     extra = [_DECLARE.sub(_redeclare, line) for line in extra]

@@ -13,6 +13,7 @@ from gridjit.compiler.target import Lowered
 from gridjit.compiler.targets.host.library.inline_asm import asm_function
 from gridjit.compiler.targets.host.library.intrinsics import is_intrinsic
 from gridjit.compiler.targets.host.library.maths import is_maths
+from gridjit.compiler.targets.host.library.provided import is_provided
 
 _DEFINE = re.compile(r'^define [^\n]*?@"?([^"(\s]+)"?\(', re.MULTILINE)
 _DECLARE = re.compile(r'^declare [^\n]*?@"?([^"(\s]+)"?\(', re.MULTILINE)
@@ -21,32 +22,21 @@ _DEBUG = re.compile(r"!dbg !(\d+)")
 
 # The operations as a user knows them, by the first part of the name that the front end gives their function.
 _VOCABULARY = (
-    ("llvm.nvvm.shfl.sync", "cuda.shfl_sync (and its up, down and xor forms)"),
-    ("llvm.nvvm.vote", "cuda.all_sync, any_sync, eq_sync or ballot_sync"),
-    ("llvm.nvvm.match.any", "cuda.match_any_sync"),
-    ("llvm.nvvm.match.all", "cuda.match_all_sync"),
-    ("llvm.nvvm.bar.warp.sync", "cuda.syncwarp"),
-    ("llvm.nvvm.barrier0.popc", "cuda.syncthreads_count"),
-    ("llvm.nvvm.barrier0.and", "cuda.syncthreads_and"),
-    ("llvm.nvvm.barrier0.or", "cuda.syncthreads_or"),
-    ("activemask", "cuda.activemask"),
-    ("nanosleep", "cuda.nanosleep"),
     ("brkpt", "breakpoint()"),
-    ("vprintf", "print"),
     ("cudaCG", "cuda.cg.this_grid().sync"),
     ("__nv_", "the libdevice function {}"),
     ("llvm.nvvm.", "the device intrinsic {}"),
 )
 
 
-def refuse_unsupported(lowered: Lowered) -> None:
-    """Raise UnsupportedError for the first operation of lowered that the host does not support."""
-    if lowered.linked:
-        names = ", ".join(file.name for file in lowered.linked)
-        raise UnsupportedError(f"{_place(lowered, None)} links device code ({names}), which the host cannot run")
+def refuse_unsupported(lowered: Lowered, linked: frozenset[str] = frozenset()) -> None:
+    """Raise UnsupportedError for the first operation of lowered that the host does not support.
+
+    linked: what files that the kernel is linked with define.
+    """
     if lowered.cooperative:
         raise UnsupportedError(f"{_place(lowered, None)} uses {_words('cudaCG')}, which the host target does not offer")
-    defined = {name for text in lowered.modules for name in _DEFINE.findall(text)}
+    defined = {name for text in lowered.modules for name in _DEFINE.findall(text)} | linked
     for text in lowered.modules:
         for name in _missing(text, defined):
             raise UnsupportedError(_sentence(lowered, text, name, rf'@"?{re.escape(name)}"?\('))
@@ -57,7 +47,7 @@ def refuse_unsupported(lowered: Lowered) -> None:
 
 def _missing(text: str, defined: set[str]) -> Iterable[str]:
     for name in _DECLARE.findall(text):
-        if name not in defined and not is_intrinsic(name) and not is_maths(name):
+        if not (name in defined or is_intrinsic(name) or is_maths(name) or is_provided(name)):
             yield name
 
 

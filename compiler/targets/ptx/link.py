@@ -126,6 +126,8 @@ def _link(inputs: Sequence[LinkedFile], flags: Sequence[str], wanted: str) -> by
 
 
 def _add(nvjitlink: Any, linker: int, piece: LinkedFile) -> None:
+    if piece.kind not in _INPUT_TYPES:
+        raise LinkError(f"{piece.name} is for kernels on the host; a GPU takes {', '.join(_INPUT_TYPES)} and CUDA C++")
     kind = getattr(nvjitlink.InputType, _INPUT_TYPES[piece.kind])
     nvjitlink.add_data(linker, kind, piece.data, len(piece.data), piece.name)
 

@@ -99,6 +99,7 @@ def known_archs() -> tuple[str, ...]:
     return tuple(name for name in ARCH_NAMES if _knows(nvvm, name))
 
 
+@functools.cache
 def _knows(nvvm: Any, arch: str) -> bool:
     try:
         nvvm.llvm_version(arch.replace("sm_", "compute_"))

@@ -166,34 +166,11 @@ class Driver:
         extra = _Extra(_PARAMETERS, ctypes.addressof(buffer), _SIZE, ctypes.addressof(size), _END)
         given = ctypes.addressof(extra) if parameters else 0
         if config.cooperative or config.cluster is not None:
-            self.call("cuLaunchKernelEx", self._launch_config(config, stream, sharedmem), kernel, 0, given)
+            from gridjit.runtime.devices.cuda.extended_launch import launch_config  # most launches do without
+
+            self.call("cuLaunchKernelEx", launch_config(self.api, config, stream, sharedmem), kernel, 0, given)
         else:
             self.call("cuLaunchKernel", kernel, *config.griddim, *config.blockdim, sharedmem, stream, 0, given)
-
-    def _launch_config(self, config: LaunchConfig, stream: int, sharedmem: int) -> Any:
-        made = self.api.CUlaunchConfig()
-        made.gridDimX, made.gridDimY, made.gridDimZ = config.griddim
-        made.blockDimX, made.blockDimY, made.blockDimZ = config.blockdim
-        made.sharedMemBytes = sharedmem
-        made.hStream = self.api.CUstream(stream)
-        made.attrs = self._launch_attributes(config)
-        made.numAttrs = len(made.attrs)
-        return made
-
-    def _launch_attributes(self, config: LaunchConfig) -> list[Any]:
-        attributes = []
-        if config.cooperative:
-            cooperative = self.api.CUlaunchAttribute()
-            cooperative.id = self._enum("CUlaunchAttributeID", "CU_LAUNCH_ATTRIBUTE_COOPERATIVE")
-            cooperative.value.cooperative = 1
-            attributes.append(cooperative)
-        if config.cluster is not None:
-            cluster = self.api.CUlaunchAttribute()
-            cluster.id = self._enum("CUlaunchAttributeID", "CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION")
-            dim = cluster.value.clusterDim
-            dim.x, dim.y, dim.z = config.cluster
-            attributes.append(cluster)
-        return attributes
 
     def entry_point(self, name: str) -> int:
         """Return the address of one of the driver's functions, for machine code that calls it."""

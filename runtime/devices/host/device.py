@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gridjit.cache.store import Store
@@ -12,6 +12,7 @@ from gridjit.compiler.compiled import NO_CALLBACKS, ModuleCallbacks
 from gridjit.compiler.errors import DeviceError, LaunchError
 from gridjit.compiler.launch_config import MAX_BLOCK_THREADS, LaunchConfig
 from gridjit.compiler.target import Target
+from gridjit.compiler.targets.host.libllvm import NO_SYMBOLS
 from gridjit.compiler.targets.host.processor import host_target
 from gridjit.forking import cached_property
 from gridjit.runtime.devices.host.launch import Status, judge, launch
@@ -20,7 +21,10 @@ from gridjit.runtime.streams import HOST, Timeline, stream_handle
 from gridjit.values import dataclass, field
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gridjit.runtime.devices.base import Device, KernelAttributes, LoadedKernel
+    from gridjit.runtime.devices.host.checking import Checking
     from gridjit.runtime.memory.space import Space
     from gridjit.runtime.native.grids.engine import Engine
     from gridjit.runtime.native.grids.records import KernelRecord
@@ -30,6 +34,9 @@ if TYPE_CHECKING:
 _BLOCK = 256
 # Shared memory that a block may have on any device, so that limits need not be looked up.
 _PLAIN_SHARED_BYTES = 48 << 10
+# What an artifact's resources call its needs of this process: the names of compiler/targets/host/symbols, which most
+# launches do without.
+NEEDS = frozenset(("prints", "allocates"))
 # The launch of a kernel that machine code is worth loading for: it takes some milliseconds, and a second if it must be
 # made first.
 _OFTEN = 3
@@ -57,6 +64,8 @@ class HostKernel:
     static_shared: int
     # A number of its launches, and then what machine code launches it by: a process that launches once needs neither.
     past: Past = field(repr=False)
+    # What looks at each launch of a debug kernel.
+    checking: Checking | None = field(default=None, repr=False)
 
     @property
     def handle(self) -> int | None:
@@ -66,8 +75,13 @@ class HostKernel:
     @property
     def address(self) -> int | None:
         """The address of the function that runs grids; None until that is worth loading, and where it cannot be had."""
-        engine = self._engine()
+        engine = None if self.prints or self.checking else self._engine()
         return None if engine is None else engine.address
+
+    @property
+    def prints(self) -> bool:
+        """Whether a launch may leave text to show when it ends, which machine code does not."""
+        return "prints" in self.artifact.resources
 
     @property
     def context(self) -> int:
@@ -92,8 +106,10 @@ class HostKernel:
 
             check_shared(self.artifact, config, sharedmem)
         self.past.launches += 1
-        failure = self._run(config, parameters, sharedmem)
-        if failure is not None:
+        run = self._run_and_show if self.prints else self._run
+        if self.checking is not None:
+            self.checking.launch(config, lambda: run(config, parameters, sharedmem))
+        elif (failure := run(config, parameters, sharedmem)) is not None:
             self._raise(failure)
 
     def _run(self, config: LaunchConfig, parameters: bytes, sharedmem: int) -> Status | None:
@@ -103,6 +119,14 @@ class HostKernel:
             return launch_grid(engine, self._record(engine), self.function.name, config, parameters, sharedmem)
         stop = self._stop if self.device.may_have_engine else None
         return launch(self.function, config, parameters, sharedmem, self.threads, stop)
+
+    def _run_and_show(self, config: LaunchConfig, parameters: bytes, sharedmem: int) -> Status | None:
+        from gridjit.runtime.devices.host.printed import show
+
+        try:
+            return self._run(config, parameters, sharedmem)
+        finally:
+            show()
 
     def _engine(self) -> Engine | None:
         """Return what runs grids in machine code, if it is there or this kernel is launched often; else None."""
@@ -167,18 +191,28 @@ class HostKernel:
         self.prefer_cache("SHARED")
 
 
+def _symbols(artifact: Artifact) -> Mapping[str, int]:
+    """Return the addresses of what this process provides for an artifact's code; most code needs nothing."""
+    if NEEDS.isdisjoint(artifact.resources):
+        return NO_SYMBOLS
+    from gridjit.runtime.devices.host.provided import addresses
+
+    return addresses(artifact.resources)
+
+
 class HostDevice:
     """The processor. threads: how many run blocks at once.
 
-    store: returns where machine code that runs grids is kept; None: Python runs them.
+    store: returns where machine code that runs grids is kept; None: Python runs them. symbols: a folder for gdb.
     """
 
     ordinal: int | None = None
     staging: Space | None = None
     timeline: Timeline = HOST
 
-    def __init__(self, *, threads: int, store: Callable[[], Store] | None = None) -> None:
+    def __init__(self, *, threads: int, store: Callable[[], Store] | None = None, symbols: Path | None = None) -> None:
         self._threads = threads
+        self._symbols = symbols
         self.store = store
         self._made: list[Engine | None] = []
 
@@ -217,14 +251,30 @@ class HostDevice:
             from gridjit.runtime.simulated.limits import check_static
 
             check_static(artifact)
+        function, checking = self._loaded(artifact)
+        if self._symbols is not None and "lines" in artifact.metadata:
+            from gridjit.runtime.devices.host.symbols import write_symbols
+
+            write_symbols(self._symbols, artifact.image, artifact.entry, function.address)
         return HostKernel(
             artifact=artifact,
             device=self,
-            function=load(artifact.image, artifact.entry),
-            threads=self._threads,
+            function=function,
+            # What is checked is reported alike each time, as blocks run in their order.
+            threads=1 if checking else self._threads,
+            checking=checking,
             static_shared=shared,
             past=Past(),
         )
+
+    def _loaded(self, artifact: Artifact) -> tuple[HostFunction, Checking | None]:
+        """Return an artifact's code, and what looks at its launches if it is checked."""
+        if "checks" not in artifact.metadata:
+            return load(artifact.image, artifact.entry, _symbols(artifact)), None
+        from gridjit.runtime.devices.host.checking import SYMBOLS, Checking
+
+        function = load(artifact.image, artifact.entry, _symbols(artifact), SYMBOLS)
+        return function, Checking(artifact, function)
 
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ that signals reach it.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import itertools
 import struct
@@ -20,6 +19,7 @@ from typing import Any
 
 from gridjit.compiler.errors import LaunchError
 from gridjit.compiler.launch_config import Dim3, LaunchConfig
+from gridjit.interrupts import surely
 from gridjit.runtime.devices.host.load import HostFunction
 from gridjit.values import dataclass
 
@@ -82,6 +82,7 @@ class _Run:
         "chunk",
         "chunks",
         "condition",
+        "ended",
         "failure",
         "function",
         "interrupted",
@@ -102,6 +103,7 @@ class _Run:
         self.at_work: set[int] = set()
         self.open = True
         self.interrupted = False
+        self.ended = False
         self.failure: bytes | None = None
         self.condition = threading.Condition()
 
@@ -141,6 +143,7 @@ def _run_aside(run: _Run, threads: int, stop: Stop) -> None:
             except BaseException as error:
                 failed.append(error)
             finally:
+                run.ended = True
                 done.release()
 
     try:
@@ -155,30 +158,22 @@ def _run_aside(run: _Run, threads: int, stop: Stop) -> None:
     except BaseException:
         run.interrupted = True
         if next(turn) > 0:  # else nobody has begun, and nobody will
-            _until_it_succeeds(lambda: _end(run, done, stop))
+            # However often it is interrupted: blocks that still run would use memory that is gone.
+            surely(lambda: _end(run, done, stop), tries=None)
         raise
     if failed:
         raise failed[0]
 
 
 def _end(run: _Run, done: Any, stop: Stop) -> None:
-    """Return when no block is run any more."""
-    if done.acquire(timeout=_GRACE_S):
+    """Return when no block is run any more; it may be called again."""
+    if run.ended or done.acquire(timeout=_GRACE_S):
         return
     if not stop(run.at_work):
         done.acquire()
     from gridjit.runtime.devices.host.pool import renew
 
     renew()  # some of the threads may be those that were stopped
-
-
-def _until_it_succeeds(call: Callable[[], None]) -> None:
-    """Call until an interrupt does not keep it from its end: blocks that still run would use memory that is gone."""
-    ended = False
-    while not ended:
-        with contextlib.suppress(KeyboardInterrupt):
-            call()
-            ended = True
 
 
 def _deal(run: _Run, threads: int) -> None:
@@ -250,6 +245,10 @@ def judge(report: bytes, entry: str, config: LaunchConfig) -> Status:
             f"cuda.syncthreads() calls (thread {_dim3(thread)} is one of them), so none can go on; call it where all "
             "threads of the block reach it"
         )
+    if code < 0:
+        from gridjit.runtime.devices.host.lanes import lane_trouble  # only then does anyone need its words
+
+        raise LaunchError(f"{name} [{config}]: {lane_trouble(code, _dim3(block), _dim3(thread), config.blockdim)}")
     return Status(code=code, block=_dim3(block), thread=_dim3(thread))
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gridjit.compiler.targets.host.libllvm import LoadedCode, load_library, load_object
+from gridjit.compiler.targets.host.libllvm import NO_SYMBOLS, LoadedCode, load_library, load_object
 from gridjit.values import dataclass, field
 
 # i32 entry(ptr params, ptr launch, i64 first, i64 last, ptr status); ctypes drops the GIL around the call.
@@ -26,15 +26,21 @@ class HostFunction:
     name: str
     address: int
     call: Entry = field(repr=False)
+    # The addresses of the other symbols that were asked for.
+    others: tuple[int, ...] = ()
     # LLVM's claim on the code; dropping it unloads.
     _code: LoadedCode = field(repr=False)
 
 
-def load(image: bytes, entry: str) -> HostFunction:
-    """Return the function called entry of an object file; raises LaunchError if it does not link here."""
+def load(image: bytes, entry: str, symbols: Mapping[str, int] = NO_SYMBOLS, others: Sequence[str] = ()) -> HostFunction:
+    """Return the function called entry of an object file; raises LaunchError if it does not link here.
+
+    symbols: addresses of what this process provides for the code. others: symbols whose addresses are asked for.
+    """
     _know_mathematics()
-    code = load_object(image, entry)
-    return HostFunction(name=entry, address=code.address, call=_ENTRY(code.address), _code=code)
+    code = load_object(image, entry, symbols, others)
+    call = _ENTRY(code.address)
+    return HostFunction(name=entry, address=code.address, call=call, others=tuple(code.others), _code=code)
 
 
 @functools.cache

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from gridjit import installing
-from gridjit.runtime.session import end_session, session
+from gridjit.runtime.session import end_session
 from gridjit.testing import children, kernel_counts, module_names
 from gridjit.testing.left_alone import LEFT_ALONE
 
@@ -75,8 +75,6 @@ def _begin(config: pytest.Config) -> None:
     config.stash[_COUNTS] = counts = kernel_counts.KernelCounts()
     installing.install_kernels_only()
     kernel_counts.count(counts)
-    if session().device(None).target.kind == "host":
-        _count_no_allocations()
     closing.enter_context(children.handing_on(Path(closing.enter_context(_folder()))))
 
 
@@ -133,20 +131,6 @@ def _caches(folder: str) -> Generator[str, None, None]:
 
 def _folder() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix=_PREFIX)
-
-
-def _count_no_allocations() -> None:
-    """Keep the mixins that count allocations of numba-cuda's runtime from starting it: it needs a driver."""
-    try:
-        from numba.cuda.tests import support
-    except ImportError:  # of filecheck, which only numba-cuda's own tests need
-        return
-    for mixin, names in (
-        (support.EnableNRTStatsMixin, ("setUp", "tearDown")),
-        (support.MemoryLeak, ("memory_leak_setup", "memory_leak_teardown")),
-    ):
-        for name in names:
-            setattr(mixin, name, lambda test: None)
 
 
 @pytest.hookimpl(tryfirst=True)

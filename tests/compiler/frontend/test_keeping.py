@@ -7,7 +7,7 @@ from typing import Any
 
 from gridjit.compiler.frontend.kept.asked import Asking
 from gridjit.compiler.frontend.kept.drafts import Drafts
-from gridjit.compiler.frontend.kept.keeping import Keeping
+from gridjit.compiler.frontend.kept.keeping import Callee, Keeping
 from gridjit.compiler.frontend.kept.places import OfKernel
 from gridjit.compiler.frontend.kept.surroundings import Surroundings
 from gridjit.compiler.frontend.kept.unit import Unit
@@ -42,6 +42,6 @@ def test_a_unit_that_comes_where_another_was_let_go_of_is_asked_itself() -> None
         unit = Unit(place=OfKernel(), result=None, surroundings=surrounding, events=(Answered(same),))
         # A table that other threads' compiles replace its units in is gone before the next one is asked about.
         table: Any = {0: (unit,)}
-        return keeping._found(table, 0, OfKernel(), None, None) is not None
+        return keeping._found(Callee(place=OfKernel(), function=None, table=table, key=0)) is not None
 
     assert [is_found(same) for same in (True, False, True, False)] == [True, False, True, False]

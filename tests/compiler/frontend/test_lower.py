@@ -191,6 +191,19 @@ def test_what_a_candidate_refused_is_told_and_the_candidates_are_not() -> None:
     assert "candidate implementation" not in str(caught.value)
 
 
+def test_what_numba_colors_is_told_without_colors() -> None:
+    """Where colorama is installed, as it is for these tests, numba colors its errors for a terminal."""
+
+    def odd(x):
+        x[0] = cuda.local.array(10, dtype="int33")[0]
+
+    errors = importlib.import_module("numba.core.errors")
+    with pytest.raises(CompileError) as caught:
+        lowered(odd, FLOATS)
+    assert "\x1b" not in str(caught.value)
+    assert "\x1b" in errors.termcolor().errmsg("text")
+
+
 def test_a_typing_error_is_caught_as_numbas_own() -> None:
     def adds_text(x, n):
         x[0] = n + "text"

@@ -18,6 +18,8 @@ from gridjit.compiler.hooks.description import NotRepeatableError, hook_of
 from gridjit.compiler.hooks.hook import DEEPEST, LONGEST, Hook, hook_as_json, hook_from_json
 from gridjit.runtime.launch import hooks
 
+pytestmark = pytest.mark.usefixtures("all_is_seen")
+
 LIBRARY = """
 import functools
 

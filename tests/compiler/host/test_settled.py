@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pytest
 
 import gridjit
 from gridjit import cuda
+from gridjit.compiler.targets.host import generate
 from gridjit.compiler.targets.host.regions.barriers import split
 from gridjit.compiler.targets.host.regions.body import Parameter, read_body
 from gridjit.compiler.targets.host.regions.meetings import meetings
@@ -103,3 +107,34 @@ def test_a_kernel_whose_threads_end_in_turn_in_a_loop_with_barriers_computes_wha
     x = np.zeros(8, np.int32)
     kernel[1, 8](x)
     assert x.tolist() == [8, 15, 21, 26, 30, 30, 30, 30]
+
+
+def in_step(x):
+    tile = cuda.shared.array(8, np.int32)
+    i = cuda.threadIdx.x
+    for turn in range(x.size):
+        tile[i] = x[turn] + i
+        cuda.syncthreads()
+        x[turn] = tile[7 - i]
+        cuda.syncthreads()
+
+
+def some_end_early(x):
+    if cuda.threadIdx.x >= x.size:
+        return
+    cuda.syncthreads()
+    x[cuda.threadIdx.x] = 1
+
+
+@pytest.mark.parametrize(("function", "splits"), [(in_step, False), (some_end_early, True)])
+def test_regions_are_made_for_a_part_of_a_block_only_where_its_threads_may_part(function, splits, monkeypatch) -> None:
+    texts: list[str] = []
+
+    def assembled(*parts: Any) -> str:
+        texts.append(assemble(*parts))
+        return texts[-1]
+
+    assemble = generate._assemble
+    monkeypatch.setattr(generate, "_assemble", assembled)
+    gridjit.jit(function, cache=False).compile("void(int32[::1])", target="host")
+    assert ("@gridjit.apart(" in texts[-1]) is splits

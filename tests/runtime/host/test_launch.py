@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -76,6 +77,41 @@ def test_what_keeps_blocks_from_being_run_is_raised_whichever_thread_runs_them()
 def refuses_without_arguments():
     if cuda.grid(1) == 69:
         raise ValueError("the seventieth thread")
+
+
+def test_no_block_runs_any_more_when_an_interrupted_launch_ends_however_its_end_is_interrupted():
+    begun, may_end, ended = threading.Event(), threading.Event(), threading.Event()
+    asked = []
+
+    class Long:
+        name = "gridjit.long"
+
+        def call(self, *_):
+            begun.set()
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGUSR1)
+            may_end.wait(60)
+            ended.set()
+            return 0
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    def stop(threads):
+        asked.append(set(threads))
+        if len(asked) < 3:
+            raise (SystemExit, MemoryError)[len(asked) - 1]
+        may_end.set()
+        return False
+
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    try:
+        with pytest.raises(MemoryError) as raised:
+            launch(Long(), LaunchConfig.of(1, 32), b"", 0, 1, stop)
+        assert begun.is_set() and ended.is_set() and len(asked) == 3
+        assert isinstance(raised.value.__context__, BaseException)
+    finally:
+        may_end.set()
+        signal.signal(signal.SIGUSR1, before)
 
 
 def test_a_kernel_without_arguments_runs(compiled):

@@ -78,7 +78,6 @@ def test_devices_are_told_apart_and_the_settings_say_how_many_there_are(choose: 
 
 def test_free_memory_is_less_by_what_arrays_of_that_device_hold(choose: Choose) -> None:
     choose(DEVICES="2")
-    gc.collect()  # what other tests left is not to be freed meanwhile
     contexts = [device.get_primary_context() for device in cuda.gpus]
     before = [context.get_memory_info().free for context in contexts]
     with cuda.gpus[1]:

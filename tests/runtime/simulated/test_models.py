@@ -77,6 +77,20 @@ def test_a_file_describes_what_differs_from_a_known_device(tmp_path: Path) -> No
     assert (found.attribute("CLOCK_RATE"), found.attribute("MULTIPROCESSOR_COUNT")) == (7, 108)
 
 
+@pytest.mark.parametrize("name", ["MULTIPROCESSOR_COUNT", "ECC_ENABLED", "LOCALITY_DOMAIN_COUNT", "NUMA_CONFIG"])
+def test_a_file_gives_any_attribute_that_a_driver_has(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps({"like": "t4", "attributes": {name: 77}}))
+    assert model(str(path)).attribute(name) == 77
+
+
+def test_an_attribute_that_the_driver_has_two_names_for_may_be_given_by_either(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps({"attributes": {"SHARED_MEMORY_PER_BLOCK": 32 << 10}}))
+    found = model(str(path))
+    assert found.attribute("SHARED_MEMORY_PER_BLOCK") == found.attribute("MAX_SHARED_MEMORY_PER_BLOCK") == 32 << 10
+
+
 def test_a_files_compute_capability_brings_its_limits(tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
     path.write_text(json.dumps({"like": "h100", "compute_capability": [8, 6]}))
@@ -112,9 +126,15 @@ def test_a_file_that_makes_no_sense_is_refused_by_name(tmp_path: Path, text: str
         ('{"attributes": [1]}', "attributes: "),
         ('{"attributes": {"MULTIPROCESSOR_COUNT": true}}', "MULTIPROCESSOR_COUNT: True"),
         ('{"attributes": {"MULTIPROCESSOR_COUNT": -84}}', "MULTIPROCESSOR_COUNT: -84"),
+        ('{"attributes": {"MULTIPROCESOR_COUNT": 84}}', "'MULTIPROCESOR_COUNT'"),
+        ('{"attributes": {"MULTIPROCESOR_COUNT": 84}}', "did you mean MULTIPROCESSOR_COUNT"),
+        ('{"attributes": {"multiprocessor_count": 84}}', "did you mean MULTIPROCESSOR_COUNT"),
+        ('{"attributes": {"CU_DEVICE_ATTRIBUTE_WARP_SIZE": 64}}', "did you mean WARP_SIZE"),
+        ('{"attributes": {"?": 1}}', "'?' is not one that a file can give; they have the driver's names"),
+        ('{"attributes": {"PCI_BUS_ID": 1}}', "'PCI_BUS_ID' is not one that a file can give"),
         ("[" * 100_000, "recursion"),
     ],
-    ids=range(16),
+    ids=range(22),
 )
 def test_a_file_with_a_wrong_value_is_refused_by_the_value_s_name(tmp_path: Path, text: str, named: str) -> None:
     path = tmp_path / "device.json"

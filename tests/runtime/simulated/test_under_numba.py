@@ -43,7 +43,6 @@ def test_its_current_device_is_the_threads_here_too(numba_driver: Any) -> None:
 
 def test_its_memory_counts_and_goes_to_and_from_the_host(numba_driver: Any) -> None:
     context = cuda.current_context()
-    gc.collect()  # what other tests left is not to be freed meanwhile
     context.memory_manager.deallocations.clear()
     before = context.get_memory_info().free
     memory = context.memalloc(4000)

@@ -128,6 +128,7 @@ def _is_at_home(file: str) -> bool:
 
 @functools.cache
 def _homes() -> tuple[str, ...]:
-    names = ("numba", "numba.cuda", "llvmlite", "numpy", "cuda.bindings", "gridjit.compiler")
+    # Where colorama is installed, numba colors its errors by it. It takes names of no other such library.
+    names = ("numba", "numba.cuda", "llvmlite", "numpy", "cuda.bindings", "gridjit.compiler", "colorama")
     files = [getattr(sys.modules.get(name), "__file__", None) for name in names]
     return tuple(os.path.dirname(file) + os.sep for file in files if file)

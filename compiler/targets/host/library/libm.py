@@ -48,6 +48,12 @@ ODD_DECLARATIONS = {
     "frexpf": "declare float @frexpf(float, ptr) nounwind willreturn",
     "ilogb": f"declare i32 @ilogb(double) {PURE}",
     "ilogbf": f"declare i32 @ilogbf(float) {PURE}",
+    "jn": f"declare double @jn(i32, double) {PURE}",
+    "jnf": f"declare float @jnf(i32, float) {PURE}",
+    "yn": f"declare double @yn(i32, double) {PURE}",
+    "ynf": f"declare float @ynf(i32, float) {PURE}",
+    "remquo": "declare double @remquo(double, double, ptr) nounwind willreturn",
+    "remquof": "declare float @remquof(float, float, ptr) nounwind willreturn",
 }
 
 

@@ -9,17 +9,21 @@ import re
 from collections.abc import Iterable
 
 from gridjit.compiler.target import Target
+from gridjit.compiler.targets.host.library.directed import directed_maths
 from gridjit.compiler.targets.host.library.exact import OPAQUE, exact
 from gridjit.compiler.targets.host.library.floats import float_maths
 from gridjit.compiler.targets.host.library.integers import integer_maths
 from gridjit.compiler.targets.host.library.libm import ODD_DECLARATIONS, LibmCall, libm_calls
 from gridjit.compiler.targets.host.library.libmvec import variants, vector_forms
+from gridjit.compiler.targets.host.library.more import more_maths
 from gridjit.compiler.targets.host.library.rounding import rounded_maths
 from gridjit.compiler.targets.host.library.text import PREFIX, PURE
 
 _CALLS = {PREFIX + name: call for name, call in libm_calls().items()}
 _DEFINITIONS = {name: call.definition(name.removeprefix(PREFIX)) for name, call in _CALLS.items()} | {
-    PREFIX + name: text for part in (float_maths(), integer_maths(), rounded_maths()) for name, text in part.items()
+    PREFIX + name: text
+    for part in (float_maths(), integer_maths(), rounded_maths(), directed_maths(), more_maths())
+    for name, text in part.items()
 }
 
 

@@ -10,11 +10,18 @@ need is allocated by the C library and freed before the return.
 
 from __future__ import annotations
 
+from gridjit.compiler.targets.host.collectives.apart import apart
+from gridjit.compiler.targets.host.collectives.exchange import exchange, tables
+from gridjit.compiler.targets.host.collectives.full import meeting, meets
+from gridjit.compiler.targets.host.collectives.lanes import lane_runs
+from gridjit.compiler.targets.host.collectives.step import warp_step
+from gridjit.compiler.targets.host.collectives.whole import warp_waits, whole
 from gridjit.compiler.targets.host.loops.block import watched_block
 from gridjit.compiler.targets.host.loops.boxes import block_loop
 from gridjit.compiler.targets.host.loops.frame import CONTEXT_VALUES, launch_loads
 from gridjit.compiler.targets.host.loops.metadata import metadata
 from gridjit.compiler.targets.host.loops.plan import NO_MEMORY, LoopPlan
+from gridjit.compiler.targets.host.loops.reports import report
 from gridjit.compiler.targets.host.loops.runs import plain_block, region_run
 from gridjit.compiler.targets.host.loops.threads import ThreadLoops
 
@@ -31,12 +38,23 @@ def entry_text(plan: LoopPlan) -> str:
         loops = ThreadLoops(inner=plan.inner, width="%width", depth="%depth")
         blocks = [plain_block(plan, loops)]
     declared = ["declare ptr @aligned_alloc(i64, i64)", "declare void @free(ptr)"]
-    return "\n".join([_entry(plan), *blocks, *declared, metadata(loops.vectorized, parallel=plan.parallel)])
+    return "\n".join(
+        [_entry(plan), *blocks, *declared, metadata(loops.vectorized, parallel=plan.parallel, lanes=plan.regions)]
+    )
 
 
 def _watched(plan: LoopPlan, loops: ThreadLoops) -> list[str]:
-    first, *others = [region_run(plan, loops, number, kind) for number, kind in plan.runs]
-    return [first, watched_block(plan), *others]
+    first, *others = [region_run(plan, loops, number) for number in range(plan.regions)]
+    waits = [tables(plan), lane_runs(plan), apart(plan), *(meeting(plan, number) for number in meets(plan))]
+    lanes = [exchange(plan), warp_step(plan), *(whole(plan, number) for number in warp_waits(plan))]
+    return [
+        first,
+        watched_block(plan),
+        report(),
+        *others,
+        *(waits if plan.regions > 1 and plan.parts else []),
+        *(lanes if plan.of_warps else []),
+    ]
 
 
 def _entry(plan: LoopPlan) -> str:
@@ -62,19 +80,19 @@ def _take_memory(plan: LoopPlan) -> list[str]:
         "  %state.bytes = mul nuw nsw i64 %threads, 4" if plan.watched else "  %state.bytes = add i64 0, 0",
         f"  %slab.bytes = mul nuw nsw i64 %threads, {plan.slab}",
         "  %dynamic.bytes = zext i32 %dynamic to i64",
-        f"  %shared.some = add nuw nsw i64 %dynamic.bytes, {plan.shared + 63}",
-        "  %shared.bytes = and i64 %shared.some, -64",
-        "  %slab.some = add nuw nsw i64 %slab.bytes, 63",
-        "  %slab.end = and i64 %slab.some, -64",
+        f"  %shared.some = add nuw nsw i64 %dynamic.bytes, {plan.shared + plan.align - 1}",
+        f"  %shared.bytes = and i64 %shared.some, -{plan.align}",
+        f"  %slab.some = add nuw nsw i64 %slab.bytes, {plan.align - 1}",
+        f"  %slab.end = and i64 %slab.some, -{plan.align}",
         "  %both = add nuw nsw i64 %shared.bytes, %slab.end",
         "  %sum = add nuw nsw i64 %both, %state.bytes",
-        f"  %sum.some = add nuw nsw i64 %sum, {127 + 2 * plan.bank_bytes}",
-        "  %size = and i64 %sum.some, -64",
+        f"  %sum.some = add nuw nsw i64 %sum, {63 + plan.align + 2 * plan.bank_bytes}",
+        f"  %size = and i64 %sum.some, -{plan.align}",
         # The system may promise more than it has, and end the process that uses it.
         f"  %fits = icmp ule i64 %size, {_MOST_MEMORY}",
         "  br i1 %fits, label %take, label %no.memory",
         "take:",
-        "  %memory = call noalias ptr @aligned_alloc(i64 64, i64 %size)",
+        f"  %memory = call noalias ptr @aligned_alloc(i64 {plan.align}, i64 %size)",
         "  %missing = icmp eq ptr %memory, null",
         "  br i1 %missing, label %no.memory, label %ready",
         "no.memory:",

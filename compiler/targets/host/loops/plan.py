@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from gridjit.compiler.targets.host.collectives import kinds
+from gridjit.compiler.targets.host.collectives.calls import Collective
 from gridjit.compiler.targets.host.regions.body import Parameter
 from gridjit.compiler.targets.host.regions.flat import Flat
 from gridjit.compiler.targets.host.regions.slots import Slot
 
-# Codes that no kernel returns.
+# Codes that no kernel returns. With the last three, the thread's place in the status is its number in the block, lanes
+# as bits, and the number of an operation's kind (collectives/kinds.py).
 DIVERGENT = -1
 NO_MEMORY = -2
+# Lanes of a mask that did not come; a lane that is not in its own mask; a lane that takes no part, but is read from.
+MISSING = -11
+OUTSIDE = -12
+ABSENT = -13
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +31,10 @@ class LoopPlan:
     accesses are independent between barriers. shared, slab: static shared bytes of a block and slab bytes of a thread.
     bank: bytes of the values that all threads share, uniforms; renewed: those of them that each region may change.
     settled: for each region, whether all threads of a block end it in one state. dynamic: whether dynamic shared memory
-    is used. widest: whether vectors of 512 bits are worth using.
+    is used. collectives: what threads do together before each region; None for the first. cells: offsets of what they
+    give and get, in the slab. loose: for each region, whether threads that wait for it may be in different turns of a
+    loop. checked: whether what CUDA leaves undefined is an error. align: of a block's memory, and of each thread's
+    arrays in it. widest: whether vectors of 512 bits are worth using.
     """
 
     entry: str
@@ -44,9 +55,14 @@ class LoopPlan:
     settled: tuple[bool, ...]
     dynamic: bool
     widest: bool
+    collectives: tuple[Collective | None, ...] = (None,)
+    cells: Mapping[str, int] = field(default_factory=dict)
+    loose: tuple[bool, ...] = (False,)
+    checked: bool = False
+    align: int = 64
 
     @property
-    def apart(self) -> str:
+    def attributes(self) -> str:
         """The attributes of functions that loop over threads: they are optimized once, where they are."""
         return "nounwind noinline" + (' "prefer-vector-width"="512"' if self.widest else "")
 
@@ -66,6 +82,11 @@ class LoopPlan:
         return -(-self.bank // 64) * 64
 
     @property
-    def runs(self) -> list[tuple[int, str]]:
-        """The ways to run a region: for all threads, or for some: those that wait at its barrier."""
-        return [(0, "all"), *((number, kind) for number in range(1, self.regions) for kind in ("all", "some"))]
+    def parts(self) -> bool:
+        """Whether some threads of a block may wait where others do not, or do something together that takes a part."""
+        return not all(self.settled) or any(one is not None and one.kind != kinds.BARRIER for one in self.collectives)
+
+    @property
+    def of_warps(self) -> bool:
+        """Whether lanes of a warp do something together."""
+        return any(one is not None and not kinds.of_block(one.kind) for one in self.collectives)

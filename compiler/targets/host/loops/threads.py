@@ -18,7 +18,7 @@ _SHARED_NAMES = (
     *(f"%ctaid.{axis}" for axis in "xyz"),
     *("%dynamic", "%threads", "%params", "%launch", "%shared", "%slab", "%states", "%status", "%width", "%depth"),
     *("%turn", "%went"),
-    *("%low", "%high", "%least", "%holds"),
+    *("%low", "%high", "%holds"),
 )
 
 

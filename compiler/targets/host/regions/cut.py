@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from gridjit.compiler.targets.host.collectives.calls import Collective, cells
+from gridjit.compiler.targets.host.collectives.steps import loose_regions
 from gridjit.compiler.targets.host.regions.barriers import SplitBlocks, split
 from gridjit.compiler.targets.host.regions.body import Body
 from gridjit.compiler.targets.host.regions.coordinates import PLACE
@@ -20,7 +22,7 @@ from gridjit.compiler.targets.host.regions.meetings import meetings
 from gridjit.compiler.targets.host.regions.recomputation import recomputed
 from gridjit.compiler.targets.host.regions.settled import settled
 from gridjit.compiler.targets.host.regions.slots import Slot, ValueType, lay_out
-from gridjit.compiler.targets.host.regions.uniform import uniform_values
+from gridjit.compiler.targets.host.regions.uniform import lasting_values, uniform_values
 from gridjit.compiler.targets.host.regions.write import CutKernel, RegionWriter
 
 # Bytes of local arrays that may lie on a stack, which has room for a few megabytes.
@@ -34,7 +36,9 @@ class Regions:
     texts: one function definition per region. slab: bytes per thread. uniforms: the values in the bank, in the order
     of the regions' parameters. renewed: for each region, the uniforms it may leave changed in the bank. bank: its
     bytes. parallel: whether the threads' memory accesses may be told to LLVM as independent. settled: for each region,
-    whether all threads of a block end it at one place.
+    whether all threads of a block end it at one place. collectives: what threads do together before each region; None
+    for the first. cells: where the slab keeps what they give and get. loose: for each region, whether threads that wait
+    for it may be in different turns of a loop. align: what local arrays in that memory need.
     """
 
     texts: tuple[str, ...]
@@ -44,19 +48,28 @@ class Regions:
     bank: int
     parallel: bool
     settled: tuple[bool, ...]
+    collectives: tuple[Collective | None, ...]
+    cells: Mapping[str, int]
+    loose: tuple[bool, ...]
+    align: int
 
 
 def cut(body: Body, types: Mapping[str, ValueType], arrays: Mapping[str, ValueType]) -> Regions:
     """Return body cut into regions; types are those of its values, arrays those of its local arrays."""
     parts = split(body)
     many = len(parts.starts) > 1
+    own = cells([one for one in parts.collectives if one])
+    arrays = {**arrays, **own}
     live = live_in(parts.blocks)
     given = {parameter.name for parameter in (*PLACE, *body.parameters)}
     crossing = sorted(set().union(*(live[start] for start in parts.starts[1:])) - given)
     again = recomputed(body, crossing, given | set(arrays))
     kept = [name for name in crossing if name not in again and name not in arrays]
     same = uniform_values(body) if many else frozenset()
-    places = _places({name: types[name] for name in kept}, arrays if many else {}, same)
+    lasting = lasting_values(body, same)
+    loose = loose_regions(body, parts, same)
+    changing = set().union(*(live[start] for start, alone in zip(parts.starts, loose, strict=True) if alone)) - lasting
+    places = _places({name: types[name] for name in kept}, arrays if many else {}, same - changing)
     shared, bank = lay_out({} if many or _fit_stack(arrays) else arrays)
     whole = _cut(body, parts, live, again, places, shared)
     writers = [RegionWriter(whole=whole, number=number) for number in range(len(parts.starts))]
@@ -67,7 +80,11 @@ def cut(body: Body, types: Mapping[str, ValueType], arrays: Mapping[str, ValueTy
         renewed=tuple(_renewed(writer, whole.uniforms) for writer in writers),
         bank=places.bank + bank,
         parallel=many or not arrays,
-        settled=_settled(parts, same) if many else (False,),
+        settled=_settled(parts, [lasting if alone else same for alone in loose]) if many else (False,),
+        collectives=parts.collectives,
+        cells={name: places.arrays[name].offset for name in own},
+        loose=loose,
+        align=max([1, *(array.align for array in arrays.values())]),
     )
 
 
@@ -76,9 +93,10 @@ def _fit_stack(arrays: Mapping[str, ValueType]) -> bool:
     return sum(array.stride for array in arrays.values()) <= _MOST_ON_STACK
 
 
-def _settled(parts: SplitBlocks, same: frozenset[str]) -> tuple[bool, ...]:
+def _settled(parts: SplitBlocks, same: Sequence[frozenset[str]]) -> tuple[bool, ...]:
+    """Return whether all threads end each region at one place; same: the values that they share when they begin it."""
     meet = meetings(parts.blocks)
-    return tuple(settled(parts.blocks, start, same, meet) for start in parts.starts)
+    return tuple(settled(parts.blocks, *begun, meet) for begun in zip(parts.starts, same, strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,19 +14,21 @@ from gridjit.compiler.targets.host.regions.slots import ValueType
 from gridjit.compiler.targets.host.retarget import SharedArray
 
 _ALLOCA = re.compile(r" = alloca (?P<type>.+?)(?:, i\d+ (?P<count>\d+))?(?:, align (?P<align>\d+))?$")
-_LARGEST_ALIGNMENT = 64
+# A page's: what the C library aligns memory to at most without more ado, and more than a GPU offers.
+_LARGEST_ALIGNMENT = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedLayout:
     """Where each shared array starts, the bytes of the static ones, and whether there is a dynamic one.
 
-    Dynamic arrays all start where the static ones end, as on the device.
+    Dynamic arrays all start where the static ones end, as on the device. align: of the memory of all of them.
     """
 
     offsets: Mapping[str, int]
     size: int
     dynamic: bool
+    align: int
 
 
 def lay_out_shared(arrays: Sequence[SharedArray], target: Target) -> SharedLayout:
@@ -36,12 +38,24 @@ def lay_out_shared(arrays: Sequence[SharedArray], target: Target) -> SharedLayou
     end = 0
     for array in unique:
         if not array.dynamic:
-            align = min(array.align, _LARGEST_ALIGNMENT)
-            offsets[array.name] = start = -(-end // align) * align
+            offsets[array.name] = start = _rounded(end, _alignment(array))
             end = start + type_of(array.type, target).size
-    dynamic = [array.name for array in unique if array.dynamic]
-    size = -(-end // 16) * 16
-    return SharedLayout(offsets=offsets | dict.fromkeys(dynamic, size), size=size, dynamic=bool(dynamic))
+    dynamic = [array for array in unique if array.dynamic]
+    size = _rounded(end, max([16, *map(_alignment, dynamic)])) if dynamic else end
+    return SharedLayout(
+        offsets=offsets | {array.name: size for array in dynamic},
+        size=size,
+        dynamic=bool(dynamic),
+        align=max([1, *map(_alignment, unique)]),
+    )
+
+
+def _alignment(array: SharedArray) -> int:
+    return min(array.align, _LARGEST_ALIGNMENT)
+
+
+def _rounded(size: int, align: int) -> int:
+    return -(-size // align) * align
 
 
 def local_arrays(body: Body, target: Target) -> dict[str, ValueType]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import importlib
+import operator
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +12,7 @@ from typing import Any
 import pytest
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.frontend.faster import flags, locations, sizes, variables
+from gridjit.compiler.frontend.faster import flags, locations, sizes, unread, variables
 from gridjit.compiler.frontend.faster.flags import text_of
 from gridjit.compiler.frontend.isolated.replacing import changes_now, replace, undo_to
 
@@ -22,6 +24,7 @@ from numba.cuda.core import base, ir, ir_utils  # noqa: E402  # the first import
 from numba.cuda.core.targetconfig import TargetConfig  # noqa: E402
 from numba.cuda.cudadrv import nvvm  # noqa: E402
 from numba.cuda.flags import CUDAFlags, Flags  # noqa: E402
+from numba.cuda.lowering import Lower  # noqa: E402
 
 HERE = ir.Loc("here.py", 1)
 SCOPE = ir.Scope(parent=None, loc=HERE)
@@ -63,9 +66,9 @@ STATEMENTS = (
 
 @pytest.fixture
 def faster() -> Iterator[Callable[[Any], None]]:
-    """Return what puts a piece in place for the rest of a test."""
+    """Return what puts a piece, or that of a module, in place for the rest of a test."""
     start = changes_now()
-    yield lambda module: module.PIECE.install(replace)
+    yield lambda found: getattr(found, "PIECE", found).install(replace)
     undo_to(start)
 
 
@@ -236,6 +239,45 @@ def test_llvm_is_asked_once_for_a_type_and_each_time_for_a_structure_with_a_name
     for one in (WORD, WORD, named_structure, named_structure):
         base.BaseContext.get_abi_sizeof(LAYOUT, one)
     assert asked == [str(WORD), str(named_structure), str(named_structure)]
+
+
+@pytest.mark.parametrize("module", ["numba.core.errors", "numba.cuda.core.errors"])
+def test_errors_are_coloured_as_numba_does_without_the_terminal_being_prepared(
+    module: str, faster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    errors = importlib.import_module(module)
+    if not hasattr(errors, "ColorShell"):
+        pytest.skip("colorama is not installed, or the colours are turned off")
+    prepared: list[object] = []
+    monkeypatch.setattr(errors, "init", lambda: prepared.append(errors))
+    monkeypatch.setattr(errors, "reinit", lambda: prepared.append(errors))
+    expected, asked = str(errors.TypingError("words")), len(prepared)
+    faster(unread.COLOURS)
+    assert (str(errors.TypingError("words")), len(prepared)) == (expected, asked)
+    assert asked
+
+
+def test_an_assignment_has_no_text_for_the_function_that_lowers_it_and_all_of_it_for_others(faster: Any) -> None:
+    texts: list[str] = []
+    statement = ir.Assign(ir.Expr.binop(operator.add, A, B, HERE), C, HERE)
+    lower = SimpleNamespace(
+        loc=HERE,
+        debuginfo=SimpleNamespace(mark_location=lambda *_: None),
+        builder=None,
+        _adjust_line_if_prologue=lambda line: line,
+        notify_loc=lambda _: None,
+        debug_print=texts.append,
+        typeof=_stop,
+    )
+    faster(unread.TEXTS)
+    with pytest.raises(StopIteration):
+        Lower.lower_inst(lower, statement)
+    assert texts == [""]
+    assert str(statement) == f"{statement}" == f"c = {statement.value}"
+
+
+def _stop(_: str) -> Any:
+    raise StopIteration
 
 
 def test_numbas_own_are_back_in_their_places() -> None:

@@ -13,9 +13,11 @@ from gridjit.compiler.frontend.faster.collecting import HARDLY_EVER, RARELY, col
 @pytest.fixture(autouse=True)
 def usual() -> Iterator[tuple[int, int, int]]:
     before = gc.get_threshold()
+    gc.unfreeze()
     gc.set_threshold(700, 10, 10)
     yield 700, 10, 10
     gc.set_threshold(*before)
+    gc.freeze()
 
 
 def test_the_collector_runs_rarely_while_work_is_done(usual: tuple[int, int, int]) -> None:

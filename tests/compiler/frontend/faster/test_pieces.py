@@ -14,7 +14,7 @@ import pytest
 
 from gridjit import CompileError
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.frontend.faster import matched, pieces, resolving
+from gridjit.compiler.frontend.faster import matched, pieces, resolving, unread
 from gridjit.compiler.frontend.faster.written_for import are_known, function_at, record
 from gridjit.compiler.frontend.lower import lower
 from gridjit.compiler.frontend.types import parse_signature
@@ -38,9 +38,18 @@ AMPERE = Target(kind="ptx", arch="sm_80")
 _NUMBERS = re.compile(r"\$\d+\"|B\d+v\d+|_smem_\d+")
 # It indents what it says the deeper the more calls it refused before.
 _INDENTED = re.compile(r"^ +", re.MULTILINE)
+_COLORS = re.compile(r"\x1b\[[0-9;]*m")
 NAMES = [f"{function.__name__}-{signature}" for function, signature in MANY.KERNELS]
 WRONG_NAMES = [f"{function.__name__}-{signature}" for function, signature in MANY.WRONG]
-PLACES = sorted({place for piece in pieces.PIECES for place in piece.written_for})
+# Where colorama is missing, numba has nothing that colours.
+PLACES = sorted(
+    {
+        place
+        for piece in pieces.PIECES
+        for place in piece.written_for
+        if piece is not unread.COLOURS or function_at("numba.core.errors:ColorShell") is not None
+    }
+)
 
 
 def ir(function: Any, signature: str) -> str:
@@ -51,7 +60,7 @@ def ir(function: Any, signature: str) -> str:
 def message(function: Any, signature: str) -> str:
     with pytest.raises(CompileError) as caught:
         ir(function, signature)
-    return _INDENTED.sub("", f"{caught.value}\n{caught.value.__cause__}")
+    return _INDENTED.sub("", _COLORS.sub("", f"{caught.value}\n{caught.value.__cause__}"))
 
 
 @contextmanager

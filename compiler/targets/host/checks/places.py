@@ -1,0 +1,97 @@
+"""Places: where in the source a kernel accesses memory, read from the debug locations of its LLVM IR."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+# The folder of a file that is an array's name.
+ARRAY_MARK = "gridjit.array"
+
+_NODE = re.compile(r"^(!\d+) = (?:distinct )?!(DI\w+)\((.*)\)$", re.MULTILINE)
+_FIELD = re.compile(r'(\w+): ("(?:[^"\\]|\\.)*"|[^,\s]+)')
+_LOCATION = re.compile(r",? !dbg (!\d+)")
+# Instructions that come from implementations in numba itself are at the line of the user's that calls them.
+_NUMBAS = re.compile(r"[/\\]numba(?:_cuda)?[/\\]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A place in the source: file, line, the function it is in, and the array that is accessed there."""
+
+    file: str
+    line: int
+    function: str
+    array: str
+
+    def as_json(self) -> list[str | int]:
+        """Return what json can write."""
+        return [self.file, self.line, self.function, self.array]
+
+
+UNKNOWN = Place(file="", line=0, function="", array="")
+
+
+@dataclass(slots=True)
+class Places:
+    """The places of a kernel, numbered from 1 as its accesses name them."""
+
+    nodes: dict[str, tuple[str, dict[str, str]]]
+    most: int
+    numbers: dict[Place, int] = field(default_factory=dict)
+
+    def number(self, line: str) -> int:
+        """Return the number of the place of an instruction; what is too much shares the last."""
+        found = _LOCATION.search(line)
+        place = self._place(found[1]) if found else UNKNOWN
+        return self.numbers.setdefault(place, min(len(self.numbers) + 1, self.most - 1))
+
+    def _place(self, location: str) -> Place:
+        """Return the innermost place that is not numba's own."""
+        array, found = "", UNKNOWN
+        while location in self.nodes:
+            _, fields = self.nodes[location]
+            name, file, function = self._scope(fields.get("scope", ""))
+            array = array or name
+            found = Place(file=file, line=int(fields.get("line", "0")), function=function, array=array)
+            if found.line and not _NUMBAS.search(file):
+                return found
+            location = fields.get("inlinedAt", "")
+        return found
+
+    def _scope(self, scope: str) -> tuple[str, str, str]:
+        """Return the array that a scope names, and its function's file and name."""
+        array = ""
+        while scope in self.nodes:
+            kind, fields = self.nodes[scope]
+            folder, name = self._file(fields.get("file", ""))
+            if kind == "DISubprogram":
+                return array, f"{folder}/{name}" if folder else name, _plain(fields.get("name", ""))
+            if folder == ARRAY_MARK:
+                array = name
+            scope = fields.get("scope", "")
+        return array, "", ""
+
+    def _file(self, file: str) -> tuple[str, str]:
+        _, fields = self.nodes.get(file, ("", {}))
+        return _text(fields.get("directory", "")), _text(fields.get("filename", ""))
+
+
+def read_places(metadata: str, most: int) -> Places:
+    """Return the places that a module's metadata describes, at most so many."""
+    nodes = {found[1]: (found[2], dict(_FIELD.findall(found[3]))) for found in _NODE.finditer(metadata)}
+    return Places(nodes=nodes, most=most)
+
+
+def without_location(line: str) -> str:
+    """Return an instruction without its debug location."""
+    return _LOCATION.sub("", line)
+
+
+def _text(quoted: str) -> str:
+    return re.sub(r"\\([0-9A-Fa-f]{2})", lambda found: chr(int(found[1], 16)), quoted.strip('"'))
+
+
+def _plain(quoted: str) -> str:
+    """Return a function's name without the types that numba adds."""
+    return _text(quoted).partition("[")[0]

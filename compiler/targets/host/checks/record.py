@@ -1,0 +1,28 @@
+"""Layout of what checks leave in memory, for the code that writes it and the Python that reads it.
+
+An access is a record of 64 bits: the block's number, the thread's clock, the thread, and the place in the source. Of
+larger grids the block's number is taken modulo 2^22. 0 is no record, as places count from 1.
+"""
+
+from __future__ import annotations
+
+STATE = "gridjit.checks"
+STATE_BYTES = 160
+# Offsets in the state: addresses of its tables and of the system's functions, and counts.
+BUCKETS, CALLOC, FREE, REPORTS, REPORT_COUNT, RANGES, RANGE_COUNT = 0, 8, 16, 24, 32, 40, 48
+OUTSIDE, OUTSIDE_COUNT, PAGES, RECENT, GRID_JOIN = 56, 64, 72, 80, 96
+BUCKET_BITS = 16
+MOST_REPORTS, REPORT_BYTES = 32, 40
+MOST_OUTSIDE, OUTSIDE_BYTES = 2048, 32
+RANGE_BYTES = 24
+# For each place in the source, the page that it last accessed: its number plus 1, and its address.
+RECENT_BYTES = 16
+
+SITE_BITS, THREAD_BITS, CLOCK_BITS, BLOCK_BITS = 12, 10, 20, 22
+THREAD_AT, CLOCK_AT, BLOCK_AT = 12, 22, 42
+MOST_SITES = 1 << SITE_BITS
+
+# What a report says: a read of what nobody wrote, or two accesses that nothing orders.
+UNWRITTEN, RACE = 1, 2
+READ, WRITE, ATOMIC = 0, 1, 2
+GLOBAL, SHARED, LOCAL = 0, 1, 2

@@ -1,0 +1,74 @@
+"""code: what files linked into a kernel are on the host: LLVM IR to inline, objects to merge, and what they define.
+
+A file for a GPU is refused by its name. `compiler/key/linked_files` looks for one for the host beside it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from gridjit.compiler.elf import is_code
+from gridjit.compiler.errors import LinkError, UnsupportedError
+from gridjit.compiler.target import LinkedFile, Lowered
+from gridjit.compiler.targets.host import llvm
+from gridjit.compiler.targets.host.linked.c import compiled_c
+from gridjit.compiler.targets.host.linked.objects import defined_by, merged
+from gridjit.values import dataclass, field
+
+_HEAD = re.compile(r"^(?:target (?:triple|datalayout)|source_filename)[^\n]*\n?", re.MULTILINE)
+_FOREIGN = re.compile(r'^target triple = "(nvptx[^"]*)"', re.MULTILINE)
+_DEFINE = re.compile(r'^define [^\n]*?@"?([^"(\s]+)"?\(', re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkedCode:
+    """Code from files. texts: of LLVM IR modules; objects: object files and archives; names: what both define."""
+
+    texts: tuple[str, ...] = ()
+    objects: tuple[LinkedFile, ...] = field(default=(), repr=False)
+    names: frozenset[str] = frozenset()
+    consumed: tuple[LinkedFile, ...] = ()
+
+    def merged(self, image: bytes, entry: str) -> bytes:
+        """Return a kernel's object with these objects in it; raises LinkError if it cannot be loaded then."""
+        if not self.objects:
+            return image
+        whole = merged(image, self.objects)
+        if not is_code(whole, entry, linked=False):
+            names = ", ".join(file.name for file in self.objects)
+            raise LinkError(f"{names}: code with thread-local data or relocations that the host's loader does not know")
+        return whole
+
+
+def linked_code(lowered: Lowered) -> LinkedCode:
+    """Return the code of the files that lowered is linked with; raises UnsupportedError naming one for a GPU."""
+    files = lowered.linked
+    for file in files:
+        _check(file, lowered)
+    texts = tuple(_text(file) for file in files if file.kind in ("ll", "bc"))
+    made = tuple(compiled_c(file) for file in files if file.kind == "c")
+    objects = (*(file for file in files if file.kind in ("o", "a")), *(one.object for one in made))
+    names = frozenset(name for text in texts for name in _DEFINE.findall(text)).union(*map(defined_by, objects))
+    return LinkedCode(texts=texts, objects=objects, names=names, consumed=tuple(one.source for one in made))
+
+
+def _check(file: LinkedFile, lowered: Lowered) -> None:
+    if file.kind not in ("ll", "bc", "o", "a", "c"):
+        kernel = lowered.kernel or lowered.entry
+        raise UnsupportedError(
+            f"kernel {kernel} links device code ({file.name}), which the host cannot run; put C or LLVM IR with the "
+            "same functions beside it, under the same name with .c, .ll or .bc"
+        )
+    if file.setup is not None or file.teardown is not None:
+        raise UnsupportedError(f"{file.name} has callbacks for a CUDA module, which the host does not have")
+
+
+def _text(file: LinkedFile) -> str:
+    """Return a file's module as text without its head, so that it is for whatever processor the kernel is."""
+    try:
+        text = file.data.decode() if file.kind == "ll" else llvm.text_of(llvm.parse_bitcode(file.data))
+    except (RuntimeError, UnicodeDecodeError) as error:
+        raise LinkError(f"{file.name} is not LLVM IR: {error}") from error
+    if found := _FOREIGN.search(text):
+        raise UnsupportedError(f"{file.name} is LLVM IR for {found[1]}, which the host cannot run")
+    return _HEAD.sub("", text)

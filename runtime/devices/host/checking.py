@@ -1,0 +1,145 @@
+"""Checking: a launch of a debug kernel with what its checks write to, and the errors that say what they found."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.errors import RaceError, UninitializedError
+from gridjit.compiler.launch_config import Dim3, LaunchConfig
+from gridjit.compiler.targets.host.checks import record
+from gridjit.forking import lock
+from gridjit.runtime.devices.exceptions import kernel_exception
+from gridjit.runtime.devices.host.launch import Status
+from gridjit.runtime.devices.host.load import HostFunction
+from gridjit.runtime.memory.unwritten import Unwritten, unwritten
+
+# What the code has for Python: where it finds the state of a launch, and what frees what a launch took.
+SYMBOLS = (record.STATE, "gridjit.checks.end")
+_WORDS = {record.READ: "reads", record.WRITE: "writes", record.ATOMIC: "changes atomically"}
+_SPACES = {record.GLOBAL: "", record.SHARED: "shared ", record.LOCAL: "local "}
+# Bytes of source that make up a report's place.
+_REPORT = struct.Struct("=5Q")
+_OUTSIDE = struct.Struct("=4q")
+
+
+class Checking:
+    """What looks at the launches of one debug kernel, of which one runs at a time."""
+
+    def __init__(self, artifact: Artifact, function: HostFunction) -> None:
+        self._artifact = artifact
+        self._places = artifact.metadata["checks"]
+        self._state = ctypes.c_void_p.from_address(function.others[0])
+        self._end = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function.others[1])
+        self._lock = lock()
+
+    def launch(self, config: LaunchConfig, run: Callable[[], Status | None]) -> None:
+        """Run a launch; raises what the kernel raised, or else what its checks found."""
+        state = _State(unwritten())
+        with self._lock:
+            # A signal's handler may launch the kernel again in the middle of this.
+            before = self._state.value
+            self._state.value = state.address
+            try:
+                failure = run()
+            finally:
+                self._state.value = before
+                self._end(state.address)
+        if failure is not None:
+            outside = state.outside(_linear(failure.block, config.griddim), _linear(failure.thread, config.blockdim))
+            raise kernel_exception(self._artifact, failure.code, failure.block, failure.thread, outside)
+        self._judge(state, config)
+
+    def _judge(self, state: _State, config: LaunchConfig) -> None:
+        if found := _essential(state.reports()):
+            kind = RaceError if any(report[0] == record.RACE for report in found) else UninitializedError
+            texts = "; ".join(self._sentence(report, config) for report in found)
+            raise kind(f"{self._artifact.kernel}: {texts}")
+
+    def _sentence(self, report: tuple[int, ...], config: LaunchConfig) -> str:
+        what, _, mine, other, kinds = report
+        array = self._places[(mine & (record.MOST_SITES - 1)) - 1][3]
+        whose = _SPACES[kinds >> 16 & 255] + (f"array '{array}'" if array else "memory")
+        first = self._access(mine, kinds & 255, config)
+        if what == record.UNWRITTEN:
+            return f"{first} an item of {whose} that nobody wrote"
+        second = self._access(other, kinds >> 8 & 255, config)
+        return f"{first} an item of {whose} that {second}, and nothing orders the two"
+
+    def _access(self, access: int, kind: int, config: LaunchConfig) -> str:
+        """Return who accessed memory, where in the source, and how."""
+        file, line, function, _ = self._places[(access & (record.MOST_SITES - 1)) - 1]
+        thread = access >> record.THREAD_AT & ((1 << record.THREAD_BITS) - 1)
+        who = f"thread {_place(thread, config.blockdim)} of block {_place(access >> record.BLOCK_AT, config.griddim)}"
+        where = f" ({os.path.basename(file)}:{line}, in {function})" if file else ""
+        return f"{who}{where} {_WORDS[kind]}"
+
+
+class _State:
+    """The memory that one launch's checks write to."""
+
+    def __init__(self, followed: list[Unwritten]) -> None:
+        self._followed = followed
+        self._buckets = ctypes.create_string_buffer(8 << record.BUCKET_BITS)
+        self._reports = ctypes.create_string_buffer(record.MOST_REPORTS * record.REPORT_BYTES)
+        self._outside = ctypes.create_string_buffer(record.MOST_OUTSIDE * record.OUTSIDE_BYTES)
+        self._recent = ctypes.create_string_buffer(record.MOST_SITES * record.RECENT_BYTES)
+        masks = [one.mask for one in followed]
+        self._ranges = (ctypes.c_uint64 * (3 * len(followed) + 1))(
+            *(word for one, mask in zip(followed, masks, strict=True) for word in (one.address, one.size, _at(mask)))
+        )
+        self._state = ctypes.create_string_buffer(record.STATE_BYTES)
+        self.address = ctypes.addressof(self._state)
+        functions = ctypes.CDLL(None)
+        self._set(record.BUCKETS, ctypes.addressof(self._buckets))
+        self._set(record.REPORTS, ctypes.addressof(self._reports))
+        self._set(record.OUTSIDE, ctypes.addressof(self._outside))
+        self._set(record.RECENT, ctypes.addressof(self._recent))
+        self._set(record.RANGES, ctypes.addressof(self._ranges))
+        self._set(record.RANGE_COUNT, len(followed))
+        for offset, function in ((record.CALLOC, functions.calloc), (record.FREE, functions.free)):
+            self._set(offset, ctypes.cast(function, ctypes.c_void_p).value or 0)
+
+    def _set(self, offset: int, value: int) -> None:
+        struct.pack_into("=Q", self._state, offset, value)
+
+    def _get(self, offset: int) -> int:
+        return int(struct.unpack_from("=Q", self._state, offset)[0])
+
+    def reports(self) -> list[tuple[int, ...]]:
+        """Return what was found: what, address, the access that found it, the other one, their kinds."""
+        return [_REPORT.unpack_from(self._reports, n * _REPORT.size) for n in range(self._get(record.REPORT_COUNT))]
+
+    def outside(self, block: int, thread: int) -> tuple[int, int] | None:
+        """Return the index that a thread used and the size of its axis, if it was noted."""
+        for number in range(self._get(record.OUTSIDE_COUNT)):
+            index, size, *who = _OUTSIDE.unpack_from(self._outside, number * _OUTSIDE.size)
+            if who == [block, thread]:
+                return index, size
+        return None
+
+
+def _essential(reports: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Return the races, and the reads of unwritten memory elsewhere: one that races may have come before the write."""
+    racing = [(mine, other) for what, _, mine, other, _ in reports if what == record.RACE]
+    places = {access & (record.MOST_SITES - 1) for pair in racing for access in pair}
+    races = [report for report in reports if report[0] == record.RACE]
+    return races + [r for r in reports if r[0] != record.RACE and r[2] & (record.MOST_SITES - 1) not in places]
+
+
+def _at(mask: Any) -> int:
+    return int(mask.ctypes.data)
+
+
+def _linear(place: Dim3, dimensions: Dim3) -> int:
+    return place[0] + dimensions[0] * (place[1] + dimensions[1] * place[2])
+
+
+def _place(number: int, dimensions: Dim3) -> Dim3:
+    row, x = divmod(number, dimensions[0])
+    z, y = divmod(row, dimensions[1])
+    return x, y, z

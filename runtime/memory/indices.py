@@ -1,0 +1,58 @@
+"""indices: what an index, an assignment or a new shape of a device array means, told of its ghost without a copy."""
+
+from __future__ import annotations
+
+from typing import Any, SupportsIndex
+
+import numpy as np
+
+from gridjit.compiler.errors import CopyNeededError, ShapeError
+from gridjit.runtime.memory.copies import Array
+
+_NUMPY_CAN_REFUSE = tuple(map(int, np.__version__.split(".")[:2])) >= (2, 1)
+
+
+def view_key(key: Any) -> Any:
+    """Return key, made to always give a view; raises TypeError for what would need a copy."""
+    if isinstance(key, str):
+        return key
+    parts = key if isinstance(key, tuple) else (key,)
+    for part in parts:
+        if isinstance(part, bool | np.bool_) or not (
+            part is None or part is Ellipsis or isinstance(part, slice | SupportsIndex)
+        ):
+            raise TypeError(f"index {part!r}: arrays on the device take integers, slices, None and ...")
+        if isinstance(part, np.ndarray):
+            raise TypeError("arrays on the device cannot be indexed with arrays; copy_to_host() first")
+    return parts if Ellipsis in parts else (*parts, ...)
+
+
+def is_full_index(key: Any, ndim: int) -> bool:
+    """Return whether key names one item by its index along each axis."""
+    parts = key if isinstance(key, tuple) else (key,)
+    return not isinstance(key, str) and len(parts) == ndim and all(isinstance(part, SupportsIndex) for part in parts)
+
+
+def broadcast(values: Array, shape: tuple[int, ...]) -> Array:
+    """Return values repeated to shape, as an assignment does; raises ShapeError in numba-cuda's words."""
+    if values.ndim > len(shape):
+        raise ShapeError(f"Can't assign {values.ndim}-D array to {len(shape)}-D self")
+    first = len(shape) - values.ndim
+    for axis, (size, wanted) in enumerate(zip(values.shape, shape[first:], strict=True), first):
+        if size not in (1, wanted):
+            raise ShapeError(f"Can't copy sequence with size {size} to array axis {axis} with dimension {wanted}")
+    return np.broadcast_to(values, shape)
+
+
+def reshaped(ghost: Array, shape: tuple[int, ...]) -> Array:
+    """Return the view of a ghost with another shape; raises CopyNeededError if there is none."""
+    try:
+        if _NUMPY_CAN_REFUSE:
+            return ghost.reshape(shape, copy=False)
+        view = ghost.view()
+        view.shape = shape
+        return view
+    except (ValueError, AttributeError) as error:
+        raise CopyNeededError(
+            f"shape {ghost.shape} with strides {ghost.strides} does not become {shape} without a copy: {error}"
+        ) from None

@@ -1,0 +1,56 @@
+"""launch: a grid whose blocks are run one after another, thread by thread, as plain Python."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gridjit.compiler.errors import LaunchError
+from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.runtime.args.staging import Directed
+from gridjit.runtime.stepping.block import Block, Lane
+from gridjit.runtime.stepping.names import Names, array_of
+from gridjit.runtime.stepping.operations import items
+
+if TYPE_CHECKING:
+    from gridjit.runtime.kernel import Kernel
+
+
+def step(kernel: Kernel, config: LaunchConfig, args: tuple[Any, ...]) -> None:
+    """Run kernel's function in each thread of config's grid.
+
+    Raises what a thread raises, with the thread named; a LaunchError if threads wait for each other in vain.
+    """
+    function = Names().function(kernel.py_func)
+    given = tuple(map(_argument, args))
+    x, y, z = config.griddim
+    for c, b, a in itertools.product(range(z), range(y), range(x)):
+        block = Block(config, (a, b, c), config.sharedmem)
+        failed = block.run(lambda: function(*given))
+        if failed is not None:
+            _raise(kernel, failed)
+
+
+def _argument(value: Any) -> Any:
+    """Return an argument as a kernel's Python code takes it: an array over the same memory, a record by its fields."""
+    if isinstance(value, Directed):
+        inner = _argument(value.value)
+        return inner if value.writes or not isinstance(inner, np.ndarray) else inner.copy()
+    if isinstance(value, tuple):
+        return tuple(map(_argument, value))
+    return items(value) if isinstance(value, np.ndarray) else array_of(value)
+
+
+def _raise(kernel: Kernel, lane: Lane) -> None:
+    error = lane.error
+    place = f"{kernel.name}, tid={list(lane.position)} ctaid={list(lane.block.position)}"
+    assert error is not None
+    if not isinstance(error, Exception):
+        raise error
+    try:
+        named: Exception = type(error)(f"{place}: {error}")
+    except Exception:  # making a foreign exception can fail in any way
+        named = LaunchError(f"{place}: {type(error).__qualname__}: {error}")
+    raise named from error

@@ -1,0 +1,115 @@
+"""names: what a kernel that is stepped through finds under the names it uses: numba.cuda's, and its own functions."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from types import CellType, FunctionType, ModuleType, SimpleNamespace
+from typing import Any
+
+from gridjit.runtime.device_function import DeviceFunction
+from gridjit.runtime.stepping import operations
+from gridjit.runtime.stepping.atomics import Atomics
+from gridjit.runtime.stepping.block import WARP, lane
+from gridjit.runtime.stepping.operations import Const, Dimensions, Local, Shared
+
+_PLAIN = (
+    "grid", "gridsize", "syncthreads", "syncthreads_count", "syncthreads_and", "syncthreads_or", "threadfence",
+    "nanosleep", "syncwarp", "shfl_sync", "shfl_up_sync", "shfl_down_sync", "shfl_xor_sync", "all_sync", "any_sync",
+    "eq_sync", "ballot_sync", "match_any_sync", "match_all_sync", "activemask", "lanemask_lt", "popc", "brev", "clz",
+    "ffs", "selp", "fma", "cbrt",
+)  # fmt: skip
+_REFUSED = ("cg", "libdevice", "fp16", "random")
+
+
+class StandIn:
+    """A module with some names replaced."""
+
+    def __init__(self, module: ModuleType, names: dict[str, Any], asked: dict[str, Callable[[], Any]]) -> None:
+        self._module, self._names, self._asked = module, names, asked
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self._asked:
+            return self._asked[name]()
+        return self._names[name] if name in self._names else getattr(self._module, name)
+
+
+class Names:
+    """What stands in for what in kernels of one process; functions are made anew from their code, with these names."""
+
+    def __init__(self) -> None:
+        vocabulary = {name: getattr(operations, name) for name in _PLAIN}
+        vocabulary |= dict.fromkeys(("threadfence_block", "threadfence_system"), operations.threadfence)
+        vocabulary |= {"shared": Shared(), "local": Local(), "const": Const(), "atomic": Atomics(), "warpsize": WARP}
+        vocabulary |= {
+            "threadIdx": Dimensions(lambda: lane().position),
+            "blockIdx": Dimensions(lambda: lane().block.position),
+            "blockDim": Dimensions(lambda: lane().block.config.blockdim),
+            "gridDim": Dimensions(lambda: lane().block.config.griddim),
+        }
+        asked: dict[str, Callable[[], Any]] = {
+            name: functools.partial(operations.unsupported, name) for name in _REFUSED
+        }
+        asked["laneid"] = lambda: lane().number % WARP
+        static = SimpleNamespace(blockDim=vocabulary["blockDim"], gridDim=vocabulary["gridDim"])
+        self._modules: dict[str, StandIn] = {
+            name: StandIn(sys.modules[name], vocabulary, asked)
+            for name in ("gridjit.cuda", "numba.cuda")
+            if name in sys.modules
+        }
+        self._modules["gridjit.static"] = StandIn(
+            sys.modules.get("gridjit.static", sys), vars(static), {"sharedmem": lambda: lane().block.dynamic.size}
+        )
+        ours = {"cuda": self._modules.get("gridjit.cuda"), "static": self._modules["gridjit.static"]}
+        self._modules["gridjit"] = StandIn(sys.modules["gridjit"], ours, {})
+        self._vocabulary = vocabulary
+        self._functions: dict[int, tuple[Any, Any]] = {}
+
+    def function(self, given: Any) -> Any:
+        """Return a function as it is called in a kernel that is stepped through."""
+        if (found := self._functions.get(id(given))) is not None:
+            return found[1]
+        names = dict(given.__globals__)
+        cells = tuple(CellType() for _ in given.__closure__ or ())
+        made = FunctionType(given.__code__, names, given.__name__, given.__defaults__, cells or None)
+        made.__kwdefaults__ = given.__kwdefaults__
+        made.__qualname__, made.__module__ = given.__qualname__, given.__module__
+        self._functions[id(given)] = given, made
+        # After the function is known, as it may call itself.
+        names.update({name: self.value(name, names[name]) for name in _mentioned(given.__code__) if name in names})
+        for cell, name, old in zip(cells, given.__code__.co_freevars, given.__closure__ or (), strict=True):
+            cell.cell_contents = self.value(name, old.cell_contents)
+        return made
+
+    def value(self, name: str, given: Any) -> Any:
+        """Return what stands in for a value that a kernel refers to by name."""
+        if isinstance(given, ModuleType):
+            return self._modules.get(given.__name__, given)
+        if (plain := _plain(given)) is not None:
+            return self.function(plain)
+        if isinstance(given, FunctionType) and not given.__module__.startswith(("numba.", "numpy.")):
+            return self.function(given)
+        if name in self._vocabulary and (getattr(given, "__module__", "") or "").startswith("numba"):
+            return self._vocabulary[name]
+        return array_of(given)
+
+
+def _plain(given: Any) -> Any:
+    """Return the Python function of a device function, gridjit's or numba-cuda's; None for what is not one."""
+    if isinstance(given, DeviceFunction):
+        return given.py_func
+    return vars(given).get("py_func") if type(given).__module__.startswith("numba.cuda.disp") else None
+
+
+def array_of(value: Any) -> Any:
+    """Return a device array of the host's as a NumPy array over the same memory; anything else as it is."""
+    from gridjit.runtime.memory.device_array import DeviceArray
+
+    return operations.items(value._ghost) if isinstance(value, DeviceArray) else value
+
+
+def _mentioned(code: Any) -> set[str]:
+    """Return the names that code, and what is defined in it, refers to."""
+    inner = (const for const in code.co_consts if hasattr(const, "co_names"))
+    return set(code.co_names).union(*map(_mentioned, inner))

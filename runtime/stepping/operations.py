@@ -1,0 +1,247 @@
+"""operations: what numba.cuda's names do in a kernel that is stepped through."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gridjit.compiler.errors import UnsupportedError
+from gridjit.compiler.launch_config import Dim3
+from gridjit.runtime.stepping.block import WARP, Where, lane
+
+
+class Dimensions:
+    """threadIdx and its like: x, y and z of the thread that asks."""
+
+    def __init__(self, of: Callable[[], Dim3]) -> None:
+        self._of = of
+
+    x = property(lambda self: self._of()[0])
+    y = property(lambda self: self._of()[1])
+    z = property(lambda self: self._of()[2])
+
+
+def _calling() -> Where:
+    """Return where the kernel called an operation."""
+    frame = sys._getframe(2)
+    return frame.f_code, frame.f_lasti
+
+
+def _place(axis: int) -> int:
+    mine = lane()
+    config, block = mine.block.config, mine.block.position
+    return block[axis] * config.blockdim[axis] + mine.position[axis]
+
+
+def _several(ndim: int, of: Callable[[int], int]) -> Any:
+    return of(0) if ndim == 1 else tuple(of(axis) for axis in range(ndim))
+
+
+def grid(ndim: int) -> Any:
+    """Return the thread's place in the grid: a number, or a tuple of two or three."""
+    return _several(ndim, _place)
+
+
+def gridsize(ndim: int) -> Any:
+    """Return how many threads the grid has along each axis."""
+    config = lane().block.config
+    return _several(ndim, lambda axis: config.griddim[axis] * config.blockdim[axis])
+
+
+def _dtype(kind: Any) -> Any:
+    try:
+        return np.dtype(kind)
+    except TypeError:
+        from gridjit.compiler.frontend.vocabulary import dtype_of_type  # a type of numba's, so that is imported
+
+        return dtype_of_type(kind)
+
+
+def items(array: Any) -> Any:
+    """Return an array whose records have their fields as attributes."""
+    return array.view(np.recarray) if array.dtype.names else array
+
+
+class Shared:
+    """cuda.shared: one array for each place in the source, of all threads of a block."""
+
+    def array(self, shape: Any, dtype: Any, alignment: int | None = None) -> Any:
+        """Return the block's array that is declared here; of no items, what the launch gives."""
+        block, kind = lane().block, _dtype(dtype)
+        if shape in (0, (0,)):
+            return items(block.dynamic[: block.dynamic.size // kind.itemsize * kind.itemsize].view(kind))
+        return block.shared.setdefault(_calling(), items(np.zeros(shape, kind)))
+
+
+class Local:
+    """cuda.local: an array of each thread's own."""
+
+    def array(self, shape: Any, dtype: Any, alignment: int | None = None) -> Any:
+        """Return a new array."""
+        return items(np.zeros(shape, _dtype(dtype)))
+
+
+class Const:
+    """cuda.const: arrays that do not change."""
+
+    def array_like(self, array: Any) -> Any:
+        """Return the array."""
+        return array
+
+
+def syncthreads() -> None:
+    """Wait for all threads of the block."""
+    lane().wait("block")
+
+
+def syncthreads_count(predicate: Any) -> int:
+    """Return for how many of the block's threads predicate is true."""
+    return sum(map(bool, lane().wait("block", predicate).values()))
+
+
+def syncthreads_and(predicate: Any) -> int:
+    """Return whether predicate is true for all of the block's threads."""
+    return int(all(lane().wait("block", predicate).values()))
+
+
+def syncthreads_or(predicate: Any) -> int:
+    """Return whether predicate is true for any of the block's threads."""
+    return int(any(lane().wait("block", predicate).values()))
+
+
+def threadfence() -> None:
+    """Do nothing: what a thread wrote is seen by all."""
+
+
+def nanosleep(ns: int) -> None:
+    """Let other threads run."""
+    lane().pause()
+
+
+def _warp(value: Any) -> dict[int, Any]:
+    """Return each lane's value, of those of the thread's warp that are here."""
+    return {number % WARP: found for number, found in lane().wait("warp", value, depth=3).items()}
+
+
+def _mine() -> int:
+    return lane().number % WARP
+
+
+def syncwarp(mask: int = 0xFFFFFFFF) -> None:
+    """Wait for the warp's threads."""
+    _warp(None)
+
+
+def shfl_sync(mask: int, value: Any, source: int) -> Any:
+    """Return the value of another lane."""
+    return _warp(value).get(source % WARP, value)
+
+
+def shfl_up_sync(mask: int, value: Any, delta: int) -> Any:
+    """Return the value of a lower lane, the thread's own at the warp's end."""
+    return _warp(value).get(_mine() - delta, value)
+
+
+def shfl_down_sync(mask: int, value: Any, delta: int) -> Any:
+    """Return the value of a higher lane, the thread's own at the warp's end."""
+    return _warp(value).get(_mine() + delta, value)
+
+
+def shfl_xor_sync(mask: int, value: Any, lanes: int) -> Any:
+    """Return the value of the lane with some bits of its number changed."""
+    return _warp(value).get(_mine() ^ lanes, value)
+
+
+def all_sync(mask: int, predicate: Any) -> bool:
+    """Return whether predicate is true for all."""
+    return all(_warp(predicate).values())
+
+
+def any_sync(mask: int, predicate: Any) -> bool:
+    """Return whether predicate is true for any."""
+    return any(_warp(predicate).values())
+
+
+def eq_sync(mask: int, predicate: Any) -> bool:
+    """Return whether predicate is the same for all."""
+    return len(set(map(bool, _warp(predicate).values()))) == 1
+
+
+def ballot_sync(mask: int, predicate: Any) -> int:
+    """Return the lanes for which predicate is true, as bits."""
+    return sum(1 << number for number, found in _warp(predicate).items() if found)
+
+
+def match_any_sync(mask: int, value: Any) -> int:
+    """Return the lanes with the same value, as bits."""
+    return sum(1 << number for number, found in _warp(value).items() if found == value)
+
+
+def match_all_sync(mask: int, value: Any) -> tuple[int, bool]:
+    """Return the lanes, as bits, and True if all have the same value; else 0 and False."""
+    found = _warp(value)
+    same = len(set(found.values())) == 1
+    return (sum(1 << number for number in found), True) if same else (0, False)
+
+
+def activemask() -> int:
+    """Return the thread alone, as a bit: no other is running."""
+    return 1 << _mine()
+
+
+def lanemask_lt() -> int:
+    """Return the lower lanes, as bits."""
+    return (1 << _mine()) - 1
+
+
+def _bits(value: Any) -> tuple[int, int]:
+    """Return a number's bits, and how many it has."""
+    width = value.dtype.itemsize * 8 if isinstance(value, np.generic) else 64
+    return int(value) & ((1 << width) - 1), width
+
+
+def popc(value: Any) -> int:
+    """Return how many bits are set."""
+    return _bits(value)[0].bit_count()
+
+
+def brev(value: Any) -> Any:
+    """Return the bits in reverse order."""
+    bits, width = _bits(value)
+    return int(f"{bits:0{width}b}"[::-1], 2)
+
+
+def clz(value: Any) -> int:
+    """Return how many of the highest bits are 0."""
+    bits, width = _bits(value)
+    return width - bits.bit_length()
+
+
+def ffs(value: Any) -> int:
+    """Return the number of the lowest bit that is set, from 1; 0 if none is."""
+    bits, _ = _bits(value)
+    return (bits & -bits).bit_length()
+
+
+def selp(condition: Any, first: Any, second: Any) -> Any:
+    """Return first if condition is true, else second."""
+    return first if condition else second
+
+
+def fma(a: Any, b: Any, c: Any) -> Any:
+    """Return a * b + c."""
+    return a * b + c
+
+
+def cbrt(value: Any) -> Any:
+    """Return the cubic root."""
+    return math.copysign(abs(value) ** (1 / 3), value)
+
+
+def unsupported(name: str) -> Any:
+    """Raise the error for what cannot be stepped through."""
+    raise UnsupportedError(f"cuda.{name} cannot be stepped through (GRIDJIT_HOST_STEP); run the kernel compiled")

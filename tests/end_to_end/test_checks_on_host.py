@@ -1,0 +1,365 @@
+"""debug=True on the host: races, unwritten memory and indices out of bounds are errors that say who and where."""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gridjit
+from gridjit import cuda
+
+
+@pytest.fixture(autouse=True)
+def on_host(cache_dir, monkeypatch, restart):
+    monkeypatch.setenv("GRIDJIT_TARGET", "host")
+    restart()
+
+
+def checked(function):
+    return gridjit.jit(function, debug=True, opt=False)
+
+
+def line_of(function, text):
+    """Return the line of a function's source that contains text."""
+    import inspect
+
+    lines, first = inspect.getsourcelines(function)
+    return first + next(number for number, line in enumerate(lines) if text in line)
+
+
+def at(function, text):
+    return rf"test_checks_on_host\.py:{line_of(function, text)}, in {function.__name__}"
+
+
+def without_barrier(x):
+    tile = cuda.shared.array(32, np.float32)
+    t = cuda.threadIdx.x
+    tile[t] = x[t]
+    x[t] = tile[31 - t]
+
+
+def with_barrier(x):
+    tile = cuda.shared.array(32, np.float32)
+    t = cuda.threadIdx.x
+    tile[t] = x[t]
+    cuda.syncthreads()
+    x[t] = tile[31 - t]
+
+
+def test_a_missing_barrier_is_an_error_that_names_both_lines_threads_and_the_array():
+    read, write = at(without_barrier, "tile[31 - t]"), at(without_barrier, "tile[t] = x[t]")
+    words = (
+        rf"without_barrier: thread \(16, 0, 0\) of block \(0, 0, 0\) \({write}\) writes an item of shared array 'tile' "
+        rf"that thread \(15, 0, 0\) of block \(0, 0, 0\) \({read}\) reads"
+    )
+    with pytest.raises(gridjit.RaceError, match=words):
+        checked(without_barrier)[1, 32](np.ones(32, np.float32))
+
+
+def test_a_kernel_with_its_barrier_has_no_race():
+    x = np.arange(32, dtype=np.float32)
+    checked(with_barrier)[1, 32](x)
+    assert x.tolist() == list(range(31, -1, -1))
+
+
+@gridjit.jit(device=True)
+def put(target, value):
+    target[0] = value
+
+
+def blocks_write(x):
+    put(x, cuda.blockIdx.x)
+
+
+def test_blocks_that_write_one_item_race_also_in_a_function():
+    words = rf"thread \(0, 0, 0\) of block \(1, 0, 0\) \({at(put.py_func, 'target[0]')}\) writes .* block \(0, 0, 0\)"
+    with pytest.raises(gridjit.RaceError, match=words):
+        checked(blocks_write)[2, 1](np.zeros(1))
+
+
+def plain_and_atomic(x, out):
+    seen = x[0]
+    cuda.atomic.add(x, 0, 1)
+    out[cuda.grid(1)] = seen
+
+
+def cleared_by_one_block(x):
+    if cuda.grid(1) == 0:
+        x[0] = 0
+    cuda.syncthreads()
+    cuda.atomic.add(x, 0, 1)
+
+
+def only_atomic(x):
+    cuda.atomic.add(x, 0, 1)
+    cuda.atomic.max(x, 0, 1)
+
+
+def test_an_atomic_operation_races_with_a_plain_read():
+    with pytest.raises(gridjit.RaceError, match=r"changes atomically an item of array 'x' that .* reads"):
+        checked(plain_and_atomic)[1, 4](np.zeros(1, np.int32), np.zeros(4))
+
+
+def test_memory_that_one_block_clears_for_all_is_a_race():
+    with pytest.raises(gridjit.RaceError, match=rf"{at(cleared_by_one_block, 'atomic.add')}.* block \(0, 0, 0\)"):
+        checked(cleared_by_one_block)[2, 4](np.zeros(1, np.int32))
+
+
+def test_atomic_operations_do_not_race_with_each_other():
+    x = np.zeros(1, np.int64)
+    checked(only_atomic)[4, 32](x)
+    assert x[0] == 128
+
+
+def under_a_lock(lock, x):
+    while cuda.atomic.cas(lock, 0, 0, 1) != 0:
+        pass
+    x[0] += 1
+    cuda.atomic.exch(lock, 0, 0)
+
+
+def under_two_locks(locks, x):
+    mine = cuda.threadIdx.x % 2
+    while cuda.atomic.cas(locks, mine, 0, 1) != 0:
+        pass
+    x[0] += 1
+    cuda.atomic.exch(locks, mine, 0)
+
+
+def test_what_a_lock_guards_does_not_race_within_blocks_or_between_them():
+    x = np.zeros(1, np.int64)
+    checked(under_a_lock)[8, 32](np.zeros(1, np.int32), x)
+    assert x[0] == 256
+
+
+def test_what_two_locks_guard_races():
+    with pytest.raises(gridjit.RaceError, match=at(under_two_locks, "x[0] += 1")):
+        checked(under_two_locks)[1, 4](np.zeros(2, np.int32), np.zeros(1))
+
+
+def last_block_sums(x, parts, count, out):
+    last = cuda.shared.array(1, np.int32)
+    if cuda.threadIdx.x == 0:
+        parts[cuda.blockIdx.x] = x[cuda.blockIdx.x]
+        cuda.threadfence()
+        last[0] = cuda.atomic.add(count, 0, 1) == cuda.gridDim.x - 1
+    cuda.syncthreads()
+    if last[0] and cuda.threadIdx.x == 1:
+        for i in range(cuda.gridDim.x):
+            out[0] += parts[i]
+
+
+def test_the_last_block_may_read_what_the_others_wrote_before_a_fence_and_a_counter():
+    out = np.zeros(1)
+    checked(last_block_sums)[8, 32](np.arange(8.0), cuda.device_array(8), np.zeros(1, np.int32), out)
+    assert out[0] == 28
+
+
+def raises_a_flag(x, value):
+    x[0] = value
+
+
+def writes_differ(x):
+    x[0] = 1
+    x[0] = cuda.threadIdx.x // 3
+
+
+def test_threads_may_write_one_and_the_same_value():
+    x = np.zeros(1, np.float32)
+    checked(raises_a_flag)[4, 32](x, 7)
+    assert x[0] == 7
+    with pytest.raises(gridjit.RaceError):
+        checked(writes_differ)[1, 4](np.zeros(1))
+
+
+def neighbours(x):
+    x[cuda.grid(1)] = cuda.grid(1)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int16, np.complex128])
+def test_threads_that_write_bytes_side_by_side_do_not_race(kind):
+    x = np.zeros(64, kind)
+    checked(neighbours)[2, 32](x)
+    assert x.tolist() == list(range(64))
+
+
+def overlapping(x, y):
+    i = cuda.threadIdx.x
+    x[i] = 1
+    y[i] = 2
+
+
+def test_views_of_different_item_types_race_by_their_bytes():
+    memory = np.zeros(64, np.uint8)
+    checked(overlapping)[1, 8](memory[:32].view(np.int32), memory[32:40])
+    with pytest.raises(gridjit.RaceError):
+        checked(overlapping)[1, 8](memory[:32].view(np.int32), memory[4:12])
+
+
+def reduces(x, out):
+    part = cuda.shared.array(64, np.float64)
+    t = cuda.threadIdx.x
+    part[t] = x[cuda.grid(1)]
+    cuda.syncthreads()
+    k = 32
+    while k > 0:
+        if t < k:
+            part[t] += part[t + k]
+        cuda.syncthreads()
+        k //= 2
+    if t == 0:
+        out[cuda.blockIdx.x] = part[0]
+
+
+def counts(x, out):
+    bins = cuda.shared.array(8, np.int32)
+    t = cuda.threadIdx.x
+    if t < 8:
+        bins[t] = 0
+    cuda.syncthreads()
+    cuda.atomic.add(bins, x[cuda.grid(1)], 1)
+    cuda.syncthreads()
+    if t < 8:
+        cuda.atomic.add(out, t, bins[t])
+
+
+def test_reductions_and_histograms_in_shared_memory_raise_nothing():
+    out, bins = np.zeros(4), np.zeros(8, np.int32)
+    checked(reduces)[4, 64](np.ones(256), out)
+    checked(counts)[4, 64](np.arange(256) % 8, bins)
+    assert (out.tolist(), bins.tolist()) == ([64] * 4, [32] * 8)
+
+
+def adds_up(x):
+    cuda.atomic.add(x, cuda.threadIdx.x, 1)
+
+
+def test_adding_to_memory_that_was_never_cleared_names_line_and_array():
+    kernel, x = checked(adds_up), cuda.device_array(32, np.float32)
+    with pytest.raises(gridjit.UninitializedError, match=rf"{at(adds_up, 'atomic.add')}.* array 'x' that nobody wrote"):
+        kernel[1, 32](x)
+
+
+def fills(x, n):
+    if cuda.grid(1) < n:
+        x[cuda.grid(1)] = 0
+
+
+def reads(x, out):
+    out[cuda.grid(1)] = x[cuda.grid(1)]
+
+
+@pytest.mark.parametrize("debug", [True, False])
+def test_what_any_kernel_wrote_is_written_and_the_rest_is_not(debug):
+    reading, x, out = checked(reads), cuda.device_array(64), np.ones(64)
+    gridjit.jit(fills, debug=debug, opt=False)[2, 32](x, 40)
+    reading[1, 40](x, out)
+    assert out.tolist() == [0] * 40 + [1] * 24
+    with pytest.raises(gridjit.UninitializedError, match=r"thread \(40, 0, 0\)"):
+        reading[1, 64](x, out)
+
+
+def test_what_was_copied_to_the_device_is_written():
+    kernel, x = checked(adds_up), cuda.device_array(32, np.float32)
+    x.copy_to_device(np.zeros(32, np.float32))
+    kernel[1, 32](x)
+    kernel[1, 32](cuda.to_device(np.zeros(32, np.int32)))
+    kernel[1, 32](np.empty(32))
+    assert x.copy_to_host().tolist() == [1] * 32
+
+
+def half_of_local(out):
+    own = cuda.local.array(4, np.float64)
+    own[1] = 2
+    out[cuda.grid(1)] = own[cuda.threadIdx.x % 2]
+
+
+def half_of_shared(out):
+    tile = cuda.shared.array(64, np.int64)
+    tile[cuda.threadIdx.x] = 1
+    cuda.syncthreads()
+    out[cuda.grid(1)] = tile[cuda.threadIdx.x * 2]
+
+
+def test_local_memory_that_a_thread_did_not_write_is_unwritten_in_each_thread():
+    kernel = checked(half_of_local)
+    with pytest.raises(gridjit.UninitializedError, match="local array 'own' that nobody wrote"):
+        kernel[1, 32](np.zeros(32))
+
+
+def test_shared_memory_that_another_block_wrote_is_unwritten():
+    with pytest.raises(gridjit.UninitializedError, match=r"thread \(16, 0, 0\) .* shared array 'tile' that nobody"):
+        checked(half_of_shared)[2, 32](np.zeros(64, np.int64))
+
+
+record = np.dtype([("id", np.int32), ("at", np.float64, (3,))], align=True)
+
+
+def atomics(x, i):
+    cuda.atomic.max(x, (1, i), 1)
+
+
+def slices(x, i):
+    part = x[1][2:5]
+    part[i] = 1
+
+
+def fields(x, i):
+    x[1].at[i] = 1
+
+
+def constant(x, i):
+    x[0] = cuda.const.array_like(TABLE)[i]
+
+
+TABLE = np.arange(4)
+
+
+@pytest.mark.parametrize(
+    ("function", "array", "axis", "size", "name"),
+    [
+        (atomics, np.zeros((3, 9), np.int32), 1, 9, "x"),
+        (slices, np.zeros((3, 9)), 0, 3, "part"),
+        (fields, np.zeros(4, record), 0, 3, "x"),
+        (constant, np.zeros(4), 0, 4, ""),
+    ],
+)
+@pytest.mark.parametrize("index", [9, -10])
+def test_an_index_out_of_bounds_names_index_axis_size_and_array_wherever_it_is(
+    function, array, axis, size, name, index
+):
+    whose = rf" of array '{name}'" if name else ".*"
+    words = rf"index {index} of axis {axis}{whose}, whose size there is {size}"
+    with pytest.raises(IndexError, match=rf"{function.__name__}.*line \d+.*tid=\[0, 0, 0\].*{words}"):
+        checked(function)[1, 1](array, index)
+
+
+def test_only_what_the_setting_names_is_checked(monkeypatch, restart):
+    monkeypatch.setenv("GRIDJIT_HOST_CHECKS", "bounds,races")
+    restart()
+    checked(half_of_local)[1, 32](np.zeros(32))
+    with pytest.raises(gridjit.RaceError):
+        checked(without_barrier)[1, 32](np.ones(32, np.float32))
+    monkeypatch.setenv("GRIDJIT_HOST_CHECKS", "bounds")
+    restart()
+    checked(without_barrier)[1, 32](np.ones(32, np.float32))
+    with pytest.raises(IndexError):
+        checked(without_barrier)[1, 32](np.ones(31, np.float32))
+
+
+def test_a_setting_that_names_no_check_is_an_error_that_lists_them(monkeypatch, restart):
+    monkeypatch.setenv("GRIDJIT_HOST_CHECKS", "leaks")
+    with pytest.raises(gridjit.ConfigError, match="'leaks' is not one of bounds, uninitialized, races"):
+        restart()
+        checked(with_barrier)[1, 32](np.ones(32, np.float32))
+
+
+def test_a_checked_kernel_comes_from_the_cache_with_its_checks(restart):
+    with pytest.raises(gridjit.RaceError):
+        checked(without_barrier)[1, 32](np.ones(32, np.float32))
+    restart()
+    kernel = checked(without_barrier)
+    with pytest.raises(gridjit.RaceError, match="array 'tile'"):
+        kernel[1, 32](np.ones(32, np.float32))
+    assert kernel.stats.compiles == 0

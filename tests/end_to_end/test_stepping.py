@@ -1,0 +1,238 @@
+"""GRIDJIT_HOST_STEP=1: kernels are run as plain Python, thread by thread, and do what they do compiled."""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import traceback
+
+import numpy as np
+import pytest
+
+import gridjit
+from gridjit import cuda
+from gridjit.runtime.specialize import cold
+
+
+@pytest.fixture(autouse=True)
+def stepping(cache_dir, monkeypatch, restart):
+    monkeypatch.setenv("GRIDJIT_TARGET", "host")
+    monkeypatch.setenv("GRIDJIT_HOST_STEP", "1")
+    restart()
+
+
+@pytest.fixture
+def compiled(monkeypatch, restart):
+    """Return what runs a kernel compiled."""
+
+    def run(kernel, config, *args):
+        monkeypatch.setenv("GRIDJIT_HOST_STEP", "0")
+        restart()
+        kernel[config](*args)
+
+    return run
+
+
+SCALE = 3
+
+
+@gridjit.jit(device=True)
+def scaled(value):
+    return value * SCALE
+
+
+def tiles(x, out):
+    tile = cuda.shared.array(8, np.float32)
+    more = cuda.shared.array(0, np.int32)
+    t = cuda.threadIdx.x
+    for turn in range(2):
+        tile[t] = x[cuda.grid(1)] + turn
+        more[t] = t
+        cuda.syncthreads()
+        out[cuda.grid(1)] += scaled(tile[7 - t]) + more[7 - t]
+        cuda.syncthreads()
+
+
+def counts(x, bins):
+    own = cuda.local.array(2, np.int64)
+    i, j = cuda.grid(2)
+    own[0] = x[i, j] % 4
+    cuda.atomic.add(bins, own[0], 1)
+    cuda.atomic.max(bins, 4, x[i, j])
+    if i == 0 and j == 0:
+        bins[5] = cuda.gridsize(2)[0] * gridjit.static.blockDim.y + cuda.blockDim.x
+
+
+record = np.dtype([("id", np.int32), ("at", np.float64)], align=True)
+
+
+def records(x):
+    i = cuda.grid(1)
+    x[i].at = x[i].id * 0.5
+    x[i]["id"] = -1
+
+
+def numbas_types(out):
+    tile = cuda.shared.array(4, cuda.int32)
+    tile[cuda.threadIdx.x] = cuda.threadIdx.x
+    cuda.syncthreads()
+    out[cuda.threadIdx.x] = tile[3 - cuda.threadIdx.x]
+
+
+@pytest.mark.parametrize(
+    ("function", "config", "make"),
+    [
+        (tiles, (2, 8, 0, 32), lambda: (np.arange(16, dtype=np.float32), np.zeros(16))),
+        (counts, ((2, 2), (2, 2)), lambda: (np.arange(16).reshape(4, 4), np.zeros(6, np.int64))),
+        (records, (1, 4), lambda: (np.array([(n, 0) for n in range(4)], record),)),
+        (numbas_types, (1, 4), lambda: (np.zeros(4),)),
+    ],
+)
+def test_a_kernel_does_what_it_does_compiled(function, config, make, compiled):
+    kernel, stepped, run = gridjit.jit(function), make(), make()
+    kernel[config](*stepped)
+    compiled(kernel, config, *run)
+    for one, other in zip(stepped, run, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_nothing_is_compiled(monkeypatch):
+    monkeypatch.setattr(cold, "specialize", None)
+    kernel, x = gridjit.jit(numbas_types), cuda.device_array(4)
+    kernel[1, 4](x)
+    assert x.copy_to_host().tolist() == [3, 2, 1, 0]
+    assert kernel.stats.compiles == 0
+
+
+def stops(x):
+    i = cuda.grid(1)
+    if i == 5:
+        breakpoint()
+    x[i] = i
+
+
+def test_breakpoint_stops_in_the_thread_with_its_variables_and_may_change_arrays(monkeypatch):
+    seen = []
+
+    def hook():
+        frame = sys._getframe(1)
+        seen.append((frame.f_code, frame.f_locals["i"], cuda.DeviceArray, frame.f_locals["x"].tolist()))
+
+    monkeypatch.setattr(sys, "breakpointhook", hook)
+    gridjit.jit(stops)[2, 4](np.zeros(8))
+    assert [(code, i, x) for code, i, _, x in seen] == [(stops.__code__, 5, [0, 1, 2, 3, 4, 0, 0, 0])]
+
+
+def test_a_debuggers_trace_function_sees_each_thread():
+    called = set()
+
+    def trace(frame, event, argument):
+        if frame.f_code is stops.__code__:
+            called.add(threading.get_ident())
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        gridjit.jit(numbas_types)[1, 4](np.zeros(4))
+        gridjit.jit(stops)[1, 4](np.zeros(4))
+    finally:
+        sys.settrace(before)
+    assert called
+
+
+def outside(x):
+    x[cuda.grid(1)] = 1
+
+
+def test_an_exception_names_the_thread_and_shows_the_line():
+    with pytest.raises(IndexError, match=r"outside, tid=\[4, 0, 0\] ctaid=\[1, 0, 0\]: index 20") as caught:
+        gridjit.jit(outside)[2, 16](np.zeros(20))
+    frames = [frame.f_code for frame, _ in traceback.walk_tb(caught.value.__cause__.__traceback__)]
+    assert frames[-1] is outside.__code__
+
+
+def apart(x):
+    if cuda.threadIdx.x < 2:
+        cuda.syncthreads()
+    else:
+        cuda.syncthreads()
+
+
+def test_threads_that_wait_at_different_barriers_are_an_error_not_a_hang():
+    with pytest.raises(gridjit.LaunchError, match="wait at different barriers"):
+        gridjit.jit(apart)[1, 4](np.zeros(1))
+
+
+def locked(lock, x):
+    while cuda.atomic.cas(lock, 0, 0, 1) != 0:
+        pass
+    cuda.threadfence()
+    x[0] += 1
+    cuda.atomic.exch(lock, 0, 0)
+
+
+def waits_for_the_last(flag, x):
+    while cuda.atomic.cas(flag, 0, 1, 1) != 1:
+        if cuda.threadIdx.x == 3:
+            cuda.atomic.exch(flag, 0, 1)
+    cuda.atomic.add(x, 0, 1)
+
+
+def test_locks_and_waits_for_other_threads_end():
+    x = np.zeros(1)
+    gridjit.jit(locked)[2, 8](np.zeros(1, np.int32), x)
+    gridjit.jit(waits_for_the_last)[1, 4](np.zeros(1, np.int32), x)
+    assert x[0] == 20
+
+
+def in_warps(x, out):
+    t = cuda.threadIdx.x
+    out[t, 0] = cuda.shfl_down_sync(0xFFFFFFFF, x[t], 1)
+    out[t, 1] = cuda.shfl_xor_sync(0xFFFFFFFF, x[t], 1)
+    out[t, 2] = cuda.ballot_sync(0xFFFFFFFF, t % 2)
+    out[t, 3] = cuda.syncthreads_count(t < 5)
+    if t >= 32:
+        cuda.syncwarp()
+    out[t, 4] = cuda.laneid
+
+
+def test_warps_exchange_values():
+    out = np.zeros((64, 5), np.int64)
+    gridjit.jit(in_warps)[1, 64](np.arange(64), out)
+    assert out[31].tolist() == [31, 30, 0xAAAAAAAA, 5, 31]
+    assert out[32].tolist() == [33, 33, 0xAAAAAAAA, 5, 0]
+
+
+def spins(x):
+    while x[0] == 0:
+        pass
+
+
+def test_an_interrupt_ends_a_thread_that_never_does(monkeypatch):
+    def interrupt(number, frame):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            gridjit.jit(spins)[1, 4](np.zeros(1))
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("gridjit-step")]
+
+
+def test_what_was_passed_as_in_stays_as_it_is():
+    x = np.zeros(8)
+    gridjit.jit(outside)[1, 8](cuda.In(x))
+    assert not x.any()
+
+
+def test_callbacks_are_called_before_a_kernel_is_stepped_through():
+    called = []
+    launch = gridjit.jit(outside)[1, 8]
+    launch.pre_launch_callbacks.append(lambda kernel, config: called.append(kernel.__name__))
+    launch(np.zeros(8))
+    assert called == ["outside"]
