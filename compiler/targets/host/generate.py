@@ -32,6 +32,7 @@ from gridjit.compiler.targets.host.regions.coordinates import place
 from gridjit.compiler.targets.host.regions.cut import Regions, cut
 from gridjit.compiler.targets.host.regions.flat import Flat, flat_axes
 from gridjit.compiler.targets.host.regions.guard import Guarded, guard
+from gridjit.compiler.targets.host.regions.interleaving import Interleaved, interleave
 from gridjit.compiler.targets.host.regions.shared import SharedLayout, lay_out_shared, local_arrays, value_types
 from gridjit.compiler.targets.host.regions.shared_atomics import plain_shared_atomics
 from gridjit.compiler.targets.host.regions.strides import inner_axis
@@ -100,7 +101,7 @@ def _optimized(
         body = bare(body) if lines else body
         placed = place(body, shared.offsets)
         guarded, order = _guarded(plain_shared_atomics(placed)) if not options.checks else _as_written(placed)
-        regions = _regions(guarded.body, module, target)
+        regions = _regions(guarded.body, module, target, order.added)
         regions = replace(regions, parallel=False) if options.checks else regions
         widest = runs_widest_vectors_well(target)
         plan = _plan(lowered, body, regions, shared, guarded, order, checked=options.debug, widest=widest)
@@ -194,10 +195,10 @@ def _parameters(module: llvm.Module, lowered: Lowered) -> tuple[Parameter, ...]:
     return parameters
 
 
-def _regions(body: Body, module: llvm.Module, target: Target) -> Regions:
+def _regions(body: Body, module: llvm.Module, target: Target, added: Interleaved | None) -> Regions:
     arrays = local_arrays(body, target)
     types = value_types(module.get_function(_BODY), target) | OWN_TYPES if count_barriers(body) else {}
-    return cut(body, types, arrays)
+    return cut(body, added.types(types) if added else types, arrays)
 
 
 class _Order(NamedTuple):
@@ -206,6 +207,7 @@ class _Order(NamedTuple):
     inner: str
     flat: tuple[Flat, ...]
     turns: bool = False
+    added: Interleaved | None = None
 
 
 def _as_written(body: Body) -> tuple[Guarded, _Order]:
@@ -216,14 +218,22 @@ def _as_written(body: Body) -> tuple[Guarded, _Order]:
 def _guarded(body: Body) -> tuple[Guarded, _Order]:
     """Return the body with its guard taken out, and the order in which its threads are run."""
     if count_barriers(body) or _fails(body):
-        return _as_written(body)
+        return _together(body)
     if (turn := one_turn(body)) is not None:
         order = _Order(inner_axis(turn), tuple(flat_axes(turn).values()), turns=True)
         guarded = guard(turn, order.inner)
         if guarded.bounded:
             return guarded, order
+    if (found := _together(body))[1].added:
+        return found
     order = _Order(inner_axis(body), tuple(flat_axes(body).values()))
     return guard(body, order.inner), order
+
+
+def _together(body: Body) -> tuple[Guarded, _Order]:
+    """Return the body as _as_written does, but with turns of strided loops that all threads take together."""
+    found = interleave(body)
+    return guard(found.body, "x"), _Order("x", (), added=found if found.counters else None)
 
 
 def _plan(

@@ -100,3 +100,45 @@ def test_the_widest_vectors_are_used_where_they_do_not_slow_the_processor_down(p
     plan = planned(column_is_x, 2)
     assert plan.widest == runs_widest_vectors_well(host_target())
     assert ('"prefer-vector-width"="512"' in entry_text(plan)) == plan.widest
+
+
+def sums(x, out):
+    total = 0.0
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        total += x[i]
+    out[cuda.grid(1)] = total
+
+
+def sums_of_neighbours(x, out):
+    i = cuda.grid(1)
+    total = 0.0
+    for k in range(64 * i, 64 * i + 64):
+        total += x[k]
+    out[i] = total
+
+
+def sums_of_some_threads(x, out):
+    total = 0.0
+    if cuda.threadIdx.x > 3:
+        for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+            total += x[i]
+    out[cuda.grid(1)] = total
+
+
+def fences(x, out):
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        out[i] = x[i]
+        cuda.threadfence()
+        out[0] += out[i + 1]
+
+
+def test_threads_that_may_wait_for_each_other_do_not_take_turns_together(planned):
+    plan = planned(fences, 1)
+    assert not plan.turns
+    assert plan.regions == 1
+
+
+def test_threads_take_turns_together_where_each_steps_by_the_size_of_a_grid(planned):
+    assert planned(sums, 1).regions == 2
+    assert planned(sums_of_neighbours, 1).regions == 1
+    assert planned(sums_of_some_threads, 1).regions == 1

@@ -304,6 +304,148 @@ def test_grid_stride_loops_do_what_they_do_thread_by_thread(run, kernel):
             compared(run, kernel, grid, block, 1 + n % 2, (x, np.zeros(x.size)), n)
 
 
+def sums(x, out, n):
+    total = 0.0
+    for i in range(cuda.grid(1), n, cuda.gridsize(1)):
+        total += x[i]
+    cuda.atomic.add(out, 0, total)
+
+
+def sums_by_hand(x, out, n):
+    i = cuda.grid(1)
+    total, count, most = 0.0, 0, -1.0
+    while i < n:
+        total += x[i]
+        count += 1
+        most = max(most, x[i])
+        i += cuda.gridsize(1)
+    cuda.atomic.add(out, cuda.grid(1), total + 100 * count + 1000 * most)
+
+
+def sums_that_skip(x, out, n):
+    total = 1.0
+    for i in range(cuda.grid(1), n, cuda.gridsize(1)):
+        if x[i] > 0.5:
+            continue
+        for k in range(3):
+            total += k * x[i]
+    out[cuda.grid(1)] = total
+
+
+def sums_twice(x, out, n):
+    first, second = 0.0, 0.0
+    for i in range(cuda.grid(1), n, cuda.gridsize(1)):
+        first += x[i]
+    for i in range(cuda.threadIdx.x, n // 2, cuda.blockDim.x):
+        second += first * x[i]
+    out[cuda.grid(1)] = second
+
+
+def sums_of_some_threads(x, out, n):
+    total = 0.0
+    if cuda.threadIdx.x % 3 == 1:
+        for i in range(cuda.grid(1), n, cuda.gridsize(1)):
+            total += x[i]
+    out[cuda.grid(1)] = total
+
+
+def sums_unless_returned(x, out, n):
+    if cuda.threadIdx.x == 2:
+        return
+    total = 0.0
+    for i in range(cuda.grid(1), n, cuda.gridsize(1)):
+        total += x[i]
+    out[cuda.grid(1)] = total
+
+
+def sums_and_the_place_after(x, out, n):
+    i, total = cuda.grid(1), 0.0
+    while i < n:
+        total += x[i]
+        i += cuda.gridsize(1)
+    out[cuda.grid(1)] = total + i
+
+
+def sums_of_sums(x, out, n):
+    total = 0.0
+    for row in range(3):
+        for i in range(cuda.grid(1), n, cuda.gridsize(1)):
+            total += x[i] * row
+    out[cuda.grid(1)] = total
+
+
+def sums_to_an_end_of_its_own(x, out, n):
+    total = 0.0
+    for i in range(cuda.grid(1), n - 7 * cuda.threadIdx.x, cuda.gridsize(1)):
+        total += x[i]
+    out[cuda.grid(1)] = total
+
+
+def sums_with_a_start_of_its_own(x, out, n):
+    total = 0.0
+    for i in range(300 - cuda.threadIdx.x, n, cuda.blockDim.x):
+        total += x[i]
+    out[cuda.grid(1)] = total
+
+
+def sums_with_a_break(x, out, n):
+    total = 0.0
+    for i in range(cuda.grid(1), n, cuda.gridsize(1)):
+        if x[i] > 0.9:
+            break
+        total += x[i]
+    out[cuda.grid(1)] = total
+
+
+def two_chains(x, out, n):
+    one, other = 1.0, 2.0
+    for i in range(cuda.grid(1), n, cuda.gridsize(1)):
+        one, other = other, one + x[i]
+    out[cuda.grid(1)] = one - other
+
+
+SUMS = (
+    sums, sums_by_hand, sums_that_skip, sums_twice, sums_of_some_threads, sums_unless_returned,
+    sums_and_the_place_after, sums_of_sums, sums_to_an_end_of_its_own, sums_with_a_start_of_its_own,
+    sums_with_a_break, two_chains,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kernel", SUMS, ids=lambda kernel: kernel.__name__)
+def test_loops_that_carry_values_do_what_they_do_thread_by_thread(run, kernel):
+    x = np.random.default_rng(6).random(1300)
+    for grid, block in ((1, 1), (1, 32), (3, 19), (2, 256), (3, (9, 3))):
+        for n in (-5, 0, 1, 31, 640, 1299):
+            compared(run, kernel, grid, block, 1 + n % 2, (x, np.zeros(x.size)), n)
+
+
+def shared_sums(x, out, n):
+    tile = cuda.shared.array(256, np.float64)
+    t = cuda.threadIdx.x
+    tile[t] = t
+    cuda.syncthreads()
+    total = tile[cuda.blockDim.x - 1 - t]
+    for i in range(cuda.grid(1), n, cuda.gridsize(1)):
+        total += x[i]
+    cuda.syncthreads()
+    tile[t] = total
+    cuda.syncthreads()
+    if t == 0:
+        for k in range(cuda.blockDim.x):
+            out[cuda.blockIdx.x] += tile[k]
+
+
+def test_loops_between_barriers_may_carry_values(run):
+    x = np.random.default_rng(7).random(5000)
+    for grid, block in ((1, 1), (3, 19), (2, 256)):
+        for n in (0, 1, 500, 5000):
+            out = np.zeros(grid)
+            assert run(shared_sums, grid, block, x, out, n) is None
+            whose = np.arange(n) % (grid * block) // block
+            expected = np.bincount(whose, x[:n], grid) + block * (block - 1) / 2
+            np.testing.assert_allclose(out, expected)
+
+
 @pytest.mark.parametrize("kernel", [up_to, strides, strides_by_hand])
 def test_arrays_may_run_backwards_and_overlap(run, kernel):
     for threads in (1, 2):

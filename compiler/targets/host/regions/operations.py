@@ -19,6 +19,15 @@ _OPERATION = re.compile(
 )
 
 
+# What threads that wait for each other without a barrier use: a turn of one may wait for a later turn of another.
+_WAITING = re.compile(r"(?:.* = )?(?:fence |(?:load|store) (?:atomic |volatile ))")
+
+
+def may_wait(line: str) -> bool:
+    """Return whether an instruction is one by which a thread may wait for what another does."""
+    return _WAITING.match(line) is not None
+
+
 def is_operation(call: str) -> bool:
     """Return whether a call instruction is one of LLVM's own operations on numbers."""
     return _OPERATION.search(call) is not None

@@ -13,22 +13,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from gridjit.compiler.targets.host.regions.body import NAME, Block, Body, arms, defined, opcode, used, without_labels
-from gridjit.compiler.targets.host.regions.operations import PURE
+from gridjit.compiler.targets.host.regions.operations import PURE, may_wait
+from gridjit.compiler.targets.host.regions.steps import BRANCH, GOTO, compared, end_of_range, is_non_negative, other
 
 TURN = "%gj.turn"
-_GOTO = re.compile(rf"br label ({NAME})$")
-_BRANCH = re.compile(rf"br i1 ({NAME}), label ({NAME}), label ({NAME})")
-_BEFORE_END = re.compile(
-    rf"{NAME} = icmp (?:samesign )?(?P<predicate>[su]l[te]) (?P<type>i\d+) (?P<a>{NAME}), (?P<b>\S+)$"
-)
-_AFTER_END = re.compile(
-    rf"{NAME} = icmp (?:samesign )?(?P<predicate>[su]g[te]) (?P<type>i\d+) (?P<b>\S+), (?P<a>{NAME})$"
-)
-_STEP = re.compile(rf"{NAME} = add (?:nuw |nsw )*(?P<type>i64) (?P<a>{NAME}|\d+), (?P<b>{NAME}|\d+)$")
 # Else each index would be asked whether it counts from an array's end.
 _KNOWN = """%"gj.not.negative" = icmp sge i64 {place}, 0
 call void @llvm.assume(i1 %"gj.not.negative")"""
-_SWAPPED = {"sgt": "slt", "sge": "sle", "ugt": "ult", "uge": "ule"}
 # What may run again in every turn, as it is the same each time.
 _AGAIN = PURE | {"fdiv", "fneg", "fpext", "fptrunc", "bitcast", "ptrtoint", "inttoptr"}
 
@@ -55,7 +46,7 @@ class _Loop:
 def one_turn(body: Body) -> Body | None:
     """Return the kernel of one turn, whose number is in TURN, of a kernel that is a grid-stride loop, or None."""
     lines = {name: line for block in body.blocks for line in block.lines if (name := defined(line))}
-    if any(opcode(line) == "alloca" for line in lines.values()):
+    if any(opcode(line) == "alloca" or may_wait(line) for block in body.blocks for line in block.lines):
         return None
     blocks = {block.label: block for block in body.blocks}
     entry = body.blocks[0]
@@ -63,7 +54,7 @@ def one_turn(body: Body) -> Body | None:
         return None
     for read in (_read_while, _read_tested, _read_range):
         loop = read(entry, blocks, lines)
-        if loop is not None and _is_non_negative(loop.step, lines):
+        if loop is not None and is_non_negative(loop.step, lines):
             return _rewritten(body, loop, blocks, lines)
     return None
 
@@ -74,7 +65,7 @@ def _ends(block: Block) -> bool:
 
 def _read_while(entry: Block, blocks: Mapping[str, Block], lines: Mapping[str, str]) -> _Loop | None:
     """Return a loop that is asked whether it is entered at all, and at the end of each turn."""
-    way = _BRANCH.match(entry.lines[-1])
+    way = BRANCH.match(entry.lines[-1])
     if way is None or not _ends(blocks[way[3]]):
         return None
     head, out = blocks[way[2]], way[3]
@@ -82,10 +73,10 @@ def _read_while(entry: Block, blocks: Mapping[str, Block], lines: Mapping[str, s
     if step is None:
         return None
     place, start, following, last = step
-    back = _BRANCH.match(blocks[last].lines[-1])
+    back = BRANCH.match(blocks[last].lines[-1])
     if back is None or (back[2], back[3]) != (head.label, out) or _sources(out, blocks) != {entry.label, last}:
         return None
-    first, again = _compared(way[1], lines), _compared(back[1], lines)
+    first, again = compared(way[1], lines), compared(back[1], lines)
     if first is None or again is None or first[1:] != again[1:] or (first[0], again[0]) != (start, following):
         return None
     return _Loop(
@@ -94,7 +85,7 @@ def _read_while(entry: Block, blocks: Mapping[str, Block], lines: Mapping[str, s
         last=last,
         place=place,
         start=start,
-        step=_other(following, place, lines),
+        step=other(following, place, lines),
         predicate=first[1],
         end=first[2],
     )
@@ -102,15 +93,15 @@ def _read_while(entry: Block, blocks: Mapping[str, Block], lines: Mapping[str, s
 
 def _read_tested(entry: Block, blocks: Mapping[str, Block], lines: Mapping[str, str]) -> _Loop | None:
     """Return a loop that is asked at the beginning of each turn."""
-    if (way := _GOTO.match(entry.lines[-1])) is None:
+    if (way := GOTO.match(entry.lines[-1])) is None:
         return None
     head = blocks[way[1]]
-    step, ask = _stepping(head, entry.label, lines), _BRANCH.match(head.lines[-1])
+    step, ask = _stepping(head, entry.label, lines), BRANCH.match(head.lines[-1])
     if step is None or ask is None or not _ends(blocks[ask[3]]) or _sources(ask[3], blocks) != {head.label}:
         return None
     place, start, following, last = step
-    compared = _compared(ask[1], lines)
-    if compared is None or compared[0] != place or not _GOTO.match(blocks[last].lines[-1]):
+    found = compared(ask[1], lines)
+    if found is None or found[0] != place or not GOTO.match(blocks[last].lines[-1]):
         return None
     return _Loop(
         head=head.label,
@@ -118,19 +109,19 @@ def _read_tested(entry: Block, blocks: Mapping[str, Block], lines: Mapping[str, 
         last=last,
         place=place,
         start=start,
-        step=_other(following, place, lines),
-        predicate=compared[1],
-        end=compared[2],
+        step=other(following, place, lines),
+        predicate=found[1],
+        end=found[2],
     )
 
 
 def _read_range(entry: Block, blocks: Mapping[str, Block], lines: Mapping[str, str]) -> _Loop | None:
     """Return a loop over a range, whose turns were counted before the first of them."""
-    way = _BRANCH.match(entry.lines[-1])
-    if way is None or way[2] not in blocks or (meet := _GOTO.match(blocks[way[2]].lines[-1])) is None:
+    way = BRANCH.match(entry.lines[-1])
+    if way is None or way[2] not in blocks or (meet := GOTO.match(blocks[way[2]].lines[-1])) is None:
         return None
     before, head = blocks[way[2]], blocks[meet[1]]
-    ask = _BRANCH.match(head.lines[-1])
+    ask = BRANCH.match(head.lines[-1])
     if ask is None or not _ends(blocks[ask[3]]) or _sources(ask[3], blocks) != {head.label}:
         return None
     if len(head.phis) != 2 or len(head.lines) != 4 or _sources(before.label, blocks) != {entry.label, way[3]}:
@@ -142,9 +133,9 @@ def _read_range(entry: Block, blocks: Mapping[str, Block], lines: Mapping[str, s
     if step is None:
         return None
     place, start, following, last = step
-    by = _other(following, place, lines)
-    end = _end_of_range(entry, blocks[way[3]], before, head, asked[1], start, by, lines)
-    if end is None or not _GOTO.match(blocks[last].lines[-1]):
+    by = other(following, place, lines)
+    end = end_of_range(blocks, before.label, head, asked[1], start, by, lines)
+    if end is None or not GOTO.match(blocks[last].lines[-1]):
         return None
     return _Loop(
         head=head.label,
@@ -161,50 +152,6 @@ def _read_range(entry: Block, blocks: Mapping[str, Block], lines: Mapping[str, s
     )
 
 
-def _end_of_range(
-    entry: Block,
-    counted: Block,
-    before: Block,
-    head: Block,
-    left: str,
-    start: str,
-    step: str,
-    lines: Mapping[str, str],
-) -> str | None:
-    """Return the end of a range, if what counts its turns is ceil((end - start) / step), or 0 if that is negative."""
-    if len(before.lines) != 2 or len(counted.lines) != 6:
-        return None
-    count = defined(before.lines[0]) or ""
-    phi = next(line for line in head.phis if defined(line) == left)
-    down = next((value for value, label in arms(phi) if label != before.label), "")
-    if (count, before.label) not in arms(phi) or not re.fullmatch(
-        rf"{re.escape(down)} = add (?:nuw |nsw )*i64 {re.escape(left)}, -1", lines.get(down, "")
-    ):
-        return None
-    ask = re.match(rf"{NAME} = icmp slt i64 ({NAME}), 1$", lines.get(_BRANCH.match(entry.lines[-1])[1], ""))  # type: ignore[index]
-    far = (
-        re.match(rf"{NAME} = sub (?:nuw |nsw )*i64 (\S+), {re.escape(start)}$", lines.get(ask[1], "")) if ask else None
-    )
-    if ask is None or far is None:
-        return None
-    names = {"far": re.escape(ask[1]), "step": re.escape(step)}
-    wanted = (
-        r"(?P<rest>\S+) = urem i64 {far}, {step}",
-        r"(?P<some>\S+) = icmp ne i64 (?P<of_rest>\S+), 0",
-        r"(?P<whole>\S+) = udiv i64 {far}, {step}",
-        r"(?P<more>\S+) = zext i1 (?P<of_some>\S+) to i64",
-        r"(?P<sum>\S+) = add (?:nuw |nsw )*i64 (?P<of_whole>\S+), (?P<of_more>\S+)",
-    )
-    got: dict[str, str] = {}
-    for pattern, line in zip(wanted, counted.lines, strict=False):
-        if (found := re.fullmatch(pattern.format(**names), line)) is None:
-            return None
-        got |= found.groupdict()
-    if any(got[f"of_{name}"] != got[name] for name in ("rest", "some", "whole", "more")):
-        return None
-    return far[1] if set(arms(before.lines[0])) == {(got["sum"], counted.label), ("0", entry.label)} else None
-
-
 def _stepping(
     head: Block, before: str, lines: Mapping[str, str], besides: str = ""
 ) -> tuple[str, str, str, str] | None:
@@ -216,42 +163,11 @@ def _stepping(
     if first is None or len(pairs) != 2 or len(back) != 1:
         return None
     place, (following, last) = defined(phis[0]) or "", back[0]
-    return (place, first, following, last) if _other(following, place, lines) else None
-
-
-def _other(following: str, place: str, lines: Mapping[str, str]) -> str:
-    """Return what is added to a place to get the following one, or "" if it is made in another way."""
-    found = _STEP.match(lines.get(following, ""))
-    if found is None or place not in (found["a"], found["b"]):
-        return ""
-    return found["b"] if found["a"] == place else found["a"]
-
-
-def _compared(condition: str, lines: Mapping[str, str]) -> tuple[str, str, str] | None:
-    """Return the place that a condition compares with an end, the comparison, and the end."""
-    line = lines.get(condition, "")
-    if found := _BEFORE_END.match(line):
-        return found["a"], found["predicate"], found["b"]
-    if found := _AFTER_END.match(line):
-        return found["a"], _SWAPPED[found["predicate"]], found["b"]
-    return None
+    return (place, first, following, last) if other(following, place, lines) else None
 
 
 def _sources(label: str, blocks: Mapping[str, Block]) -> set[str]:
     return {block.label for block in blocks.values() if label in block.successors}
-
-
-def _is_non_negative(name: str, lines: Mapping[str, str]) -> bool:
-    """Return whether a value is known not to be negative."""
-    if not name.startswith("%"):
-        return not name.startswith("-")
-    if re.fullmatch(r"%gj\.n?(?:tid|ctaid)\.[xyz]", name):
-        return True
-    line = lines.get(name, "")
-    operands = re.findall(rf"(?<=[ ,])({NAME}|-?\d+)(?=,|$| to)", line.partition(" = ")[2])
-    grows = opcode(line) in ("add", "mul", "shl") and " nsw " in line if line else False
-    copies = bool(line) and (opcode(line) == "zext" or (opcode(line) in ("sext", "add") and line.endswith(", 0")))
-    return (grows or copies) and bool(operands) and all(_is_non_negative(one, lines) for one in operands)
 
 
 def _rewritten(body: Body, loop: _Loop, blocks: Mapping[str, Block], lines: Mapping[str, str]) -> Body | None:
@@ -279,7 +195,7 @@ def _rewritten(body: Body, loop: _Loop, blocks: Mapping[str, Block], lines: Mapp
     place = (
         f'%"gj.stepped" = mul nsw i64 {TURN}, {loop.step}',
         f'{loop.place} = add nsw i64 {loop.start}, %"gj.stepped"',
-        *(_KNOWN.format(place=loop.place).split("\n") if _is_non_negative(loop.start, lines) else ()),
+        *(_KNOWN.format(place=loop.place).split("\n") if is_non_negative(loop.start, lines) else ()),
         f"br label {loop.entered}",
     )
     gone = {*moved, loop.dropped}

@@ -1,0 +1,180 @@
+"""Interleaving: a loop that steps by the size of a block or grid, as one whose turns all threads take together.
+
+Then the cut at that barrier makes each turn a region of its own, which all threads run side by side: neighbours are at
+neighbouring places, and what a thread carries from turn to turn - a sum - is kept in the slab. A barrier that no
+program asked for only adds order. It is put where every thread of a block comes by: the first thread starts first and
+so takes the most turns, and all others wait along with it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+from gridjit.compiler.targets.host.library.intrinsics import BARRIER
+from gridjit.compiler.targets.host.regions.body import Block, Body, defined, opcode, rename, used
+from gridjit.compiler.targets.host.regions.operations import may_wait
+from gridjit.compiler.targets.host.regions.slots import ValueType
+from gridjit.compiler.targets.host.regions.strided import (
+    THREADS,
+    StridedLoop,
+    joined,
+    made_of,
+    new_head,
+    passed_by_all,
+    strided_loop,
+)
+
+_PHI = re.compile(r"(\S+) = phi (.+?) \[")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interleaved:
+    """A body with its strided loops interleaved, and the types of the values that this added, given those it had."""
+
+    body: Body
+    copies: Mapping[str, str]
+    counters: frozenset[str]
+
+    def types(self, known: Mapping[str, ValueType]) -> dict[str, ValueType]:
+        """Return known types and those of the added values."""
+        counter = ValueType(text="i64", size=8, align=8)
+        added = {copy: known[name] for copy, name in self.copies.items() if name in known}
+        return {**known, **added, **dict.fromkeys(self.counters, counter)}
+
+
+def interleave(body: Body) -> Interleaved:
+    """Return body with the loops interleaved for which that is right."""
+    done = Interleaved(body=body, copies={}, counters=frozenset())
+    if any(opcode(line) == "alloca" or may_wait(line) for block in body.blocks for line in block.lines):
+        return done
+    for number, label in enumerate(passed_by_all(body)):
+        loop = strided_loop(done.body, label)
+        if loop is not None:
+            done = _rewritten(done, loop, number)
+    return done
+
+
+def _rewritten(done: Interleaved, loop: StridedLoop, number: int) -> Interleaved:
+    """Return a body with one more loop interleaved."""
+    blocks = {block.label: block for block in done.body.blocks}
+    lines = {name: line for block in done.body.blocks for line in block.lines if (name := defined(line))}
+    names = _Names(number)
+    moved = [
+        name
+        for name in made_of([loop.step, loop.end], lines)
+        if any(_defines(blocks[one], name) for one in loop.inside)
+    ]
+    start = loop.carried[loop.place][0]
+    first = _first_thread(start, lines, names)
+    copies = {names.of("after", name): name for name in loop.kept}
+    copies |= {names.of("first", name): name for name in made_of([start], lines) if name in lines}
+    before = blocks[loop.before]
+    opened = Block(
+        label=before.label,
+        lines=(*before.lines[:-1], *(lines[name] for name in moved), *first.values(), f"br label {new_head(loop)}"),
+    )
+    placed = {opened.label: opened}
+    for label in loop.inside:
+        placed[label] = _turn(blocks[label], loop, set(moved), names)
+    after = blocks[loop.after]
+    placed[after.label] = Block(
+        label=after.label,
+        lines=tuple(joined(line, loop) or line if opcode(line) == "phi" else line for line in after.lines),
+    )
+    kinds = {found[1]: found[2] for phi in blocks[loop.head].phis if (found := _PHI.match(phi))}
+    new = [*_together(loop, names, next(reversed(first), start), kinds), _wait(loop, names, kinds)]
+    dropped = {loop.head} if loop.entered != loop.head else set()
+    kept = [placed.get(block.label, block) for block in done.body.blocks if block.label not in dropped]
+    return Interleaved(
+        body=replace(done.body, blocks=(*kept, *new)),
+        copies={**done.copies, **copies},
+        counters=done.counters | {names.turn},
+    )
+
+
+class _Names:
+    """The names of what is added for a loop."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def of(self, word: str, name: str = "") -> str:
+        """Return the name of a value that is made for a loop, or for one of its values."""
+        return f'%"gj.{word}.{self.number}.{name[1:].strip(chr(34))}"'
+
+    @property
+    def turn(self) -> str:
+        """The number of a turn."""
+        return self.of("turn")
+
+
+def _defines(block: Block, name: str) -> bool:
+    return any(defined(line) == name for line in block.lines)
+
+
+def _first_thread(start: str, lines: Mapping[str, str], names: _Names) -> dict[str, str]:
+    """Return the instructions, by name, that compute where the first thread of the block starts."""
+    made = [name for name in made_of([start], lines) if name in lines]
+    new = {name: names.of("first", name) for name in made}
+    zeros = {name: "0" for line in made for name in used(lines[line]) if THREADS.fullmatch(name)}
+    return {new[name]: rename(lines[name], {**new, **zeros}) for name in made}
+
+
+def _together(loop: StridedLoop, names: _Names, first: str, kinds: Mapping[str, str]) -> list[Block]:
+    """Return the loop's new head, which asks for the first thread, and the block that asks each thread."""
+    wait, mine = names.of("wait"), names.of("mine")
+    phis = [
+        f"{name} = phi {kinds[name]} [ {before}, {loop.before} ], [ {names.of('after', name)}, {wait} ]"
+        for name, (before, _) in loop.kept.items()
+    ]
+    start = loop.carried[loop.place][0]
+    far, ahead, all_go, own, go = (names.of(word) for word in ("far", "ahead", "all", "own", "go"))
+    head = (
+        f"{names.turn} = phi i64 [ 0, {loop.before} ], [ {names.of('next')}, {wait} ]",
+        *phis,
+        f"{far} = mul i64 {names.turn}, {loop.step}",
+        f"{ahead} = add i64 {first}, {far}",
+        f"{all_go} = icmp {loop.predicate} i64 {ahead}, {loop.end}",
+        f"br i1 {all_go}, label {mine}, label {loop.after}",
+    )
+    asks = (
+        f"{own} = add i64 {start}, {far}",
+        f"{go} = icmp {loop.predicate} i64 {own}, {loop.end}",
+        f"br i1 {go}, label {names.of('place')}, label {wait}",
+    )
+    place = (
+        f"{loop.place} = add nsw i64 {start}, {far}",
+        f"{names.of('known')} = icmp sge i64 {loop.place}, 0",
+        f"call void @llvm.assume(i1 {names.of('known')})",
+        f"br label {loop.entered}",
+    )
+    labelled = ((new_head(loop), head), (mine, asks), (names.of("place"), place))
+    return [Block(label=label, lines=lines) for label, lines in labelled]
+
+
+def _wait(loop: StridedLoop, names: _Names, kinds: Mapping[str, str]) -> Block:
+    """Return the block in which all threads end a turn, with or without having taken it."""
+    phis = [
+        f"{names.of('after', name)} = phi {kinds[name]} [ {name}, {names.of('mine')} ], [ {following}, {loop.last} ]"
+        for name, (_, following) in loop.kept.items()
+    ]
+    count = f"{names.of('next')} = add i64 {names.turn}, 1"
+    return Block(
+        label=names.of("wait"), lines=(*phis, f'call void @"{BARRIER}"()', count, f"br label {new_head(loop)}")
+    )
+
+
+def _turn(block: Block, loop: StridedLoop, moved: Collection[str], names: _Names) -> Block:
+    """Return a block of the loop as one of a turn."""
+    lines = [
+        line for line in block.lines[:-1] if (name := defined(line)) is None or name not in {*moved, *loop.skipped}
+    ]
+    if block.label == loop.head:
+        lines = [line for line in lines if opcode(line) != "phi"]
+    if block.label == loop.entered:
+        start = f", {loop.head} ]"
+        lines = [line.replace(start, f", {names.of('place')} ]") if opcode(line) == "phi" else line for line in lines]
+    end = f"br label {names.of('wait')}" if block.label == loop.last else block.lines[-1]
+    return Block(label=block.label, lines=(*lines, end))

@@ -1,0 +1,104 @@
+"""Steps: how a loop goes from place to place - where it starts, by what it steps, and the comparison that ends it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from gridjit.compiler.targets.host.regions.body import NAME, Block, arms, defined, opcode
+
+GOTO = re.compile(rf"br label ({NAME})$")
+BRANCH = re.compile(rf"br i1 ({NAME}), label ({NAME}), label ({NAME})")
+_BEFORE_END = re.compile(
+    rf"{NAME} = icmp (?:samesign )?(?P<predicate>[su]l[te]) (?P<type>i\d+) (?P<a>{NAME}), (?P<b>\S+)$"
+)
+_AFTER_END = re.compile(
+    rf"{NAME} = icmp (?:samesign )?(?P<predicate>[su]g[te]) (?P<type>i\d+) (?P<b>\S+), (?P<a>{NAME})$"
+)
+_STEP = re.compile(rf"{NAME} = add (?:nuw |nsw )*(?P<type>i64) (?P<a>{NAME}|\d+), (?P<b>{NAME}|\d+)$")
+_SWAPPED = {"sgt": "slt", "sge": "sle", "ugt": "ult", "uge": "ule"}
+
+
+def other(following: str, place: str, lines: Mapping[str, str]) -> str:
+    """Return what is added to a place to get the following one, or "" if it is made in another way."""
+    found = _STEP.match(lines.get(following, ""))
+    if found is None or place not in (found["a"], found["b"]):
+        return ""
+    return found["b"] if found["a"] == place else found["a"]
+
+
+def compared(condition: str, lines: Mapping[str, str]) -> tuple[str, str, str] | None:
+    """Return the place that a condition compares with an end, the comparison, and the end."""
+    line = lines.get(condition, "")
+    if found := _BEFORE_END.match(line):
+        return found["a"], found["predicate"], found["b"]
+    if found := _AFTER_END.match(line):
+        return found["a"], _SWAPPED[found["predicate"]], found["b"]
+    return None
+
+
+def end_of_range(
+    blocks: Mapping[str, Block],
+    met: str,
+    head: Block,
+    left: str,
+    start: str,
+    step: str,
+    lines: Mapping[str, str],
+) -> str | None:
+    """Return the end of a range, if what counts its turns is ceil((end - start) / step), or 0 if that is negative."""
+    before = blocks[met]
+    ways = [label for _, label in arms(before.lines[0])]
+    entry = next((blocks[one] for one in ways if BRANCH.match(blocks[one].lines[-1])), before)
+    counted = next((blocks[one] for one in ways if one != entry.label), before)
+    if (
+        len(before.lines) != 2
+        or len(ways) != 2
+        or len(counted.lines) != 6
+        or (way := BRANCH.match(entry.lines[-1])) is None
+    ):
+        return None
+    count = defined(before.lines[0]) or ""
+    phi = next(line for line in head.phis if defined(line) == left)
+    down = next((value for value, label in arms(phi) if label != before.label), "")
+    if (count, before.label) not in arms(phi) or not re.fullmatch(
+        rf"{re.escape(down)} = add (?:nuw |nsw )*i64 {re.escape(left)}, -1", lines.get(down, "")
+    ):
+        return None
+    ask = re.match(rf"{NAME} = icmp slt i64 ({NAME}), 1$", lines.get(way[1], ""))
+    far = (
+        re.match(rf"{NAME} = sub (?:nuw |nsw )*i64 (\S+), {re.escape(start)}$", lines.get(ask[1], "")) if ask else None
+    )
+    if ask is None or far is None:
+        return None
+    names = {"far": re.escape(ask[1]), "step": re.escape(step)}
+    wanted = (
+        r"(?P<rest>\S+) = urem i64 {far}, {step}",
+        r"(?P<some>\S+) = icmp ne i64 (?P<of_rest>\S+), 0",
+        r"(?P<whole>\S+) = udiv i64 {far}, {step}",
+        r"(?P<more>\S+) = zext i1 (?P<of_some>\S+) to i64",
+        r"(?P<sum>\S+) = add (?:nuw |nsw )*i64 (?P<of_whole>\S+), (?P<of_more>\S+)",
+    )
+    got: dict[str, str] = {}
+    for pattern, line in zip(wanted, counted.lines, strict=False):
+        if (found := re.fullmatch(pattern.format(**names), line)) is None:
+            return None
+        got |= found.groupdict()
+    if any(got[f"of_{name}"] != got[name] for name in ("rest", "some", "whole", "more")):
+        return None
+    if (way[2], way[3]) != (before.label, counted.label):
+        return None
+    return far[1] if set(arms(before.lines[0])) == {(got["sum"], counted.label), ("0", entry.label)} else None
+
+
+def is_non_negative(name: str, lines: Mapping[str, str]) -> bool:
+    """Return whether a value is known not to be negative."""
+    if not name.startswith("%"):
+        return not name.startswith("-")
+    if re.fullmatch(r"%gj\.n?(?:tid|ctaid)\.[xyz]", name):
+        return True
+    line = lines.get(name, "")
+    operands = re.findall(rf"(?<=[ ,])({NAME}|-?\d+)(?=,|$| to)", line.partition(" = ")[2])
+    grows = opcode(line) in ("add", "mul", "shl") and " nsw " in line if line else False
+    copies = bool(line) and (opcode(line) == "zext" or (opcode(line) in ("sext", "add") and line.endswith(", 0")))
+    return (grows or copies) and bool(operands) and all(is_non_negative(one, lines) for one in operands)

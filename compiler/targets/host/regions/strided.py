@@ -1,0 +1,262 @@
+"""Strided loops: loops that step by the size of a block or grid and that all threads of a block come by.
+
+In doubt a loop is not one of them, which costs speed and nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from gridjit.compiler.targets.host.regions.body import Block, Body, arms, defined, opcode, used, without_labels
+from gridjit.compiler.targets.host.regions.meetings import meetings
+from gridjit.compiler.targets.host.regions.operations import PURE
+from gridjit.compiler.targets.host.regions.steps import BRANCH, GOTO, compared, end_of_range, is_non_negative, other
+
+_SIZES = re.compile(r"%gj\.n(?:tid|ctaid)\.[xyz]")
+# Barriers and warp operations, which depend on who else comes by.
+_MEETING = "gridjit.nvvm."
+THREADS = re.compile(r"%gj\.(?:tid\.[xyz]|thread)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StridedLoop:
+    """A loop: the block before it, its first and last block, the block of its turns, and the one after it.
+
+    carried: its phis, by name, with the values that they have first and next. place, step, predicate, end: it goes on
+    while the place compares so with the end. skipped: phis and comparisons that only count turns.
+    """
+
+    before: str
+    head: str
+    entered: str
+    last: str
+    after: str
+    inside: frozenset[str]
+    carried: Mapping[str, tuple[str, str]]
+    place: str
+    step: str
+    predicate: str
+    end: str
+    skipped: frozenset[str]
+
+    @property
+    def kept(self) -> dict[str, tuple[str, str]]:
+        """What a thread carries besides its place."""
+        return {
+            name: values for name, values in self.carried.items() if name != self.place and name not in self.skipped
+        }
+
+
+def passed_by_all(body: Body) -> Iterator[str]:
+    """Yield the blocks that every thread passes, in their order."""
+    meet = meetings({block.label: block for block in body.blocks})
+    label: str | None = body.blocks[0].label
+    seen: set[str] = set()
+    while label and label not in seen:
+        seen.add(label)
+        yield label
+        label = meet[label]
+
+
+def strided_loop(body: Body, before: str) -> StridedLoop | None:
+    """Return the loop that begins after a block, if it can be interleaved."""
+    blocks = {block.label: block for block in body.blocks}
+    if before not in blocks:  # it was the head of another loop
+        return None
+    lines = {name: line for block in body.blocks for line in block.lines if (name := defined(line))}
+    end = blocks[before].lines[-1]
+    way, asked = GOTO.match(end), BRANCH.match(end)
+    head = blocks[way[1]] if way else blocks[asked[2]] if asked else None
+    if head is None or not head.phis:
+        return None
+    pairs = {defined(phi) or "": {label: value for value, label in arms(phi)} for phi in head.phis}
+    sources = {label for label, block in blocks.items() if head.label in block.successors}
+    if before not in sources or len(sources) != 2:
+        return None
+    (last,) = sources - {before}
+    carried = {name: (values[before], values[last]) for name, values in pairs.items()}
+    inside = _between(head.label, last, blocks)
+    if inside is None or before in inside:
+        return None
+    found = (
+        _tested(blocks, lines, before, head, last, carried)
+        if way
+        else _rotated(blocks, lines, before, head, last, carried)
+    )
+    if found is None:
+        return None
+    entered, after, place, predicate, finish, skipped = found
+    loop = StridedLoop(
+        before=before,
+        head=head.label,
+        entered=entered,
+        last=last,
+        after=after,
+        inside=frozenset(inside),
+        carried=carried,
+        place=place,
+        step=other(carried[place][1], place, lines),
+        predicate=predicate,
+        end=finish,
+        skipped=frozenset(skipped),
+    )
+    return loop if _is_right(loop, blocks, lines) else None
+
+
+def _between(head: str, last: str, blocks: Mapping[str, Block]) -> set[str] | None:
+    """Return the blocks of a loop: those from which last is reached without its head."""
+    before: dict[str, list[str]] = {}
+    for label, block in blocks.items():
+        for target in block.successors:
+            before.setdefault(target, []).append(label)
+    seen, waiting = {head, last}, [last] if last != head else []
+    while waiting:
+        for label in before.get(waiting.pop(), ()):
+            if label not in seen:
+                seen.add(label)
+                waiting.append(label)
+    return seen
+
+
+_Found = tuple[str, str, str, str, str, set[str]]
+
+
+def _tested(
+    blocks: Mapping[str, Block],
+    lines: Mapping[str, str],
+    before: str,
+    head: Block,
+    last: str,
+    carried: Mapping[str, tuple[str, str]],
+) -> _Found | None:
+    """Return what is known of a loop that is asked at the beginning of each turn."""
+    ask = BRANCH.match(head.lines[-1])
+    if ask is None or GOTO.match(blocks[last].lines[-1]) is None:
+        return None
+    if (
+        (found := compared(ask[1], lines)) is not None
+        and found[0] in carried
+        and other(carried[found[0]][1], found[0], lines)
+    ):
+        return ask[2], ask[3], found[0], found[1], found[2], set()
+    count = re.match(r"\S+ = icmp sgt i64 (\S+), 0$", lines.get(ask[1], ""))
+    places = [name for name, (_, following) in carried.items() if other(following, name, lines)]
+    for place in places if count is not None and count[1] in carried else ():
+        step = other(carried[place][1], place, lines)
+        finish = end_of_range(blocks, before, head, count[1], carried[place][0], step, lines) if count else None
+        if finish is not None and count is not None:
+            return ask[2], ask[3], place, "slt", finish, {count[1], carried[count[1]][1]}
+    return None
+
+
+def _rotated(
+    blocks: Mapping[str, Block],
+    lines: Mapping[str, str],
+    before: str,
+    head: Block,
+    last: str,
+    carried: Mapping[str, tuple[str, str]],
+) -> _Found | None:
+    """Return what is known of a loop that is asked whether it is entered, and at the end of each turn."""
+    enter, again = BRANCH.match(blocks[before].lines[-1]), BRANCH.match(blocks[last].lines[-1])
+    if enter is None or again is None or (again[2], again[3]) != (head.label, enter[3]):
+        return None
+    first, more = compared(enter[1], lines), compared(again[1], lines)
+    if first is None or more is None or first[1:] != more[1:]:
+        return None
+    place = next((name for name, values in carried.items() if values == (first[0], more[0])), "")
+    if not place or not other(more[0], place, lines):
+        return None
+    return head.label, enter[3], place, first[1], first[2], set()
+
+
+def _is_right(loop: StridedLoop, blocks: Mapping[str, Block], lines: Mapping[str, str]) -> bool:
+    """Return whether all threads may take their turns together, and the values after the loop are those it carries."""
+    exits = {(label, to) for label in loop.inside for to in blocks[label].successors if to not in loop.inside}
+    if any(_MEETING in line for label in loop.inside for line in blocks[label].lines):
+        return False
+    if exits != {(loop.head if loop.entered != loop.head else loop.last, loop.after)}:
+        return False
+    start = loop.carried[loop.place][0]
+    step, end = made_of([loop.step], lines), made_of([loop.end], lines)
+    if not is_non_negative(start, lines) or not is_non_negative(loop.step, lines) or not _SIZES.search(" ".join(step)):
+        return False
+    inner = {name for label in loop.inside for line in blocks[label].lines if (name := defined(line))}
+    for name in {*step, *end}:
+        if THREADS.fullmatch(name) or (name in lines and opcode(lines[name]) not in PURE):
+            return False
+    if not all(opcode(lines[name]) in PURE for name in made_of([start], lines) if name in lines):
+        return False
+    if any(defined(line) in loop.carried for name in (*step, *end) if (line := lines.get(name, ""))):
+        return False
+    outside = [block for label, block in blocks.items() if label not in loop.inside]
+    lost = inner - set(loop.kept) - set(step) - set(end)
+    for block in outside:
+        for line in block.lines:
+            if block.label == loop.after and opcode(line) == "phi":
+                if joined(line, loop) is None:
+                    return False
+            elif not lost.isdisjoint(used(without_labels(line))):
+                return False
+    if loop.entered != loop.head:
+        # Only what decides whether the loop goes on is between its head and its turns.
+        rest = [line for line in blocks[loop.head].lines[:-1] if opcode(line) != "phi"]
+        mine = {name for line in rest if (name := defined(line))} - set(step) - set(end)
+        if any(opcode(line) not in PURE for line in rest) or _is_used(mine, loop, blocks):
+            return False
+    return True
+
+
+def _is_used(names: Collection[str], loop: StridedLoop, blocks: Mapping[str, Block]) -> bool:
+    """Return whether a turn's own blocks use values of the loop's head."""
+    return any(
+        not set(names).isdisjoint(used(without_labels(line)))
+        for label in loop.inside - {loop.head}
+        for line in blocks[label].lines
+    )
+
+
+def made_of(names: list[str], lines: Mapping[str, str]) -> list[str]:
+    """Return names and all that they are made of, each after what it is made of."""
+    order: dict[str, None] = {}
+    stack = [(name, False) for name in names]
+    while stack:
+        name, done = stack.pop()
+        if done:
+            order[name] = None
+        elif name not in order and name.startswith("%"):
+            stack.append((name, True))
+            line = lines.get(name, "")
+            if line and opcode(line) != "phi":
+                stack += [(one, False) for one in used(without_labels(line)) if one not in order]
+    return list(order)
+
+
+def joined(phi: str, loop: StridedLoop) -> str | None:
+    """Return the phi of the block after a loop, with the ways out of it as one, or None if that is not possible."""
+    ways = arms(phi)
+    left = {label: value for value, label in ways if label in (loop.before, loop.last, loop.head)}
+    values = {left.get(loop.last, left.get(loop.head)), *left.values()}
+    if loop.entered == loop.head:  # a rotated loop may be left before it began
+        want = (left.get(loop.before), left.get(loop.last))
+        value = next((name for name, both in loop.kept.items() if both == want), None)
+        if value is None and len(values) == 1 and not _is_of(want[0] or "", loop):
+            value = want[0]
+    else:
+        value = left.get(loop.head)
+        value = value if value is None or not _is_of(value, loop) or value in loop.kept else None
+    if value is None:
+        return None
+    rest = [f"[ {one}, {label} ]" for one, label in ways if label not in left]
+    return phi[: phi.index("[")] + ", ".join([*rest, f"[ {value}, {new_head(loop)} ]"])
+
+
+def _is_of(value: str, loop: StridedLoop) -> bool:
+    return value in loop.carried or any(value in values[1:] for values in loop.carried.values())
+
+
+def new_head(loop: StridedLoop) -> str:
+    """Return the label of the block in which all threads ask whether there is another turn."""
+    return f'%"gj.together.{loop.head[1:].strip(chr(34))}"'
