@@ -351,7 +351,7 @@ def test_recursive_functions_are_compiled_and_their_indices_checked():
     kernel = checked(sums)
     kernel[1, 4](np.arange(4.0), out)
     assert out.tolist() == [0, 1, 3, 6]
-    with pytest.raises(IndexError, match="index is out of bounds of axis 0 of array 'x'$"):
+    with pytest.raises(IndexError, match=r"index is out of bounds of axis 0 of array 'x'$"):
         kernel[1, 4](np.arange(3.0), out)
 
 
