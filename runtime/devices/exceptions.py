@@ -24,12 +24,19 @@ def kernel_exception(
         place = f"In {entry.where}, of {place}"
     message = ", ".join(map(str, entry.arguments)) or entry.qualname
     if entry.qualname == "IndexError" and message.startswith("index is out of bounds: index {index}"):
-        index, size = ("?", "?") if outside is None else map(str, outside)
-        message = message.replace("{index}", index, 1).replace("{size}", size, 1)
+        message = _with_index(message, outside)
     kind = _type(entry)
     if kind is None:
         return LaunchError(f"{place}: {entry.module}.{entry.qualname}: {message}")
     return kind(f"{place}: {message}")
+
+
+def _with_index(message: str, outside: tuple[int, int] | None) -> str:
+    """Return what a checked kernel says of an index, with the index and the size if they are known."""
+    if outside is None:
+        return message.replace(": index {index}", "", 1).replace(", whose size there is {size}", "", 1)
+    index, size = map(str, outside)
+    return message.replace("{index}", index, 1).replace("{size}", size, 1)
 
 
 def _type(entry: ExceptionEntry) -> type[BaseException] | None:

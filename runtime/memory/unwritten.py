@@ -8,9 +8,7 @@ as written.
 
 from __future__ import annotations
 
-import ctypes
 import functools
-import random
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +40,8 @@ class Unwritten:
 
     def look(self) -> Any:
         """Return the mask as it is now."""
+        import ctypes
+
         import numpy as np
 
         words = -(-self.size // 8)
@@ -65,6 +65,8 @@ def note(memory: Memory) -> None:
     """Fill new memory of the host's with the pattern, and follow it."""
     if memory.space.device is not None or not memory.size:
         return
+    import ctypes
+
     pattern = _pattern().tobytes()
     for start in range(0, memory.size, _PATTERN_BYTES):
         ctypes.memmove(memory.address + start, pattern, min(_PATTERN_BYTES, memory.size - start))
@@ -91,6 +93,8 @@ def _forget(address: int, gone: Any) -> None:
 
 @functools.cache
 def _pattern() -> Any:
+    import random
+
     import numpy as np
 
     return np.frombuffer(random.Random("gridjit").randbytes(_PATTERN_BYTES), np.uint8)

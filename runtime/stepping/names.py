@@ -8,7 +8,6 @@ from collections.abc import Callable
 from types import CellType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
-from gridjit.runtime.device_function import DeviceFunction
 from gridjit.runtime.stepping import operations
 from gridjit.runtime.stepping.atomics import Atomics
 from gridjit.runtime.stepping.block import WARP, lane
@@ -20,6 +19,7 @@ _PLAIN = (
     "eq_sync", "ballot_sync", "match_any_sync", "match_all_sync", "activemask", "lanemask_lt", "popc", "brev", "clz",
     "ffs", "selp", "fma", "cbrt",
 )  # fmt: skip
+_DEVICE_FUNCTIONS = ("gridjit.runtime.device_function", "numba.cuda.dispatcher")
 _REFUSED = ("cg", "libdevice", "fp16", "random")
 
 
@@ -97,9 +97,8 @@ class Names:
 
 def _plain(given: Any) -> Any:
     """Return the Python function of a device function, gridjit's or numba-cuda's; None for what is not one."""
-    if isinstance(given, DeviceFunction):
-        return given.py_func
-    return vars(given).get("py_func") if type(given).__module__.startswith("numba.cuda.disp") else None
+    # By where its type is from: that of gridjit's own imports this.
+    return vars(given).get("py_func") if type(given).__module__ in _DEVICE_FUNCTIONS else None
 
 
 def array_of(value: Any) -> Any:

@@ -335,6 +335,26 @@ def test_an_index_out_of_bounds_names_index_axis_size_and_array_wherever_it_is(
         checked(function)[1, 1](array, index)
 
 
+@gridjit.jit("float64(float64[::1], int64)", device=True)
+def sum_to(x, n):
+    if n <= 0:
+        return x[0]
+    return sum_to(x, n - 1) + x[n]
+
+
+def sums(x, out):
+    out[cuda.grid(1)] = sum_to(x, cuda.grid(1))
+
+
+def test_recursive_functions_are_compiled_and_their_indices_checked():
+    out = np.zeros(4)
+    kernel = checked(sums)
+    kernel[1, 4](np.arange(4.0), out)
+    assert out.tolist() == [0, 1, 3, 6]
+    with pytest.raises(IndexError, match=r"index is out of bounds of axis 0 of array 'x'$"):
+        kernel[1, 4](np.arange(3.0), out)
+
+
 def test_only_what_the_setting_names_is_checked(monkeypatch, restart):
     monkeypatch.setenv("GRIDJIT_HOST_CHECKS", "bounds,races")
     restart()

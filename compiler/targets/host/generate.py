@@ -95,8 +95,8 @@ def _optimized(
         arrays = [*(array for part in modules for array in part.shared), *([JOINS] if options.checks else [])]
         shared = lay_out_shared(arrays, target)
         body = read_body(llvm.text_of(module), _BODY, parameters)
-        refuse_recursion(body, kernel=_kernel(lowered))
         body, places = checked(body, options.checks) if options.checks else (body, [])
+        refuse_recursion(body, kernel=_kernel(lowered))
         lines = _has_lines(options)
         body = bare(body) if lines else body
         placed = place(body, shared.offsets)

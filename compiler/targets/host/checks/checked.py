@@ -23,22 +23,15 @@ OWN_TYPES = {name: ValueType(text="i64", size=8, align=8) for name in ("%gj.who"
 _NAMED = re.compile(r"^!llvm\.(?:dbg|module)[^\n]*\n", re.MULTILINE)
 _ATTACHED = re.compile(r",? !dbg !\d+")
 _LIBRARY = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
-# In recursive functions, which are not inlined, no thread is known.
-_REST = f"""
-define internal void @{OUTSIDE}(i64 %index, i64 %size) nounwind {{
-  ret void
-}}
-define internal void @{LOCAL}(ptr %p, i64 %size) nounwind {{
-  ret void
-}}
-"""
+# In recursive functions, which are not inlined, no thread is known: what they access is not looked at.
+_TOLD = re.compile(rf"^ *(?:tail )?call void @(?:{re.escape(OUTSIDE)}|{re.escape(LOCAL)})\([^\n]*\n", re.MULTILINE)
 
 
 def checked(body: Body, checks: Collection[str]) -> tuple[Body, list[Place]]:
     """Return body with its checks, and the places that they name: the first is number 1."""
     places = read_places(body.rest, MOST_SITES)
     made = instrument(body, places, checks)
-    rest = _ATTACHED.sub("", _NAMED.sub("", made.rest))
+    rest = _TOLD.sub("", _ATTACHED.sub("", _NAMED.sub("", made.rest)))
     lines = (line for line in rest.splitlines() if not line.startswith(_LIBRARY[:30]))
     made = Body(parameters=made.parameters, blocks=made.blocks, rest="\n".join(lines) + "\n")
     return made, list(places.numbers)
@@ -46,4 +39,4 @@ def checked(body: Body, checks: Collection[str]) -> tuple[Body, list[Place]]:
 
 def checks_ir(checks: Collection[str]) -> str:
     """Return the functions that the checks of a kernel call."""
-    return _LIBRARY + shadow_ir() + order_ir() + access_ir(checks) + _REST
+    return _LIBRARY + shadow_ir() + order_ir() + access_ir(checks)
