@@ -13,6 +13,7 @@ from gridjit.compiler.targets.host.collectives.exchange import cell_addresses, k
 from gridjit.compiler.targets.host.collectives.lanes import run_of
 from gridjit.compiler.targets.host.collectives.step import RAISED, STUCK, step_of
 from gridjit.compiler.targets.host.collectives.text import (
+    RARE,
     changed,
     each_thread,
     each_warp,
@@ -46,7 +47,7 @@ def apart(plan: LoopPlan) -> str:
         *_pass(),
         *_agreed(plan),
     ]
-    return function("i32", "gridjit.apart", [], lines)
+    return function("i32", "gridjit.apart", [], lines, RARE)
 
 
 def _round(plan: LoopPlan) -> list[str]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from gridjit.compiler.targets.host.collectives import kinds
 from gridjit.compiler.targets.host.collectives.calls import CLAMP, FULL, LANE, MASK, RESULT, VALUE, Collective
-from gridjit.compiler.targets.host.collectives.text import changed, each_lane, function, item, put, variable
+from gridjit.compiler.targets.host.collectives.text import RARE, changed, each_lane, function, item, put, variable
 from gridjit.compiler.targets.host.loops.frame import CONTEXT_VALUES
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
 
@@ -96,7 +96,7 @@ def exchange(plan: LoopPlan) -> str:
         "  %answer = load i32, ptr %asked",
         "  ret i32 %answer",
     ]
-    return function("i32", "gridjit.exchange", ["i32 %lo", "i32 %bits", "i32 %kind"], lines)
+    return function("i32", "gridjit.exchange", ["i32 %lo", "i32 %bits", "i32 %kind"], lines, RARE)
 
 
 def exchange_of(lo: str, bits: str, kind: str) -> str:

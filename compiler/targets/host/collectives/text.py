@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from gridjit.compiler.targets.host.loops.frame import CONTEXT, launch_loads
 
+# A function that is run seldom, or is waited for anyway, and that LLVM should not spend time on.
+RARE = "noinline minsize optsize"
+
 
 def function(result: str, name: str, arguments: Sequence[str], lines: Sequence[str], how: str = "noinline") -> str:
     """Return a function of the frame's context and some arguments; lines follow the loads of the launch."""

@@ -14,7 +14,7 @@ def report_of(raised: str) -> str:
 def report() -> str:
     """Return the function, which returns the code that it put into the status."""
     lines = [
-        f"define internal i32 @gridjit.report({CONTEXT}, i1 %raised) nounwind noinline cold {{",
+        f"define internal i32 @gridjit.report({CONTEXT}, i1 %raised) nounwind noinline minsize optsize {{",
         "entry:",
         *launch_loads(),
         "  br label %last",
