@@ -107,6 +107,7 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
             "compile_ms": round((time.perf_counter() - started) * 1e3, 1),
             "phases": phases_until_now(),
             "shared_memory_carveout": job.options.shared_memory_carveout,
+            **({"waits": {str(number): place for number, place in code.waits.items()}} if code.waits else {}),
             **({"reused": list(lowered.reused)} if lowered.reused else {}),
             **({"tier": _tier(job), "inexact": code.inexact} if job.options.tiered else {}),
         },

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import CodeType
 from typing import Any, Protocol
 
 from gridjit.compiler.options import Options
@@ -78,6 +79,7 @@ class Lowered:
     linked: files to link; cooperative: grid-wide synchronization is used.
     source: (file, first line) of the kernel, for messages.
     reused: the device functions, with their argument types, that were compiled for another kernel.
+    code: the kernel's bytecode, for the lines it comes from.
     """
 
     modules: tuple[str, ...]
@@ -88,6 +90,7 @@ class Lowered:
     kernel: str = ""
     source: tuple[str, int] = ("", 0)
     reused: tuple[str, ...] = ()
+    code: CodeType | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +102,7 @@ class Code:
     assembly: text for people (PTX, or the host's assembly), if it was made on the way.
     consumed: the linked CUDA C++ files, with the headers that were compiled.
     inexact: why the code may compute something else once more is folded into it; empty if it does not (if looked at).
+    waits: the places where threads wait in a loop for what others write, by the number of the cut.
     """
 
     image: bytes = field(repr=False)
@@ -108,6 +112,7 @@ class Code:
     assembly: str = field(default="", repr=False)
     consumed: tuple[LinkedFile, ...] = ()
     inexact: str = ""
+    waits: Mapping[int, str] = field(default_factory=dict)
 
 
 class CodeGenerator(Protocol):

@@ -192,7 +192,11 @@ class Session:
     def _host(self) -> Device:
         from gridjit.runtime.devices.host.device import HostDevice
 
-        return HostDevice(threads=self.settings.host_threads, store=self.store if self.settings.native_launch else None)
+        return HostDevice(
+            threads=self.settings.host_threads,
+            store=self.store if self.settings.native_launch else None,
+            patience=round(self.settings.host_patience * 1e9),
+        )
 
 
 _sessions: list[Session] = []

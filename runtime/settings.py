@@ -14,6 +14,8 @@ from gridjit.values import dataclass
 
 _DEFAULT_CACHE_BYTES = 1 << 30
 _DEFAULT_CACHE_ENTRIES = 100_000
+_DEFAULT_PATIENCE_S = 10.0
+_MOST_SECONDS = 1e9
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -34,6 +36,8 @@ class Settings:
     host_device: the GPU that the host stands in for, by its name or a JSON file's (GRIDJIT_HOST_DEVICE; default: h100).
     host_devices: how many of it (GRIDJIT_HOST_DEVICES; default 1).
     host_limits: refuse on the host what such a GPU has no room for (GRIDJIT_HOST_LIMITS=0 turns that off).
+    host_patience: seconds that a kernel's threads may wait for each other in vain; 0: for ever (GRIDJIT_HOST_PATIENCE;
+        default: 10).
     log: what to report on standard error ("compiles"; GRIDJIT_LOG).
     assert_no_compile: turn any compile into an error (GRIDJIT_ASSERT_NO_COMPILE=1).
     native_launch: launch through machine code (GRIDJIT_NATIVE_LAUNCH=0: from Python, with equal results).
@@ -57,6 +61,7 @@ class Settings:
     host_device: str | None = None
     host_devices: int = 1
     host_limits: bool = True
+    host_patience: float = _DEFAULT_PATIENCE_S
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> Settings:
@@ -82,6 +87,7 @@ class Settings:
             host_device=environ.get("GRIDJIT_HOST_DEVICE") or None,
             host_devices=_count("GRIDJIT_HOST_DEVICES", environ.get("GRIDJIT_HOST_DEVICES"), 1),
             host_limits=_switch("GRIDJIT_HOST_LIMITS", environ.get("GRIDJIT_HOST_LIMITS")),
+            host_patience=_seconds("GRIDJIT_HOST_PATIENCE", environ.get("GRIDJIT_HOST_PATIENCE"), _DEFAULT_PATIENCE_S),
         )
 
     def processes_for(self, background: bool | None) -> int:
@@ -144,6 +150,16 @@ def _count(name: str, text: str | None, default: int) -> int:
     if not (text.isascii() and text.isdigit()) or int(text) < 1:
         raise ConfigError(f"{name}={text}: give a whole number from 1")
     return int(text)
+
+
+def _seconds(name: str, text: str | None, default: float) -> float:
+    try:
+        seconds = float(text) if text else default
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < _MOST_SECONDS:
+        raise ConfigError(f"{name}={text}: give seconds, such as 10 or 0.5, or 0 for no limit")
+    return seconds
 
 
 def _absolute(text: str) -> Path:

@@ -25,7 +25,9 @@ from gridjit.compiler.targets.host.regions.coordinates import place
 from gridjit.compiler.targets.host.regions.cut import Regions, cut
 from gridjit.compiler.targets.host.regions.guard import guard
 from gridjit.compiler.targets.host.regions.shared import SharedLayout, lay_out_shared, local_arrays, value_types
+from gridjit.compiler.targets.host.regions.waits import with_turns
 from gridjit.compiler.targets.host.retarget import Retargeted, retarget
+from gridjit.compiler.targets.host.spots import place_of
 from gridjit.compiler.targets.host.survey import refuse_unsupported
 from gridjit.compiler.targets.host.uniform_chains import may_never_end, never_ends
 
@@ -41,11 +43,12 @@ _REGION = re.compile(r"^define [^\n]*@gridjit\.region\.[^\n]*\n.*?^}", re.MULTIL
 
 def generate(lowered: Lowered, target: Target, options: Options) -> Code:
     """Return the object code of lowered for target, whose entry runs a range of a grid's blocks."""
-    module, plan = _optimized(lowered, target, options)
+    module, plan, waits = _optimized(lowered, target, options)
     with phase("host: machine code"):
         image = llvm.emit(module, target)
     exactness = inexact(lowered.modules) if options.tiered else ""
-    return Code(image=image, suffix=".o", entry=plan.entry, resources=_resources(plan, image), inexact=exactness)
+    resources = _resources(plan, image)
+    return Code(image=image, suffix=".o", entry=plan.entry, resources=resources, inexact=exactness, waits=waits)
 
 
 def assembly(lowered: Lowered, target: Target, options: Options) -> str:
@@ -53,8 +56,8 @@ def assembly(lowered: Lowered, target: Target, options: Options) -> str:
     return llvm.assembly(_optimized(lowered, target, options)[0], target)
 
 
-def _optimized(lowered: Lowered, target: Target, options: Options) -> tuple[llvm.Module, LoopPlan]:
-    """Return the module that the object file is made of, and its plan."""
+def _optimized(lowered: Lowered, target: Target, options: Options) -> tuple[llvm.Module, LoopPlan, dict[int, str]]:
+    """Return the module that the object file is made of, its plan, and the places of the cuts that end turns."""
     with phase("host: retarget"):
         refuse_unsupported(lowered)
         modules = _retargeted(lowered, target, options)
@@ -67,14 +70,16 @@ def _optimized(lowered: Lowered, target: Target, options: Options) -> tuple[llvm
         llvm.clean(module, target)
     with phase("host: regions"):
         shared = lay_out_shared([array for part in modules for array in part.shared], target)
-        body = read_body(llvm.text_of(module), _BODY, parameters)
+        waiting = with_turns(read_body(llvm.text_of(module), _BODY, parameters))
+        body = waiting.body
         refuse_recursion(body, kernel=_kernel(lowered))
         guarded = guard(place(body, shared.offsets))
         regions = _regions(guarded.body, module, target)
         plan = _plan(lowered, body, regions, shared, guarded=bool(guarded.text))
         text = _assemble(body, [guarded.text, *regions.texts], plan, regions)
     with phase("host: optimization"):
-        return _final(text, target, _level(text, options), abreast=_is_short(text)), plan
+        waits = {plan.turns + number: place_of(spot, lowered) for number, spot in enumerate(waiting.spots)}
+        return _final(text, target, _level(text, options), abreast=_is_short(text)), plan, waits
 
 
 def _level(text: str, options: Options) -> int:
@@ -168,6 +173,8 @@ def _plan(lowered: Lowered, body: Body, regions: Regions, shared: SharedLayout, 
         renewed=regions.renewed,
         settled=regions.settled,
         dynamic=shared.dynamic,
+        grid=regions.grid,
+        turns=regions.turns,
     )
 
 
@@ -192,6 +199,7 @@ def _resources(plan: LoopPlan, image: bytes) -> dict[str, int]:
     return {
         "shared_bytes": plan.shared,
         "slab_bytes_per_thread": plan.slab,
-        "barriers": plan.regions - 1,
+        "barriers": plan.turns - 1,
+        **({"resident": 1} if plan.resident else {}),
         "object_bytes": len(image),
     }

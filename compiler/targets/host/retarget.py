@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from gridjit.compiler.errors import UnsupportedError
 from gridjit.compiler.targets.host.library import intrinsics
 from gridjit.compiler.targets.host.library.inline_asm import replace_asm
+from gridjit.compiler.targets.host.spots import with_spots
 
 _DROPPED = re.compile(
     r"^(?:target (?:triple|datalayout)|source_filename|!nvvm|!llvm\.dbg|!llvm\.module\.flags"
@@ -65,7 +66,7 @@ def retarget(text: str, *, kernel: str, fastmath: bool, exactly: bool = False) -
 
     exactly: what is to be contracted is contracted.
     """
-    text = _DROPPED.sub("", text)
+    text = _DROPPED.sub("", with_spots(text))
     # A search that begins at each line takes as long as a parse of the text: it is made only for what is there.
     if "!dbg" in text or "llvm.dbg." in text:
         text = _DEBUG_DECLARE.sub("", _DEBUG.sub("", text))

@@ -33,7 +33,6 @@ _VOCABULARY = (
     ("nanosleep", "cuda.nanosleep"),
     ("brkpt", "breakpoint()"),
     ("vprintf", "print"),
-    ("cudaCG", "cuda.cg.this_grid().sync"),
     ("__nv_", "the libdevice function {}"),
     ("llvm.nvvm.", "the device intrinsic {}"),
 )
@@ -44,8 +43,6 @@ def refuse_unsupported(lowered: Lowered) -> None:
     if lowered.linked:
         names = ", ".join(file.name for file in lowered.linked)
         raise UnsupportedError(f"{_place(lowered, None)} links device code ({names}), which the host cannot run")
-    if lowered.cooperative:
-        raise UnsupportedError(f"{_place(lowered, None)} uses {_words('cudaCG')}, which the host target does not offer")
     defined = {name for text in lowered.modules for name in _DEFINE.findall(text)}
     for text in lowered.modules:
         for name in _missing(text, defined):

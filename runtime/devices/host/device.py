@@ -14,7 +14,7 @@ from gridjit.compiler.launch_config import MAX_BLOCK_THREADS, LaunchConfig
 from gridjit.compiler.target import Target
 from gridjit.compiler.targets.host.processor import host_target
 from gridjit.forking import cached_property
-from gridjit.runtime.devices.host.launch import Status, judge, launch
+from gridjit.runtime.devices.host.launch import SPINS, Status, judge, launch
 from gridjit.runtime.devices.host.load import HostFunction, load
 from gridjit.runtime.streams import HOST, Timeline, stream_handle
 from gridjit.values import dataclass, field
@@ -85,8 +85,12 @@ class HostKernel:
     def launch(self, config: LaunchConfig, stream: Any, sharedmem: int, parameters: bytes) -> None:
         """Run the grid and return when all blocks have run; raises what the kernel raised, or LaunchError."""
         stream_handle(stream)  # launches are over when they return, so a stream only has to be one
-        if self.artifact.cooperative or config.cooperative or config.cluster is not None:
-            raise LaunchError(f"{self.artifact.kernel}: the host target has no cooperative or cluster launches yet")
+        if config.cluster is not None:
+            raise LaunchError(f"{self.artifact.kernel}: the host target has no cluster launches yet")
+        if self.artifact.cooperative or config.cooperative:
+            from gridjit.runtime.simulated.limits import check_resident
+
+            check_resident(self.artifact, config, sharedmem)
         if sharedmem + self.static_shared > _PLAIN_SHARED_BYTES:
             from gridjit.runtime.simulated.limits import check_shared
 
@@ -102,7 +106,21 @@ class HostKernel:
 
             return launch_grid(engine, self._record(engine), self.function.name, config, parameters, sharedmem)
         stop = self._stop if self.device.may_have_engine else None
-        return launch(self.function, config, parameters, sharedmem, self.threads, stop)
+        return launch(
+            self.function,
+            config,
+            parameters,
+            sharedmem,
+            self.threads,
+            stop,
+            resident=self._resident,
+            patience=self.device.patience,
+        )
+
+    @property
+    def _resident(self) -> bool:
+        """Whether its blocks wait for each other."""
+        return "resident" in self.artifact.resources
 
     def _engine(self) -> Engine | None:
         """Return what runs grids in machine code, if it is there or this kernel is launched often; else None."""
@@ -112,7 +130,9 @@ class HostKernel:
         if not self.past.records:
             from gridjit.runtime.devices.host.grids import kernel_record
 
-            self.past.records.append(kernel_record(engine, self.function, self.artifact.image, self.threads))
+            image, patience = self.artifact.image, self.device.patience
+            made = kernel_record(engine, self.function, image, self.threads, resident=self._resident, patience=patience)
+            self.past.records.append(made)
         return self.past.records[0]
 
     def _fail(self, config: LaunchConfig, report: bytes) -> NoReturn:
@@ -120,6 +140,10 @@ class HostKernel:
         self._raise(judge(report, self.function.name, config))
 
     def _raise(self, failure: Status) -> NoReturn:
+        if failure.code <= SPINS:
+            from gridjit.runtime.devices.host.vain import vain_wait
+
+            raise vain_wait(self.artifact, SPINS - failure.code, failure, self.device.patience)
         from gridjit.runtime.devices.exceptions import kernel_exception
 
         raise kernel_exception(self.artifact, failure.code, failure.block, failure.thread)
@@ -155,8 +179,10 @@ class HostKernel:
         return min(_BLOCK, limit or _BLOCK)
 
     def resident_blocks(self, threads: int, sharedmem: int = 0) -> int | None:
-        """Return None: the host does not support cooperative launches, so there is not a limit."""
-        return None
+        """Return how many blocks the GPU that the host stands in for holds at once; None if its limits are off."""
+        from gridjit.runtime.simulated.limits import resident_blocks
+
+        return resident_blocks(threads, self.static_shared + sharedmem)
 
     def prefer_cache(self, preference: str) -> None:
         """Raise DeviceError: every block shares all of the processor's cache."""
@@ -170,15 +196,17 @@ class HostKernel:
 class HostDevice:
     """The processor. threads: how many run blocks at once.
 
-    store: returns where machine code that runs grids is kept; None: Python runs them.
+    store: returns where machine code that runs grids is kept; None: Python runs them. patience: how long threads may
+    wait for each other in vain, in nanoseconds; 0: for ever.
     """
 
     ordinal: int | None = None
     staging: Space | None = None
     timeline: Timeline = HOST
 
-    def __init__(self, *, threads: int, store: Callable[[], Store] | None = None) -> None:
+    def __init__(self, *, threads: int, store: Callable[[], Store] | None = None, patience: int = 0) -> None:
         self._threads = threads
+        self.patience = patience
         self.store = store
         self._made: list[Engine | None] = []
 

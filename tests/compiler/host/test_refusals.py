@@ -52,11 +52,6 @@ def prints(out):
     print(out[0])
 
 
-def syncs_the_grid(out):
-    cuda.cg.this_grid().sync()
-    out[0] = 1
-
-
 def rounds_up(out):
     out[0] = cuda.libdevice.double2int_rn(cuda.libdevice.dadd_ru(1.0, 2.0))
 
@@ -72,7 +67,6 @@ def rounds_up(out):
         (asks_who_is_active, "cuda.activemask"),
         (sleeps, "cuda.nanosleep"),
         (prints, "print"),
-        (syncs_the_grid, "grid().sync"),
         (rounds_up, "__nv_dadd_ru"),
     ],
 )

@@ -11,6 +11,7 @@ import re
 OURS = "gridjit.nvvm."
 THEIRS = "llvm.nvvm."
 BARRIER = "gridjit.nvvm.barrier0"
+GRID_BARRIER = "gridjit.grid_barrier"
 
 # Coordinates with the range of their values (exclusive end): CUDA's limits. They let LLVM drop the handling of
 # negative indices, with which loads would not vectorize.
@@ -44,6 +45,18 @@ define i32 @gridjit.lanemask_lt() alwaysinline {_PURE} {{
 }}
 define i32 @{OURS}{SREG}warpsize() alwaysinline {_PURE} {{
   ret i32 32
+}}
+"""
+
+# There is one group of the whole grid; its handle is not looked at.
+_GROUPS = f"""
+declare void @{GRID_BARRIER}() convergent noduplicate nounwind
+define i64 @cudaCGGetIntrinsicHandle(i32 %scope) alwaysinline {_PURE} {{
+  ret i64 1
+}}
+define i32 @cudaCGSynchronize(i64 %group, i32 %flags) alwaysinline convergent nounwind {{
+  call void @{GRID_BARRIER}()
+  ret i32 0
 }}
 """
 
@@ -103,6 +116,8 @@ def _definitions() -> dict[str, str]:
         table[wide] = _atomic(wide, operation, "i64")
     for name in (f"{OURS}{SREG}laneid", f"{OURS}{SREG}warpsize", "gridjit.lanemask_lt"):
         table[name] = _LANE
+    for name in ("cudaCGGetIntrinsicHandle", "cudaCGSynchronize"):
+        table[name] = _GROUPS
     return table
 
 

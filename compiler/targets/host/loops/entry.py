@@ -5,25 +5,30 @@
 params: the kernel's parameters, each at its natural alignment. launch: {i32 griddim[3]; i32 blockdim[3]; i32 dynamic
 shared bytes}. It runs blocks first to last-1 (x fastest) and returns 0, the first exception code (1 and up) or a
 reserved negative code; unless 0, status = {i32 code; i32 block[3]; i32 thread[3]} is filled. The memory that blocks
-need is allocated by the C library and freed before the return.
+need is allocated by the C library and freed before the return. Blocks that wait for other blocks are run by another
+entry (resident.py).
 """
 
 from __future__ import annotations
 
 from gridjit.compiler.targets.host.loops.block import watched_block
 from gridjit.compiler.targets.host.loops.frame import CONTEXT_VALUES, launch_loads
+from gridjit.compiler.targets.host.loops.memory import MOST_MEMORY, memory_parts, memory_size
 from gridjit.compiler.targets.host.loops.metadata import metadata
 from gridjit.compiler.targets.host.loops.plan import NO_MEMORY, LoopPlan
+from gridjit.compiler.targets.host.loops.resident import resident_entry
 from gridjit.compiler.targets.host.loops.runs import plain_block, region_run
 from gridjit.compiler.targets.host.loops.threads import ThreadLoops
-
-# Bytes of a block: twice what 1,024 threads have on a GPU, with 512 KB of local memory each.
-_MOST_MEMORY = 1 << 30
+from gridjit.compiler.targets.host.loops.turns import resident_block
 
 
 def entry_text(plan: LoopPlan) -> str:
     """Return the functions that run plan's kernel, and the metadata they use."""
     loops = ThreadLoops()
+    if plan.resident:
+        runs = [region_run(plan, loops, number, kind) for number, kind in plan.runs]
+        parts = [resident_entry(plan), resident_block(plan), *runs]
+        return "\n".join([*parts, metadata(loops.vectorized, parallel=plan.parallel)])
     blocks = _watched(plan, loops) if plan.watched else [plain_block(plan, loops)]
     declared = ["declare ptr @aligned_alloc(i64, i64)", "declare void @free(ptr)"]
     return "\n".join([_entry(plan), *blocks, *declared, metadata(loops.vectorized, parallel=plan.parallel)])
@@ -54,19 +59,9 @@ def _entry(plan: LoopPlan) -> str:
 def _take_memory(plan: LoopPlan) -> list[str]:
     """Return the code that allocates a block's memory - shared, slab, two banks, states - or returns NO_MEMORY."""
     return [
-        "  %state.bytes = mul nuw nsw i64 %threads, 4" if plan.watched else "  %state.bytes = add i64 0, 0",
-        f"  %slab.bytes = mul nuw nsw i64 %threads, {plan.slab}",
-        "  %dynamic.bytes = zext i32 %dynamic to i64",
-        f"  %shared.some = add nuw nsw i64 %dynamic.bytes, {plan.shared + 63}",
-        "  %shared.bytes = and i64 %shared.some, -64",
-        "  %slab.some = add nuw nsw i64 %slab.bytes, 63",
-        "  %slab.end = and i64 %slab.some, -64",
-        "  %both = add nuw nsw i64 %shared.bytes, %slab.end",
-        "  %sum = add nuw nsw i64 %both, %state.bytes",
-        f"  %sum.some = add nuw nsw i64 %sum, {127 + 2 * plan.bank_bytes}",
-        "  %size = and i64 %sum.some, -64",
+        *memory_size(plan),
         # The system may promise more than it has, and end the process that uses it.
-        f"  %fits = icmp ule i64 %size, {_MOST_MEMORY}",
+        f"  %fits = icmp ule i64 %size, {MOST_MEMORY}",
         "  br i1 %fits, label %take, label %no.memory",
         "take:",
         "  %memory = call noalias ptr @aligned_alloc(i64 64, i64 %size)",
@@ -76,9 +71,7 @@ def _take_memory(plan: LoopPlan) -> list[str]:
         f"  store i32 {NO_MEMORY}, ptr %status, align 4",
         f"  ret i32 {NO_MEMORY}",
         "ready:",
-        "  %slab = getelementptr inbounds i8, ptr %memory, i64 %shared.bytes",
-        "  %bank = getelementptr inbounds i8, ptr %slab, i64 %slab.end",
-        f"  %states = getelementptr inbounds i8, ptr %bank, i64 {2 * plan.bank_bytes}",
+        *memory_parts(plan),
     ]
 
 

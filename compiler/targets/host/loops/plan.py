@@ -10,6 +10,10 @@ from gridjit.compiler.targets.host.regions.slots import Slot
 # Codes that no kernel returns.
 DIVERGENT = -1
 NO_MEMORY = -2
+# Blocks wait for the grid, and others have ended.
+STRANDED = -3
+# No thread gets on; less the number of the cut that ends the turns of the one that is named.
+SPINS = -100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +24,8 @@ class LoopPlan:
     parallel: whether the threads' accesses are independent between barriers. shared, slab: static shared bytes of a
     block and slab bytes of a thread. bank: bytes of the values that all threads share, uniforms; renewed: those of
     them that each region may change. settled: for each region, whether all threads of a block end it in one state.
-    dynamic: whether dynamic shared memory is used.
+    dynamic: whether dynamic shared memory is used. grid, turns: the first cut at which the grid waits, and the first
+    that ends a turn of a loop that waits.
     """
 
     entry: str
@@ -36,6 +41,13 @@ class LoopPlan:
     renewed: tuple[tuple[Slot, ...], ...]
     settled: tuple[bool, ...]
     dynamic: bool
+    grid: int
+    turns: int
+
+    @property
+    def resident(self) -> bool:
+        """Whether blocks wait for other blocks, so that they are left before they have ended."""
+        return self.grid < self.regions
 
     @property
     def watched(self) -> bool:
@@ -55,4 +67,5 @@ class LoopPlan:
     @property
     def runs(self) -> list[tuple[int, str]]:
         """The ways to run a region: for all threads, or for some: those that wait at its barrier."""
-        return [(0, "all"), *((number, kind) for number in range(1, self.regions) for kind in ("all", "some"))]
+        waits = ((number, kind) for number in range(1, self.turns) for kind in ("all", "some"))
+        return [(0, "all"), *waits, *((number, "some") for number in range(self.turns, self.regions))]

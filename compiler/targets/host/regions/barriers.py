@@ -1,30 +1,51 @@
-"""Barriers: finds where a kernel's threads wait for each other, and splits its blocks there."""
+"""Barriers: finds where a kernel's threads wait, for their block, their grid or others' turns, and splits it.
+
+Cuts are numbered from 1: the barriers of the block first, then those of the grid, then the turns of loops that wait.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gridjit.compiler.targets.host.library.intrinsics import BARRIER
+from gridjit.compiler.targets.host.library.intrinsics import BARRIER, GRID_BARRIER
 from gridjit.compiler.targets.host.regions.body import Block, Body, opcode, with_predecessors
 
-_CALL = re.compile(rf'^(?:tail )?call void @"?{re.escape(BARRIER)}"?\(')
+# What the end of a turn calls, once it is known that a loop waits for other threads.
+TURN = "gridjit.turn"
+_KINDS = (BARRIER, GRID_BARRIER, TURN)
+_CALL = re.compile(rf'^(?:tail )?call void @"?({"|".join(map(re.escape, _KINDS))})"?\(')
 _ARRIVE = "gridjit.arrive "
 _ARRIVAL = re.compile(rf"{re.escape(_ARRIVE)}(\d+), label (%\S+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitBlocks:
-    """The blocks by label, cut after every barrier, and the label that each region starts at."""
+    """The blocks by label, cut after every barrier, and the label that each region starts at.
+
+    grid, turns: the number of the first cut that is a barrier of the grid, and of the first that is the end of a turn.
+    """
 
     blocks: Mapping[str, Block]
     starts: tuple[str, ...]
+    grid: int
+    turns: int
 
 
 def count_barriers(body: Body) -> int:
-    """Return how many barriers body has."""
-    return sum(_CALL.match(line) is not None for block in body.blocks for line in block.lines)
+    """Return how many cuts body has."""
+    return sum(is_cut(line) for block in body.blocks for line in block.lines)
+
+
+def is_cut(line: str) -> bool:
+    """Return whether an instruction is one that threads wait at."""
+    return _kind(line) is not None
+
+
+def _kind(line: str) -> str | None:
+    found = _CALL.match(line)
+    return found[1] if found else None
 
 
 def arrival(line: str) -> int | None:
@@ -35,25 +56,44 @@ def arrival(line: str) -> int | None:
 
 def split(body: Body) -> SplitBlocks:
     """Return body's blocks: at every barrier a block ends with an arrival, and the rest is a block of its own."""
+    kinds = [kind for block in body.blocks for line in block.lines if (kind := _kind(line)) is not None]
+    numbers = _numbers(kinds)
     blocks: dict[str, Block] = {}
-    starts = [body.blocks[0].label]
+    starts = {0: body.blocks[0].label}
     last: dict[str, str] = {}
     for block in body.blocks:
-        pieces = _pieces(block, len(starts))
+        own, numbers = numbers[: (count := _count(block))], numbers[count:]
+        pieces = _pieces(block, own)
         blocks |= {piece.label: piece for piece in pieces}
-        starts += [piece.label for piece in pieces[1:]]
+        starts |= {number: piece.label for number, piece in zip(own, pieces[1:], strict=True)}
         last[block.label] = pieces[-1].label
-    return SplitBlocks(blocks={label: _follow(block, last) for label, block in blocks.items()}, starts=tuple(starts))
+    return SplitBlocks(
+        blocks={label: _follow(block, last) for label, block in blocks.items()},
+        starts=tuple(starts[number] for number in sorted(starts)),
+        grid=1 + kinds.count(BARRIER),
+        turns=1 + len(kinds) - kinds.count(TURN),
+    )
 
 
-def _pieces(block: Block, number: int) -> list[Block]:
-    """Return block cut after its barriers, which count from number."""
+def _numbers(kinds: Sequence[str]) -> list[int]:
+    """Return the number of each cut."""
+    order = sorted(range(len(kinds)), key=lambda place: _KINDS.index(kinds[place]))
+    return [number for _, number in sorted(zip(order, range(1, len(kinds) + 1), strict=True))]
+
+
+def _count(block: Block) -> int:
+    return sum(is_cut(line) for line in block.lines)
+
+
+def _pieces(block: Block, numbers: Sequence[int]) -> list[Block]:
+    """Return block cut after its barriers, which have these numbers."""
     pieces = list[Block]()
     label, lines = block.label, list[str]()
     for line in block.lines:
-        if _CALL.match(line):
-            after = f"%gj.after.{number + len(pieces)}"
-            lines.append(f"{_ARRIVE}{number + len(pieces)}, label {after}")
+        if is_cut(line):
+            number = numbers[len(pieces)]
+            after = f"%gj.after.{number}"
+            lines.append(f"{_ARRIVE}{number}, label {after}")
             pieces.append(Block(label=label, lines=tuple(lines)))
             label, lines = after, []
         else:

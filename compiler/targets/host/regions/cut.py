@@ -34,7 +34,8 @@ class Regions:
     texts: one function definition per region. slab: bytes per thread. uniforms: the values in the bank, in the order
     of the regions' parameters. renewed: for each region, the uniforms it may leave changed in the bank. bank: its
     bytes. parallel: whether the threads' memory accesses may be told to LLVM as independent. settled: for each region,
-    whether all threads of a block end it at one place.
+    whether all threads of a block end it at one place. grid, turns: the number of the first cut at which the grid
+    waits, and of the first that ends a turn of a loop that waits; the number of regions if there is none.
     """
 
     texts: tuple[str, ...]
@@ -44,6 +45,8 @@ class Regions:
     bank: int
     parallel: bool
     settled: tuple[bool, ...]
+    grid: int
+    turns: int
 
 
 def cut(body: Body, types: Mapping[str, ValueType], arrays: Mapping[str, ValueType]) -> Regions:
@@ -55,7 +58,8 @@ def cut(body: Body, types: Mapping[str, ValueType], arrays: Mapping[str, ValueTy
     crossing = sorted(set().union(*(live[start] for start in parts.starts[1:])) - given)
     again = recomputed(body, crossing, given | set(arrays))
     kept = [name for name in crossing if name not in again and name not in arrays]
-    same = uniform_values(body) if many else frozenset()
+    # Threads are in different turns of loops that wait: no value is that of all.
+    same = uniform_values(body) if many and parts.turns == len(parts.starts) else frozenset()
     places = _places({name: types[name] for name in kept}, arrays if many else {}, same)
     shared, bank = lay_out({} if many or _fit_stack(arrays) else arrays)
     whole = _cut(body, parts, live, again, places, shared)
@@ -66,8 +70,10 @@ def cut(body: Body, types: Mapping[str, ValueType], arrays: Mapping[str, ValueTy
         uniforms=whole.uniforms,
         renewed=tuple(_renewed(writer, whole.uniforms) for writer in writers),
         bank=places.bank + bank,
-        parallel=many or not arrays,
-        settled=_settled(parts, same) if many else (False,),
+        parallel=(many or not arrays) and parts.turns == len(parts.starts),
+        settled=_settled(parts, same) if many and parts.grid == len(parts.starts) else (False,) * len(parts.starts),
+        grid=parts.grid,
+        turns=parts.turns,
     )
 
 
@@ -122,6 +128,7 @@ def _cut(
         slots=places.slots,
         arrays=places.arrays,
         in_turn=in_turn,
+        turns=parts.turns,
     )
 
 
