@@ -28,8 +28,8 @@ SLOTS = 8
 # A shared grid is dealt from so many parts at most, each by a counter of its own.
 PARTS = 64
 WORKERS = 255
-# Launches inside each other on the main thread, from signal handlers, that are watched.
-DEPTH = 8
+# Launches inside each other on the main thread, from signal handlers, that are watched: as a stack has room for.
+DEPTH = 256
 STATUS_BYTES = 28
 # A launch as kernels read it: its shape and dynamic shared memory, as launch tables have it, and the kernel's patience.
 SHAPE_BYTES, PATIENCE, LAUNCH_BYTES = 28, 32, 40
