@@ -28,6 +28,7 @@ from gridjit.compiler.targets.host.regions.shared import SharedLayout, lay_out_s
 from gridjit.compiler.targets.host.regions.waits import with_turns
 from gridjit.compiler.targets.host.retarget import Retargeted, retarget
 from gridjit.compiler.targets.host.spots import place_of
+from gridjit.compiler.targets.host.stack import watched, with_library
 from gridjit.compiler.targets.host.survey import refuse_unsupported
 from gridjit.compiler.targets.host.uniform_chains import may_never_end, never_ends
 
@@ -61,11 +62,11 @@ def _optimized(lowered: Lowered, target: Target, options: Options) -> tuple[llvm
     with phase("host: retarget"):
         refuse_unsupported(lowered)
         modules = _retargeted(lowered, target, options)
+        loops = recursive(part.text for part in modules)
     with phase("host: parse"):
-        module = _one_module(modules, lowered, target, options)
+        module = _one_module(modules, lowered, target, options, loops)
         parameters = _parameters(module, lowered)
     with phase("host: inlining"):
-        loops = recursive(part.text for part in modules)
         llvm.keep_only(module, _BODY, loops)
         llvm.clean(module, target)
     with phase("host: regions"):
@@ -75,7 +76,7 @@ def _optimized(lowered: Lowered, target: Target, options: Options) -> tuple[llvm
         refuse_recursion(body, kernel=_kernel(lowered))
         guarded = guard(place(body, shared.offsets))
         regions = _regions(guarded.body, module, target)
-        plan = _plan(lowered, body, regions, shared, guarded=bool(guarded.text))
+        plan = _plan(lowered, body, regions, shared, guarded=bool(guarded.text), recursive=bool(loops))
         text = _assemble(body, [guarded.text, *regions.texts], plan, regions)
     with phase("host: optimization"):
         waits = {plan.turns + number: place_of(spot, lowered) for number, spot in enumerate(waiting.spots)}
@@ -115,11 +116,13 @@ def _retargeted(lowered: Lowered, target: Target, options: Options) -> list[Reta
     return [retarget(one, kernel=_kernel(lowered), fastmath=options.fastmath, exactly=exactly) for one in texts]
 
 
-def _one_module(modules: Sequence[Retargeted], lowered: Lowered, target: Target, options: Options) -> llvm.Module:
+def _one_module(
+    modules: Sequence[Retargeted], lowered: Lowered, target: Target, options: Options, loops: frozenset[str]
+) -> llvm.Module:
     """Return the kernel's modules, the intrinsics and maths that they call, and the entry's wrapper as one module."""
     declared = set().union(*(part.declared for part in modules))
     head = llvm.header(target)
-    parsed = [llvm.parse(head + part.text) for part in modules]
+    parsed = [llvm.parse(head + watched(part.text, loops)) for part in modules]
     library = intrinsics.definitions(declared) + maths.definitions(declared, target, exactly=options.tiered)
     entry = parsed[0].get_function(lowered.entry)
     types = [str(argument.type) for argument in list(entry.arguments)[1:]]
@@ -158,7 +161,9 @@ def _regions(body: Body, module: llvm.Module, target: Target) -> Regions:
     return cut(body, types, arrays)
 
 
-def _plan(lowered: Lowered, body: Body, regions: Regions, shared: SharedLayout, *, guarded: bool) -> LoopPlan:
+def _plan(
+    lowered: Lowered, body: Body, regions: Regions, shared: SharedLayout, *, guarded: bool, recursive: bool
+) -> LoopPlan:
     return LoopPlan(
         entry=_symbol(_kernel(lowered)),
         parameters=body.parameters,
@@ -175,6 +180,7 @@ def _plan(lowered: Lowered, body: Body, regions: Regions, shared: SharedLayout, 
         dynamic=shared.dynamic,
         grid=regions.grid,
         turns=regions.turns,
+        recursive=recursive,
     )
 
 
@@ -192,7 +198,7 @@ def _assemble(body: Body, functions: Sequence[str], plan: LoopPlan, regions: Reg
     """Return the text of the final module: what the kernel still needs, its regions, and the loops that run them."""
     rest = "\n".join(line for line in body.rest.splitlines() if not line.startswith("declare void @gridjit."))
     tagged = [access_group(text) if regions.parallel else text for text in functions]
-    return "\n".join([rest, *tagged, entry_text(plan)])
+    return "\n".join([with_library(rest), *tagged, entry_text(plan)])
 
 
 def _resources(plan: LoopPlan, image: bytes) -> dict[str, int]:

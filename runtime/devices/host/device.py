@@ -17,6 +17,7 @@ from gridjit.forking import cached_property
 from gridjit.runtime.devices.host.launch import SPINS, Status, judge, launch
 from gridjit.runtime.devices.host.load import HostFunction, load
 from gridjit.runtime.streams import HOST, Timeline, stream_handle
+from gridjit.stacks import in_room
 from gridjit.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -220,7 +221,8 @@ class HostDevice:
         if not self._made and make and self.store is not None:
             from gridjit.runtime.native.grids.engine import engine
 
-            self._made.append(engine(self.store()))
+            store = self.store
+            self._made.append(in_room(lambda: engine(store())))
         return self._made[0] if self._made else None
 
     @cached_property
@@ -248,7 +250,7 @@ class HostDevice:
         return HostKernel(
             artifact=artifact,
             device=self,
-            function=load(artifact.image, artifact.entry),
+            function=in_room(lambda: load(artifact.image, artifact.entry)),
             threads=self._threads,
             static_shared=shared,
             past=Past(),

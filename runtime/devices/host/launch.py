@@ -21,12 +21,14 @@ from typing import Any
 from gridjit.compiler.errors import LaunchError
 from gridjit.compiler.launch_config import Dim3, LaunchConfig
 from gridjit.runtime.devices.host.load import HostFunction
+from gridjit.stacks import with_room
 from gridjit.values import dataclass
 
 # The codes the driver returns on its own account (see the host target's driver).
 _DIVERGENT = -1
 _NO_MEMORY = -2
 _STRANDED = -3
+_STACK_ENDS = 0x7FFF_FFF1
 # And less the number of the cut where a thread waits in vain: there is a place in the source for each.
 SPINS = -100_000
 
@@ -165,7 +167,7 @@ def _run_aside(run: _Run, threads: int, stop: Stop) -> None:
 
     try:
         try:
-            start_new_thread(work, ())
+            with_room(lambda: start_new_thread(work, ()))
         except RuntimeError:
             # No more threads, or the interpreter is ending.
             work()
@@ -269,6 +271,12 @@ def judge(report: bytes, entry: str, config: LaunchConfig) -> Status:
     code, block, thread = failure[0], failure[1:4], failure[4:7]
     if code == _NO_MEMORY:
         raise LaunchError(f"{name} [{config}]: there is not enough memory for a block's shared arrays and threads")
+    if code == _STACK_ENDS:
+        raise LaunchError(
+            f"{name} [{config}], tid={list(_dim3(thread))} ctaid={list(_dim3(block))}: recursion too deep: a device "
+            "function calls itself until the stack of the thread that runs it has no room left; call it less often, "
+            "write it as a loop, or launch from a thread with a larger stack (threading.stack_size, ulimit -s)"
+        )
     if code == _STRANDED:
         raise LaunchError(
             f"{name} [{config}]: block {_dim3(block)} waits for the grid at this_grid().sync() (thread "

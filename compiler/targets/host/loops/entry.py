@@ -12,7 +12,7 @@ entry (resident.py).
 from __future__ import annotations
 
 from gridjit.compiler.targets.host.loops.block import watched_block
-from gridjit.compiler.targets.host.loops.frame import CONTEXT_VALUES, launch_loads
+from gridjit.compiler.targets.host.loops.frame import CONTEXT_VALUES, launch_loads, note_stack
 from gridjit.compiler.targets.host.loops.memory import MOST_MEMORY, memory_parts, memory_size
 from gridjit.compiler.targets.host.loops.metadata import metadata
 from gridjit.compiler.targets.host.loops.plan import NO_MEMORY, LoopPlan
@@ -45,6 +45,7 @@ def _entry(plan: LoopPlan) -> str:
             f"define i32 @{plan.entry}(ptr noalias %params, ptr noalias %launch, i64 %first, i64 %last, "
             "ptr noalias %status) nounwind {",
             "entry:",
+            *note_stack(plan),
             *launch_loads(),
             *(_take_memory(plan) if plan.scratch else ["  br label %ready", "ready:"]),
             *_blocks(_block_values(plan)),

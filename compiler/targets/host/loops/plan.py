@@ -25,7 +25,7 @@ class LoopPlan:
     block and slab bytes of a thread. bank: bytes of the values that all threads share, uniforms; renewed: those of
     them that each region may change. settled: for each region, whether all threads of a block end it in one state.
     dynamic: whether dynamic shared memory is used. grid, turns: the first cut at which the grid waits, and the first
-    that ends a turn of a loop that waits.
+    that ends a turn of a loop that waits. recursive: whether a function calls itself.
     """
 
     entry: str
@@ -43,6 +43,7 @@ class LoopPlan:
     dynamic: bool
     grid: int
     turns: int
+    recursive: bool
 
     @property
     def resident(self) -> bool:

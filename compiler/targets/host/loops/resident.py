@@ -9,7 +9,7 @@ wait in vain, 0 for ever.
 
 from __future__ import annotations
 
-from gridjit.compiler.targets.host.loops.frame import CONTEXT_VALUES, launch_loads
+from gridjit.compiler.targets.host.loops.frame import CONTEXT_VALUES, launch_loads, note_stack
 from gridjit.compiler.targets.host.loops.memory import MOST_MEMORY, memory_parts, memory_size
 from gridjit.compiler.targets.host.loops.plan import NO_MEMORY, STRANDED, LoopPlan
 from gridjit.compiler.targets.host.loops.turns import AT_GRID, GO_ON, MOVED, NAME_TURN, NAME_WAIT, PASS, START
@@ -31,6 +31,7 @@ def resident_entry(plan: LoopPlan) -> str:
         [
             f"define i32 @{plan.entry}(ptr %params, ptr %launch, i64 %first, i64 %last, ptr %status) nounwind {{",
             "entry:",
+            *note_stack(plan),
             *launch_loads(),
             *(f"  %{name} = alloca i64" for name in _STATE),
             "  %moved = alloca i8",

@@ -23,8 +23,8 @@ from gridjit.compiler.targets.host.regions.slots import Slot, ValueType, lay_out
 from gridjit.compiler.targets.host.regions.uniform import uniform_values
 from gridjit.compiler.targets.host.regions.write import CutKernel, RegionWriter
 
-# Bytes of local arrays that may lie on a stack, which has room for a few megabytes.
-_MOST_ON_STACK = 1 << 16
+# Bytes of local arrays that may lie on a stack: that of a small thread has 32 KB.
+_MOST_ON_STACK = 1 << 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
