@@ -66,7 +66,7 @@ def retarget(text: str, *, kernel: str, fastmath: bool, exactly: bool = False) -
 
     exactly: what is to be contracted is contracted.
     """
-    text = _DROPPED.sub("", with_spots(text))
+    text = _DROPPED.sub("", text)
     # A search that begins at each line takes as long as a parse of the text: it is made only for what is there.
     if "!dbg" in text or "llvm.dbg." in text:
         text = _DEBUG_DECLARE.sub("", _DEBUG.sub("", text))
@@ -74,6 +74,7 @@ def retarget(text: str, *, kernel: str, fastmath: bool, exactly: bool = False) -
         f"@{intrinsics.THEIRS}", f"@{intrinsics.OURS}"
     )
     text, asm = replace_asm(text)
+    text = with_spots(text)
     shared: tuple[SharedArray, ...] = ()
     if " addrspace(3) " in text:
         shared = tuple(_shared_array(found) for found in _SHARED.finditer(text))

@@ -18,7 +18,12 @@ from gridjit.values import dataclass
 
 _FUNCTION = re.compile(r'^define [^\n]*?@"?([^"(\s]+)"?\([^\n]*\n(.*?)^\}', re.MULTILINE | re.DOTALL)
 _LABEL = re.compile(r"^B(\d+):", re.MULTILINE)
-_ATOMIC = re.compile(r"^(?=[^\n]* = (?:cmpxchg|atomicrmw|load volatile) )([^\n]*)$", re.MULTILINE)
+_READ = re.compile(
+    r'^( *%"[^"]+" = (?:(?:cmpxchg|atomicrmw|load volatile) [^\n]*|load (?:i\d+|float|double), \S+ %"\.\d+"))$',
+    re.MULTILINE,
+)
+# A fence has a thread look again at what it reads beside it.
+_WAITS = re.compile(r" (?:cmpxchg|atomicrmw|load volatile) |\.membar\.")
 _FIRST = 800_000
 _MARK = re.compile(r", !gj\.spot !(\d+)")
 _NODE = r'^!{} = !\{{!"([^"]*)", i32 (\d+), i32 (\d+)\}}'
@@ -37,7 +42,7 @@ class Spot:
 
 def with_spots(text: str) -> str:
     """Return a module of the front end's, each atomic instruction with its spot."""
-    if " cmpxchg " not in text and " atomicrmw " not in text and " load volatile " not in text:
+    if not _WAITS.search(text):
         return text
     nodes: list[str] = []
     text = _FUNCTION.sub(lambda found: _marked(found, nodes), text)
@@ -56,7 +61,7 @@ def _marked(found: re.Match[str], nodes: list[str]) -> str:
         nodes.append(f'!{number} = !{{!"{name}", i32 {start}, i32 {end}}}')
         return f"{line[1]}, !gj.spot !{number}"
 
-    return whole.replace(body, _ATOMIC.sub(mark, body)) if body else whole
+    return whole.replace(body, _READ.sub(mark, body)) if body else whole
 
 
 def spot_of(line: str, rest: str) -> Spot | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -34,6 +35,8 @@ _PLAIN_SHARED_BYTES = 48 << 10
 # The launch of a kernel that machine code is worth loading for: it takes some milliseconds, and a second if it must be
 # made first.
 _OFTEN = 3
+# Blocks of a launch that it is worth loading for: each chunk of them takes microseconds from Python.
+_MANY = 1 << 20
 
 
 class Past:
@@ -102,7 +105,7 @@ class HostKernel:
             self._raise(failure)
 
     def _run(self, config: LaunchConfig, parameters: bytes, sharedmem: int) -> Status | None:
-        if (engine := self._engine()) is not None:
+        if (engine := self._engine(config)) is not None:
             from gridjit.runtime.devices.host.grids import launch_grid
 
             return launch_grid(engine, self._record(engine), self.function.name, config, parameters, sharedmem)
@@ -123,9 +126,13 @@ class HostKernel:
         """Whether its blocks wait for each other."""
         return "resident" in self.artifact.resources
 
-    def _engine(self) -> Engine | None:
-        """Return what runs grids in machine code, if it is there or this kernel is launched often; else None."""
-        return self.device.engine(make=self.past.launches >= _OFTEN)
+    def _engine(self, config: LaunchConfig | None = None) -> Engine | None:
+        """Return what runs grids in machine code, if it is there or worth loading; else None.
+
+        It is for a kernel that is launched often, and for a launch of many blocks.
+        """
+        many = config is not None and math.prod(config.griddim) >= _MANY
+        return self.device.engine(make=many or self.past.launches >= _OFTEN)
 
     def _record(self, engine: Engine) -> KernelRecord:
         if not self.past.records:

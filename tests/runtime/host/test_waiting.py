@@ -126,6 +126,31 @@ def test_blocks_may_wait_for_later_blocks(run, threads):
     assert (out == np.arange(1000)[::-1, None]).all()
 
 
+def reads_beside_a_fence(turn, out):
+    me = cuda.gridDim.x - 1 - cuda.blockIdx.x
+    while turn[0] != me:
+        cuda.threadfence()
+    out[me] = turn[0]
+    cuda.threadfence()
+    turn[0] = me + 1
+
+
+def reads_anew(turn, out):
+    me = cuda.gridDim.x - 1 - cuda.blockIdx.x
+    while cuda.ldcv(turn, 0) != me:
+        pass
+    out[me] = turn[0]
+    cuda.threadfence()
+    turn[0] = me + 1
+
+
+@pytest.mark.parametrize("kernel", [reads_beside_a_fence, reads_anew])
+def test_what_others_store_is_seen_by_loops_that_read_it_anew(run, kernel, threads):
+    out = np.full(100, -1, np.int32)
+    assert run(kernel, 100, 1, np.zeros(1, np.int32), out, threads=threads) is None
+    assert (out == np.arange(100)).all()
+
+
 def look_back_scan(x, out, states, sums, prefixes):
     """Scan with decoupled look-back: 1 says that a block's sum is there, 2 that the sum up to it is."""
     tile = cuda.shared.array(64, np.int64)

@@ -1,9 +1,10 @@
 """Waits: finds the loops in which a thread waits for what other threads write, and ends their turns with a cut.
 
 A loop waits if it can be left because of what it read from memory that others write: by an atomic operation that need
-not change anything, by a volatile load, or, in a block that meets at barriers, through memory that a thread fills with
-what it read so. Loops that retry an exchange with what they found there do not wait: one of the threads gets on. A
-thread that comes to the end of a turn lets all others of the grid run before the next one.
+not change anything, by a volatile load, by a load from one place beside a fence, or, in a block that meets at barriers,
+through memory that a thread fills with what it read so. Loops that retry an exchange with what they found there do not
+wait: one of the threads gets on. A thread that comes to the end of a turn lets all others of the grid run before the
+next one.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from gridjit.compiler.targets.host.regions.body import Block, Body, arms, define
 from gridjit.compiler.targets.host.spots import Spot, spot_of, without_spot
 
 _READS_ATOMICALLY = re.compile(r"= (?:load (?:atomic|volatile)|atomicrmw|cmpxchg) ")
+_MAY_WAIT = re.compile(rf"{_READS_ATOMICALLY.pattern}|^fence ")
 # What counts up or down changes memory each time, so whoever does it gets on.
 _COUNTS = re.compile(r"= atomicrmw (?:volatile )?(?:uinc_wrap|udec_wrap|f?add|f?sub) ptr [^,]+, \S+ (\S+?),? ")
 _EXPECTED = re.compile(r"cmpxchg (?:weak )?(?:volatile )?ptr [^,]+, \S+ ([^,]+),")
 _NOTHING = re.compile(r"[-+]?0(?:\.0+e\+00)?|null|%.*")
+_VARYING = frozenset(("phi", "load", "atomicrmw", "cmpxchg", "call"))
 _MEMORY = frozenset(("load", "atomicrmw", "cmpxchg"))
 
 
@@ -43,7 +46,7 @@ class Waiting:
 
 def with_turns(body: Body) -> Waiting:
     """Return body with its turns cut."""
-    if not any(_READS_ATOMICALLY.search(line) for block in body.blocks for line in block.lines):
+    if not any(_MAY_WAIT.search(line) for block in body.blocks for line in block.lines):
         return Waiting(body=body, spots=())
     marked = {block.label: block for block in body.blocks}
     blocks = {label: _unmarked(block) for label, block in marked.items()}
@@ -143,6 +146,8 @@ class _Reading:
     def waits_for(self) -> set[str]:
         """Return the reads because of which the loop can end, of what others write; empty if there is none."""
         observed = {name for name, line in self.made.items() if self._observes(line)}
+        if any(opcode(line) == "fence" for line in self.lines):
+            observed |= {name for name, line in self.made.items() if self._looks_again(line)}
         if not observed:
             return set()
         deciding = self._behind(self._exits())
@@ -160,6 +165,13 @@ class _Reading:
         if expected := _EXPECTED.search(line):
             return not any(opcode(self.made[name]) in _MEMORY for name in self._behind(used(expected[1])))
         return True
+
+    def _looks_again(self, line: str) -> bool:
+        """Return whether an instruction loads from one place in all turns."""
+        return opcode(line) == "load" and self._behind(used(without_labels(line))).isdisjoint(self._varying())
+
+    def _varying(self) -> set[str]:
+        return {name for name, line in self.made.items() if opcode(line) in _VARYING}
 
     def _exits(self) -> set[str]:
         """Return the values that decide whether the loop ends."""
