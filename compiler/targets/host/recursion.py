@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from graphlib import CycleError, TopologicalSorter
 
 from gridjit.compiler.errors import CompileError
-from gridjit.compiler.targets.host.library.intrinsics import BARRIER
+from gridjit.compiler.targets.host.library.intrinsics import ACTIVE_MASK, BARRIER, WAITS
 from gridjit.compiler.targets.host.regions.body import Body
 
 _DEFINE = re.compile(r'^define [^\n]*@"?([^"(\s]+)"?\([^\n]*\{\n(.*?)^\}', re.MULTILINE | re.DOTALL)
@@ -17,6 +17,10 @@ _CALL = re.compile(rf"call [^@\n]*{_NAME}")
 _ESCAPE = re.compile(rb"\\([0-9A-Fa-f]{2})")
 # What looks at the stack (stack.py).
 _STACK = "gridjit.stack."
+_WAITS = dict.fromkeys(WAITS, "works with other threads of its warp or block") | {
+    BARRIER: "waits at cuda.syncthreads()",
+    ACTIVE_MASK: "asks which lanes are active",
+}
 _OURS = re.compile(r'call [^@\n]*@"?(gridjit\.[^"(\s]+)')
 
 
@@ -63,7 +67,7 @@ def refuse_recursion(body: Body, *, kernel: str) -> None:
     """Raise CompileError if a function that could not be inlined waits at a barrier or asks where it runs."""
     for name, text in _DEFINE.findall(body.rest):
         for call in (one for one in _OURS.findall(text) if not one.startswith(_STACK)):
-            what = "waits at cuda.syncthreads()" if call == BARRIER else "reads the thread's position or shared memory"
+            what = _WAITS.get(call, "reads the thread's position or shared memory")
             raise CompileError(
                 f"kernel {kernel}: device function {name} is recursive and {what}, which the host target cannot "
                 "compile; rewrite it as a loop, or pass it the values it needs"

@@ -21,16 +21,6 @@ _DEBUG = re.compile(r"!dbg !(\d+)")
 
 # The operations as a user knows them, by the first part of the name that the front end gives their function.
 _VOCABULARY = (
-    ("llvm.nvvm.shfl.sync", "cuda.shfl_sync (and its up, down and xor forms)"),
-    ("llvm.nvvm.vote", "cuda.all_sync, any_sync, eq_sync or ballot_sync"),
-    ("llvm.nvvm.match.any", "cuda.match_any_sync"),
-    ("llvm.nvvm.match.all", "cuda.match_all_sync"),
-    ("llvm.nvvm.bar.warp.sync", "cuda.syncwarp"),
-    ("llvm.nvvm.barrier0.popc", "cuda.syncthreads_count"),
-    ("llvm.nvvm.barrier0.and", "cuda.syncthreads_and"),
-    ("llvm.nvvm.barrier0.or", "cuda.syncthreads_or"),
-    ("activemask", "cuda.activemask"),
-    ("nanosleep", "cuda.nanosleep"),
     ("brkpt", "breakpoint()"),
     ("vprintf", "print"),
     ("__nv_", "the libdevice function {}"),

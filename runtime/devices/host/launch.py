@@ -289,6 +289,10 @@ def judge(report: bytes, entry: str, config: LaunchConfig) -> Status:
             f"cuda.syncthreads() calls (thread {_dim3(thread)} is one of them), or at this_grid().sync(), so none can "
             "go on; call it where all threads of the block reach it"
         )
+    if SPINS < code < 0:
+        from gridjit.runtime.devices.host.lanes import lane_trouble  # only then does anyone need its words
+
+        raise LaunchError(f"{name} [{config}]: {lane_trouble(code, _dim3(block), _dim3(thread), config.blockdim)}")
     return Status(code=code, block=_dim3(block), thread=_dim3(thread))
 
 

@@ -9,6 +9,8 @@ _PREFIX = "gridjit.asm."
 _EXACT = {
     "mov.u32 $0, %dynamic_smem_size;": "gridjit.dynamic_smem_size",
     "mov.u32 $0, %lanemask_lt;": "gridjit.lanemask_lt",
+    "activemask.b32 $0;": "gridjit.activemask",
+    "nanosleep.u32 $0;": "gridjit.nanosleep",
     "tanh.approx.f32 $0, $1;": "__nv_tanhf",
 }
 _LOAD = re.compile(r"ld\.global\.(?:ca|cg|cs|lu|cv)\.b(8|16|32|64) \$0, \[\$1\];")

@@ -1,7 +1,7 @@
 """The device's intrinsics on the host: atomics and fences are defined here, thread coordinates only declared.
 
-Coordinates, shared memory and barriers remain calls of functions without a body until a kernel is one function. Then
-`coordinates` and `barriers` turn them into that function's own parameters and regions.
+Coordinates, shared memory, barriers and warp operations remain calls of functions without a body until a kernel is one
+function. Then `coordinates` and `barriers` turn them into that function's own parameters and regions.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ OURS = "gridjit.nvvm."
 THEIRS = "llvm.nvvm."
 BARRIER = "gridjit.nvvm.barrier0"
 GRID_BARRIER = "gridjit.grid_barrier"
+# What the end of a turn calls, once it is known that a loop waits for other threads.
+TURN = "gridjit.turn"
+ACTIVE_MASK = "gridjit.activemask"
 
 # Coordinates with the range of their values (exclusive end): CUDA's limits. They let LLVM drop the handling of
 # negative indices, with which loads would not vectorize.
@@ -28,6 +31,19 @@ SHARED_ARRAY = "gridjit.shared."
 LINEAR_THREAD = "gridjit.linear_thread"
 
 _PURE = "nounwind willreturn memory(none)"
+# What threads wait for each other at: LLVM neither copies nor moves it, nor puts it under another condition.
+_CONVERGENT = "convergent noduplicate nounwind"
+_PAIR = "{ i32, i1 }"
+WAITS = {
+    BARRIER: f"void @{BARRIER}()",
+    ACTIVE_MASK: f"i32 @{ACTIVE_MASK}()",
+    **{f"{BARRIER}.{word}": f"i32 @{BARRIER}.{word}(i32)" for word in ("popc", "and", "or")},
+    f"{OURS}bar.warp.sync": f"void @{OURS}bar.warp.sync(i32)",
+    f"{OURS}shfl.sync.i32": f"{_PAIR} @{OURS}shfl.sync.i32(i32, i32, i32, i32, i32)",
+    f"{OURS}vote.sync": f"{_PAIR} @{OURS}vote.sync(i32, i32, i1)",
+    **{f"{OURS}match.any.sync.{kind}": f"i32 @{OURS}match.any.sync.{kind}(i32, {kind})" for kind in ("i32", "i64")},
+    **{f"{OURS}match.all.sync.{kind}": f"{_PAIR} @{OURS}match.all.sync.{kind}(i32, {kind})" for kind in ("i32", "i64")},
+}
 
 _LANE = f"""
 declare range(i32 0, 1024) i32 @{LINEAR_THREAD}() {_PURE}
@@ -114,6 +130,8 @@ def _definitions() -> dict[str, str]:
         short, wide = f"{OURS}atomic.load.{name}.32.p0i32", f"___numba_atomic_u64_{name}"
         table[short] = _atomic(short, operation, "i32")
         table[wide] = _atomic(wide, operation, "i64")
+    # The other threads of the block run on this one: it has nothing to wait for.
+    table["gridjit.nanosleep"] = "\ndefine void @gridjit.nanosleep(i32 %ns) alwaysinline nounwind {\n  ret void\n}\n"
     for name in (f"{OURS}{SREG}laneid", f"{OURS}{SREG}warpsize", "gridjit.lanemask_lt"):
         table[name] = _LANE
     for name in ("cudaCGGetIntrinsicHandle", "cudaCGSynchronize"):
@@ -135,7 +153,7 @@ def is_intrinsic(name: str) -> bool:
     ours = name.replace(THEIRS, OURS, 1)
     coordinate = ours.removeprefix(OURS + SREG)
     return (
-        ours == BARRIER
+        ours in WAITS
         or coordinate in COORDINATES
         or ours in _DEFINITIONS
         or name == DYNAMIC_BYTES
@@ -144,9 +162,9 @@ def is_intrinsic(name: str) -> bool:
 
 
 def declaration(name: str) -> str | None:
-    """Return the declaration of a coordinate or barrier with what LLVM may assume of it, or None for other names."""
-    if name == BARRIER:
-        return f"declare void @{BARRIER}() convergent noduplicate nounwind"
+    """Return the declaration of a coordinate or of what threads do together, with what LLVM may assume, or None."""
+    if name in WAITS:
+        return f"declare {WAITS[name]} {_CONVERGENT}"
     coordinate = name.removeprefix(OURS + SREG)
     if coordinate in COORDINATES:
         low, high = COORDINATES[coordinate]

@@ -1,25 +1,33 @@
-"""Region order: the block function that goes from region to region, as the states of its threads require."""
+"""Region order: the block function that goes from region to region, as the states of its threads require.
+
+While all threads of a block wait at one place, what they do there is done for all of them, and they go on in one loop.
+Else, or if they are not of one mind on which lanes take part, the block goes on by warps (collectives/apart.py).
+"""
 
 from __future__ import annotations
 
+from gridjit.compiler.targets.host.collectives.apart import APART
+from gridjit.compiler.targets.host.collectives.full import AGAIN, meets, name_of
+from gridjit.compiler.targets.host.collectives.step import RAISED
 from gridjit.compiler.targets.host.loops.frame import CONTEXT, CONTEXT_VALUES, launch_loads
-from gridjit.compiler.targets.host.loops.plan import DIVERGENT, LoopPlan
-from gridjit.compiler.targets.host.loops.runs import APART, SUMMARY, run_name
+from gridjit.compiler.targets.host.loops.plan import LoopPlan
+from gridjit.compiler.targets.host.loops.reports import report_of
+from gridjit.compiler.targets.host.loops.runs import APART as ALONE
+from gridjit.compiler.targets.host.loops.runs import SUMMARY, run_name
 
 
 def watched_block(plan: LoopPlan) -> str:
     """Return the block function of a kernel with barriers or exceptions; it returns 0 or the code it ended with."""
     return "\n".join(
         [
-            f"define internal i32 @gridjit.block({CONTEXT}) {APART} {{",
+            f"define internal i32 @gridjit.block({CONTEXT}) {ALONE} {{",
             "entry:",
             *launch_loads(),
             "  br label %step",
             *_step(plan),
             *_judge(plan),
-            *_go_on(),
-            *_search(),
-            *_report(),
+            *(_meet(plan) if plan.regions > 1 else []),
+            *_end(),
             "}",
             "",
         ]
@@ -27,90 +35,85 @@ def watched_block(plan: LoopPlan) -> str:
 
 
 def _step(plan: LoopPlan) -> list[str]:
-    """Return the code that runs the next region. %next is its number times 2, plus 1 if only some threads run it."""
-    arms, cases = [], []
-    for number, kind in plan.runs:
-        arms.append(f"    i32 {2 * number + (kind == 'some')}, label %run.{number}.{kind}")
-        cases += [
-            f"run.{number}.{kind}:",
-            f"  %got.{number}.{kind} = call {SUMMARY} @{run_name(number, kind)}({CONTEXT_VALUES})",
+    """Return the code that runs the next region, whose number is %next."""
+    numbers = range(plan.regions)
+    arms = [f"    i32 {number}, label %run.{number}" for number in numbers]
+    cases = [
+        line
+        for number in numbers
+        for line in (
+            f"run.{number}:",
+            f"  %got.{number} = call {SUMMARY} @{run_name(number)}({CONTEXT_VALUES})",
             "  br label %judge",
-        ]
-    head = ["step:", "  %next = phi i32 [ 0, %entry ], [ %choice, %again ]", "  switch i32 %next, label %never ["]
-    return [*head, *arms, "  ]", "never:", "  unreachable", *cases]
+        )
+    ]
+    again = ", [ %at, %again ]" if plan.regions > 1 else ""
+    return [
+        "step:",
+        f"  %next = phi i32 [ 0, %entry ]{again}",
+        "  switch i32 %next, label %never [",
+        *arms,
+        "  ]",
+        "never:",
+        "  unreachable",
+        *cases,
+    ]
 
 
 def _judge(plan: LoopPlan) -> list[str]:
-    """Return the code that reads a run's summary: an exception, the end, one barrier for all threads, or several."""
-    answers = ", ".join(f"[ %got.{number}.{kind}, %run.{number}.{kind} ]" for number, kind in plan.runs)
+    """Return the code that reads a run's summary: an exception, the end, one place for all threads, or several."""
+    answers = ", ".join(f"[ %got.{number}, %run.{number} ]" for number in range(plan.regions))
+    one = ["  %one = icmp eq i32 %low, %high", "  br i1 %one, label %meet, label %apart"]
     return [
         "judge:",
         f"  %got = phi {SUMMARY} {answers}",
         f"  %low = extractvalue {SUMMARY} %got, 0",
         f"  %high = extractvalue {SUMMARY} %got, 1",
-        f"  %least = extractvalue {SUMMARY} %got, 2",
-        "  %raised = icmp slt i32 %low, 0",
-        "  br i1 %raised, label %search, label %calm",
+        "  %raises = icmp slt i32 %low, 0",
+        "  br i1 %raises, label %raised, label %calm",
         "calm:",
         "  %over = icmp eq i32 %high, 0",
         "  br i1 %over, label %end, label %wait",
-        "end:",
-        "  ret i32 0",
         "wait:",
-        "  %lowest = add i32 %least, 1",
-        "  %split = icmp ne i32 %lowest, %high",
-        "  br i1 %split, label %search, label %again",
+        *(one if plan.regions > 1 else ["  unreachable"]),
     ]
 
 
-def _go_on() -> list[str]:
-    """Return the code that chooses the next region: that of the barrier at which threads wait."""
+def _meet(plan: LoopPlan) -> list[str]:
+    """Return the code that does what threads wait for, and chooses the next region: the one that begins there."""
+    met = meets(plan)
+    answers = ", ".join(f"[ %met.{number}, %meet.{number} ]" for number in met)
+    judged = [
+        "met:",
+        f"  %answer = phi i32 {answers}",
+        f"  switch i32 %answer, label %told [ i32 0, label %again i32 {AGAIN}, label %apart ]",
+    ]
     return [
+        "apart:",
+        f"  %place = {APART}",
+        "  %waits = icmp sgt i32 %place, 0",
+        "  br i1 %waits, label %meet, label %ended",
+        "ended:",
+        f"  switch i32 %place, label %told [ i32 0, label %end i32 {RAISED}, label %raised ]",
+        "meet:",
+        "  %at = phi i32 [ %high, %wait ], [ %place, %apart ]",
+        "  switch i32 %at, label %again [",
+        *(f"    i32 {number}, label %meet.{number}" for number in met),
+        "  ]",
+        *(line for number in met for line in _one(number)),
+        *(judged if met else []),
         "again:",
-        # Threads that have ended count as arrived; from then on only the others run, and only they are in low.
-        "  %ended = icmp eq i32 %low, 0",
-        "  %now = zext i1 %ended to i32",
-        "  %before = and i32 %next, 1",
-        "  %bit = or i32 %now, %before",
-        "  %twice = shl nuw nsw i32 %high, 1",
-        "  %choice = or disjoint i32 %twice, %bit",
         "  br label %step",
+        "told:",
+        "  %told.code = load i32, ptr %status",
+        "  ret i32 %told.code",
     ]
 
 
-def _search() -> list[str]:
-    """Return the code that finds the first thread that raised, or that waits at the last of several barriers."""
-    return [
-        "search:",
-        "  %wanted = phi i32 [ 0, %judge ], [ %high, %wait ]",
-        "  %s = phi i32 [ 0, %judge ], [ 0, %wait ]",
-        "  br label %look",
-        "look:",
-        "  %i = phi i32 [ %s, %search ], [ %i.next, %look ]",
-        "  %i.wide = zext nneg i32 %i to i64",
-        "  %i.at = getelementptr inbounds i32, ptr %states, i64 %i.wide",
-        "  %i.state = load i32, ptr %i.at, align 4",
-        "  %i.raised = icmp slt i32 %i.state, 0",
-        "  %i.waits = icmp eq i32 %i.state, %wanted",
-        "  %i.found = select i1 %raised, i1 %i.raised, i1 %i.waits",
-        "  %i.next = add nuw nsw i32 %i, 1",
-        "  br i1 %i.found, label %found, label %look",
-    ]
+def _one(number: int) -> list[str]:
+    call = f"  %met.{number} = call i32 @{name_of(number)}({CONTEXT_VALUES})"
+    return [f"meet.{number}:", call, "  br label %met"]
 
 
-def _report() -> list[str]:
-    """Return the code that fills the status with the code, the block and the thread found, and returns the first."""
-    values = ["code", *(f"ctaid.{axis}" for axis in "xyz"), *(f"tid.{axis}" for axis in "xyz")]
-    lines = [
-        "found:",
-        "  %plain = and i32 %i.state, 2147483647",
-        f"  %code = select i1 %raised, i32 %plain, i32 {DIVERGENT}",
-        "  %tid.x = urem i32 %i, %ntid.x",
-        "  %i.row = udiv i32 %i, %ntid.x",
-        "  %tid.y = urem i32 %i.row, %ntid.y",
-        "  %tid.z = udiv i32 %i.row, %ntid.y",
-    ]
-    for index, value in enumerate(values):
-        lines.append(f"  %status.{index} = getelementptr inbounds i8, ptr %status, i64 {4 * index}")
-        lines.append(f"  store i32 %{value}, ptr %status.{index}, align 4")
-    return [*lines, "  ret i32 %code"]
+def _end() -> list[str]:
+    return ["end:", "  ret i32 0", "raised:", f"  %code = {report_of('true')}", "  ret i32 %code"]

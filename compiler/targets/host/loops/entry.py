@@ -11,12 +11,20 @@ entry (resident.py).
 
 from __future__ import annotations
 
+from gridjit.compiler.targets.host.collectives.apart import apart
+from gridjit.compiler.targets.host.collectives.exchange import exchange, tables
+from gridjit.compiler.targets.host.collectives.full import meeting, meets
+from gridjit.compiler.targets.host.collectives.lanes import lane_runs
+from gridjit.compiler.targets.host.collectives.step import warp_step
+from gridjit.compiler.targets.host.collectives.whole import warp_waits, whole
 from gridjit.compiler.targets.host.loops.block import watched_block
 from gridjit.compiler.targets.host.loops.frame import CONTEXT_VALUES, launch_loads, note_stack
 from gridjit.compiler.targets.host.loops.memory import MOST_MEMORY, memory_parts, memory_size
 from gridjit.compiler.targets.host.loops.metadata import metadata
 from gridjit.compiler.targets.host.loops.plan import NO_MEMORY, LoopPlan
+from gridjit.compiler.targets.host.loops.reports import report
 from gridjit.compiler.targets.host.loops.resident import resident_entry
+from gridjit.compiler.targets.host.loops.resident_runs import resident_run, resident_runs
 from gridjit.compiler.targets.host.loops.runs import plain_block, region_run
 from gridjit.compiler.targets.host.loops.threads import ThreadLoops
 from gridjit.compiler.targets.host.loops.turns import resident_block
@@ -26,17 +34,28 @@ def entry_text(plan: LoopPlan) -> str:
     """Return the functions that run plan's kernel, and the metadata they use."""
     loops = ThreadLoops()
     if plan.resident:
-        runs = [region_run(plan, loops, number, kind) for number, kind in plan.runs]
+        runs = [resident_run(plan, loops, number, kind) for number, kind in resident_runs(plan)]
         parts = [resident_entry(plan), resident_block(plan), *runs]
-        return "\n".join([*parts, metadata(loops.vectorized, parallel=plan.parallel)])
+        return "\n".join([*parts, metadata(loops.vectorized, parallel=plan.parallel, lanes=plan.regions)])
     blocks = _watched(plan, loops) if plan.watched else [plain_block(plan, loops)]
     declared = ["declare ptr @aligned_alloc(i64, i64)", "declare void @free(ptr)"]
-    return "\n".join([_entry(plan), *blocks, *declared, metadata(loops.vectorized, parallel=plan.parallel)])
+    return "\n".join(
+        [_entry(plan), *blocks, *declared, metadata(loops.vectorized, parallel=plan.parallel, lanes=plan.regions)]
+    )
 
 
 def _watched(plan: LoopPlan, loops: ThreadLoops) -> list[str]:
-    first, *others = [region_run(plan, loops, number, kind) for number, kind in plan.runs]
-    return [first, watched_block(plan), *others]
+    first, *others = [region_run(plan, loops, number) for number in range(plan.regions)]
+    waits = [tables(plan), lane_runs(plan), apart(plan), *(meeting(plan, number) for number in meets(plan))]
+    lanes = [exchange(plan), warp_step(plan), *(whole(plan, number) for number in warp_waits(plan))]
+    return [
+        first,
+        watched_block(plan),
+        report(),
+        *others,
+        *(waits if plan.regions > 1 else []),
+        *(lanes if plan.of_warps else []),
+    ]
 
 
 def _entry(plan: LoopPlan) -> str:

@@ -12,6 +12,7 @@ LAUNCH = ("nctaid.x", "nctaid.y", "nctaid.z", "ntid.x", "ntid.y", "ntid.z")
 # Numbers far above those of any kernel.
 _GROUP, _RANGES, _UNROLLING, _LOOPS = 900000, 900010, 900090, 900100
 _DYNAMIC, _PARALLEL, _PLAIN, _NOTHING = (_RANGES + offset for offset in (6, 7, 8, 9))
+_SINGLY, _LANES = 900080, 950000
 DYNAMIC_RANGE = f"!range !{_DYNAMIC}"
 INVARIANT = f"!invariant.load !{_NOTHING}"
 ACCESS_GROUP = f"!llvm.access.group !{_GROUP}"
@@ -36,17 +37,26 @@ def loop_numbers(index: int) -> tuple[int, int, int]:
     return first, first + 1, first + 2
 
 
-def metadata(vectorized: Sequence[bool], *, parallel: bool) -> str:
+def lane_loop(index: int) -> int:
+    """Return the number of the loop over the lanes of a warp that is written as the index-th."""
+    return _LANES + index
+
+
+def metadata(vectorized: Sequence[bool], *, parallel: bool, lanes: int = 0) -> str:
     """Return the metadata of the loops written, of the ranges, and of the access group.
 
     vectorized: whether each loop may be vectorized, in the order they were written. parallel: whether their threads'
-    accesses are independent.
+    accesses are independent. lanes: how many loops over lanes there are.
     """
     lines = [f"!{_GROUP} = distinct !{{}}", f"!{_NOTHING} = !{{}}", *_ranges()]
     lines.append(f'!{_PARALLEL} = !{{!"llvm.loop.parallel_accesses", !{_GROUP}}}')
     lines.append(f'!{_PLAIN} = !{{!"llvm.loop.vectorize.enable", i1 false}}')
     # The vectorizer interleaves; more copies only cost compile time.
     lines.append(f'!{_UNROLLING} = !{{!"llvm.loop.unroll.disable"}}')
+    # A warp has too few lanes to work on several vectors at once.
+    lines.append(f'!{_SINGLY} = !{{!"llvm.loop.interleave.count", i32 1}}')
+    hints = ", ".join(f"!{number}" for number in (_UNROLLING, _SINGLY, *([_PARALLEL] if parallel else [])))
+    lines += [f"!{lane_loop(index)} = distinct !{{!{lane_loop(index)}, {hints}}}" for index in range(lanes)]
     for index, vector in enumerate(vectorized):
         lines += _loop(index, vector=vector, parallel=parallel)
     return "\n".join(lines) + "\n"

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from gridjit.compiler.targets.host.collectives import kinds
+from gridjit.compiler.targets.host.collectives.calls import Collective
 from gridjit.compiler.targets.host.regions.body import Parameter
 from gridjit.compiler.targets.host.regions.slots import Slot
 
-# Codes that no kernel returns.
+# Codes that no kernel returns. With the last three, the thread's place in the status is its number in the block, lanes
+# as bits, and the number of an operation's kind (collectives/kinds.py).
 DIVERGENT = -1
 NO_MEMORY = -2
 # Blocks wait for the grid, and others have ended.
 STRANDED = -3
 # No thread gets on; less the number of the cut that ends the turns of the one that is named.
 SPINS = -100_000
+# Lanes of a mask that did not come; a lane that is not in its own mask; a lane that takes no part, but is read from.
+MISSING = -11
+OUTSIDE = -12
+ABSENT = -13
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +33,10 @@ class LoopPlan:
     block and slab bytes of a thread. bank: bytes of the values that all threads share, uniforms; renewed: those of
     them that each region may change. settled: for each region, whether all threads of a block end it in one state.
     dynamic: whether dynamic shared memory is used. grid, turns: the first cut at which the grid waits, and the first
-    that ends a turn of a loop that waits. recursive: whether a function calls itself.
+    that ends a turn of a loop that waits. recursive: whether a function calls itself. collectives: what threads do
+    together before each region; None for the first. cells: offsets of what they give and get, in the slab. loose: for
+    each region, whether threads that wait for it may be in different turns of a loop. checked: whether what CUDA leaves
+    undefined is an error.
     """
 
     entry: str
@@ -44,6 +55,10 @@ class LoopPlan:
     grid: int
     turns: int
     recursive: bool
+    collectives: tuple[Collective | None, ...] = (None,)
+    cells: Mapping[str, int] = field(default_factory=dict)
+    loose: tuple[bool, ...] = (False,)
+    checked: bool = False
 
     @property
     def resident(self) -> bool:
@@ -66,7 +81,6 @@ class LoopPlan:
         return -(-self.bank // 64) * 64
 
     @property
-    def runs(self) -> list[tuple[int, str]]:
-        """The ways to run a region: for all threads, or for some: those that wait at its barrier."""
-        waits = ((number, kind) for number in range(1, self.turns) for kind in ("all", "some"))
-        return [(0, "all"), *waits, *((number, "some") for number in range(self.turns, self.regions))]
+    def of_warps(self) -> bool:
+        """Whether lanes of a warp do something together."""
+        return any(one is not None and not kinds.of_block(one.kind) for one in self.collectives)

@@ -9,60 +9,52 @@ from gridjit.compiler.targets.host.loops.threads import ThreadLoops
 from gridjit.compiler.targets.host.regions import guard
 from gridjit.compiler.targets.host.regions.write import region_name
 
-# A run returns its threads' lowest and highest state, and one less than the lowest that is not 0.
-SUMMARY = "{ i32, i32, i32 }"
+# A run returns its threads' lowest and highest state.
+SUMMARY = "{ i32, i32 }"
 # The loops of a block, and those of each region, are optimized once, where they are: not again in all that call them.
 APART = "nounwind noinline"
-_START = {"low": "2147483647", "high": "-2147483648", "least": "-1"}
+START = {"low": "2147483647", "high": "-2147483648"}
 
 
-def run_name(number: int, kind: str) -> str:
-    """Return the name of the function that runs a region for "all" threads or for "some"."""
-    return f"gridjit.run.{number}.{kind}"
+def run_name(number: int) -> str:
+    """Return the name of the function that runs a region for all threads of a block."""
+    return f"gridjit.run.{number}.all"
 
 
 def plain_block(plan: LoopPlan, loops: ThreadLoops) -> str:
     """Return the block function of a kernel without barriers and exceptions: one loop, or two with a guard."""
     if plan.guarded:
-        threads = _guarded(plan, loops, [_call(plan, 0, "true")], [_call(plan, 0, "false")])
+        threads = _guarded(plan, loops, [call(plan, 0, "true")], [call(plan, 0, "false")])
     else:
-        threads = loops.loop("only", [_call(plan, 0, "false")], "entry", "over")
+        threads = loops.loop("only", [call(plan, 0, "false")], "entry", "over")
     head = [f"define internal i32 @gridjit.block({CONTEXT}) {APART} {{", "entry:", *block_loads(plan)]
     return "\n".join([*head, *threads, "  ret i32 0", "}", ""])
 
 
-def region_run(plan: LoopPlan, loops: ThreadLoops, number: int, kind: str) -> str:
-    """Return the function that runs a region for all threads, or for those that wait at its barrier."""
+def region_run(plan: LoopPlan, loops: ThreadLoops, number: int) -> str:
+    """Return the function that runs a region for all threads."""
     return "\n".join(
         [
-            f"define internal {SUMMARY} @{run_name(number, kind)}({CONTEXT}) {APART} {{",
+            f"define internal {SUMMARY} @{run_name(number)}({CONTEXT}) {APART} {{",
             "entry:",
             *block_loads(plan),
-            *(f"  %{word} = alloca i32" for word in _START),
-            *(f"  store i32 {value}, ptr %{word}" for word, value in _START.items()),
-            *_threads(plan, loops, number, kind),
+            *summary_start(),
+            *_threads(plan, loops, number),
             *bank_renewal(plan, number),
-            *_summary(settled=_settled(plan, number, kind)),
+            *summary_end(settled=plan.settled[number]),
             "}",
             "",
         ]
     )
 
 
-def _threads(plan: LoopPlan, loops: ThreadLoops, number: int, kind: str) -> list[str]:
+def _threads(plan: LoopPlan, loops: ThreadLoops, number: int) -> list[str]:
     """Return the loops of a run."""
-    if kind == "some":
-        return loops.loop("some", _if_waiting(plan, number), "entry", "over", vectorize=False)
-    note = _note(settled=_settled(plan, number, kind))
+    noted = note(settled=plan.settled[number])
     if number == 0 and plan.guarded:
-        fast = [_call(plan, 0, "true"), *note]
-        return _guarded(plan, loops, fast, [_call(plan, 0, "false", inline=False), *note])
-    return loops.loop("only", [_call(plan, number, "false"), *note], "entry", "over")
-
-
-def _settled(plan: LoopPlan, number: int, kind: str) -> bool:
-    """Return whether one thread's state is that of all threads of the block."""
-    return kind == "all" and plan.settled[number]
+        fast = [call(plan, 0, "true"), *noted]
+        return _guarded(plan, loops, fast, [call(plan, 0, "false", inline=False), *noted])
+    return loops.loop("only", [call(plan, number, "false"), *noted], "entry", "over")
 
 
 def _guarded(plan: LoopPlan, loops: ThreadLoops, fast: list[str], slow: list[str]) -> list[str]:
@@ -94,29 +86,14 @@ def _ask(plan: LoopPlan) -> list[str]:
     ]
 
 
-def _call(plan: LoopPlan, number: int, every: str, *, inline: bool = True) -> str:
+def call(plan: LoopPlan, number: int, every: str, *, inline: bool = True) -> str:
     """Return the call of a region; one that is not inlined keeps a rarely used loop small."""
     how = "alwaysinline" if inline else "noinline"
     own = "".join(f", {slot.stored} %uniform.{slot.number}" for slot in plan.uniforms)
     return f"  %state = call i32 @{region_name(number)}({arguments(plan.parameters, every)}{own}) {how}"
 
 
-def _if_waiting(plan: LoopPlan, number: int) -> list[str]:
-    """Return the code that runs a region for a thread if it waits at the region's barrier."""
-    return [
-        "  %old.at = getelementptr inbounds i32, ptr %states, i64 %t.wide",
-        "  %old = load i32, ptr %old.at, align 4",
-        f"  %waits = icmp eq i32 %old, {number}",
-        "  br i1 %waits, label %go, label %noted",
-        "go:",
-        _call(plan, number, "false", inline=False),
-        *_note(),
-        "  br label %noted",
-        "noted:",
-    ]
-
-
-def _note(*, settled: bool = False) -> list[str]:
+def note(*, settled: bool = False) -> list[str]:
     """Return the code that stores a thread's state and counts it into the summary; of settled ones, the last counts."""
     if settled:
         return ["  store i32 %state, ptr %low"]
@@ -129,23 +106,23 @@ def _note(*, settled: bool = False) -> list[str]:
         "  %high.old = load i32, ptr %high",
         "  %high.new = call i32 @llvm.smax.i32(i32 %high.old, i32 %state)",
         "  store i32 %high.new, ptr %high",
-        "  %state.less = sub i32 %state, 1",
-        "  %least.old = load i32, ptr %least",
-        "  %least.new = call i32 @llvm.umin.i32(i32 %least.old, i32 %state.less)",
-        "  store i32 %least.new, ptr %least",
     ]
 
 
-def _summary(*, settled: bool) -> list[str]:
-    one = [
-        "  %last.low = load i32, ptr %low",
-        "  %last.high = add i32 %last.low, 0",
-        "  %last.least = sub i32 %last.low, 1",
-    ]
+def summary_start() -> list[str]:
+    """Return the code that makes place for a summary."""
     return [
-        *(one if settled else (f"  %last.{word} = load i32, ptr %{word}" for word in _START)),
+        *(f"  %{word} = alloca i32" for word in START),
+        *(f"  store i32 {value}, ptr %{word}" for word, value in START.items()),
+    ]
+
+
+def summary_end(*, settled: bool = False) -> list[str]:
+    """Return the code that returns the summary; of settled threads, all states are the last one's."""
+    one = ["  %last.low = load i32, ptr %low", "  %last.high = add i32 %last.low, 0"]
+    return [
+        *(one if settled else (f"  %last.{word} = load i32, ptr %{word}" for word in START)),
         f"  %r0 = insertvalue {SUMMARY} poison, i32 %last.low, 0",
         f"  %r1 = insertvalue {SUMMARY} %r0, i32 %last.high, 1",
-        f"  %r2 = insertvalue {SUMMARY} %r1, i32 %last.least, 2",
-        f"  ret {SUMMARY} %r2",
+        f"  ret {SUMMARY} %r1",
     ]

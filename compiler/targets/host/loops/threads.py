@@ -12,7 +12,7 @@ _SHARED_NAMES = (
     *(f"%{name}" for name in LAUNCH),
     *(f"%ctaid.{axis}" for axis in "xyz"),
     *("%dynamic", "%threads", "%params", "%launch", "%shared", "%slab", "%states", "%status"),
-    *("%low", "%high", "%least", "%holds"),
+    *("%low", "%high", "%holds"),
 )
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from gridjit.compiler.targets.host.loops.frame import CONTEXT, CONTEXT_VALUES, launch_loads
 from gridjit.compiler.targets.host.loops.plan import DIVERGENT, SPINS, LoopPlan
-from gridjit.compiler.targets.host.loops.runs import APART, SUMMARY, run_name
+from gridjit.compiler.targets.host.loops.resident_runs import resident_runs, run_name
+from gridjit.compiler.targets.host.loops.runs import APART, SUMMARY
 from gridjit.compiler.targets.host.regions.write import MOVED as CHANGED
 
 # What a block is to do: start, go on - also where it waited for the grid -, or name a thread: one that takes turns, or
 # one that waits anywhere.
 START, GO_ON, NAME_TURN, NAME_WAIT = 0, 1, 2, 3
 # What it returns beside 0, when it has ended, and codes of errors: it got on, it waits for the grid, it did not get on.
-MOVED, AT_GRID, PASS = -11, -12, -13
+MOVED, AT_GRID, PASS = -201, -202, -203
 # Passes over the threads of a block before other blocks have their turn.
 _PASSES = 64
 
@@ -161,7 +162,7 @@ def _take_turns(plan: LoopPlan) -> list[str]:
 def _run(plan: LoopPlan) -> list[str]:
     """Return the code that runs the region after the barrier at which all threads are that have not ended."""
     arms, cases = [], []
-    for number, kind in plan.runs:
+    for number, kind in resident_runs(plan):
         if 0 < number < plan.turns:
             arms.append(f"    i32 {2 * number + (kind == 'some')}, label %run.{number}.{kind}")
             call = f"call {SUMMARY} @{run_name(number, kind)}({CONTEXT_VALUES})"

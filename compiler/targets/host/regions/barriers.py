@@ -1,6 +1,7 @@
-"""Barriers: finds where a kernel's threads wait, for their block, their grid or others' turns, and splits it.
+"""Barriers: finds where a kernel's threads wait for each other, and splits its blocks there.
 
-Cuts are numbered from 1: the barriers of the block first, then those of the grid, then the turns of loops that wait.
+Cuts are numbered from 1: what threads of a block or a warp do together first, then the barriers of the grid, then the
+ends of turns of loops that wait.
 """
 
 from __future__ import annotations
@@ -9,13 +10,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gridjit.compiler.targets.host.library.intrinsics import BARRIER, GRID_BARRIER
+from gridjit.compiler.targets.host.collectives import kinds
+from gridjit.compiler.targets.host.collectives.calls import Collective, extracted, given, got, read_call
 from gridjit.compiler.targets.host.regions.body import Block, Body, opcode, with_predecessors
 
-# What the end of a turn calls, once it is known that a loop waits for other threads.
-TURN = "gridjit.turn"
-_KINDS = (BARRIER, GRID_BARRIER, TURN)
-_CALL = re.compile(rf'^(?:tail )?call void @"?({"|".join(map(re.escape, _KINDS))})"?\(')
+# What comes after all that threads of a block do together.
+_LATER = {kinds.GRID: 1, kinds.TURN: 2}
 _ARRIVE = "gridjit.arrive "
 _ARRIVAL = re.compile(rf"{re.escape(_ARRIVE)}(\d+), label (%\S+)")
 
@@ -24,28 +24,25 @@ _ARRIVAL = re.compile(rf"{re.escape(_ARRIVE)}(\d+), label (%\S+)")
 class SplitBlocks:
     """The blocks by label, cut after every barrier, and the label that each region starts at.
 
-    grid, turns: the number of the first cut that is a barrier of the grid, and of the first that is the end of a turn.
+    collectives: what the threads that wait for a region's start do together; None for the first region. grid, turns:
+    the number of the first cut that is a barrier of the grid, and of the first that is the end of a turn.
     """
 
     blocks: Mapping[str, Block]
     starts: tuple[str, ...]
+    collectives: tuple[Collective | None, ...]
     grid: int
     turns: int
 
 
 def count_barriers(body: Body) -> int:
-    """Return how many cuts body has."""
+    """Return how many barriers body has."""
     return sum(is_cut(line) for block in body.blocks for line in block.lines)
 
 
 def is_cut(line: str) -> bool:
     """Return whether an instruction is one that threads wait at."""
-    return _kind(line) is not None
-
-
-def _kind(line: str) -> str | None:
-    found = _CALL.match(line)
-    return found[1] if found else None
+    return read_call(line) is not None
 
 
 def arrival(line: str) -> int | None:
@@ -56,47 +53,61 @@ def arrival(line: str) -> int | None:
 
 def split(body: Body) -> SplitBlocks:
     """Return body's blocks: at every barrier a block ends with an arrival, and the rest is a block of its own."""
-    kinds = [kind for block in body.blocks for line in block.lines if (kind := _kind(line)) is not None]
-    numbers = _numbers(kinds)
+    calls = [call.collective for block in body.blocks for line in block.lines if (call := read_call(line))]
+    numbers = _numbers(calls)
+    known = dict(zip(numbers, calls, strict=True))
     blocks: dict[str, Block] = {}
     starts = {0: body.blocks[0].label}
     last: dict[str, str] = {}
+    extracts = _extracts(body)
     for block in body.blocks:
         own, numbers = numbers[: (count := _count(block))], numbers[count:]
-        pieces = _pieces(block, own)
+        pieces = _pieces(block, own, extracts)
         blocks |= {piece.label: piece for piece in pieces}
         starts |= {number: piece.label for number, piece in zip(own, pieces[1:], strict=True)}
         last[block.label] = pieces[-1].label
+    later = [call.kind for call in calls if call.kind in _LATER]
     return SplitBlocks(
         blocks={label: _follow(block, last) for label, block in blocks.items()},
         starts=tuple(starts[number] for number in sorted(starts)),
-        grid=1 + kinds.count(BARRIER),
-        turns=1 + len(kinds) - kinds.count(TURN),
+        collectives=(None, *(known[number] for number in sorted(known))),
+        grid=1 + len(calls) - len(later),
+        turns=1 + len(calls) - later.count(kinds.TURN),
     )
 
 
-def _numbers(kinds: Sequence[str]) -> list[int]:
+def _numbers(calls: Sequence[Collective]) -> list[int]:
     """Return the number of each cut."""
-    order = sorted(range(len(kinds)), key=lambda place: _KINDS.index(kinds[place]))
-    return [number for _, number in sorted(zip(order, range(1, len(kinds) + 1), strict=True))]
+    order = sorted(range(len(calls)), key=lambda place: _LATER.get(calls[place].kind, 0))
+    return [number for _, number in sorted(zip(order, range(1, len(calls) + 1), strict=True))]
 
 
 def _count(block: Block) -> int:
     return sum(is_cut(line) for line in block.lines)
 
 
-def _pieces(block: Block, numbers: Sequence[int]) -> list[Block]:
+def _extracts(body: Body) -> Mapping[str, Sequence[str]]:
+    """Return the instructions that take apart what each barrier returns. They move to it: pairs do not cross others."""
+    lines = [line for block in body.blocks for line in block.lines]
+    found: dict[str, list[str]] = {call.result: [] for line in lines if (call := read_call(line))}
+    for line in lines:
+        if (part := extracted(line)) and part[0] in found:
+            found[part[0]].append(line)
+    return found
+
+
+def _pieces(block: Block, numbers: Sequence[int], extracts: Mapping[str, Sequence[str]]) -> list[Block]:
     """Return block cut after its barriers, which have these numbers."""
     pieces = list[Block]()
     label, lines = block.label, list[str]()
     for line in block.lines:
-        if is_cut(line):
-            number = numbers[len(pieces)]
-            after = f"%gj.after.{number}"
-            lines.append(f"{_ARRIVE}{number}, label {after}")
+        if call := read_call(line):
+            at = numbers[len(pieces)]
+            after = f"%gj.after.{at}"
+            lines += [*given(call, at), f"{_ARRIVE}{at}, label {after}"]
             pieces.append(Block(label=label, lines=tuple(lines)))
-            label, lines = after, []
-        else:
+            label, lines = after, got(call, at, extracts.get(call.result, ()))
+        elif not ((part := extracted(line)) and part[0] in extracts):
             lines.append(line)
     return [*pieces, Block(label=label, lines=tuple(lines))]
 

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from gridjit.compiler.targets.host.collectives.calls import Collective, cells
+from gridjit.compiler.targets.host.collectives.steps import loose_regions
 from gridjit.compiler.targets.host.regions.barriers import SplitBlocks, split
 from gridjit.compiler.targets.host.regions.body import Body
 from gridjit.compiler.targets.host.regions.coordinates import PLACE
@@ -20,7 +22,7 @@ from gridjit.compiler.targets.host.regions.meetings import meetings
 from gridjit.compiler.targets.host.regions.recomputation import recomputed
 from gridjit.compiler.targets.host.regions.settled import settled
 from gridjit.compiler.targets.host.regions.slots import Slot, ValueType, lay_out
-from gridjit.compiler.targets.host.regions.uniform import uniform_values
+from gridjit.compiler.targets.host.regions.uniform import lasting_values, uniform_values
 from gridjit.compiler.targets.host.regions.write import CutKernel, RegionWriter
 
 # Bytes of local arrays that may lie on a stack: that of a small thread has 32 KB.
@@ -35,7 +37,9 @@ class Regions:
     of the regions' parameters. renewed: for each region, the uniforms it may leave changed in the bank. bank: its
     bytes. parallel: whether the threads' memory accesses may be told to LLVM as independent. settled: for each region,
     whether all threads of a block end it at one place. grid, turns: the number of the first cut at which the grid
-    waits, and of the first that ends a turn of a loop that waits; the number of regions if there is none.
+    waits, and of the first that ends a turn of a loop that waits; the number of regions if there is none. collectives:
+    what threads do together before each region; None for the first. cells: where the slab keeps what they give and get.
+    loose: for each region, whether threads that wait for it may be in different turns of a loop.
     """
 
     texts: tuple[str, ...]
@@ -47,12 +51,17 @@ class Regions:
     settled: tuple[bool, ...]
     grid: int
     turns: int
+    collectives: tuple[Collective | None, ...]
+    cells: Mapping[str, int]
+    loose: tuple[bool, ...]
 
 
 def cut(body: Body, types: Mapping[str, ValueType], arrays: Mapping[str, ValueType]) -> Regions:
     """Return body cut into regions; types are those of its values, arrays those of its local arrays."""
     parts = split(body)
     many = len(parts.starts) > 1
+    own = cells([one for one in parts.collectives if one])
+    arrays = {**arrays, **own}
     live = live_in(parts.blocks)
     given = {parameter.name for parameter in (*PLACE, *body.parameters)}
     crossing = sorted(set().union(*(live[start] for start in parts.starts[1:])) - given)
@@ -60,7 +69,10 @@ def cut(body: Body, types: Mapping[str, ValueType], arrays: Mapping[str, ValueTy
     kept = [name for name in crossing if name not in again and name not in arrays]
     # Threads are in different turns of loops that wait: no value is that of all.
     same = uniform_values(body) if many and parts.turns == len(parts.starts) else frozenset()
-    places = _places({name: types[name] for name in kept}, arrays if many else {}, same)
+    lasting = lasting_values(body, same)
+    loose = loose_regions(body, parts, same)
+    changing = set().union(*(live[start] for start, alone in zip(parts.starts, loose, strict=True) if alone)) - lasting
+    places = _places({name: types[name] for name in kept}, arrays if many else {}, same - changing)
     shared, bank = lay_out({} if many or _fit_stack(arrays) else arrays)
     whole = _cut(body, parts, live, again, places, shared)
     writers = [RegionWriter(whole=whole, number=number) for number in range(len(parts.starts))]
@@ -71,9 +83,14 @@ def cut(body: Body, types: Mapping[str, ValueType], arrays: Mapping[str, ValueTy
         renewed=tuple(_renewed(writer, whole.uniforms) for writer in writers),
         bank=places.bank + bank,
         parallel=(many or not arrays) and parts.turns == len(parts.starts),
-        settled=_settled(parts, same) if many and parts.grid == len(parts.starts) else (False,) * len(parts.starts),
+        settled=_settled(parts, [lasting if alone else same for alone in loose])
+        if many and parts.grid == len(parts.starts)
+        else (False,) * len(parts.starts),
         grid=parts.grid,
         turns=parts.turns,
+        collectives=parts.collectives,
+        cells={name: places.arrays[name].offset for name in own},
+        loose=loose,
     )
 
 
@@ -82,9 +99,10 @@ def _fit_stack(arrays: Mapping[str, ValueType]) -> bool:
     return sum(array.stride for array in arrays.values()) <= _MOST_ON_STACK
 
 
-def _settled(parts: SplitBlocks, same: frozenset[str]) -> tuple[bool, ...]:
+def _settled(parts: SplitBlocks, same: Sequence[frozenset[str]]) -> tuple[bool, ...]:
+    """Return whether all threads end each region at one place; same: the values that they share when they begin it."""
     meet = meetings(parts.blocks)
-    return tuple(settled(parts.blocks, start, same, meet) for start in parts.starts)
+    return tuple(settled(parts.blocks, *begun, meet) for begun in zip(parts.starts, same, strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

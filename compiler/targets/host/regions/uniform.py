@@ -7,6 +7,8 @@ speed and nothing else.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from gridjit.compiler.targets.host.regions.body import Body, arms, defined, opcode, used, without_labels
 from gridjit.compiler.targets.host.regions.coordinates import PLACE
 from gridjit.compiler.targets.host.regions.meetings import between, meetings
@@ -42,6 +44,25 @@ def uniform_values(body: Body) -> frozenset[str]:
         if len(divergent) == before:
             break
     return frozenset(name for block in body.blocks for line in block.lines if (name := defined(line))) - divergent
+
+
+def parted_blocks(body: Body, same: Collection[str]) -> frozenset[str]:
+    """Return the blocks that some threads may not be in, or not as often as others; same: body's uniform values."""
+    blocks = {block.label: block for block in body.blocks}
+    meet = meetings(blocks)
+    own = {name for block in body.blocks for line in block.lines if (name := defined(line))} - set(same)
+    parting = [block.label for block in body.blocks if _reads(block.lines[-1]) & (own | _THREADS_OWN)]
+    branches = [label for label in parting if len(blocks[label].successors) > 1]
+    return frozenset[str]().union(*(between(blocks, label, meet[label]) - {meet[label]} for label in branches))
+
+
+def lasting_values(body: Body, same: Collection[str]) -> frozenset[str]:
+    """Return those of the uniform values, same, that are the same at all times: no loop gives them a new value."""
+    lines = {name: line for block in body.blocks for line in block.lines if (name := defined(line)) and name in same}
+    changing = {name for name, line in lines.items() if opcode(line) == "phi"}
+    while more := {name for name, line in lines.items() if _reads(line) & changing} - changing:
+        changing |= more
+    return frozenset(lines.keys() - changing)
 
 
 def _diverges(line: str, apart: bool, divergent: set[str]) -> bool:

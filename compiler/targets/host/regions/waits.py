@@ -13,7 +13,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from gridjit.compiler.targets.host.regions.barriers import TURN, is_cut
+from gridjit.compiler.targets.host.library.intrinsics import TURN
+from gridjit.compiler.targets.host.regions.barriers import is_cut
 from gridjit.compiler.targets.host.regions.body import Block, Body, arms, defined, opcode, used, without_labels
 from gridjit.compiler.targets.host.spots import Spot, spot_of, without_spot
 
