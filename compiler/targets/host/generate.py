@@ -12,7 +12,6 @@ from gridjit.compiler.target import Code, Lowered, Target
 from gridjit.compiler.targets.contraction import contracted
 from gridjit.compiler.targets.exactness import inexact
 from gridjit.compiler.targets.host import llvm
-from gridjit.compiler.targets.host.collectives import kinds
 from gridjit.compiler.targets.host.library import intrinsics, maths
 from gridjit.compiler.targets.host.loops.entry import entry_text
 from gridjit.compiler.targets.host.loops.frame import supported_parameter
@@ -80,21 +79,10 @@ def _optimized(lowered: Lowered, target: Target, options: Options) -> tuple[llvm
         plan = _plan(
             lowered, body, regions, shared, guarded=bool(guarded.text), recursive=bool(loops), checked=options.debug
         )
-        _refuse_mixtures(plan, kernel=_kernel(lowered))
         text = _assemble(body, [guarded.text, *regions.texts], plan, regions)
     with phase("host: optimization"):
         waits = {plan.turns + number: place_of(spot, lowered) for number, spot in enumerate(waiting.spots)}
         return _final(text, target, _level(text, options), abreast=_is_short(text)), plan, waits
-
-
-def _refuse_mixtures(plan: LoopPlan, *, kernel: str) -> None:
-    """Raise UnsupportedError for a kernel that works with its warp, or counts in its block, and waits for others."""
-    others = {one.kind for one in plan.collectives if one} - {kinds.BARRIER, kinds.GRID, kinds.TURN}
-    if plan.resident and others:
-        what = "synchronizes the grid" if plan.grid < plan.turns else "waits for other threads in a loop"
-        raise UnsupportedError(
-            f"kernel {kernel} {what} and uses {kinds.WORDS[min(others)]}, which the host target does not offer together"
-        )
 
 
 def _level(text: str, options: Options) -> int:
@@ -201,6 +189,7 @@ def _plan(
         dynamic=shared.dynamic,
         grid=regions.grid,
         turns=regions.turns,
+        progress=regions.progress,
         recursive=recursive,
         collectives=regions.collectives,
         cells=regions.cells,

@@ -460,3 +460,93 @@ def test_a_wait_in_vain_ends_and_names_its_block_and_thread(run, kernel, threads
 
 def test_codes_of_the_compiler_and_of_launches_are_the_same(threads):
     assert (SPINS, STRANDED) == (launch_module.SPINS, launch_module._STRANDED)
+
+
+def warps_look_back(x, out, states, sums, prefixes):
+    """Scan by warps, one to a block, with shuffles; lanes read 32 blocks before theirs at a time."""
+    lane, b = cuda.laneid, cuda.blockIdx.x
+    value = x[cuda.grid(1)]
+    step = 1
+    while step < 32:
+        other = cuda.shfl_up_sync(0xFFFFFFFF, value, step)
+        if lane >= step:
+            value += other
+        step *= 2
+    total = cuda.shfl_sync(0xFFFFFFFF, value, 31)
+    if lane == 0:
+        sums[b] = total
+        cuda.threadfence()
+        cuda.atomic.exch(states, b, 1)
+    before, end = 0, b
+    while end > 0:
+        at = end - 1 - lane
+        state, found = 2, 0
+        if at >= 0:
+            state = cuda.atomic.add(states, at, 0)
+            while state == 0:
+                state = cuda.atomic.add(states, at, 0)
+            found = prefixes[at] if state == 2 else sums[at]
+        done = cuda.ballot_sync(0xFFFFFFFF, state == 2)
+        first = 0
+        while first < 32 and not (done >> first) & 1:
+            first += 1
+        part = found if lane <= first else 0
+        for shift in (16, 8, 4, 2, 1):
+            part += cuda.shfl_xor_sync(0xFFFFFFFF, part, shift)
+        before += part
+        end = 0 if first < 32 else end - 32
+    if lane == 31:
+        prefixes[b] = before + total
+        cuda.threadfence()
+        cuda.atomic.exch(states, b, 2)
+    out[cuda.grid(1)] = before + value
+
+
+def test_warps_may_look_back_with_shuffles_and_votes(run, threads):
+    x = np.random.default_rng(5).integers(0, 100, 32 * 150)
+    out, states = np.zeros_like(x), np.zeros(150, np.int32)
+    assert run(warps_look_back, 150, 32, x, out, states, *np.zeros((2, 150), np.int64), threads=threads) is None
+    assert (out == x.cumsum()).all()
+
+
+def sums_between_grid_barriers(x, rounds):
+    grid, i = cuda.cg.this_grid(), cuda.grid(1)
+    for _ in range(rounds):
+        value = x[i]
+        for shift in (16, 8, 4, 2, 1):
+            value += cuda.shfl_xor_sync(0xFFFFFFFF, value, shift)
+        odd = cuda.syncthreads_count(x[i] & 1)
+        grid.sync()
+        x[(i + cuda.blockDim.x) % x.size] = value + odd
+        grid.sync()
+
+
+def test_warps_and_blocks_work_together_between_barriers_of_the_grid(run, threads):
+    x = np.arange(4 * 64)
+    expected = x.copy()
+    for _ in range(5):
+        warps = expected.reshape(-1, 32).sum(axis=1, keepdims=True).repeat(32, axis=1).reshape(4, 64)
+        expected = np.roll(warps + (expected.reshape(4, 64) & 1).sum(axis=1, keepdims=True), 64).reshape(-1)
+    assert run(sums_between_grid_barriers, 4, 64, x, np.int64(5), threads=threads) is None
+    assert (x == expected).all()
+
+
+def lanes_wait_for_other_warps(flags, out):
+    """The last lane of each warp waits for the next warp's first lane, which writes after its warp's vote."""
+    warp, lane = cuda.threadIdx.x // 32, cuda.laneid
+    value = warp + 1
+    if lane == 31 and warp < 3:
+        while cuda.atomic.add(flags, warp + 1, 0) == 0:
+            pass
+        value += flags[warp + 1]
+    total = cuda.shfl_sync(0xFFFFFFFF, value, 31)
+    if lane == 0:
+        cuda.atomic.exch(flags, warp, total)
+    cuda.syncthreads()
+    out[cuda.grid(1)] = total
+
+
+def test_a_lane_may_wait_for_another_warp_while_its_own_waits_at_a_shuffle(run, threads):
+    out = np.zeros(128, np.int64)
+    assert run(lanes_wait_for_other_warps, 1, 128, np.zeros(4, np.int64), out, threads=threads) is None
+    assert out.reshape(4, 32)[:, 7].tolist() == [10, 9, 7, 4]

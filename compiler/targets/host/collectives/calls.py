@@ -63,7 +63,7 @@ class Call:
     @property
     def mask(self) -> str:
         """The lanes that take part, as written."""
-        return self.arguments[0] if kinds.WARP <= self.kind < kinds.GRID else "-1"
+        return self.arguments[0] if self.kind >= kinds.WARP else "-1"
 
     @property
     def collective(self) -> Collective:

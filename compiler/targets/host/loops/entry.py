@@ -35,7 +35,7 @@ def entry_text(plan: LoopPlan) -> str:
     loops = ThreadLoops()
     if plan.resident:
         runs = [resident_run(plan, loops, number, kind) for number, kind in resident_runs(plan)]
-        parts = [resident_entry(plan), resident_block(plan), *runs]
+        parts = [resident_entry(plan), resident_block(plan), *runs, report(), *_waits(plan)]
         return "\n".join([*parts, metadata(loops.vectorized, parallel=plan.parallel, lanes=plan.regions)])
     blocks = _watched(plan, loops) if plan.watched else [plain_block(plan, loops)]
     declared = ["declare ptr @aligned_alloc(i64, i64)", "declare void @free(ptr)"]
@@ -46,16 +46,14 @@ def entry_text(plan: LoopPlan) -> str:
 
 def _watched(plan: LoopPlan, loops: ThreadLoops) -> list[str]:
     first, *others = [region_run(plan, loops, number) for number in range(plan.regions)]
+    return [first, watched_block(plan), report(), *others, *(_waits(plan) if plan.regions > 1 else [])]
+
+
+def _waits(plan: LoopPlan) -> list[str]:
+    """Return the functions for what threads do together."""
     waits = [tables(plan), lane_runs(plan), apart(plan), *(meeting(plan, number) for number in meets(plan))]
     lanes = [exchange(plan), warp_step(plan), *(whole(plan, number) for number in warp_waits(plan))]
-    return [
-        first,
-        watched_block(plan),
-        report(),
-        *others,
-        *(waits if plan.regions > 1 else []),
-        *(lanes if plan.of_warps else []),
-    ]
+    return [*waits, *(lanes if plan.of_warps else [])]
 
 
 def _entry(plan: LoopPlan) -> str:

@@ -33,7 +33,8 @@ class LoopPlan:
     block and slab bytes of a thread. bank: bytes of the values that all threads share, uniforms; renewed: those of
     them that each region may change. settled: for each region, whether all threads of a block end it in one state.
     dynamic: whether dynamic shared memory is used. grid, turns: the first cut at which the grid waits, and the first
-    that ends a turn of a loop that waits. recursive: whether a function calls itself. collectives: what threads do
+    that ends a turn of a loop that waits. progress: where in the bank threads note that
+    they changed something in a turn. recursive: whether a function calls itself. collectives: what threads do
     together before each region; None for the first. cells: offsets of what they give and get, in the slab. loose: for
     each region, whether threads that wait for it may be in different turns of a loop. checked: whether what CUDA leaves
     undefined is an error.
@@ -54,6 +55,7 @@ class LoopPlan:
     dynamic: bool
     grid: int
     turns: int
+    progress: int
     recursive: bool
     collectives: tuple[Collective | None, ...] = (None,)
     cells: Mapping[str, int] = field(default_factory=dict)

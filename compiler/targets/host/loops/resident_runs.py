@@ -14,9 +14,9 @@ def run_name(number: int, kind: str) -> str:
 
 
 def resident_runs(plan: LoopPlan) -> list[tuple[int, str]]:
-    """Return the ways to run each region: for all threads, or for some: those that wait at its barrier."""
-    waits = ((number, kind) for number in range(1, plan.turns) for kind in ("all", "some"))
-    return [(0, "all"), *waits, *((number, "some") for number in range(plan.turns, plan.regions))]
+    """Return the ways in which regions are run: for all threads, or for some: those that wait at its barrier."""
+    whole = ((number, "all") for number in range(plan.turns))
+    return [*whole, *((number, "some") for number in range(plan.grid, plan.regions))]
 
 
 def resident_run(plan: LoopPlan, loops: ThreadLoops, number: int, kind: str) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from gridjit.compiler.targets.host.collectives.apart import APART, OF_GRID, OF_TURNS, OF_TURNS_ONLY
+from gridjit.compiler.targets.host.collectives.full import AGAIN, meets, name_of
+from gridjit.compiler.targets.host.collectives.step import RAISED
 from gridjit.compiler.targets.host.loops.frame import CONTEXT, CONTEXT_VALUES, launch_loads
 from gridjit.compiler.targets.host.loops.plan import DIVERGENT, SPINS, LoopPlan
-from gridjit.compiler.targets.host.loops.resident_runs import resident_runs, run_name
-from gridjit.compiler.targets.host.loops.runs import APART, SUMMARY
-from gridjit.compiler.targets.host.regions.write import MOVED as CHANGED
+from gridjit.compiler.targets.host.loops.resident_runs import run_name
+from gridjit.compiler.targets.host.loops.runs import APART as ALONE
+from gridjit.compiler.targets.host.loops.runs import SUMMARY
 
 # What a block is to do: start, go on - also where it waited for the grid -, or name a thread: one that takes turns, or
 # one that waits anywhere.
@@ -17,21 +20,19 @@ MOVED, AT_GRID, PASS = -201, -202, -203
 _PASSES = 64
 
 
+_FLAGS = {"moved": 0, "turning": -1, "passes": 0, "released": 0, "asked": 0, "others": 0}
+
+
 def resident_block(plan: LoopPlan) -> str:
     """Return the block function; it takes what to do as one argument more."""
     return "\n".join(
         [
-            f"define internal i32 @gridjit.block({CONTEXT}, i32 %how) {APART} {{",
+            f"define internal i32 @gridjit.block({CONTEXT}, i32 %how) {ALONE} {{",
             "entry:",
             *launch_loads(),
-            "  %moved = alloca i32",
-            "  %turning = alloca i32",
-            "  %passes = alloca i32",
-            "  %released = alloca i32",
-            "  store i32 0, ptr %moved",
-            "  store i32 -1, ptr %turning",
-            "  store i32 0, ptr %passes",
-            "  store i32 0, ptr %released",
+            *(f"  %{name} = alloca i32" for name in _FLAGS),
+            *(f"  store i32 {value}, ptr %{name}" for name, value in _FLAGS.items()),
+            f"  %progress = getelementptr inbounds i8, ptr %bank, i64 {plan.bank_bytes + plan.progress}",
             "  switch i32 %how, label %go.on [",
             f"    i32 {START}, label %start",
             f"    i32 {NAME_TURN}, label %name.turn",
@@ -46,7 +47,9 @@ def resident_block(plan: LoopPlan) -> str:
             "  br label %scan",
             *_scan(plan),
             *_choose(plan),
+            *_ask_others(plan),
             *_take_turns(plan),
+            *_meet(plan),
             *_run(plan),
             *_search(plan),
             "}",
@@ -56,8 +59,8 @@ def resident_block(plan: LoopPlan) -> str:
 
 
 def _scan(plan: LoopPlan) -> list[str]:
-    """Return the code that looks at all threads: where they are, and how many spend turns, or spent one in vain."""
-    kept = ("raised", "low", "high", "ended", "turn", "vain")
+    """Return the code that looks at all threads: where they are, and how many take turns or have ended."""
+    kept = ("raised", "low", "high", "ended", "turn")
     first = {"low": "-1"}
     phis = [f"  %{name} = phi i32 [ {first.get(name, '0')}, %scan ], [ %{name}.new, %one ]" for name in kept]
     return [
@@ -71,22 +74,15 @@ def _scan(plan: LoopPlan) -> list[str]:
         "  %is.raised = icmp slt i32 %state, 0",
         "  %raised.bit = zext i1 %is.raised to i32",
         "  %raised.new = or i32 %raised, %raised.bit",
-        f"  %plain = and i32 %state, {~CHANGED & 0x7FFFFFFF}",
-        "  %clean = select i1 %is.raised, i32 %state, i32 %plain",
-        "  store i32 %clean, ptr %at, align 4",
-        "  %less = sub i32 %clean, 1",
+        "  %less = sub i32 %state, 1",
         "  %low.new = call i32 @llvm.umin.i32(i32 %low, i32 %less)",
-        "  %high.new = call i32 @llvm.smax.i32(i32 %high, i32 %clean)",
-        "  %is.ended = icmp eq i32 %clean, 0",
+        "  %high.new = call i32 @llvm.smax.i32(i32 %high, i32 %state)",
+        "  %is.ended = icmp eq i32 %state, 0",
         "  %ended.bit = zext i1 %is.ended to i32",
         "  %ended.new = add i32 %ended, %ended.bit",
-        f"  %is.turn = icmp sge i32 %clean, {plan.turns}",
+        f"  %is.turn = icmp sge i32 %state, {plan.turns}",
         "  %turn.bit = zext i1 %is.turn to i32",
         "  %turn.new = add i32 %turn, %turn.bit",
-        "  %is.same = icmp eq i32 %clean, %state",
-        "  %is.vain = and i1 %is.turn, %is.same",
-        "  %vain.bit = zext i1 %is.vain to i32",
-        "  %vain.new = add i32 %vain, %vain.bit",
         "  %i.next = add nuw nsw i64 %i, 1",
         "  %i.more = icmp ult i64 %i.next, %threads",
         "  br i1 %i.more, label %one, label %scanned",
@@ -106,20 +102,48 @@ def _choose(plan: LoopPlan) -> list[str]:
         "  ret i32 0",
         "live:",
         "  %any.turn = icmp ne i32 %turn.new, 0",
-        "  br i1 %any.turn, label %turns, label %meet",
-        "meet:",
+        "  br i1 %any.turn, label %turns, label %together",
+        "together:",
         "  %lowest = add i32 %low.new, 1",
         "  %split = icmp ne i32 %lowest, %high.new",
-        "  br i1 %split, label %search.split, label %where",
+        "  br i1 %split, label %apart, label %where",
         "where:",
         f"  %grid.wide = icmp sge i32 %high.new, {plan.grid}",
-        "  br i1 %grid.wide, label %grid, label %pass",
+        "  br i1 %grid.wide, label %grid, label %whole",
+        "whole:",
+        "  %some.ended = icmp ne i32 %ended.new, 0",
+        "  br i1 %some.ended, label %apart, label %meet",
         "grid:",
         "  %free = load i32, ptr %released",
         "  %is.free = icmp ne i32 %free, 0",
-        "  br i1 %is.free, label %pass, label %wait",
+        "  br i1 %is.free, label %pass.grid, label %wait",
         "wait:",
         f"  ret i32 {AT_GRID}",
+    ]
+
+
+def _ask_others(plan: LoopPlan) -> list[str]:
+    """Return the code that has threads go on that are not all at one place, as far as they can without taking turns."""
+    return [
+        "apart:",
+        f"  %place = {APART}",
+        "  switch i32 %place, label %placed [",
+        "    i32 0, label %ended.all",
+        f"    i32 {RAISED}, label %search.raised",
+        f"    i32 {OF_GRID}, label %grid",
+        f"    i32 {OF_TURNS}, label %others.did",
+        f"    i32 {OF_TURNS_ONLY}, label %scan",
+        "  ]",
+        "placed:",
+        "  %is.place = icmp sgt i32 %place, 0",
+        "  br i1 %is.place, label %others.did, label %told",
+        "told:",
+        "  %told.code = load i32, ptr %status",
+        "  ret i32 %told.code",
+        "others.did:",
+        "  store i32 1, ptr %moved",
+        "  store i32 1, ptr %others",
+        "  br label %scan",
     ]
 
 
@@ -132,8 +156,23 @@ def _take_turns(plan: LoopPlan) -> list[str]:
     return [
         "turns:",
         "  store i32 0, ptr %released",
+        "  %was.asked = load i32, ptr %asked",
+        "  %known = icmp ne i32 %was.asked, 0",
+        "  %busy = add i32 %turn.new, %ended.new",
+        "  %no.others = icmp eq i32 %busy, %volume",
+        "  %ready = or i1 %known, %no.others",
+        "  br i1 %ready, label %turn.look, label %ask",
+        "ask:",
+        "  store i32 1, ptr %asked",
+        "  br label %apart",
+        "turn.look:",
         "  %turning.before = load i32, ptr %turning",
-        "  %in.vain = icmp eq i32 %vain.new, %turning.before",
+        "  %same.count = icmp eq i32 %turn.new, %turning.before",
+        "  %changed = load i32, ptr %progress",
+        "  %others.moved = load i32, ptr %others",
+        "  %any.change = or i32 %changed, %others.moved",
+        "  %no.change = icmp eq i32 %any.change, 0",
+        "  %in.vain = and i1 %same.count, %no.change",
         "  br i1 %in.vain, label %leave, label %turn.on",
         "leave:",
         "  %moved.before = load i32, ptr %moved",
@@ -149,39 +188,73 @@ def _take_turns(plan: LoopPlan) -> list[str]:
         "  %passes.now = add i32 %passes.before, 1",
         "  store i32 %passes.now, ptr %passes",
         f"  %enough = icmp sgt i32 %passes.now, {_PASSES}",
-        "  br i1 %enough, label %others, label %turn.all",
-        "others:",
+        "  br i1 %enough, label %to.others, label %turn.all",
+        "to.others:",
         f"  ret i32 {MOVED}",
         "turn.all:",
         "  store i32 %turn.new, ptr %turning",
+        "  store i32 0, ptr %asked",
+        "  store i32 0, ptr %others",
+        *(["  store i32 0, ptr %progress"] if plan.turns < plan.regions else []),
         *calls,
         "  br label %scan",
     ]
 
 
-def _run(plan: LoopPlan) -> list[str]:
-    """Return the code that runs the region after the barrier at which all threads are that have not ended."""
-    arms, cases = [], []
-    for number, kind in resident_runs(plan):
-        if 0 < number < plan.turns:
-            arms.append(f"    i32 {2 * number + (kind == 'some')}, label %run.{number}.{kind}")
-            call = f"call {SUMMARY} @{run_name(number, kind)}({CONTEXT_VALUES})"
-            cases += [f"run.{number}.{kind}:", f"  %got.{number}.{kind} = {call}", "  br label %scan"]
+def _meet(plan: LoopPlan) -> list[str]:
+    """Return the code that does what all threads of the block wait for at one place."""
+    met = meets(plan)
+    calls = [f"  %met.{number} = call i32 @{name_of(number)}({CONTEXT_VALUES})" for number in met]
+    answers = ", ".join(f"[ %met.{number}, %meet.{number} ]" for number in met)
+    judged = ["met:", f"  %said = phi i32 {answers}"]
+    judged.append(f"  switch i32 %said, label %told [ i32 0, label %pass i32 {AGAIN}, label %apart ]")
     return [
-        "pass:",
+        "meet:",
+        "  switch i32 %high.new, label %pass [",
+        *(f"    i32 {number}, label %meet.{number}" for number in met),
+        "  ]",
+        *(line for number, one in zip(met, calls, strict=True) for line in (f"meet.{number}:", one, "  br label %met")),
+        *(judged if met else []),
+    ]
+
+
+def _run(plan: LoopPlan) -> list[str]:
+    """Return the code that runs the region after the barrier at which all threads are, of the block or of the grid."""
+    numbers = range(1, plan.turns)
+    everywhere = [
+        f"  %grid.{number} = call {SUMMARY} @{run_name(number, 'some')}({CONTEXT_VALUES})"
+        for number in range(plan.grid, plan.turns)
+    ]
+    return [
+        "pass.grid:",
         "  store i32 0, ptr %released",
-        "  store i32 1, ptr %moved",
-        "  store i32 -1, ptr %turning",
-        "  %some.ended = icmp ne i32 %ended.new, 0",
-        "  %some.bit = zext i1 %some.ended to i32",
-        "  %twice = shl nuw nsw i32 %high.new, 1",
-        "  %choice = or disjoint i32 %twice, %some.bit",
-        "  switch i32 %choice, label %never [",
-        *arms,
+        "  %alive.all = icmp eq i32 %ended.new, 0",
+        "  %grid.lowest = add i32 %low.new, 1",
+        "  %at.one = icmp eq i32 %grid.lowest, %high.new",
+        "  %grid.all = and i1 %alive.all, %at.one",
+        "  br i1 %grid.all, label %pass, label %pass.some",
+        "pass.some:",
+        *everywhere,
+        "  br label %passed",
+        "pass:",
+        "  switch i32 %high.new, label %never [",
+        *(f"    i32 {number}, label %run.{number}" for number in numbers),
         "  ]",
         "never:",
         "  unreachable",
-        *cases,
+        *(
+            line
+            for number in numbers
+            for line in (
+                f"run.{number}:",
+                f"  %got.{number} = call {SUMMARY} @{run_name(number, 'all')}({CONTEXT_VALUES})",
+                "  br label %passed",
+            )
+        ),
+        "passed:",
+        "  store i32 1, ptr %moved",
+        "  store i32 1, ptr %others",
+        "  br label %scan",
     ]
 
 
@@ -194,17 +267,13 @@ def _search(plan: LoopPlan) -> list[str]:
     lines = [
         "search.raised:",
         "  br label %search",
-        "search.split:",
-        "  br label %search",
         "name.turn:",
         "  br label %search",
         "name.wait:",
         "  br label %search",
         "search:",
-        "  %least = phi i32 [ -2147483648, %search.raised ], [ %high.new, %search.split ], "
-        f"[ {plan.turns}, %name.turn ], [ 1, %name.wait ]",
-        "  %greatest = phi i32 [ -1, %search.raised ], [ %high.new, %search.split ], "
-        "[ 2147483647, %name.turn ], [ 2147483647, %name.wait ]",
+        f"  %least = phi i32 [ -2147483648, %search.raised ], [ {plan.turns}, %name.turn ], [ 1, %name.wait ]",
+        "  %greatest = phi i32 [ -1, %search.raised ], [ 2147483647, %name.turn ], [ 2147483647, %name.wait ]",
         "  br label %look",
         "look:",
         "  %s = phi i32 [ 0, %search ], [ %s.next, %on ]",

@@ -16,8 +16,6 @@ from gridjit.compiler.targets.host.regions.slots import Slot
 # A region returns 0 when its thread has ended, the number of the barrier it waits at, or an exception code with
 # this bit set.
 FAILED = -(2**31)
-# At the end of a turn, this bit says that the thread changed something on its way there.
-MOVED = 1 << 24
 
 
 def region_name(number: int) -> str:
@@ -30,7 +28,8 @@ class CutKernel:
     """The kernel's blocks after cutting, and what is known of the values that cross a barrier.
 
     arrays: the local arrays of which each thread has its own in the slab; in_turn: those in the bank, for one thread
-    after the other. turns: the number of the first cut that ends a turn of a loop that waits.
+    after the other. turns: the number of the first cut that ends a turn of a loop that waits. progress: where in the
+    bank a thread notes, at the end of a turn, that it changed something on its way there.
     """
 
     parameters: tuple[Parameter, ...]
@@ -42,6 +41,7 @@ class CutKernel:
     arrays: Mapping[str, Slot]
     in_turn: Mapping[str, Slot]
     turns: int
+    progress: int
 
     @property
     def takes_turns(self) -> bool:
@@ -216,7 +216,7 @@ class RegionWriter:
         return [
             *(f"  {part}" for part in code),
             f"  {old} = load i32, ptr %gj.moved",
-            f"  {bit} = select i1 {answer}, i32 {MOVED}, i32 0",
+            f"  {bit} = select i1 {answer}, i32 1, i32 0",
             f"  {new} = or i32 {old}, {bit}",
             f"  store i32 {new}, ptr %gj.moved",
         ]
@@ -236,8 +236,15 @@ class RegionWriter:
     def _arrive(self, barrier: int) -> list[str]:
         if barrier < self.whole.turns:
             return [f"  ret i32 {barrier}"]
-        moved, state = self._name("moved"), self._name("state")
-        return [f"  {moved} = load i32, ptr %gj.moved", f"  {state} = or i32 {moved}, {barrier}", f"  ret i32 {state}"]
+        moved, at, old, new = self._name("moved"), self._name("at"), self._name("old"), self._name("new")
+        return [
+            f"  {moved} = load i32, ptr %gj.moved",
+            f"  {at} = getelementptr inbounds i8, ptr %gj.bank, i64 {self.whole.progress}",
+            f"  {old} = load i32, ptr {at}",
+            f"  {new} = or i32 {old}, {moved}",
+            f"  store i32 {new}, ptr {at}",
+            f"  ret i32 {barrier}",
+        ]
 
     def _raise(self, code: str) -> list[str]:
         none, marked, state = self._name("none"), self._name("marked"), self._name("state")
