@@ -122,8 +122,6 @@ def _described(image: bytes, value: Any) -> Artifact:
     entry = _symbol(given["entry"])
     if _SUFFIXES.get(kind) != suffix or not is_code(image, entry, linked=kind != "host"):
         raise reading.Unreadable(f"no {kind} code")
-    if reading.flag(given["cooperative"]) and kind == "host":
-        raise reading.Unreadable("the host has no cooperative launches")
     return Artifact(
         target=Target(kind=kind, arch=arch, features=features),
         image=image,

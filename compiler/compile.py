@@ -109,6 +109,7 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
             "compile_ms": round((time.perf_counter() - started) * 1e3, 1),
             "phases": phases_until_now(),
             "shared_memory_carveout": job.options.shared_memory_carveout,
+            **({"waits": {str(number): place for number, place in code.waits.items()}} if code.waits else {}),
             **({"reused": list(lowered.reused)} if lowered.reused else {}),
             **({"lines": True} if job.options.lineinfo else {}),
             **({"checks": [place.as_json() for place in code.places]} if job.options.checks else {}),

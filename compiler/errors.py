@@ -104,6 +104,17 @@ class UninitializedError(CheckError):
     """A thread read memory that nobody wrote."""
 
 
+class ResidencyError(LaunchError):
+    """A cooperative launch has more blocks than the device has room for; code: what the driver would have said."""
+
+    also = LimitError.also
+    name = "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE"
+    code = 720
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} ({self.name})"
+
+
 class DeviceError(GridjitError):
     """The device or the driver is missing, or refused a call."""
 

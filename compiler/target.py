@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import CodeType
 from typing import Any, Protocol
 
 from gridjit.compiler.options import Options
@@ -80,6 +81,7 @@ class Lowered:
     linked: files to link; cooperative: grid-wide synchronization is used.
     source: (file, first line) of the kernel, for messages.
     reused: the device functions, with their argument types, that were compiled for another kernel.
+    code: the kernel's bytecode, for the lines it comes from.
     """
 
     modules: tuple[str, ...]
@@ -90,6 +92,7 @@ class Lowered:
     kernel: str = ""
     source: tuple[str, int] = ("", 0)
     reused: tuple[str, ...] = ()
+    code: CodeType | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +105,7 @@ class Code:
     consumed: the linked CUDA C++ files, with the headers that were compiled.
     inexact: why the code may compute something else once more is folded into it; empty if it does not (if looked at).
     places: what the numbers stand for by which the code's checks name a place in the source.
+    waits: the places where threads wait in a loop for what others write, by the number of the cut.
     """
 
     image: bytes = field(repr=False)
@@ -112,6 +116,7 @@ class Code:
     consumed: tuple[LinkedFile, ...] = ()
     inexact: str = ""
     places: tuple[Any, ...] = ()
+    waits: Mapping[int, str] = field(default_factory=dict)
 
 
 class CodeGenerator(Protocol):

@@ -205,6 +205,7 @@ class Session:
             threads=wanted.host_threads,
             store=self.store if wanted.native_launch else None,
             symbols=wanted.host_symbols,
+            patience=round(wanted.host_patience * 1e9),
         )
 
 

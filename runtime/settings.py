@@ -15,6 +15,8 @@ from gridjit.values import dataclass
 _DEFAULT_CACHE_BYTES = 1 << 30
 _DEFAULT_CACHE_ENTRIES = 100_000
 _CHECKS = ("bounds", "uninitialized", "races")
+_DEFAULT_PATIENCE_S = 10.0
+_MOST_SECONDS = 1e9
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -39,6 +41,8 @@ class Settings:
         which is the default; "none").
     host_step: run kernels on the host as plain Python, one thread at a time, for debuggers (GRIDJIT_HOST_STEP=1).
     host_symbols: a folder to write the host's code with line tables to, for gdb (GRIDJIT_HOST_SYMBOLS).
+    host_patience: seconds that a kernel's threads may wait for each other in vain; 0: for ever (GRIDJIT_HOST_PATIENCE;
+        default: 10).
     log: what to report on standard error ("compiles"; GRIDJIT_LOG).
     assert_no_compile: turn any compile into an error (GRIDJIT_ASSERT_NO_COMPILE=1).
     native_launch: launch through machine code (GRIDJIT_NATIVE_LAUNCH=0: from Python, with equal results).
@@ -65,6 +69,7 @@ class Settings:
     host_checks: tuple[str, ...] = _CHECKS
     host_step: bool = False
     host_symbols: Path | None = None
+    host_patience: float = _DEFAULT_PATIENCE_S
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> Settings:
@@ -93,6 +98,7 @@ class Settings:
             host_symbols=_path(environ.get("GRIDJIT_HOST_SYMBOLS")),
             host_step=_switched_on(environ.get("GRIDJIT_HOST_STEP")),
             host_checks=_checks(environ.get("GRIDJIT_HOST_CHECKS")),
+            host_patience=_seconds("GRIDJIT_HOST_PATIENCE", environ.get("GRIDJIT_HOST_PATIENCE"), _DEFAULT_PATIENCE_S),
         )
 
     def processes_for(self, background: bool | None) -> int:
@@ -166,6 +172,16 @@ def _checks(text: str | None) -> tuple[str, ...]:
             f"GRIDJIT_HOST_CHECKS={text}: {sorted(unknown)[0]!r} is not one of {', '.join(_CHECKS)}, none"
         )
     return tuple(name for name in _CHECKS if name in named) or ("none",)
+
+
+def _seconds(name: str, text: str | None, default: float) -> float:
+    try:
+        seconds = float(text) if text else default
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < _MOST_SECONDS:
+        raise ConfigError(f"{name}={text}: give seconds, such as 10 or 0.5, or 0 for no limit")
+    return seconds
 
 
 def _absolute(text: str) -> Path:

@@ -191,6 +191,7 @@ def _lowered(
         kernel=f"{function.__module__}.{function.__qualname__}",
         source=(function.__code__.co_filename, function.__code__.co_firstlineno),
         reused=() if record.keeping is None else tuple(record.keeping.reused),
+        code=function.__code__,
     )
 
 

@@ -78,7 +78,7 @@ class Overload:
             threads *= dim
         blocks = self._loaded().resident_blocks(threads, dynsmemsize)
         if blocks is None:
-            raise ConfigError("the host has no limit of blocks for a cooperative launch")
+            raise ConfigError("with GRIDJIT_HOST_LIMITS=0, the host has no limit of blocks for a cooperative launch")
         return blocks
 
     def inspect_llvm(self) -> str:

@@ -6,7 +6,7 @@ The shape of a launch is checked where it is made (LaunchConfig): its limits are
 from __future__ import annotations
 
 from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.errors import LimitError, LinkError
+from gridjit.compiler.errors import LimitError, LinkError, ResidencyError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.runtime.settings import settings
 from gridjit.runtime.simulated.models import DeviceModel, model
@@ -34,6 +34,28 @@ def check_shared(artifact: Artifact, config: LaunchConfig, dynamic: int) -> None
             f"{artifact.kernel} [{config}]: a block has {static} bytes of static and {dynamic} of dynamic shared "
             f"memory; the simulated {kind.name} allows {most} together; {_SWITCH}"
         )
+
+
+def check_resident(artifact: Artifact, config: LaunchConfig, dynamic: int) -> None:
+    """Raise ResidencyError if the device has no room for all blocks of a cooperative launch at once."""
+    kind = _model()
+    blocks = config.griddim[0] * config.griddim[1] * config.griddim[2]
+    threads = config.blockdim[0] * config.blockdim[1] * config.blockdim[2]
+    most = resident_blocks(threads, artifact.resources.get("shared_bytes", 0) + dynamic)
+    if kind is not None and most is not None and blocks > most:
+        raise ResidencyError(
+            f"{artifact.kernel} [{config}]: all {blocks} blocks of a cooperative launch must be resident at once; at "
+            f"most {most} blocks of {threads} threads are resident on the simulated {kind.name}; {_SWITCH}"
+        )
+
+
+def resident_blocks(threads: int, shared: int) -> int | None:
+    """Return how many blocks of so many threads and so much shared memory the device has room for; None: any number."""
+    from gridjit.runtime.simulated.occupancy import active_blocks
+
+    if (kind := _model()) is None:
+        return None
+    return active_blocks(kind, threads, shared) * kind.attribute("MULTIPROCESSOR_COUNT")
 
 
 def _model() -> DeviceModel | None:

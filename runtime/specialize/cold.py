@@ -15,7 +15,7 @@ from gridjit.cache.manifest import note_use
 from gridjit.cache.store import Store
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.compiled import Compiled
-from gridjit.compiler.errors import CompileDisabledError
+from gridjit.compiler.errors import CompileDisabledError, CompileError
 from gridjit.compiler.job import CompileJob
 from gridjit.compiler.phases import phase, phases_text, phases_until_now
 from gridjit.compiler.signature import Signature
@@ -24,7 +24,11 @@ from gridjit.runtime.session import Session
 from gridjit.runtime.specialize.kernel_code import KernelCode
 from gridjit.runtime.specialize.look import Launch, Look
 from gridjit.runtime.specialize.table import Displaced, Specialization
+from gridjit.stacks import stack_bytes
 from gridjit.values import dataclass
+
+# Of a thread that compiles; a little of 256 KB is the system's own.
+_LEAST_STACK = 240 << 10
 
 if TYPE_CHECKING:
     from gridjit.compiler.view.config import ConfigView
@@ -104,6 +108,7 @@ def compile_now(look: Look, reason: str, cold: Cold) -> Compiled:
             f"{job.kernel}{job.signature} for {job.target} is not in the cache ({reason}), "
             "and GRIDJIT_ASSERT_NO_COMPILE forbids compiling it"
         )
+    _check_stack(job)
     shelf = None if cold.apart or cold.anew else shelf_for(cold.store, job)
     try:
         view, made = _compiled(look, cold, shelf)
@@ -114,6 +119,17 @@ def compile_now(look: Look, reason: str, cold: Cold) -> Compiled:
         with phase("store"):
             shelf.end()
     return _followed(view, _with_reason(made, reason, look.key))
+
+
+def _check_stack(job: CompileJob) -> None:
+    """Raise CompileError where the compiler would overflow the thread's stack, and end the process."""
+    size = stack_bytes()
+    if size is not None and size < _LEAST_STACK:
+        raise CompileError(
+            f"{job.kernel}{job.signature} for {job.target} is not compiled yet, and this thread's stack of "
+            f"{size >> 10} KB has no room for the compiler: launch it from another thread first, or give threads at "
+            "least 256 KB (threading.stack_size)"
+        )
 
 
 def _compiled(look: Look, cold: Cold, shelf: UnitShelf | None) -> tuple[ConfigView, Compiled]:

@@ -12,6 +12,8 @@ from _thread import LockType, allocate_lock, start_new_thread
 from collections.abc import Callable, Iterator
 from types import TracebackType
 
+from gridjit.stacks import with_room
+
 # More often than anyone interrupts what takes microseconds.
 _TRIES = 100
 
@@ -50,7 +52,7 @@ def uninterrupted(work: Callable[[], object]) -> None:
 def _started(run: Callable[[], None]) -> None:
     """Have run called, on a new thread if there can be one."""
     try:
-        start_new_thread(run, ())
+        with_room(lambda: start_new_thread(run, ()))
     except RuntimeError:
         run()  # no more threads, or the interpreter is ending
 

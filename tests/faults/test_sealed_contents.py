@@ -432,6 +432,7 @@ def test_an_object_file_for_another_kind_of_processor_is_refused_before_llvm_has
             load_object(bytes(changed), entry)
 
 
-def test_an_artifact_that_says_what_its_target_cannot_do_is_none() -> None:
+def test_an_artifact_of_a_kernel_that_synchronizes_the_grid_is_read_on_the_host_too() -> None:
     assert Artifact.from_bytes(described(description())) is not None
-    assert Artifact.from_bytes(described({**description(), "cooperative": True})) is None
+    found = Artifact.from_bytes(described({**description(), "cooperative": True}))
+    assert found is not None and found.cooperative

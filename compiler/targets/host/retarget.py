@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from gridjit.compiler.errors import UnsupportedError
 from gridjit.compiler.targets.host.library import intrinsics
 from gridjit.compiler.targets.host.library.inline_asm import replace_asm
+from gridjit.compiler.targets.host.spots import with_spots
 
 _DROPPED = re.compile(
     r"^(?:target (?:triple|datalayout)|source_filename|!nvvm|!llvm\.dbg|!llvm\.module\.flags"
@@ -88,6 +89,7 @@ def retarget(
         f"@{intrinsics.THEIRS}", f"@{intrinsics.OURS}"
     )
     text, asm = replace_asm(text)
+    text = with_spots(text)
     shared: tuple[SharedArray, ...] = ()
     if " addrspace(3) " in text:
         shared = tuple(_shared_array(found) for found in _SHARED.finditer(text))

@@ -23,7 +23,6 @@ _DEBUG = re.compile(r"!dbg !(\d+)")
 # The operations as a user knows them, by the first part of the name that the front end gives their function.
 _VOCABULARY = (
     ("brkpt", "breakpoint()"),
-    ("cudaCG", "cuda.cg.this_grid().sync"),
     ("__nv_", "the libdevice function {}"),
     ("llvm.nvvm.", "the device intrinsic {}"),
 )
@@ -34,8 +33,6 @@ def refuse_unsupported(lowered: Lowered, linked: frozenset[str] = frozenset()) -
 
     linked: what files that the kernel is linked with define.
     """
-    if lowered.cooperative:
-        raise UnsupportedError(f"{_place(lowered, None)} uses {_words('cudaCG')}, which the host target does not offer")
     defined = {name for text in lowered.modules for name in _DEFINE.findall(text)} | linked
     for text in lowered.modules:
         for name in _missing(text, defined):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -15,9 +16,10 @@ from gridjit.compiler.target import Target
 from gridjit.compiler.targets.host.libllvm import NO_SYMBOLS
 from gridjit.compiler.targets.host.processor import host_target
 from gridjit.forking import cached_property
-from gridjit.runtime.devices.host.launch import Status, judge, launch
+from gridjit.runtime.devices.host.launch import SPINS, Status, judge, launch
 from gridjit.runtime.devices.host.load import HostFunction, load
 from gridjit.runtime.streams import HOST, Timeline, stream_handle
+from gridjit.stacks import in_room
 from gridjit.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -40,6 +42,8 @@ NEEDS = frozenset(("prints", "allocates"))
 # The launch of a kernel that machine code is worth loading for: it takes some milliseconds, and a second if it must be
 # made first.
 _OFTEN = 3
+# Blocks of a launch that it is worth loading for: each chunk of them takes microseconds from Python.
+_MANY = 1 << 20
 
 
 class Past:
@@ -99,8 +103,12 @@ class HostKernel:
     def launch(self, config: LaunchConfig, stream: Any, sharedmem: int, parameters: bytes) -> None:
         """Run the grid and return when all blocks have run; raises what the kernel raised, or LaunchError."""
         stream_handle(stream)  # launches are over when they return, so a stream only has to be one
-        if self.artifact.cooperative or config.cooperative or config.cluster is not None:
-            raise LaunchError(f"{self.artifact.kernel}: the host target has no cooperative or cluster launches yet")
+        if config.cluster is not None:
+            raise LaunchError(f"{self.artifact.kernel}: the host target has no cluster launches yet")
+        if self.artifact.cooperative or config.cooperative:
+            from gridjit.runtime.simulated.limits import check_resident
+
+            check_resident(self.artifact, config, sharedmem)
         if sharedmem + self.static_shared > _PLAIN_SHARED_BYTES:
             from gridjit.runtime.simulated.limits import check_shared
 
@@ -113,12 +121,21 @@ class HostKernel:
             self._raise(failure)
 
     def _run(self, config: LaunchConfig, parameters: bytes, sharedmem: int) -> Status | None:
-        if (engine := self._engine()) is not None:
+        if (engine := self._engine(config)) is not None:
             from gridjit.runtime.devices.host.grids import launch_grid
 
             return launch_grid(engine, self._record(engine), self.function.name, config, parameters, sharedmem)
         stop = self._stop if self.device.may_have_engine else None
-        return launch(self.function, config, parameters, sharedmem, self.threads, stop)
+        return launch(
+            self.function,
+            config,
+            parameters,
+            sharedmem,
+            self.threads,
+            stop,
+            resident=self._resident,
+            patience=self.device.patience,
+        )
 
     def _run_and_show(self, config: LaunchConfig, parameters: bytes, sharedmem: int) -> Status | None:
         from gridjit.runtime.devices.host.printed import show
@@ -128,15 +145,26 @@ class HostKernel:
         finally:
             show()
 
-    def _engine(self) -> Engine | None:
-        """Return what runs grids in machine code, if it is there or this kernel is launched often; else None."""
-        return self.device.engine(make=self.past.launches >= _OFTEN)
+    @property
+    def _resident(self) -> bool:
+        """Whether its blocks wait for each other."""
+        return "resident" in self.artifact.resources
+
+    def _engine(self, config: LaunchConfig | None = None) -> Engine | None:
+        """Return what runs grids in machine code, if it is there or worth loading; else None.
+
+        It is for a kernel that is launched often, and for a launch of many blocks.
+        """
+        many = config is not None and math.prod(config.griddim) >= _MANY
+        return self.device.engine(make=many or self.past.launches >= _OFTEN)
 
     def _record(self, engine: Engine) -> KernelRecord:
         if not self.past.records:
             from gridjit.runtime.devices.host.grids import kernel_record
 
-            self.past.records.append(kernel_record(engine, self.function, self.artifact.image, self.threads))
+            image, patience = self.artifact.image, self.device.patience
+            made = kernel_record(engine, self.function, image, self.threads, resident=self._resident, patience=patience)
+            self.past.records.append(made)
         return self.past.records[0]
 
     def _fail(self, config: LaunchConfig, report: bytes) -> NoReturn:
@@ -144,6 +172,10 @@ class HostKernel:
         self._raise(judge(report, self.function.name, config))
 
     def _raise(self, failure: Status) -> NoReturn:
+        if failure.code <= SPINS:
+            from gridjit.runtime.devices.host.vain import vain_wait
+
+            raise vain_wait(self.artifact, SPINS - failure.code, failure, self.device.patience)
         from gridjit.runtime.devices.exceptions import kernel_exception
 
         raise kernel_exception(self.artifact, failure.code, failure.block, failure.thread)
@@ -179,8 +211,10 @@ class HostKernel:
         return min(_BLOCK, limit or _BLOCK)
 
     def resident_blocks(self, threads: int, sharedmem: int = 0) -> int | None:
-        """Return None: the host does not support cooperative launches, so there is not a limit."""
-        return None
+        """Return how many blocks the GPU that the host stands in for holds at once; None if its limits are off."""
+        from gridjit.runtime.simulated.limits import resident_blocks
+
+        return resident_blocks(threads, self.static_shared + sharedmem)
 
     def prefer_cache(self, preference: str) -> None:
         """Raise DeviceError: every block shares all of the processor's cache."""
@@ -204,15 +238,24 @@ class HostDevice:
     """The processor. threads: how many run blocks at once.
 
     store: returns where machine code that runs grids is kept; None: Python runs them. symbols: a folder for gdb.
+    patience: how long threads may wait for each other in vain, in nanoseconds; 0: for ever.
     """
 
     ordinal: int | None = None
     staging: Space | None = None
     timeline: Timeline = HOST
 
-    def __init__(self, *, threads: int, store: Callable[[], Store] | None = None, symbols: Path | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        threads: int,
+        store: Callable[[], Store] | None = None,
+        symbols: Path | None = None,
+        patience: int = 0,
+    ) -> None:
         self._threads = threads
         self._symbols = symbols
+        self.patience = patience
         self.store = store
         self._made: list[Engine | None] = []
 
@@ -226,7 +269,8 @@ class HostDevice:
         if not self._made and make and self.store is not None:
             from gridjit.runtime.native.grids.engine import engine
 
-            self._made.append(engine(self.store()))
+            store = self.store
+            self._made.append(in_room(lambda: engine(store())))
         return self._made[0] if self._made else None
 
     @cached_property
@@ -251,7 +295,7 @@ class HostDevice:
             from gridjit.runtime.simulated.limits import check_static
 
             check_static(artifact)
-        function, checking = self._loaded(artifact)
+        function, checking = in_room(lambda: self._loaded(artifact))
         if self._symbols is not None and "lines" in artifact.metadata:
             from gridjit.runtime.devices.host.symbols import write_symbols
 

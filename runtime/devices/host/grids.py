@@ -13,15 +13,22 @@ from gridjit.runtime.native.grids import records
 from gridjit.runtime.native.grids.engine import Engine
 
 
-def kernel_record(engine: Engine, function: HostFunction, image: bytes, threads: int) -> records.KernelRecord:
-    """Return what machine code launches a kernel by; it must live as long as the kernel is launched."""
+def kernel_record(
+    engine: Engine, function: HostFunction, image: bytes, threads: int, *, resident: bool = False, patience: int = 0
+) -> records.KernelRecord:
+    """Return what machine code launches a kernel by; it must live as long as the kernel is launched.
+
+    resident: whether its blocks wait for each other. patience: how long, in nanoseconds, in vain; 0: for ever.
+    """
     low, high = code_of(function, image)
     return records.KernelRecord(
         entry=function.address,
         engine=ctypes.addressof(engine.record),
         low=low,
         high=high,
-        threads=min(threads, records.WORKERS + 1),
+        threads=1 if resident else min(threads, records.WORKERS + 1),
+        resident=int(resident),
+        patience=patience,
     )
 
 

@@ -21,13 +21,19 @@ from gridjit.compiler.errors import LaunchError
 from gridjit.compiler.launch_config import Dim3, LaunchConfig
 from gridjit.interrupts import surely
 from gridjit.runtime.devices.host.load import HostFunction
+from gridjit.stacks import with_room
 from gridjit.values import dataclass
 
 # The codes the driver returns on its own account (see the host target's driver).
 _DIVERGENT = -1
 _NO_MEMORY = -2
+_STRANDED = -3
+_STACK_ENDS = 0x7FFF_FFF1
+# And less the number of the cut where a thread waits in vain: there is a place in the source for each.
+SPINS = -100_000
 
-_LAUNCH = struct.Struct("=7i")
+# The shape, the dynamic shared memory, and how long threads may wait in vain, in nanoseconds.
+_LAUNCH = struct.Struct("=7i4xq")
 _STATUS = struct.Struct("=7i")
 # Chunks per thread: enough for uneven blocks to balance, few enough for a chunk to be worth its call.
 _CHUNKS = 16
@@ -52,19 +58,30 @@ class Status:
 
 
 def launch(
-    function: HostFunction, config: LaunchConfig, params: Any, sharedmem: int, threads: int, stop: Stop | None = None
+    function: HostFunction,
+    config: LaunchConfig,
+    params: Any,
+    sharedmem: int,
+    threads: int,
+    stop: Stop | None = None,
+    *,
+    resident: bool = False,
+    patience: int = 0,
 ) -> Status | None:
     """Run function over config's grid on up to threads threads; return None, or the first exception's status.
 
     params: the packed parameters (bytes, bytearray or a ctypes buffer). sharedmem: dynamic shared bytes of a block.
     stop: what stops threads that stay in a block after an interrupt; without it, blocks are waited for.
+    resident: whether blocks wait for other blocks, so that one thread runs all in turns. patience: how long they may do
+    so in vain, in nanoseconds; 0: for ever.
     Raises LaunchError if threads of a block wait at different barriers, or for want of memory.
     """
     run = _Run(
         function=function,
         params=params_buffer(params),
-        launch=launch_bytes(config, sharedmem),
+        launch=launch_bytes(config, sharedmem, patience),
         blocks=config.griddim[0] * config.griddim[1] * config.griddim[2],
+        first=config.griddim[0] * config.griddim[1] * config.griddim[2] if resident else 1,
     )
     if stop is not None and threading.get_ident() == threading.main_thread().ident:
         _run_aside(run, threads, stop)
@@ -74,13 +91,17 @@ def launch(
 
 
 class _Run:
-    """One grid being run: what is left to hand out, who is at work, and what went wrong."""
+    """One grid being run: what is left to hand out, who is at work, and what went wrong.
 
-    def __init__(self, *, function: HostFunction, params: Any, launch: Any, blocks: int) -> None:
+    first: how many blocks are run before any are handed out.
+    """
+
+    def __init__(self, *, function: HostFunction, params: Any, launch: Any, blocks: int, first: int) -> None:
         self.function = function
         self.params = params
         self.launch = launch
         self.blocks = blocks
+        self.first = first
         self.chunk = 1
         self.chunks = itertools.count()
         self.working = 0
@@ -132,7 +153,7 @@ def _run_aside(run: _Run, threads: int, stop: Stop) -> None:
 
     try:
         try:
-            start_new_thread(work, ())
+            with_room(lambda: start_new_thread(work, ()))
         except RuntimeError:
             # No more threads, or the interpreter is ending.
             work()
@@ -163,7 +184,7 @@ def _end(run: _Run, done: Any, stop: Stop) -> None:
 def _deal(run: _Run, threads: int) -> None:
     """Run all blocks of run."""
     start = time.perf_counter()
-    if not run.some(0, 1) or run.blocks == 1:
+    if not run.some(0, run.first) or run.blocks == run.first:
         return
     each = time.perf_counter() - start
     left = run.blocks - 1
@@ -202,9 +223,11 @@ def _share(run: _Run, threads: int, start: int) -> None:
             run.condition.wait_for(lambda: run.working == 0)
 
 
-def launch_bytes(config: LaunchConfig, sharedmem: int) -> Any:
+def launch_bytes(config: LaunchConfig, sharedmem: int, patience: int = 0) -> Any:
     """Return a launch's shape as kernels read it."""
-    return ctypes.create_string_buffer(_LAUNCH.pack(*config.griddim, *config.blockdim, sharedmem), _LAUNCH.size)
+    return ctypes.create_string_buffer(
+        _LAUNCH.pack(*config.griddim, *config.blockdim, sharedmem, patience), _LAUNCH.size
+    )
 
 
 def params_buffer(params: Any) -> Any:
@@ -217,19 +240,34 @@ def params_buffer(params: Any) -> Any:
 
 
 def judge(report: bytes, entry: str, config: LaunchConfig) -> Status:
-    """Return what the status that a kernel's entry left stands for; raises LaunchError if it is not an exception."""
+    """Return what the status that a kernel's entry left stands for: an exception, or from SPINS down a wait in vain.
+
+    Raises LaunchError if it is anything else.
+    """
     name = entry.removeprefix("gridjit.")
     failure = _STATUS.unpack_from(report)
     code, block, thread = failure[0], failure[1:4], failure[4:7]
     if code == _NO_MEMORY:
         raise LaunchError(f"{name} [{config}]: there is not enough memory for a block's shared arrays and threads")
+    if code == _STACK_ENDS:
+        raise LaunchError(
+            f"{name} [{config}], tid={list(_dim3(thread))} ctaid={list(_dim3(block))}: recursion too deep: a device "
+            "function calls itself until the stack of the thread that runs it has no room left; call it less often, "
+            "write it as a loop, or launch from a thread with a larger stack (threading.stack_size, ulimit -s)"
+        )
+    if code == _STRANDED:
+        raise LaunchError(
+            f"{name} [{config}]: block {_dim3(block)} waits for the grid at this_grid().sync() (thread "
+            f"{_dim3(thread)} is one of those there), but other blocks have ended, so it never goes on; call it where "
+            "all blocks of the grid reach it"
+        )
     if code == _DIVERGENT:
         raise LaunchError(
             f"{name} [{config}]: threads of block {_dim3(block)} wait at different "
-            f"cuda.syncthreads() calls (thread {_dim3(thread)} is one of them), so none can go on; call it where all "
-            "threads of the block reach it"
+            f"cuda.syncthreads() calls (thread {_dim3(thread)} is one of them), or at this_grid().sync(), so none can "
+            "go on; call it where all threads of the block reach it"
         )
-    if code < 0:
+    if SPINS < code < 0:
         from gridjit.runtime.devices.host.lanes import lane_trouble  # only then does anyone need its words
 
         raise LaunchError(f"{name} [{config}]: {lane_trouble(code, _dim3(block), _dim3(thread), config.blockdim)}")

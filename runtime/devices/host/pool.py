@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gridjit.forking import in_child, lock, section
+from gridjit.stacks import with_room
 
 if TYPE_CHECKING:
     from queue import SimpleQueue
@@ -41,7 +42,7 @@ class Pool:
     def _start(self) -> bool:
         thread = threading.Thread(target=_serve, args=(self._queue,), name="gridjit-host", daemon=True)
         try:
-            thread.start()
+            with_room(thread.start)
         except RuntimeError:
             # No more threads, or the interpreter is ending: the caller does the work alone.
             return False

@@ -69,9 +69,13 @@ def _fill(record: records.EngineRecord) -> bool:
 
 
 def _new_pool() -> int:
-    size = ctypes.sizeof(records.PoolRecord) + _CACHE_LINE
-    start = ctypes.addressof(for_ever(ctypes.create_string_buffer(size)))
-    return -(-start // _CACHE_LINE) * _CACHE_LINE
+    # Never freed, and only the pages that are written to are made.
+    calloc = ctypes.CDLL(None).calloc
+    calloc.argtypes, calloc.restype = [ctypes.c_size_t, ctypes.c_size_t], ctypes.c_void_p
+    start = calloc(1, ctypes.sizeof(records.PoolRecord) + _CACHE_LINE)
+    if start is None:
+        raise MemoryError("there is not enough memory for the threads that run grids")
+    return -(-int(start) // _CACHE_LINE) * _CACHE_LINE
 
 
 def settle(record: records.EngineRecord) -> None:

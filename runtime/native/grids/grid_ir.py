@@ -1,11 +1,12 @@
 """The function that runs a grid on the host, as LLVM IR text. One function serves all kernels.
 
-    i32 launch_grid(KernelRecord *kernel, const void *launch, const void *params, i32 held, void *status)
+    i32 launch_grid(KernelRecord *kernel, const void *shape, const void *params, i32 held, void *status)
 
-launch, params and status are what a kernel's entry takes (compiler/targets/host/loops/entry.py says what). held:
-whether the GIL is held meanwhile; else it is released. It returns 0, the code of the first block that failed, or
-INTERRUPTED if a Python signal handler raised, whose error is set then. The grid is run by the caller alone until what
-is left, at the cost of a block as it is known, is worth the help of others.
+shape: a launch's dimensions and dynamic shared memory. params and status are what a kernel's entry takes
+(compiler/targets/host/loops/entry.py says what). held: whether the GIL is held meanwhile; else it is released. It
+returns 0, the code of the first block that failed, or INTERRUPTED if a Python signal handler raised, whose error is set
+then. The grid is run by the caller alone until what is left, at the cost of a block as it is known, is worth the help
+of others. Blocks that wait for each other are run by the caller, all in one call.
 """
 
 from __future__ import annotations
@@ -27,10 +28,15 @@ WORTH_PS, WORTH_WAKING_PS = 8_000_000, 25_000_000
 PIECE_PS = 200_000_000
 
 _LAUNCH = f"""
-define internal i32 @launch_grid(ptr %kernel, ptr %launch, ptr %params, i32 %held, ptr %status) #0 {{
+define internal i32 @launch_grid(ptr %kernel, ptr %shape, ptr %params, i32 %held, ptr %status) #0 {{
 entry:
+  %launch = alloca [{{LAUNCH_BYTES}} x i8], align 8
   %caller = alloca [{{Caller.size_}} x i8], align 16
-{load("kernel", "Kernel", "engine:ptr", "threads:i32")}
+{load("kernel", "Kernel", "engine:ptr", "threads:i32", "resident:i32", "patience")}
+  call void @llvm.memcpy.p0.p0.i64(ptr align 8 %launch, ptr align 4 %shape, i64 {{SHAPE_BYTES}}, i1 false)
+  %patience.at = getelementptr i8, ptr %launch, i64 {{PATIENCE}}
+  store i64 %kernel.patience, ptr %patience.at
+  %together = icmp ne i32 %kernel.resident, 0
   %engine = getelementptr i8, ptr %kernel.engine, i64 0
 {load("engine", "Engine", "pool:ptr", "main", "pthread_self:ptr")}
 {load("engine", "Engine", "PyEval_SaveThread:ptr", "PyEval_RestoreThread:ptr")}
@@ -86,7 +92,9 @@ piece:
   %none = icmp eq i64 %some.known, 0
   %at.least = select i1 %none, i64 1, i64 %some.known
   %fewer = icmp slt i64 %at.least, %left
-  %count = select i1 %fewer, i64 %at.least, i64 %left
+  %apart = xor i1 %together, true
+  %in.pieces = and i1 %fewer, %apart
+  %count = select i1 %in.pieces, i64 %at.least, i64 %left
   %last = add i64 %first, %count
   %code = call i32 @run(ptr %runner, ptr %kernel, ptr %launch, ptr %params, i64 %first, i64 %last, ptr %status)
   %now = call i64 @now(ptr %engine)

@@ -28,9 +28,11 @@ SLOTS = 8
 # A shared grid is dealt from so many parts at most, each by a counter of its own.
 PARTS = 64
 WORKERS = 255
-# Launches inside each other on the main thread, from signal handlers, that are watched.
-DEPTH = 8
+# Launches inside each other on the main thread, from signal handlers, that are watched: as a stack has room for.
+DEPTH = 256
 STATUS_BYTES = 28
+# A launch as kernels read it: its shape and dynamic shared memory, as launch tables have it, and the kernel's patience.
+SHAPE_BYTES, PATIENCE, LAUNCH_BYTES = 28, 32, 40
 
 # What functions return beside 0, the codes of kernels, and INTERRUPTED.
 STOPPED = -1001
@@ -63,12 +65,17 @@ class EngineRecord(ctypes.Structure):
 
 
 class KernelRecord(ctypes.Structure):
-    """A kernel. low, high: where its code is. cost: of a block, in picoseconds, by its launches; 0: not known yet."""
+    """A kernel. low, high: where its code is. cost: of a block, in picoseconds, by its launches; 0: not known yet.
+
+    resident: whether one thread runs all blocks in turns, as they wait for each other. patience: how long they may do
+    so in vain, in nanoseconds; 0: for ever.
+    """
 
     _fields_ = [
         *((name, ctypes.c_int64) for name in ("entry", "engine", "low", "high", "cost")),
         ("threads", ctypes.c_int32),
-        ("padding", ctypes.c_int32),
+        ("resident", ctypes.c_int32),
+        ("patience", ctypes.c_int64),
     ]
 
 
@@ -164,8 +171,9 @@ def names(machine: str) -> dict[str, object]:
     fields = {f"{kind}.{name}": at for kind, record in records.items() for name, at in offsets(record).items()}
     sizes = {f"{kind}.size_": ctypes.sizeof(record) for kind, record in records.items()}
     numbers = {"SLOTS": SLOTS, "PARTS": PARTS, "WORKERS": WORKERS, "DEPTH": DEPTH, "STATUS": STATUS_BYTES}
+    launch = {"SHAPE_BYTES": SHAPE_BYTES, "PATIENCE": PATIENCE, "LAUNCH_BYTES": LAUNCH_BYTES}
     codes = {"INTERRUPTED": INTERRUPTED, "STOPPED": STOPPED, "NO_SLOT": NO_SLOT}
-    return {**fields, **sizes, **numbers, **codes, **_MACHINES[machine]}
+    return {**fields, **sizes, **numbers, **launch, **codes, **_MACHINES[machine]}
 
 
 def known_machine() -> bool:

@@ -17,11 +17,6 @@ from gridjit.compiler.targets.host.processor import host_target
 cuda = numba_cuda()
 
 
-def syncs_the_grid(out):
-    cuda.cg.this_grid().sync()
-    out[0] = 1
-
-
 def inverts_the_error_function(out):
     out[0] = cuda.libdevice.double2int_rn(cuda.libdevice.erfinv(0.5))
 
@@ -29,7 +24,6 @@ def inverts_the_error_function(out):
 @pytest.mark.parametrize(
     ("kernel", "words"),
     [
-        (syncs_the_grid, "grid().sync"),
         (inverts_the_error_function, "__nv_erfinv"),
     ],
 )

@@ -69,24 +69,32 @@ def packed() -> Callable[..., bytes]:
 
 
 @pytest.fixture(scope="module")
-def loaded() -> Callable[..., tuple[HostFunction, Signature]]:
-    """Return what compiles a function for the types of example arguments and loads it, once in a module of tests."""
-    known: dict[tuple[object, ...], tuple[HostFunction, Signature]] = {}
+def loaded() -> Callable[..., tuple[HostFunction, Signature, bool]]:
+    """Return what compiles a function for the types of example arguments and loads it, once in a module of tests.
 
-    def of(function: Callable[..., Any], values: tuple[Any, ...], options: Options) -> tuple[HostFunction, Signature]:
+    The last of what it returns: whether blocks wait for each other.
+    """
+    known: dict[tuple[object, ...], tuple[HostFunction, Signature, bool]] = {}
+
+    def of(
+        function: Callable[..., Any], values: tuple[Any, ...], options: Options
+    ) -> tuple[HostFunction, Signature, bool]:
         key = function, tuple(type_of(value) for value in values), options
         if key not in known:
             lowered, signature = lower_for(function, values, options)
             code = generate(lowered, host_target(), options)
-            known[key] = load(code.image, code.entry), signature
+            known[key] = load(code.image, code.entry), signature, "resident" in code.resources
         return known[key]
 
     return of
 
 
 @pytest.fixture
-def run(loaded: Callable[..., tuple[HostFunction, Signature]]) -> Run:
-    """Return run(function, griddim, blockdim, *arguments, sharedmem=0, threads=2, options=Options())."""
+def run(loaded: Callable[..., tuple[HostFunction, Signature, bool]]) -> Run:
+    """Return run(function, griddim, blockdim, *arguments, sharedmem=0, threads=2, options=Options(), patience=0).
+
+    run.resident(function, *arguments) returns whether its blocks wait for each other.
+    """
 
     def go(
         function: Callable[..., Any],
@@ -96,9 +104,11 @@ def run(loaded: Callable[..., tuple[HostFunction, Signature]]) -> Run:
         sharedmem: int = 0,
         threads: int = 2,
         options: Options | None = None,
+        patience: int = 0,
     ) -> Status | None:
-        code, signature = loaded(function, values, options or Options())
+        code, signature, resident = loaded(function, values, options or Options())
         config = LaunchConfig.of(griddim, blockdim, sharedmem)
-        return launch(code, config, pack(signature, values), sharedmem, threads)
+        return launch(code, config, pack(signature, values), sharedmem, threads, resident=resident, patience=patience)
 
+    go.resident = lambda function, *values: loaded(function, values, Options())[2]  # type: ignore[attr-defined]
     return go

@@ -156,3 +156,61 @@ def test_an_interrupt_ends_a_launch_whichever_signals_the_program_took_since_it_
 def test_an_interrupt_ends_a_launch_after_the_program_gave_a_signal_back():
     lent = "signal.signal(signal.SIGURG, refuse)\nlaunch()\nsignal.signal(signal.SIGURG, signal.SIG_IGN)"
     assert said_by("one block", 4, INT, before=lent) == ["KeyboardInterrupt", "fine"]
+
+
+NESTED = """
+import mmap, os, signal
+import numpy as np
+import gridjit
+from gridjit import cuda
+
+flags = np.frombuffer(mmap.mmap(-1, 4096), np.int64)[:2]
+GO_ON, STARTED = range(2)
+
+@gridjit.jit(target="host")
+def waits(flags):
+    cuda.atomic.add(flags, 1, 1)
+    while cuda.atomic.add(flags, 0, 0) == 0:
+        pass
+
+flags[GO_ON] = 1
+for _ in range(4):
+    waits[1, 1](flags)
+flags[:] = 0
+
+parent = os.getpid()
+if os.fork() == 0:
+    seen = 0
+    while os.getppid() == parent:
+        if flags[STARTED] > seen:
+            seen = flags[STARTED]
+            os.kill(parent, signal.SIGUSR1)
+        os.sched_yield()
+    os._exit(0)
+
+class Enough(Exception):
+    pass
+
+levels = []
+
+def deeper(number, frame):
+    levels.append(int(flags[STARTED]))
+    if len(levels) == 20:
+        raise Enough
+    waits[1, 1](flags)
+
+signal.signal(signal.SIGUSR1, deeper)
+try:
+    waits[1, 1](flags)
+except Enough:
+    print(levels == [*range(1, 21)])
+signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+flags[GO_ON] = 1
+waits[1, 1](flags)
+print("fine")
+"""
+
+
+def test_endless_launches_in_each_others_handlers_are_all_left():
+    done = run_python("-c", NESTED)
+    assert (done.stderr, done.returncode, done.stdout) == ("", 0, "True\nfine\n")

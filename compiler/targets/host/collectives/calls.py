@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gridjit.compiler.targets.host.collectives import kinds
-from gridjit.compiler.targets.host.library.intrinsics import ACTIVE_MASK, BARRIER, OURS
+from gridjit.compiler.targets.host.library.intrinsics import ACTIVE_MASK, BARRIER, GRID_BARRIER, OURS, TURN
 from gridjit.compiler.targets.host.regions.body import NAME
 from gridjit.compiler.targets.host.regions.slots import ValueType
 
@@ -29,6 +29,8 @@ _PLAIN = {
     f"{BARRIER}.popc": kinds.COUNT,
     f"{BARRIER}.and": kinds.AND,
     f"{BARRIER}.or": kinds.OR,
+    GRID_BARRIER: kinds.GRID,
+    TURN: kinds.TURN,
     ACTIVE_MASK: kinds.ACTIVE,
     f"{OURS}bar.warp.sync": kinds.WARP,
     f"{OURS}match.any.sync.i32": kinds.MATCH_ANY,

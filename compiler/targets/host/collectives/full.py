@@ -25,7 +25,7 @@ def meets(plan: LoopPlan) -> list[int]:
 
 
 def _nothing(one: Collective) -> bool:
-    return one.kind == kinds.BARRIER or (one.kind == kinds.WARP and one.mask == FULL)
+    return one.kind in (kinds.BARRIER, kinds.GRID, kinds.TURN) or (one.kind == kinds.WARP and one.mask == FULL)
 
 
 def name_of(number: int) -> str:

@@ -14,6 +14,8 @@ _EXACT = {
     "tanh.approx.f32 $0, $1;": "__nv_tanhf",
 }
 _LOAD = re.compile(r"ld\.global\.(?:ca|cg|cs|lu|cv)\.b(8|16|32|64) \$0, \[\$1\];")
+# What others write is read again each time.
+_VOLATILE = "ld.global.cv."
 _STORE = re.compile(r"st\.global\.(?:cg|cs|wb|wt)\.b(8|16|32|64) \[\$0\], \$1;")
 _FROM_HALF = re.compile(r"cvt\.(?:(f32|f64)|rni\.([su])(8|16|32|64))\.f16 \$0, \$1;")
 _TO_HALF = re.compile(r"cvt\.rn\.f16\.(?:(f32|f64)|([su])(8|16|32|64)) \$0, \$1;")
@@ -41,6 +43,8 @@ def replace_asm(text: str) -> tuple[str, tuple[str, ...]]:
         name = asm_function(instruction)
         if name is None:
             return match.group()
+        if instruction.startswith(_VOLATILE):
+            return f"load volatile {result}, {arguments}"
         # Cache-hinted accesses differ in type from use to use: one function per type.
         types = [argument.split()[0] for argument in arguments.split(",")] if arguments.strip() else []
         if name.startswith(_PREFIX):

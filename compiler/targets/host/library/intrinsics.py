@@ -11,6 +11,9 @@ import re
 OURS = "gridjit.nvvm."
 THEIRS = "llvm.nvvm."
 BARRIER = "gridjit.nvvm.barrier0"
+GRID_BARRIER = "gridjit.grid_barrier"
+# What the end of a turn calls, once it is known that a loop waits for other threads.
+TURN = "gridjit.turn"
 ACTIVE_MASK = "gridjit.activemask"
 
 # Coordinates with the range of their values (exclusive end): CUDA's limits. They let LLVM drop the handling of
@@ -60,6 +63,18 @@ define i32 @gridjit.lanemask_lt() alwaysinline {_PURE} {{
 }}
 define i32 @{OURS}{SREG}warpsize() alwaysinline {_PURE} {{
   ret i32 32
+}}
+"""
+
+# There is one group of the whole grid; its handle is not looked at.
+_GROUPS = f"""
+declare void @{GRID_BARRIER}() convergent noduplicate nounwind
+define i64 @cudaCGGetIntrinsicHandle(i32 %scope) alwaysinline {_PURE} {{
+  ret i64 1
+}}
+define i32 @cudaCGSynchronize(i64 %group, i32 %flags) alwaysinline convergent nounwind {{
+  call void @{GRID_BARRIER}()
+  ret i32 0
 }}
 """
 
@@ -121,6 +136,8 @@ def _definitions() -> dict[str, str]:
     table["gridjit.nanosleep"] = "\ndefine void @gridjit.nanosleep(i32 %ns) alwaysinline nounwind {\n  ret void\n}\n"
     for name in (f"{OURS}{SREG}laneid", f"{OURS}{SREG}warpsize", "gridjit.lanemask_lt"):
         table[name] = _LANE
+    for name in ("cudaCGGetIntrinsicHandle", "cudaCGSynchronize"):
+        table[name] = _GROUPS
     return table
 
 

@@ -5,7 +5,8 @@
 params: the kernel's parameters, each at its natural alignment. launch: {i32 griddim[3]; i32 blockdim[3]; i32 dynamic
 shared bytes}. It runs blocks first to last-1 (x fastest) and returns 0, the first exception code (1 and up) or a
 reserved negative code; unless 0, status = {i32 code; i32 block[3]; i32 thread[3]} is filled. The memory that blocks
-need is allocated by the C library and freed before the return.
+need is allocated by the C library and freed before the return. Blocks that wait for other blocks are run by another
+entry (resident.py).
 """
 
 from __future__ import annotations
@@ -18,21 +19,26 @@ from gridjit.compiler.targets.host.collectives.step import warp_step
 from gridjit.compiler.targets.host.collectives.whole import warp_waits, whole
 from gridjit.compiler.targets.host.loops.block import watched_block
 from gridjit.compiler.targets.host.loops.boxes import block_loop
-from gridjit.compiler.targets.host.loops.frame import CONTEXT_VALUES, launch_loads
+from gridjit.compiler.targets.host.loops.frame import CONTEXT_VALUES, launch_loads, note_stack
+from gridjit.compiler.targets.host.loops.memory import MOST_MEMORY, memory_parts, memory_size
 from gridjit.compiler.targets.host.loops.metadata import metadata
 from gridjit.compiler.targets.host.loops.plan import NO_MEMORY, LoopPlan
 from gridjit.compiler.targets.host.loops.reports import report
+from gridjit.compiler.targets.host.loops.resident import resident_entry
+from gridjit.compiler.targets.host.loops.resident_runs import resident_run, resident_runs
 from gridjit.compiler.targets.host.loops.runs import plain_block, region_run
 from gridjit.compiler.targets.host.loops.threads import ThreadLoops
-
-# Bytes of a block: twice what 1,024 threads have on a GPU, with 512 KB of local memory each.
-_MOST_MEMORY = 1 << 30
+from gridjit.compiler.targets.host.loops.turns import resident_block
 
 
 def entry_text(plan: LoopPlan) -> str:
     """Return the functions that run plan's kernel, and the metadata they use."""
+    loops = ThreadLoops()
+    if plan.resident:
+        runs = [resident_run(plan, loops, number, kind) for number, kind in resident_runs(plan)]
+        parts = [resident_entry(plan), resident_block(plan), *runs, report(), *_waits(plan)]
+        return "\n".join([*parts, metadata(loops.vectorized, parallel=plan.parallel, lanes=plan.regions)])
     if plan.watched:
-        loops = ThreadLoops()
         blocks = _watched(plan, loops)
     else:
         loops = ThreadLoops(inner=plan.inner, width="%width", depth="%depth")
@@ -45,16 +51,14 @@ def entry_text(plan: LoopPlan) -> str:
 
 def _watched(plan: LoopPlan, loops: ThreadLoops) -> list[str]:
     first, *others = [region_run(plan, loops, number) for number in range(plan.regions)]
+    return [first, watched_block(plan), report(), *others, *(_waits(plan) if plan.regions > 1 and plan.parts else [])]
+
+
+def _waits(plan: LoopPlan) -> list[str]:
+    """Return the functions for what threads do together."""
     waits = [tables(plan), lane_runs(plan), apart(plan), *(meeting(plan, number) for number in meets(plan))]
     lanes = [exchange(plan), warp_step(plan), *(whole(plan, number) for number in warp_waits(plan))]
-    return [
-        first,
-        watched_block(plan),
-        report(),
-        *others,
-        *(waits if plan.regions > 1 and plan.parts else []),
-        *(lanes if plan.of_warps else []),
-    ]
+    return [*waits, *(lanes if plan.of_warps else [])]
 
 
 def _entry(plan: LoopPlan) -> str:
@@ -63,6 +67,7 @@ def _entry(plan: LoopPlan) -> str:
             f"define i32 @{plan.entry}(ptr noalias %params, ptr noalias %launch, i64 %first, i64 %last, "
             "ptr noalias %status) nounwind {",
             "entry:",
+            *note_stack(plan),
             *launch_loads(),
             *(_take_memory(plan) if plan.scratch else ["  br label %ready", "ready:"]),
             *block_loop(plan, _block_values(plan)),
@@ -77,19 +82,9 @@ def _entry(plan: LoopPlan) -> str:
 def _take_memory(plan: LoopPlan) -> list[str]:
     """Return the code that allocates a block's memory - shared, slab, two banks, states - or returns NO_MEMORY."""
     return [
-        "  %state.bytes = mul nuw nsw i64 %threads, 4" if plan.watched else "  %state.bytes = add i64 0, 0",
-        f"  %slab.bytes = mul nuw nsw i64 %threads, {plan.slab}",
-        "  %dynamic.bytes = zext i32 %dynamic to i64",
-        f"  %shared.some = add nuw nsw i64 %dynamic.bytes, {plan.shared + plan.align - 1}",
-        f"  %shared.bytes = and i64 %shared.some, -{plan.align}",
-        f"  %slab.some = add nuw nsw i64 %slab.bytes, {plan.align - 1}",
-        f"  %slab.end = and i64 %slab.some, -{plan.align}",
-        "  %both = add nuw nsw i64 %shared.bytes, %slab.end",
-        "  %sum = add nuw nsw i64 %both, %state.bytes",
-        f"  %sum.some = add nuw nsw i64 %sum, {63 + plan.align + 2 * plan.bank_bytes}",
-        f"  %size = and i64 %sum.some, -{plan.align}",
+        *memory_size(plan),
         # The system may promise more than it has, and end the process that uses it.
-        f"  %fits = icmp ule i64 %size, {_MOST_MEMORY}",
+        f"  %fits = icmp ule i64 %size, {MOST_MEMORY}",
         "  br i1 %fits, label %take, label %no.memory",
         "take:",
         f"  %memory = call noalias ptr @aligned_alloc(i64 {plan.align}, i64 %size)",
@@ -99,9 +94,7 @@ def _take_memory(plan: LoopPlan) -> list[str]:
         f"  store i32 {NO_MEMORY}, ptr %status, align 4",
         f"  ret i32 {NO_MEMORY}",
         "ready:",
-        "  %slab = getelementptr inbounds i8, ptr %memory, i64 %shared.bytes",
-        "  %bank = getelementptr inbounds i8, ptr %slab, i64 %slab.end",
-        f"  %states = getelementptr inbounds i8, ptr %bank, i64 {2 * plan.bank_bytes}",
+        *memory_parts(plan),
     ]
 
 

@@ -9,6 +9,7 @@ from gridjit.compiler.targets.host.loops.metadata import DYNAMIC_RANGE, INVARIAN
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
 from gridjit.compiler.targets.host.regions.body import Parameter
 from gridjit.compiler.targets.host.regions.coordinates import PLACE
+from gridjit.compiler.targets.host.stack import NOTE
 
 # The parameters of the functions that run a block, and what they hand on.
 CONTEXT = (
@@ -46,6 +47,11 @@ def launch_loads() -> list[str]:
         "  %volume = mul nuw nsw i32 %plane, %ntid.z",
         "  %threads = zext nneg i32 %volume to i64",
     ]
+
+
+def note_stack(plan: LoopPlan) -> list[str]:
+    """Return the code that notes where the thread's stack ends, for functions that call themselves."""
+    return [f"  call void @{NOTE}()"] if plan.recursive else []
 
 
 def block_loads(plan: LoopPlan) -> list[str]:

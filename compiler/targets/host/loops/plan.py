@@ -15,6 +15,10 @@ from gridjit.compiler.targets.host.regions.slots import Slot
 # as bits, and the number of an operation's kind (collectives/kinds.py).
 DIVERGENT = -1
 NO_MEMORY = -2
+# Blocks wait for the grid, and others have ended.
+STRANDED = -3
+# No thread gets on; less the number of the cut that ends the turns of the one that is named.
+SPINS = -100_000
 # Lanes of a mask that did not come; a lane that is not in its own mask; a lane that takes no part, but is read from.
 MISSING = -11
 OUTSIDE = -12
@@ -26,15 +30,17 @@ class LoopPlan:
     """What the loops around a kernel's regions depend on.
 
     regions: how many there are. guarded: whether it has a guard. bounded: whether there is a function that finds where
-    in a row it holds. turns: whether the kernel is one turn of a loop. inner: the axis of a row. flat: the axes along
-    which blocks may be run as one. fails: whether a thread can return an exception code. parallel: whether the threads'
-    accesses are independent between barriers. shared, slab: static shared bytes of a block and slab bytes of a thread.
-    bank: bytes of the values that all threads share, uniforms; renewed: those of them that each region may change.
-    settled: for each region, whether all threads of a block end it in one state. dynamic: whether dynamic shared memory
-    is used. collectives: what threads do together before each region; None for the first. cells: offsets of what they
-    give and get, in the slab. loose: for each region, whether threads that wait for it may be in different turns of a
-    loop. checked: whether what CUDA leaves undefined is an error. align: of a block's memory, and of each thread's
-    arrays in it. widest: whether vectors of 512 bits are worth using.
+    in a row it holds. strided: whether the kernel is one turn of a grid-stride loop. inner: the axis of a row. flat:
+    the axes along which blocks may be run as one. fails: whether a thread can return an exception code. parallel:
+    whether the threads' accesses are independent between barriers. shared, slab: static shared bytes of a block and
+    slab bytes of a thread. bank: bytes of the values that all threads share, uniforms; renewed: those of them that each
+    region may change. settled: for each region, whether all threads of a block end it in one state. dynamic: whether
+    dynamic shared memory is used. collectives: what threads do together before each region; None for the first. cells:
+    offsets of what they give and get, in the slab. loose: for each region, whether threads that wait for it may be in
+    different turns of a loop. checked: whether what CUDA leaves undefined is an error. align: of a block's memory, and
+    of each thread's arrays in it. widest: whether vectors of 512 bits are worth using. grid, turns: the first cut at
+    which the grid waits, and the first that ends a turn of a loop that waits. progress: where in the bank threads note
+    that they changed something in a turn. recursive: whether a function calls itself.
     """
 
     entry: str
@@ -42,7 +48,7 @@ class LoopPlan:
     regions: int
     guarded: bool
     bounded: bool
-    turns: bool
+    strided: bool
     inner: str
     flat: tuple[Flat, ...]
     fails: bool
@@ -54,17 +60,26 @@ class LoopPlan:
     renewed: tuple[tuple[Slot, ...], ...]
     settled: tuple[bool, ...]
     dynamic: bool
-    widest: bool
+    grid: int
+    turns: int
+    progress: int
     collectives: tuple[Collective | None, ...] = (None,)
     cells: Mapping[str, int] = field(default_factory=dict)
     loose: tuple[bool, ...] = (False,)
     checked: bool = False
     align: int = 64
+    widest: bool = False
+    recursive: bool = False
 
     @property
     def attributes(self) -> str:
         """The attributes of functions that loop over threads: they are optimized once, where they are."""
         return "nounwind noinline" + (' "prefer-vector-width"="512"' if self.widest else "")
+
+    @property
+    def resident(self) -> bool:
+        """Whether blocks wait for other blocks, so that they are left before they have ended."""
+        return self.grid < self.regions
 
     @property
     def watched(self) -> bool:

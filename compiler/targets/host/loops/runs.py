@@ -21,7 +21,7 @@ def run_name(number: int) -> str:
 
 def plain_block(plan: LoopPlan, loops: ThreadLoops) -> str:
     """Return the block function of a kernel without barriers and exceptions: one loop, or two with a guard."""
-    if plan.turns:
+    if plan.strided:
         threads = _turns(plan, loops)
     elif plan.bounded:
         threads = _bounded(plan, loops, [], skip=True)
@@ -94,12 +94,12 @@ def _bounded(
     """Return loops that find where in each row the guard holds; skip: whether other threads have nothing to do."""
     inside = [call(plan, 0, "true"), *note]
     outside = [call(plan, 0, "false", inline=False), *note]
-    ask = Asked(call=_ask_bounds(plan, loops), then=tuple(_WENT if plan.turns else ()), skip=skip)
+    ask = Asked(call=_ask_bounds(plan, loops), then=tuple(_WENT if plan.strided else ()), skip=skip)
     return loops.bounded("threads", ask, inside, outside, before, after)
 
 
 def _turn(plan: LoopPlan) -> dict[str, str]:
-    return {"turn": "%turn"} if plan.turns else {}
+    return {"turn": "%turn"} if plan.strided else {}
 
 
 def _ask_bounds(plan: LoopPlan, loops: ThreadLoops) -> str:

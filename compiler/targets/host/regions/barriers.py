@@ -1,4 +1,8 @@
-"""Barriers: finds where a kernel's threads wait for each other, and splits its blocks there."""
+"""Barriers: finds where a kernel's threads wait for each other, and splits its blocks there.
+
+Cuts are numbered from 1: what threads of a block or a warp do together first, then the barriers of the grid, then the
+ends of turns of loops that wait.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from gridjit.compiler.targets.host.collectives import kinds
 from gridjit.compiler.targets.host.collectives.calls import Collective, extracted, given, got, read_call
 from gridjit.compiler.targets.host.regions.body import Block, Body, opcode, with_predecessors
 
+# What comes after all that threads of a block do together.
+_LATER = {kinds.GRID: 1, kinds.TURN: 2}
 _ARRIVE = "gridjit.arrive "
 _ARRIVAL = re.compile(rf"{re.escape(_ARRIVE)}(\d+), label (%\S+)")
 
@@ -17,17 +24,31 @@ _ARRIVAL = re.compile(rf"{re.escape(_ARRIVE)}(\d+), label (%\S+)")
 class SplitBlocks:
     """The blocks by label, cut after every barrier, and the label that each region starts at.
 
-    collectives: what the threads that wait for a region's start do together; None for the first region.
+    collectives: what the threads that wait for a region's start do together; None for the first region. grid, turns:
+    the number of the first cut that is a barrier of the grid, and of the first that is the end of a turn.
     """
 
     blocks: Mapping[str, Block]
     starts: tuple[str, ...]
     collectives: tuple[Collective | None, ...]
+    grid: int
+    turns: int
 
 
 def count_barriers(body: Body) -> int:
     """Return how many barriers body has."""
-    return sum(read_call(line) is not None for block in body.blocks for line in block.lines)
+    return sum(is_cut(line) for block in body.blocks for line in block.lines)
+
+
+def waits_for_others(body: Body) -> bool:
+    """Return whether blocks of body wait for other blocks: at barriers of the grid, or in turns of a loop."""
+    lines = (line for block in body.blocks for line in block.lines)
+    return any(call.collective.kind in _LATER for line in lines if (call := read_call(line)))
+
+
+def is_cut(line: str) -> bool:
+    """Return whether an instruction is one that threads wait at."""
+    return read_call(line) is not None
 
 
 def arrival(line: str) -> int | None:
@@ -38,22 +59,37 @@ def arrival(line: str) -> int | None:
 
 def split(body: Body) -> SplitBlocks:
     """Return body's blocks: at every barrier a block ends with an arrival, and the rest is a block of its own."""
+    calls = [call.collective for block in body.blocks for line in block.lines if (call := read_call(line))]
+    numbers = _numbers(calls)
+    known = dict(zip(numbers, calls, strict=True))
     blocks: dict[str, Block] = {}
-    starts = [body.blocks[0].label]
-    collectives: list[Collective | None] = [None]
+    starts = {0: body.blocks[0].label}
     last: dict[str, str] = {}
     extracts = _extracts(body)
     for block in body.blocks:
-        pieces = _pieces(block, len(starts), extracts)
+        own, numbers = numbers[: (count := _count(block))], numbers[count:]
+        pieces = _pieces(block, own, extracts)
         blocks |= {piece.label: piece for piece in pieces}
-        starts += [piece.label for piece in pieces[1:]]
-        collectives += [call.collective for line in block.lines if (call := read_call(line))]
+        starts |= {number: piece.label for number, piece in zip(own, pieces[1:], strict=True)}
         last[block.label] = pieces[-1].label
+    later = [call.kind for call in calls if call.kind in _LATER]
     return SplitBlocks(
         blocks={label: _follow(block, last) for label, block in blocks.items()},
-        starts=tuple(starts),
-        collectives=tuple(collectives),
+        starts=tuple(starts[number] for number in sorted(starts)),
+        collectives=(None, *(known[number] for number in sorted(known))),
+        grid=1 + len(calls) - len(later),
+        turns=1 + len(calls) - later.count(kinds.TURN),
     )
+
+
+def _numbers(calls: Sequence[Collective]) -> list[int]:
+    """Return the number of each cut."""
+    order = sorted(range(len(calls)), key=lambda place: _LATER.get(calls[place].kind, 0))
+    return [number for _, number in sorted(zip(order, range(1, len(calls) + 1), strict=True))]
+
+
+def _count(block: Block) -> int:
+    return sum(is_cut(line) for line in block.lines)
 
 
 def _extracts(body: Body) -> Mapping[str, Sequence[str]]:
@@ -66,13 +102,13 @@ def _extracts(body: Body) -> Mapping[str, Sequence[str]]:
     return found
 
 
-def _pieces(block: Block, number: int, extracts: Mapping[str, Sequence[str]]) -> list[Block]:
-    """Return block cut after its barriers, which count from number."""
+def _pieces(block: Block, numbers: Sequence[int], extracts: Mapping[str, Sequence[str]]) -> list[Block]:
+    """Return block cut after its barriers, which have these numbers."""
     pieces = list[Block]()
     label, lines = block.label, list[str]()
     for line in block.lines:
         if call := read_call(line):
-            at = number + len(pieces)
+            at = numbers[len(pieces)]
             after = f"%gj.after.{at}"
             lines += [*given(call, at), f"{_ARRIVE}{at}, label {after}"]
             pieces.append(Block(label=label, lines=tuple(lines)))

@@ -25,8 +25,10 @@ from gridjit.compiler.targets.host.regions.slots import Slot, ValueType, lay_out
 from gridjit.compiler.targets.host.regions.uniform import lasting_values, uniform_values
 from gridjit.compiler.targets.host.regions.write import CutKernel, RegionWriter
 
-# Bytes of local arrays that may lie on a stack, which has room for a few megabytes.
-_MOST_ON_STACK = 1 << 16
+# Bytes of the bank where progress is noted.
+_PROGRESS = 16
+# Bytes of local arrays that may lie on a stack: that of a small thread has 32 KB.
+_MOST_ON_STACK = 1 << 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +38,12 @@ class Regions:
     texts: one function definition per region. slab: bytes per thread. uniforms: the values in the bank, in the order
     of the regions' parameters. renewed: for each region, the uniforms it may leave changed in the bank. bank: its
     bytes. parallel: whether the threads' memory accesses may be told to LLVM as independent. settled: for each region,
-    whether all threads of a block end it at one place. collectives: what threads do together before each region; None
-    for the first. cells: where the slab keeps what they give and get. loose: for each region, whether threads that wait
-    for it may be in different turns of a loop. align: what local arrays in that memory need.
+    whether all threads of a block end it at one place. grid, turns: the number of the first cut at which the grid
+    waits, and of the first that ends a turn of a loop that waits; the number of regions if there is none. progress:
+    where in the bank threads note that they changed something in a turn. collectives:
+    what threads do together before each region; None for the first. cells: where the slab keeps what they give and get.
+    loose: for each region, whether threads that wait for it may be in different turns of a loop. align: what
+    local arrays in that memory need.
     """
 
     texts: tuple[str, ...]
@@ -48,6 +53,9 @@ class Regions:
     bank: int
     parallel: bool
     settled: tuple[bool, ...]
+    grid: int
+    turns: int
+    progress: int
     collectives: tuple[Collective | None, ...]
     cells: Mapping[str, int]
     loose: tuple[bool, ...]
@@ -65,7 +73,8 @@ def cut(body: Body, types: Mapping[str, ValueType], arrays: Mapping[str, ValueTy
     crossing = sorted(set().union(*(live[start] for start in parts.starts[1:])) - given)
     again = recomputed(body, crossing, given | set(arrays))
     kept = [name for name in crossing if name not in again and name not in arrays]
-    same = uniform_values(body) if many else frozenset()
+    # Threads are in different turns of loops that wait: no value is that of all.
+    same = uniform_values(body) if many and parts.turns == len(parts.starts) else frozenset()
     lasting = lasting_values(body, same)
     loose = loose_regions(body, parts, same)
     changing = set().union(*(live[start] for start, alone in zip(parts.starts, loose, strict=True) if alone)) - lasting
@@ -78,9 +87,14 @@ def cut(body: Body, types: Mapping[str, ValueType], arrays: Mapping[str, ValueTy
         slab=places.slab,
         uniforms=whole.uniforms,
         renewed=tuple(_renewed(writer, whole.uniforms) for writer in writers),
-        bank=places.bank + bank,
-        parallel=many or not arrays,
-        settled=_settled(parts, [lasting if alone else same for alone in loose]) if many else (False,),
+        bank=places.bank + bank + (_PROGRESS if whole.takes_turns else 0),
+        parallel=(many or not arrays) and parts.turns == len(parts.starts),
+        settled=_settled(parts, [lasting if alone else same for alone in loose])
+        if many and parts.grid == len(parts.starts)
+        else (False,) * len(parts.starts),
+        grid=parts.grid,
+        turns=parts.turns,
+        progress=whole.progress,
         collectives=parts.collectives,
         cells={name: places.arrays[name].offset for name in own},
         loose=loose,
@@ -140,6 +154,8 @@ def _cut(
         slots=places.slots,
         arrays=places.arrays,
         in_turn=in_turn,
+        turns=parts.turns,
+        progress=places.bank,
     )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from gridjit.compiler.targets.host.regions.barriers import arrival
 from gridjit.compiler.targets.host.regions.body import Block, Parameter, arms, defined, opcode, rename, used
+from gridjit.compiler.targets.host.regions.progress import progress
 from gridjit.compiler.targets.host.regions.slots import Slot
 
 # A region returns 0 when its thread has ended, the number of the barrier it waits at, or an exception code with
@@ -27,7 +28,8 @@ class CutKernel:
     """The kernel's blocks after cutting, and what is known of the values that cross a barrier.
 
     arrays: the local arrays of which each thread has its own in the slab; in_turn: those in the bank, for one thread
-    after the other.
+    after the other. turns: the number of the first cut that ends a turn of a loop that waits. progress: where in the
+    bank a thread notes, at the end of a turn, that it changed something on its way there.
     """
 
     parameters: tuple[Parameter, ...]
@@ -38,6 +40,13 @@ class CutKernel:
     slots: Mapping[str, Slot]
     arrays: Mapping[str, Slot]
     in_turn: Mapping[str, Slot]
+    turns: int
+    progress: int
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether there is a loop that waits."""
+        return self.turns < len(self.starts)
 
     @property
     def uniforms(self) -> tuple[Slot, ...]:
@@ -95,6 +104,8 @@ class RegionWriter:
 
     def _prologue(self, kept: Iterable[str]) -> list[str]:
         lines = ["  %gj.t = zext i32 %gj.thread to i64"] if self.whole.slots or self.whole.arrays else []
+        if self.whole.takes_turns:
+            lines += ["  %gj.moved = alloca i32", "  store i32 0, ptr %gj.moved"]
         for name, slot in self.whole.arrays.items():
             lines += self._address(name, slot)
         for name, slot in self.whole.in_turn.items():
@@ -153,7 +164,8 @@ class RegionWriter:
                 continue
             lines += after_phis
             after_phis = []
-            lines += self._with_loads(line, kept) + self._save(name, kept)
+            done = self._with_loads(line, kept)
+            lines += done + self._note_progress(done[-1]) + self._save(name, kept)
         lines += after_phis
         return lines + self._for_phis(block, labels, kept) + self._end(block.lines[-1], kept, written)
 
@@ -193,17 +205,46 @@ class RegionWriter:
         names.pop(result or "", None)
         return [*lines, f"  {rename(line, names)}"]
 
+    def _note_progress(self, line: str) -> list[str]:
+        """Return the code that notes whether an instruction that was just written changed what others can see."""
+        if not self.whole.takes_turns:
+            return []
+        code, answer = progress(line.strip(), self._name("changed"), self.whole.arrays)
+        if not answer:
+            return []
+        old, bit, new = self._name("moved"), self._name("moved"), self._name("moved")
+        return [
+            *(f"  {part}" for part in code),
+            f"  {old} = load i32, ptr %gj.moved",
+            f"  {bit} = select i1 {answer}, i32 1, i32 0",
+            f"  {new} = or i32 {old}, {bit}",
+            f"  store i32 {new}, ptr %gj.moved",
+        ]
+
     def _end(self, line: str, kept: set[str], written: set[str]) -> list[str]:
         """Return a block's end: a barrier becomes a return, and a return says whether an exception was raised."""
         if (barrier := arrival(line)) is not None:
             alive = sorted(self.whole.live[barrier] & written)
             stores = [text for name in alive for text in self._store_cell(self.whole.slots[name])]
-            return [*stores, f"  ret i32 {barrier}"]
+            return [*stores, *self._arrive(barrier)]
         if opcode(line) != "ret":
             return self._with_loads(line, kept)
         *loads, ret = self._with_loads(line, kept)
         code = ret.split()[-1]
         return ["  ret i32 0"] if code == "0" else [*loads, *self._raise(code)]
+
+    def _arrive(self, barrier: int) -> list[str]:
+        if barrier < self.whole.turns:
+            return [f"  ret i32 {barrier}"]
+        moved, at, old, new = self._name("moved"), self._name("at"), self._name("old"), self._name("new")
+        return [
+            f"  {moved} = load i32, ptr %gj.moved",
+            f"  {at} = getelementptr inbounds i8, ptr %gj.bank, i64 {self.whole.progress}",
+            f"  {old} = load i32, ptr {at}",
+            f"  {new} = or i32 {old}, {moved}",
+            f"  store i32 {new}, ptr {at}",
+            f"  ret i32 {barrier}",
+        ]
 
     def _raise(self, code: str) -> list[str]:
         none, marked, state = self._name("none"), self._name("marked"), self._name("state")

@@ -1,0 +1,137 @@
+"""Spots: which lines of Python the instructions come from by which threads wait for each other.
+
+The front end names a block of code after the place of its bytecode. Each such instruction carries the function and the
+bytecode that its block stands for, from the text that the front end makes until the kernel is cut.
+"""
+
+from __future__ import annotations
+
+import dis
+import re
+import sys
+from collections.abc import Iterator
+from types import CodeType
+from typing import Any
+
+from gridjit.compiler.target import Lowered
+from gridjit.values import dataclass
+
+_FUNCTION = re.compile(r'^define [^\n]*?@"?([^"(\s]+)"?\([^\n]*\n(.*?)^\}', re.MULTILINE | re.DOTALL)
+_LABEL = re.compile(r"^B(\d+):", re.MULTILINE)
+_READ = re.compile(
+    r'^( *%"[^"]+" = (?:(?:cmpxchg|atomicrmw|load volatile) [^\n]*|load (?:i\d+|float|double), \S+ %"\.\d+"))$',
+    re.MULTILINE,
+)
+# A fence has a thread look again at what it reads beside it.
+_WAITS = re.compile(r" (?:cmpxchg|atomicrmw|load volatile) |\.membar\.")
+_FIRST = 800_000
+_MARK = re.compile(r", !gj\.spot !(\d+)")
+_NODE = r'^!{} = !\{{!"([^"]*)", i32 (\d+), i32 (\d+)\}}'
+_PART = re.compile(r"\d+")
+_ESCAPE = re.compile(r"_([0-9a-f]{2})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spot:
+    """A piece of a function's bytecode, from start to before end (0: to its end); function: its name in LLVM IR."""
+
+    function: str
+    start: int
+    end: int
+
+
+def with_spots(text: str) -> str:
+    """Return a module of the front end's, each atomic instruction with its spot."""
+    if not _WAITS.search(text):
+        return text
+    nodes: list[str] = []
+    text = _FUNCTION.sub(lambda found: _marked(found, nodes), text)
+    return "\n".join([text, *nodes, ""])
+
+
+def _marked(found: re.Match[str], nodes: list[str]) -> str:
+    whole, name, body = found[0], found[1], found[2]
+    places = [(label.start(), int(label[1])) for label in _LABEL.finditer(body)]
+    offsets = sorted({offset for _, offset in places})
+
+    def mark(line: re.Match[str]) -> str:
+        start = max((offset for at, offset in places if at < line.start()), default=0)
+        end = next((offset for offset in offsets if offset > start), 0)
+        number = _FIRST + len(nodes)
+        nodes.append(f'!{number} = !{{!"{name}", i32 {start}, i32 {end}}}')
+        return f"{line[1]}, !gj.spot !{number}"
+
+    return whole.replace(body, _READ.sub(mark, body)) if body else whole
+
+
+def spot_of(line: str, rest: str) -> Spot | None:
+    """Return the spot of an instruction, if it has one; rest: the text that has its module's metadata."""
+    if (mark := _MARK.search(line)) is None:
+        return None
+    found = re.search(_NODE.format(mark[1]), rest, re.MULTILINE)
+    return Spot(function=found[1], start=int(found[2]), end=int(found[3])) if found else None
+
+
+def without_spot(line: str) -> str:
+    """Return an instruction without its spot."""
+    return _MARK.sub("", line)
+
+
+def place_of(spot: Spot | None, lowered: Lowered) -> str:
+    """Return "file:line" of what waits in a spot, or what is known of it."""
+    if spot is None:
+        return ""
+    path = _path(spot.function)
+    code = lowered.code if spot.function == lowered.entry else _found(path)
+    if code is None:
+        return f"in {'.'.join(path)}"
+    return f"{code.co_filename}:{_line(code, spot)}"
+
+
+def _line(code: CodeType, spot: Spot) -> int:
+    """Return the line of the last call in a spot, as atomic operations are calls, or of its last instruction."""
+    here = [one for one in dis.get_instructions(code) if spot.start <= one.offset < (spot.end or sys.maxsize)]
+    calls = [one.offset for one in here if one.opname.startswith("CALL")]
+    at = calls[-1] if calls else here[-1].offset if here else 0
+    lines = (line for start, end, line in code.co_lines() if line and start <= at < end)
+    return next(lines, code.co_firstlineno)
+
+
+def _path(mangled: str) -> list[str]:
+    """Return the parts of a function's name with its module's, as numba mangles them (Itanium's nested names)."""
+    return [part for text in _parts(mangled.removeprefix("_ZN")) for part in _ESCAPE.sub(_character, text).split(".")]
+
+
+def _parts(text: str) -> Iterator[str]:
+    while length := _PART.match(text):
+        end = length.end() + int(length[0])
+        yield text[length.end() : end]
+        text = text[end:]
+
+
+def _character(found: re.Match[str]) -> str:
+    return chr(int(found[1], 16))
+
+
+def _found(path: list[str]) -> CodeType | None:
+    """Return the code of a function, which may be local to another one, by its module's name and its own."""
+    for count in range(len(path) - 1, 0, -1):
+        if (module := sys.modules.get(".".join(path[:count]))) is not None:
+            return _inside(module, path[count:])
+    return None
+
+
+def _inside(owner: Any, names: list[str]) -> CodeType | None:
+    here: Any = owner
+    for name in names:
+        if isinstance(here, CodeType):
+            inner = (one for one in here.co_consts if isinstance(one, CodeType) and one.co_name == name)
+            here = here if name == "<locals>" else next(inner, None)
+        else:
+            here = _code(here) if name == "<locals>" else getattr(here, name, None)
+    return here if isinstance(here, CodeType) else _code(here)
+
+
+def _code(function: Any) -> CodeType | None:
+    code = getattr(getattr(function, "py_func", function), "__code__", None)
+    return code if isinstance(code, CodeType) else None

@@ -1,0 +1,136 @@
+"""Stack: a recursion that is too deep for its thread's stack ends its kernel with a code, instead of the process.
+
+A function that can reach itself asks, before it does anything, how much of the stack is left, and returns STACK_ENDS if
+that is little; whoever called it passes the code on, as it does with an exception. The entry notes where the stack of
+its thread ends.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from gridjit.compiler.targets.host.recursion import name_of
+
+# A code that no exception has.
+STACK_ENDS = 0x7FFF_FFF1
+NOTE = "gridjit.stack.note"
+_DEEP = "gridjit.stack.deep"
+_THREADS = 1024
+# What is kept for the C library's functions and for signal handlers, of Python too: at most so much, or a quarter.
+_KEPT = 1 << 18
+_FUNCTION = re.compile(r'^define [^\n]*?@("[^"\n]*"|[^"(\s]+)\([^\n]*\n(?:.*?)^\}', re.MULTILINE | re.DOTALL)
+_RETURNS_CODE = re.compile(r"define (?:\w+ )*?i32 @")
+_BEGINS = re.compile(r'^  br label (%"?[^"\s]+"?)$', re.MULTILINE)
+
+# Where the stacks of threads end. Each thread finds its row by its own name from a place on, and only it writes there.
+LIBRARY = f"""
+@gridjit.stacks = internal global [{_THREADS} x {{ i64, i64 }}] zeroinitializer
+declare i64 @pthread_self()
+declare i32 @pthread_getattr_np(i64, ptr)
+declare i32 @pthread_attr_getstack(ptr, ptr, ptr)
+declare i32 @pthread_attr_destroy(ptr)
+
+define internal ptr @gridjit.stack.row() noinline nounwind {{
+entry:
+  %self = call i64 @pthread_self()
+  %page = lshr i64 %self, 12
+  br label %look
+look:
+  %n = phi i64 [ 0, %entry ], [ %n.next, %on ]
+  %place = add i64 %page, %n
+  %index = urem i64 %place, {_THREADS}
+  %row = getelementptr [{_THREADS} x {{ i64, i64 }}], ptr @gridjit.stacks, i64 0, i64 %index
+  %whose = load atomic i64, ptr %row monotonic, align 8
+  %mine = icmp eq i64 %whose, %self
+  br i1 %mine, label %found, label %other
+other:
+  %free = icmp eq i64 %whose, 0
+  br i1 %free, label %claim, label %on
+claim:
+  %claimed = cmpxchg ptr %row, i64 0, i64 %self monotonic monotonic
+  %got = extractvalue {{ i64, i1 }} %claimed, 1
+  br i1 %got, label %found, label %on
+on:
+  %n.next = add i64 %n, 1
+  %more = icmp ult i64 %n.next, {_THREADS}
+  br i1 %more, label %look, label %none
+none:
+  ret ptr null
+found:
+  ret ptr %row
+}}
+
+define internal void @{NOTE}() noinline nounwind {{
+entry:
+  %attributes = alloca [64 x i64]
+  %low = alloca i64
+  %size = alloca i64
+  %row = call ptr @gridjit.stack.row()
+  %unknown = icmp eq ptr %row, null
+  br i1 %unknown, label %done, label %ask
+ask:
+  %self = call i64 @pthread_self()
+  %failed = call i32 @pthread_getattr_np(i64 %self, ptr %attributes)
+  %bad = icmp ne i32 %failed, 0
+  br i1 %bad, label %done, label %read
+read:
+  %got = call i32 @pthread_attr_getstack(ptr %attributes, ptr %low, ptr %size)
+  %gone = call i32 @pthread_attr_destroy(ptr %attributes)
+  %start = load i64, ptr %low
+  %bytes = load i64, ptr %size
+  %quarter = lshr i64 %bytes, 2
+  %kept = call i64 @llvm.umin.i64(i64 %quarter, i64 {_KEPT})
+  %end = add i64 %start, %kept
+  %end.at = getelementptr i64, ptr %row, i64 1
+  store i64 %end, ptr %end.at
+  br label %done
+done:
+  ret void
+}}
+
+define internal i1 @{_DEEP}() noinline nounwind {{
+entry:
+  %frame = call ptr @llvm.frameaddress.p0(i32 0)
+  %here = ptrtoint ptr %frame to i64
+  %row = call ptr @gridjit.stack.row()
+  %unknown = icmp eq ptr %row, null
+  br i1 %unknown, label %done, label %compare
+compare:
+  %end.at = getelementptr i64, ptr %row, i64 1
+  %end = load i64, ptr %end.at
+  %deep = icmp ult i64 %here, %end
+  br label %done
+done:
+  %answer = phi i1 [ false, %entry ], [ %deep, %compare ]
+  ret i1 %answer
+}}
+"""
+
+
+_DECLARATION = f"declare i1 @{_DEEP}()"
+
+
+def watched(text: str, recursive: Collection[str]) -> str:
+    """Return a module's text in which those functions return STACK_ENDS where little of the stack is left."""
+    if not recursive:
+        return text
+    text = _FUNCTION.sub(lambda found: _watched(found[0]) if name_of(found[1]) in recursive else found[0], text)
+    return f"{text}\n{_DECLARATION}\n"
+
+
+def with_library(text: str) -> str:
+    """Return a module's text with what looks at the stack, if it is called."""
+    return text.replace(_DECLARATION, LIBRARY) if _DECLARATION in text else text
+
+
+def _watched(function: str) -> str:
+    """Return a function that looks first; one that returns another thing than a code is left as it is."""
+    # Local arrays are in the first block, which stays the first.
+    if not _RETURNS_CODE.match(function) or (begins := _BEGINS.search(function)) is None:
+        return function
+    look = (
+        f"  %gj.deep = call i1 @{_DEEP}()\n  br i1 %gj.deep, label %gj.ends, label {begins[1]}\n"
+        f"gj.ends:\n  ret i32 {STACK_ENDS}"
+    )
+    return function[: begins.start()] + look + function[begins.end() :]

@@ -1,0 +1,19 @@
+"""vain: the error for threads that wait for each other, in loops, so that none of them ever goes on."""
+
+from __future__ import annotations
+
+from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.errors import LaunchError
+from gridjit.runtime.devices.host.launch import Status
+
+
+def vain_wait(artifact: Artifact, cut: int, where: Status, patience: int) -> LaunchError:
+    """Return the error for a thread that waited at a cut for so many nanoseconds, in which no thread got on."""
+    places = artifact.metadata.get("waits")
+    place = places.get(str(cut)) if isinstance(places, dict) else None
+    line = f", at {place}" if place else ""
+    return LaunchError(
+        f"{artifact.kernel}, tid={list(where.thread)} ctaid={list(where.block)}: the thread waits in a loop{line}, and "
+        f"no thread of the grid has gone on for {patience / 1e9:g} s: what it waits for is never written, or by one "
+        "that waits too; GRIDJIT_HOST_PATIENCE=SECONDS sets how long that may last, 0 for ever"
+    )

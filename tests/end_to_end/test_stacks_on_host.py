@@ -1,0 +1,173 @@
+"""What runs out of stack on the host is an error, or is not there: recursion, local arrays, small threads."""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import gridjit
+from gridjit import cuda
+from tests.conftest import fresh_session
+from tests.programs import run_python
+
+
+@pytest.fixture(autouse=True)
+def on_host(monkeypatch):
+    monkeypatch.setenv("GRIDJIT_TARGET", "host")
+    fresh_session()
+
+
+@gridjit.jit("int64(int64)", device=True)
+def depth(n):
+    if n <= 0:
+        return 0
+    return 1 + (depth(n - 1) | 0)
+
+
+@gridjit.jit(device=True)
+def undeclared(n):
+    if n <= 0:
+        return 0.0
+    return undeclared(n - 1) * 0.5 + 1.0
+
+
+@gridjit.jit(device=True)
+def digits_sum(n):
+    if n < 10:
+        return n
+    return digits_sum(n // 10) + n % 10
+
+
+@gridjit.jit
+def declared_recursion(out, n):
+    out[cuda.grid(1)] = depth(n)
+
+
+@gridjit.jit
+def undeclared_recursion(out, n):
+    out[cuda.grid(1)] = undeclared(n)
+
+
+@gridjit.jit
+def met_by_one_thread(out, n):
+    i = cuda.grid(1)
+    out[i] = undeclared(n if i == 70 else 1)
+    cuda.syncthreads()
+    out[i] += 1
+
+
+@pytest.mark.parametrize("earlier", [0, 4], ids=["first launch", "later launch"])
+@pytest.mark.parametrize(
+    ("kernel", "place"),
+    [
+        (declared_recursion, r"tid=\[0, 0, 0\]"),
+        (undeclared_recursion, r"tid=\[0, 0, 0\]"),
+        (met_by_one_thread, r"tid=\[6, 0, 0\] ctaid=\[1, 0, 0\]"),
+    ],
+)
+def test_recursion_that_is_too_deep_is_an_error_that_names_the_thread(kernel, place, earlier):
+    out = np.zeros(128)
+    for _ in range(earlier):
+        kernel[2, 64](out, 5)
+    with pytest.raises(gridjit.LaunchError, match=f"{place}.*recursion too deep"):
+        kernel[2, 64](out, 10**12)
+    kernel[2, 64](out, 100)
+    assert (out > 1).all()
+
+
+@gridjit.jit
+def sums_of_digits(out):
+    i = cuda.grid(1)
+    out[i] = digits_sum(i * 12345)
+
+
+def test_recursion_that_ends_gives_its_result():
+    out = np.zeros(1000, np.int64)
+    sums_of_digits[10, 100](out)
+    assert out.tolist() == [sum(map(int, str(i * 12345))) for i in range(1000)]
+
+
+SMALL = """
+import sys, threading
+import numpy as np
+import gridjit
+from gridjit import cuda
+
+threading.stack_size(int(sys.argv[1]) << 10)
+
+@gridjit.jit("int64(int64)", device=True)
+def depth(n):
+    if n <= 0:
+        return 0
+    return 1 + (depth(n - 1) | 0)
+
+@gridjit.jit(target="host")
+def recursive(out, n):
+    out[cuda.grid(1)] = depth(n)
+
+@gridjit.jit(target="host")
+def large(x):
+    values = cuda.local.array(7000, np.float64)
+    i = cuda.grid(1)
+    for j in range(7000):
+        values[j] = x[(i + j) % x.size]
+    for j in range(7000):
+        x[i] += values[(j * 7 + i) % 7000]
+
+@gridjit.jit(target="host")
+def waits(lock, x):
+    while cuda.atomic.cas(lock, 0, 0, 1) != 0:
+        pass
+    x[0] += 1
+    cuda.atomic.exch(lock, 0, 0)
+
+@gridjit.jit(target="host")
+def unknown(x):
+    x[0] = 1
+
+def launch():
+    recursive[2, 32](np.zeros(64), 3)
+    large[2, 32](np.zeros(64))
+    waits[2, 32](np.zeros(1, np.int32), np.zeros(1))
+
+def others():
+    for _ in range(5):
+        launch()
+    for kernel, arguments in ((recursive, (np.zeros(64), 10**9)), (unknown, (np.zeros(1),))):
+        try:
+            kernel[2, 32](*arguments)
+            print("no error")
+        except gridjit.GridjitError as error:
+            print(type(error).__name__, "recursion too deep" in str(error), "this thread's stack" in str(error))
+
+for _ in range(int(sys.argv[2])):
+    launch()
+thread = threading.Thread(target=others)
+thread.start()
+thread.join()
+"""
+
+
+# With 32 KB, Python itself has no room to import what a second launch needs.
+@pytest.mark.parametrize(("earlier", "kilobytes"), [(1, 64), (4, 64), (4, 32)])
+def test_a_thread_with_a_small_stack_launches_what_is_compiled_and_is_told_what_it_has_no_room_for(earlier, kilobytes):
+    done = run_python("-c", SMALL, str(kilobytes), str(earlier))
+    assert (done.stderr, done.stdout) == ("", "LaunchError True False\nCompileError False True\n")
+
+
+def test_a_thread_with_a_stack_of_256_kilobytes_compiles():
+    @gridjit.jit
+    def counts(x):
+        cuda.atomic.add(x, 0, 1)
+
+    x, before = np.zeros(1), threading.stack_size(256 << 10)
+    try:
+        thread = threading.Thread(target=lambda: counts[1, 5](x))
+        thread.start()
+        thread.join()
+    finally:
+        threading.stack_size(before)
+    assert x[0] == 5
