@@ -11,7 +11,7 @@ from gridjit.compiler.targets.host.regions.write import MOVED as CHANGED
 # one that waits anywhere.
 START, GO_ON, NAME_TURN, NAME_WAIT = 0, 1, 2, 3
 # What it returns beside 0, when it has ended, and codes of errors: it got on, it waits for the grid, it did not get on.
-MOVED, AT_GRID, PASS = -11, -12, -13
+MOVED, AT_GRID, PASS = -201, -202, -203
 # Passes over the threads of a block before other blocks have their turn.
 _PASSES = 64
 
