@@ -10,10 +10,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from gridjit.compiler.targets.host.collectives.calls import read_call
+from gridjit.compiler.targets.host.orders.steps import BRANCH, GOTO, compared, end_of_range, is_non_negative, other
 from gridjit.compiler.targets.host.regions.body import Block, Body, arms, defined, opcode, used, without_labels
 from gridjit.compiler.targets.host.regions.meetings import meetings
 from gridjit.compiler.targets.host.regions.operations import PURE
-from gridjit.compiler.targets.host.regions.steps import BRANCH, GOTO, compared, end_of_range, is_non_negative, other
 
 _SIZES = re.compile(r"%gj\.n(?:tid|ctaid)\.[xyz]")
 THREADS = re.compile(r"%gj\.(?:tid\.[xyz]|thread)")
