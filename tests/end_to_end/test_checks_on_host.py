@@ -57,6 +57,13 @@ def test_a_missing_barrier_is_an_error_that_names_both_lines_threads_and_the_arr
         checked(without_barrier)[1, 32](np.ones(32, np.float32))
 
 
+def test_what_is_found_comes_with_what_to_do_about_it():
+    with pytest.raises(gridjit.RaceError, match=r"nothing orders the two; order them with cuda\.syncthreads\(\)"):
+        checked(without_barrier)[1, 32](np.ones(32, np.float32))
+    with pytest.raises(gridjit.UninitializedError, match="that nobody wrote; write it first"):
+        checked(adds_up)[1, 32](cuda.device_array(32, np.float32))
+
+
 def test_a_kernel_with_its_barrier_has_no_race():
     x = np.arange(32, dtype=np.float32)
     checked(with_barrier)[1, 32](x)
