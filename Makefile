@@ -39,8 +39,9 @@ LISTED := $(CURDIR)/tests/clients/numba-cuda-on-host.txt
 suite: .venv/test  ## run numba-cuda's own tests on the host, and the code in the documentation (no GPU needed)
 	$(BIN)/python -m pip install --quiet filecheck cffi ml_dtypes
 	mkdir -p build/suite
-	cd build/suite && GRIDJIT_TARGET=host $(CURDIR)/$(BIN)/python -m pytest -q --numprocesses auto --timeout 120 \
-		--import-mode=importlib -p gridjit.testing.numba_suite -p gridjit.testing.listed --listed $(LISTED) $(ARGS) \
+	echo '[pytest]' > build/suite/pytest.ini
+	cd build/suite && GRIDJIT_TARGET=host $(CURDIR)/$(BIN)/python -m pytest -q -c pytest.ini --numprocesses auto \
+		--timeout 120 --import-mode=importlib -p gridjit.testing.numba_suite -p gridjit.testing.listed --listed $(LISTED) $(ARGS) \
 		--pyargs $(addprefix numba.cuda.tests.,$(SUITE))
 	GRIDJIT_TARGET=host $(BIN)/python -m pytest -q tests/packaging/test_documentation.py
 

@@ -24,19 +24,19 @@ from gridjit.compiler.targets.host.loops.entry import entry_text
 from gridjit.compiler.targets.host.loops.frame import supported_parameter
 from gridjit.compiler.targets.host.loops.metadata import access_group
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
+from gridjit.compiler.targets.host.orders.flat import Flat, flat_axes
+from gridjit.compiler.targets.host.orders.interleaving import Interleaved, interleave
+from gridjit.compiler.targets.host.orders.strides import inner_axis
+from gridjit.compiler.targets.host.orders.turns import one_turn
 from gridjit.compiler.targets.host.processor import has_feature, runs_widest_vectors_well
 from gridjit.compiler.targets.host.recursion import recursive, refuse_recursion
 from gridjit.compiler.targets.host.regions.barriers import count_barriers, waits_for_others
 from gridjit.compiler.targets.host.regions.body import Body, Parameter, opcode, read_body
 from gridjit.compiler.targets.host.regions.coordinates import place
 from gridjit.compiler.targets.host.regions.cut import Regions, cut
-from gridjit.compiler.targets.host.regions.flat import Flat, flat_axes
 from gridjit.compiler.targets.host.regions.guard import Guarded, guard
-from gridjit.compiler.targets.host.regions.interleaving import Interleaved, interleave
 from gridjit.compiler.targets.host.regions.shared import SharedLayout, lay_out_shared, local_arrays, value_types
 from gridjit.compiler.targets.host.regions.shared_atomics import plain_shared_atomics
-from gridjit.compiler.targets.host.regions.strides import inner_axis
-from gridjit.compiler.targets.host.regions.turns import one_turn
 from gridjit.compiler.targets.host.regions.waits import with_turns
 from gridjit.compiler.targets.host.retarget import Retargeted, retarget
 from gridjit.compiler.targets.host.spots import place_of

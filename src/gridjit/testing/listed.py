@@ -52,20 +52,21 @@ def written_list(failed: set[str], causes: dict[str, str]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def name_of(node: str) -> str:
+def name_of(node: str, path: str) -> str:
     """Return a test's name from the file on, without folders: the list is the same wherever packages are installed."""
-    path, _, rest = node.partition("::")
-    return f"{path.rpartition('/')[2]}::{rest}"
+    return f"{path.rpartition('/')[2]}::{node.partition('::')[2]}"
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Note how a test, or a part of one, ended."""
     config = _configs[-1]
+    # The node of a module that --pyargs names has no path.
+    name = name_of(report.nodeid, report.location[0])
     if report.failed:
-        config.stash[_FAILED].add(name_of(report.nodeid))
+        config.stash[_FAILED].add(name)
     elif report.when == "call" and report.passed:
-        config.stash[_PASSED].add(name_of(report.nodeid))
+        config.stash[_PASSED].add(name)
 
 
 _configs: list[pytest.Config] = []

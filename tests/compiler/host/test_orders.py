@@ -134,7 +134,7 @@ def fences(x, out):
 
 def test_threads_that_may_wait_for_each_other_do_not_take_turns_together(planned):
     plan = planned(fences, 1)
-    assert not plan.turns
+    assert not plan.strided
     assert plan.regions == 1
 
 
@@ -142,3 +142,18 @@ def test_threads_take_turns_together_where_each_steps_by_the_size_of_a_grid(plan
     assert planned(sums, 1).regions == 2
     assert planned(sums_of_neighbours, 1).regions == 1
     assert planned(sums_of_some_threads, 1).regions == 1
+
+
+def sums_with_shuffles(x, out):
+    total = 0.0
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        total += cuda.shfl_down_sync(0xFFFFFFFF, x[i], 1)
+    out[cuda.grid(1)] = total
+
+
+def test_threads_that_meet_in_a_turn_do_not_wait_for_others_at_its_end(planned, monkeypatch):
+    bodies = []
+    interleave = module.interleave
+    monkeypatch.setattr(module, "interleave", lambda body: bodies.append(interleave(body)) or bodies[-1])
+    planned(sums_with_shuffles, 1)
+    assert [body.counters for body in bodies] == [frozenset()]

@@ -8,7 +8,7 @@ so that a chunk is long in that direction.
 from __future__ import annotations
 
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
-from gridjit.compiler.targets.host.regions.flat import Flat
+from gridjit.compiler.targets.host.orders.flat import Flat
 
 # So that the threads of a row can be counted in 32 bits, with sign and some to spare.
 _MOST_BLOCKS = 1 << 20

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from gridjit.compiler.targets.host.collectives import kinds
 from gridjit.compiler.targets.host.collectives.calls import Collective
+from gridjit.compiler.targets.host.orders.flat import Flat
 from gridjit.compiler.targets.host.regions.body import Parameter
-from gridjit.compiler.targets.host.regions.flat import Flat
 from gridjit.compiler.targets.host.regions.slots import Slot
 
 # Codes that no kernel returns. With the last three, the thread's place in the status is its number in the block, lanes

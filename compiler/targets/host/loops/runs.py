@@ -6,7 +6,8 @@ from gridjit.compiler.targets.host.loops.frame import CONTEXT, EXTENT, arguments
 from gridjit.compiler.targets.host.loops.metadata import ACCESS_GROUP
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
 from gridjit.compiler.targets.host.loops.threads import Asked, ThreadLoops
-from gridjit.compiler.targets.host.regions import bounds, guard
+from gridjit.compiler.targets.host.orders import bounds
+from gridjit.compiler.targets.host.regions import guard
 from gridjit.compiler.targets.host.regions.write import region_name
 
 # A run returns its threads' lowest and highest state.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gridjit.compiler.targets.host.loops.metadata import LAUNCH, loop_number
-from gridjit.compiler.targets.host.regions import bounds
+from gridjit.compiler.targets.host.orders import bounds
 from gridjit.compiler.targets.host.regions.body import defined, rename
 
 # The values that a function's loops share; every other value is a loop's own.

@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from gridjit.compiler.targets.host.orders.bounds import bounds_text
+from gridjit.compiler.targets.host.orders.conditions import comparisons
+from gridjit.compiler.targets.host.orders.turns import TURN
 from gridjit.compiler.targets.host.regions.body import Block, Body, defined, opcode
-from gridjit.compiler.targets.host.regions.bounds import bounds_text
-from gridjit.compiler.targets.host.regions.conditions import comparisons
 from gridjit.compiler.targets.host.regions.coordinates import PLACE
 from gridjit.compiler.targets.host.regions.operations import PURE
-from gridjit.compiler.targets.host.regions.turns import TURN
 
 NAME = "gridjit.guard"
 _BRANCH = re.compile(r"^br i1 (\S+), label (\S+), label ([^\s,]+)")

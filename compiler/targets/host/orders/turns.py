@@ -12,9 +12,9 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
+from gridjit.compiler.targets.host.orders.steps import BRANCH, GOTO, compared, end_of_range, is_non_negative, other
 from gridjit.compiler.targets.host.regions.body import NAME, Block, Body, arms, defined, opcode, used, without_labels
 from gridjit.compiler.targets.host.regions.operations import PURE, may_wait
-from gridjit.compiler.targets.host.regions.steps import BRANCH, GOTO, compared, end_of_range, is_non_negative, other
 
 TURN = "%gj.turn"
 # Else each index would be asked whether it counts from an array's end.

@@ -13,10 +13,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from gridjit.compiler.targets.host.library.intrinsics import BARRIER
-from gridjit.compiler.targets.host.regions.body import Block, Body, defined, opcode, rename, used
-from gridjit.compiler.targets.host.regions.operations import may_wait
-from gridjit.compiler.targets.host.regions.slots import ValueType
-from gridjit.compiler.targets.host.regions.strided import (
+from gridjit.compiler.targets.host.orders.strided import (
     THREADS,
     StridedLoop,
     joined,
@@ -25,6 +22,9 @@ from gridjit.compiler.targets.host.regions.strided import (
     passed_by_all,
     strided_loop,
 )
+from gridjit.compiler.targets.host.regions.body import Block, Body, defined, opcode, rename, used
+from gridjit.compiler.targets.host.regions.operations import may_wait
+from gridjit.compiler.targets.host.regions.slots import ValueType
 
 _PHI = re.compile(r"(\S+) = phi (.+?) \[")
 

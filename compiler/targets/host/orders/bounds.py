@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gridjit.compiler.targets.host.orders.conditions import Comparison, checked
 from gridjit.compiler.targets.host.regions.body import Parameter
-from gridjit.compiler.targets.host.regions.conditions import Comparison, checked
 from gridjit.compiler.targets.host.regions.coordinates import PLACE
 
 NAME = "gridjit.bounds"

@@ -9,14 +9,13 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
+from gridjit.compiler.targets.host.collectives.calls import read_call
+from gridjit.compiler.targets.host.orders.steps import BRANCH, GOTO, compared, end_of_range, is_non_negative, other
 from gridjit.compiler.targets.host.regions.body import Block, Body, arms, defined, opcode, used, without_labels
 from gridjit.compiler.targets.host.regions.meetings import meetings
 from gridjit.compiler.targets.host.regions.operations import PURE
-from gridjit.compiler.targets.host.regions.steps import BRANCH, GOTO, compared, end_of_range, is_non_negative, other
 
 _SIZES = re.compile(r"%gj\.n(?:tid|ctaid)\.[xyz]")
-# Barriers and warp operations, which depend on who else comes by.
-_MEETING = "gridjit.nvvm."
 THREADS = re.compile(r"%gj\.(?:tid\.[xyz]|thread)")
 
 
@@ -175,7 +174,8 @@ def _rotated(
 def _is_right(loop: StridedLoop, blocks: Mapping[str, Block], lines: Mapping[str, str]) -> bool:
     """Return whether all threads may take their turns together, and the values after the loop are those it carries."""
     exits = {(label, to) for label in loop.inside for to in blocks[label].successors if to not in loop.inside}
-    if any(_MEETING in line for label in loop.inside for line in blocks[label].lines):
+    # Barriers and warp operations depend on who else comes by.
+    if any(read_call(line) is not None for label in loop.inside for line in blocks[label].lines):
         return False
     if exits != {(loop.head if loop.entered != loop.head else loop.last, loop.after)}:
         return False
