@@ -7,8 +7,8 @@ from gridjit.compiler.targets.host.collectives.full import AGAIN, meets, name_of
 from gridjit.compiler.targets.host.collectives.step import RAISED
 from gridjit.compiler.targets.host.loops.frame import CONTEXT, CONTEXT_VALUES, launch_loads
 from gridjit.compiler.targets.host.loops.plan import DIVERGENT, SPINS, LoopPlan
-from gridjit.compiler.targets.host.loops.resident_runs import run_name
 from gridjit.compiler.targets.host.loops.runs import SUMMARY
+from gridjit.compiler.targets.host.resident.runs import run_name
 
 # What a block is to do: start, go on - also where it waited for the grid -, or name a thread: one that takes turns, or
 # one that waits anywhere.
@@ -79,7 +79,7 @@ def _scan(plan: LoopPlan) -> list[str]:
         "  %is.ended = icmp eq i32 %state, 0",
         "  %ended.bit = zext i1 %is.ended to i32",
         "  %ended.new = add i32 %ended, %ended.bit",
-        f"  %is.turn = icmp sge i32 %state, {plan.turns}",
+        f"  %is.turn = icmp sge i32 %state, {plan.first_turn}",
         "  %turn.bit = zext i1 %is.turn to i32",
         "  %turn.new = add i32 %turn, %turn.bit",
         "  %i.next = add nuw nsw i64 %i, 1",
@@ -107,7 +107,7 @@ def _choose(plan: LoopPlan) -> list[str]:
         "  %split = icmp ne i32 %lowest, %high.new",
         "  br i1 %split, label %apart, label %where",
         "where:",
-        f"  %grid.wide = icmp sge i32 %high.new, {plan.grid}",
+        f"  %grid.wide = icmp sge i32 %high.new, {plan.first_of_grid}",
         "  br i1 %grid.wide, label %grid, label %whole",
         "whole:",
         "  %some.ended = icmp ne i32 %ended.new, 0",
@@ -150,7 +150,7 @@ def _take_turns(plan: LoopPlan) -> list[str]:
     """Return the code that gives each thread that waits in a loop another turn, unless the last ones were in vain."""
     calls = [
         f"  %turned.{number} = call {SUMMARY} @{run_name(number, 'some')}({CONTEXT_VALUES})"
-        for number in range(plan.turns, plan.regions)
+        for number in range(plan.first_turn, plan.regions)
     ]
     return [
         "turns:",
@@ -194,7 +194,7 @@ def _take_turns(plan: LoopPlan) -> list[str]:
         "  store i32 %turn.new, ptr %turning",
         "  store i32 0, ptr %asked",
         "  store i32 0, ptr %others",
-        *(["  store i32 0, ptr %progress"] if plan.turns < plan.regions else []),
+        *(["  store i32 0, ptr %progress"] if plan.first_turn < plan.regions else []),
         *calls,
         "  br label %scan",
     ]
@@ -219,10 +219,10 @@ def _meet(plan: LoopPlan) -> list[str]:
 
 def _run(plan: LoopPlan) -> list[str]:
     """Return the code that runs the region after the barrier at which all threads are, of the block or of the grid."""
-    numbers = range(1, plan.turns)
+    numbers = range(1, plan.first_turn)
     everywhere = [
         f"  %grid.{number} = call {SUMMARY} @{run_name(number, 'some')}({CONTEXT_VALUES})"
-        for number in range(plan.grid, plan.turns)
+        for number in range(plan.first_of_grid, plan.first_turn)
     ]
     return [
         "pass.grid:",
@@ -271,7 +271,7 @@ def _search(plan: LoopPlan) -> list[str]:
         "name.wait:",
         "  br label %search",
         "search:",
-        f"  %least = phi i32 [ -2147483648, %search.raised ], [ {plan.turns}, %name.turn ], [ 1, %name.wait ]",
+        f"  %least = phi i32 [ -2147483648, %search.raised ], [ {plan.first_turn}, %name.turn ], [ 1, %name.wait ]",
         "  %greatest = phi i32 [ -1, %search.raised ], [ 2147483647, %name.turn ], [ 2147483647, %name.wait ]",
         "  br label %look",
         "look:",
