@@ -29,7 +29,7 @@ class CutKernel:
 
     arrays: the local arrays of which each thread has its own in the slab; in_turn: those in the bank, for one thread
     after the other. first_turn: the number of the first cut that ends a turn of a loop that waits. progress: where in
-    the bank a thread notes, at the end of a turn, that it changed something on its way there.
+    the bank a thread notes, where it ends a region, that it changed something on its way there.
     """
 
     parameters: tuple[Parameter, ...]
@@ -231,11 +231,16 @@ class RegionWriter:
             return self._with_loads(line, kept)
         *loads, ret = self._with_loads(line, kept)
         code = ret.split()[-1]
-        return ["  ret i32 0"] if code == "0" else [*loads, *self._raise(code)]
+        ended = ["  ret i32 0"] if code == "0" else [*loads, *self._raise(code)]
+        return [*self._tell_progress(), *ended]
 
     def _arrive(self, barrier: int) -> list[str]:
-        if barrier < self.whole.first_turn:
-            return [f"  ret i32 {barrier}"]
+        return [*self._tell_progress(), f"  ret i32 {barrier}"]
+
+    def _tell_progress(self) -> list[str]:
+        """Return the code that tells the block whether the thread changed something in this region."""
+        if not self.whole.takes_turns:
+            return []
         moved, at, old, new = self._name("moved"), self._name("at"), self._name("old"), self._name("new")
         return [
             f"  {moved} = load i32, ptr %gj.moved",
@@ -243,7 +248,6 @@ class RegionWriter:
             f"  {old} = load i32, ptr {at}",
             f"  {new} = or i32 {old}, {moved}",
             f"  store i32 {new}, ptr {at}",
-            f"  ret i32 {barrier}",
         ]
 
     def _raise(self, code: str) -> list[str]:

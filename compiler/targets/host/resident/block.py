@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gridjit.compiler.targets.host.collectives.apart import APART, OF_GRID, OF_TURNS, OF_TURNS_ONLY
+from gridjit.compiler.targets.host.collectives.apart import APART, OF_GRID, OF_TURNS
 from gridjit.compiler.targets.host.collectives.full import AGAIN, meets, name_of
 from gridjit.compiler.targets.host.collectives.step import RAISED
 from gridjit.compiler.targets.host.loops.frame import CONTEXT, CONTEXT_VALUES, launch_loads
@@ -19,7 +19,7 @@ MOVED, AT_GRID, PASS = -201, -202, -203
 _PASSES = 64
 
 
-_FLAGS = {"moved": 0, "turning": -1, "passes": 0, "released": 0, "asked": 0, "others": 0}
+_FLAGS = {"moved": 0, "turning": -1, "passes": 0, "released": 0, "asked": 0}
 
 
 def resident_block(plan: LoopPlan) -> str:
@@ -130,19 +130,14 @@ def _ask_others(plan: LoopPlan) -> list[str]:
         "    i32 0, label %ended.all",
         f"    i32 {RAISED}, label %search.raised",
         f"    i32 {OF_GRID}, label %grid",
-        f"    i32 {OF_TURNS}, label %others.did",
-        f"    i32 {OF_TURNS_ONLY}, label %scan",
+        f"    i32 {OF_TURNS}, label %scan",
         "  ]",
         "placed:",
         "  %is.place = icmp sgt i32 %place, 0",
-        "  br i1 %is.place, label %others.did, label %told",
+        "  br i1 %is.place, label %scan, label %told",
         "told:",
         "  %told.code = load i32, ptr %status",
         "  ret i32 %told.code",
-        "others.did:",
-        "  store i32 1, ptr %moved",
-        "  store i32 1, ptr %others",
-        "  br label %scan",
     ]
 
 
@@ -168,9 +163,7 @@ def _take_turns(plan: LoopPlan) -> list[str]:
         "  %turning.before = load i32, ptr %turning",
         "  %same.count = icmp eq i32 %turn.new, %turning.before",
         "  %changed = load i32, ptr %progress",
-        "  %others.moved = load i32, ptr %others",
-        "  %any.change = or i32 %changed, %others.moved",
-        "  %no.change = icmp eq i32 %any.change, 0",
+        "  %no.change = icmp eq i32 %changed, 0",
         "  %in.vain = and i1 %same.count, %no.change",
         "  br i1 %in.vain, label %leave, label %turn.on",
         "leave:",
@@ -193,7 +186,6 @@ def _take_turns(plan: LoopPlan) -> list[str]:
         "turn.all:",
         "  store i32 %turn.new, ptr %turning",
         "  store i32 0, ptr %asked",
-        "  store i32 0, ptr %others",
         *(["  store i32 0, ptr %progress"] if plan.first_turn < plan.regions else []),
         *calls,
         "  br label %scan",
@@ -227,6 +219,7 @@ def _run(plan: LoopPlan) -> list[str]:
     return [
         "pass.grid:",
         "  store i32 0, ptr %released",
+        "  store i32 1, ptr %moved",
         "  %alive.all = icmp eq i32 %ended.new, 0",
         "  %grid.lowest = add i32 %low.new, 1",
         "  %at.one = icmp eq i32 %grid.lowest, %high.new",
@@ -234,7 +227,7 @@ def _run(plan: LoopPlan) -> list[str]:
         "  br i1 %grid.all, label %pass, label %pass.some",
         "pass.some:",
         *everywhere,
-        "  br label %passed",
+        "  br label %scan",
         "pass:",
         "  switch i32 %high.new, label %never [",
         *(f"    i32 {number}, label %run.{number}" for number in numbers),
@@ -247,13 +240,9 @@ def _run(plan: LoopPlan) -> list[str]:
             for line in (
                 f"run.{number}:",
                 f"  %got.{number} = call {SUMMARY} @{run_name(number, 'all')}({CONTEXT_VALUES})",
-                "  br label %passed",
+                "  br label %scan",
             )
         ),
-        "passed:",
-        "  store i32 1, ptr %moved",
-        "  store i32 1, ptr %others",
-        "  br label %scan",
     ]
 
 
