@@ -177,5 +177,5 @@ print(os.waitpid(child, 0)[1], both())
 
 
 def test_a_forked_child_launches_kernels_whose_blocks_wait():
-    done = run_python("-c", FORKS)
+    done = run_python("-W", "ignore::DeprecationWarning", "-c", FORKS)  # of forks, from Python 3.12 on
     assert (done.stderr, done.stdout) == ("", "0 True\n")
