@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Kernels on the host target against numba with as many threads, in the same run, as ratios with their goals.
 
-Each kernel's result is compared with NumPy's first. Times are the least of many series of launches, which take turns
-with the peer's; a ratio is gridjit's time over its peer's.
+Each kernel's result is checked first. Times are the least of many series of launches, which take turns with the peer's.
+A ratio is gridjit's time over its peer's.
 
     python scripts/bench-host.py [--only saxpy stencil ...] [--seconds 1.0] [--output FILE]
 """

@@ -1,4 +1,4 @@
-"""Block: the threads of one block as threads of Python, of which one runs at a time: until it waits, or ends.
+"""Block: the threads of one block as threads of Python. One runs at a time, until it waits or ends.
 
 They take turns in the order of their numbers, so each run is like the last.
 """
@@ -22,7 +22,7 @@ WARP = 32
 
 
 class Left(BaseException):
-    """Raised in a thread that waits when its block has ended, so that it ends too."""
+    """Raised in a thread that still waits when its block has ended, so that it ends too."""
 
 
 class Lane:
@@ -83,7 +83,7 @@ class Block:
                 thread.join()
 
     def _stop(self, threads: list[threading.Thread]) -> None:
-        """Have the thread leave whose turn it is, wherever it is; the others leave where they wait."""
+        """Make the thread whose turn it is leave, wherever it is; the others leave where they wait."""
         for one, thread in zip(self.lanes, threads, strict=True):
             if one.runs and not one.ended:
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(Left))
@@ -102,7 +102,7 @@ class Block:
         return None
 
     def _meet(self) -> None:
-        """Let those go on who wait for others that are all here."""
+        """Let those threads go on that wait for others which are all here."""
         waiting = [lane for lane in self.lanes if lane.waits is not None]
         alive = [lane for lane in self.lanes if not lane.ended]
         if waiting and len(waiting) == len(alive):
@@ -122,7 +122,7 @@ class Block:
             last = waiting[-1]
             raise LaunchError(
                 f"tid={list(last.position)} ctaid={list(self.position)}: threads of the block wait at different "
-                "barriers, which never ends on a GPU"
+                "barriers, so none can go on; call the barrier where all of them reach it"
             )
         for lanes in groups.values():
             _answer(lanes)
@@ -167,7 +167,7 @@ _current = _Current()
 def lane() -> Lane:
     """Return the kernel's thread that is running; raises LaunchError outside kernels."""
     if _current.lane is None:
-        raise LaunchError("this is an operation of kernels")
+        raise LaunchError("this operation works only in a kernel; call it in a jit function, and launch that")
     return _current.lane
 
 

@@ -36,7 +36,7 @@ class StandIn:
 
 
 class Names:
-    """What stands in for what in kernels of one process; functions are made anew from their code, with these names."""
+    """What stands in for which name in a launch's kernel; functions are made anew from their code, with these names."""
 
     def __init__(self) -> None:
         vocabulary = {name: getattr(operations, name) for name in _PLAIN}

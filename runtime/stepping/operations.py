@@ -244,4 +244,4 @@ def cbrt(value: Any) -> Any:
 
 def unsupported(name: str) -> Any:
     """Raise the error for what cannot be stepped through."""
-    raise UnsupportedError(f"cuda.{name} cannot be stepped through (GRIDJIT_HOST_STEP); run the kernel compiled")
+    raise UnsupportedError(f"cuda.{name} cannot be stepped through; unset GRIDJIT_HOST_STEP to run the kernel compiled")

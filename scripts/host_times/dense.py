@@ -55,7 +55,7 @@ def prange_bodies(place, force):
 
 @gridjit.jit
 def mandelbrot(counts):
-    """The turns until a point leaves, at most 100."""
+    """Each point's turns until it leaves the set, at most 100."""
     j, i = cuda.grid(2)
     if i < counts.shape[0] and j < counts.shape[1]:
         re, im = j * 3.0 / counts.shape[1] - 2, i * 2.0 / counts.shape[0] - 1

@@ -37,7 +37,7 @@ def prange_32(x):
 
 @gridjit.jit
 def barriers(x, turns):
-    """A barrier in a loop, and as little else as keeps it."""
+    """A barrier in a loop, and just enough else to keep it there."""
     tile = cuda.shared.array(256, np.float32)
     thread = cuda.threadIdx.x
     tile[thread] = x[thread]

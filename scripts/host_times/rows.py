@@ -1,4 +1,4 @@
-"""Row: a kernel on the host target beside its peer, timed in turns, once its result was compared with NumPy's."""
+"""Row: a kernel on the host target and its peer, timed in turns, after the kernel's result has been checked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SERIES = 100e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """What is timed: a launch and its peer's call. check raises unless what the launch left is right."""
+    """What is timed: a launch and its peer's call. check raises unless the launch's result is right."""
 
     ours: Callable[[], object]
     peer: Callable[[], object]
@@ -35,7 +35,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """A row's least times in ms, or why there are none."""
+    """A row's least times in ms, or the reason why it has none."""
 
     row: Row
     ours: float = 0.0

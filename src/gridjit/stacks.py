@@ -28,7 +28,7 @@ def with_room(start: Callable[[], Started]) -> Started:
 
 
 def stack_bytes() -> int | None:
-    """Return how large the calling thread's stack is; None: it is the main thread's, or not known."""
+    """Return the bytes of the calling thread's stack, or None for the main thread's and where they are not known."""
     if threading.get_ident() == threading.main_thread().ident:
         return None
     import ctypes  # asked for only where something is compiled
@@ -46,7 +46,7 @@ def stack_bytes() -> int | None:
 
 
 def in_room(work: Callable[[], Started]) -> Started:
-    """Return what work() returns or raises, which is called on a thread with room if this one has little."""
+    """Return what work() returns, or raise what it raises; it runs on a thread with room if this one has little."""
     size = stack_bytes()
     if size is None or size >= _LITTLE:
         return work()

@@ -22,7 +22,11 @@ from gridjit.runtime.memory.unwritten import Unwritten, unwritten
 SYMBOLS = (record.STATE, "gridjit.checks.end")
 _WORDS = {record.READ: "reads", record.WRITE: "writes", record.ATOMIC: "changes atomically"}
 _SPACES = {record.GLOBAL: "", record.SHARED: "shared ", record.LOCAL: "local "}
-# Bytes of source that make up a report's place.
+_CURES = {
+    RaceError: "order them with cuda.syncthreads() in a block, or with atomic operations",
+    UninitializedError: "write it first: shared arrays, local arrays and device_array are not cleared",
+}
+# A report, and an index outside an array, as checks write them.
 _REPORT = struct.Struct("=5Q")
 _OUTSIDE = struct.Struct("=4q")
 
@@ -58,7 +62,7 @@ class Checking:
         if found := _essential(state.reports()):
             kind = RaceError if any(report[0] == record.RACE for report in found) else UninitializedError
             texts = "; ".join(self._sentence(report, config) for report in found)
-            raise kind(f"{self._artifact.kernel}: {texts}")
+            raise kind(f"{self._artifact.kernel}: {texts}; {_CURES[kind]}")
 
     def _sentence(self, report: tuple[int, ...], config: LaunchConfig) -> str:
         what, _, mine, other, kinds = report

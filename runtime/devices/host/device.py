@@ -104,7 +104,10 @@ class HostKernel:
         """Run the grid and return when all blocks have run; raises what the kernel raised, or LaunchError."""
         stream_handle(stream)  # launches are over when they return, so a stream only has to be one
         if config.cluster is not None:
-            raise LaunchError(f"{self.artifact.kernel}: the host target has no cluster launches yet")
+            raise LaunchError(
+                f"{self.artifact.kernel} [{config}]: the host target does not launch clusters yet; launch without "
+                "cluster, or on a GPU"
+            )
         if self.artifact.cooperative or config.cooperative:
             from gridjit.runtime.simulated.limits import check_resident
 

@@ -1,4 +1,4 @@
-"""grids: a kernel's launches in machine code: the record that they go by, and launches from Python by it."""
+"""grids: a kernel's launches in machine code: the record that describes the kernel, and launches from Python by it."""
 
 from __future__ import annotations
 

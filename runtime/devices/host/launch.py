@@ -248,7 +248,10 @@ def judge(report: bytes, entry: str, config: LaunchConfig) -> Status:
     failure = _STATUS.unpack_from(report)
     code, block, thread = failure[0], failure[1:4], failure[4:7]
     if code == _NO_MEMORY:
-        raise LaunchError(f"{name} [{config}]: there is not enough memory for a block's shared arrays and threads")
+        raise LaunchError(
+            f"{name} [{config}]: there is not enough memory for a block's shared arrays and threads; launch smaller "
+            "blocks, or declare smaller shared and local arrays"
+        )
     if code == _STACK_ENDS:
         raise LaunchError(
             f"{name} [{config}], tid={list(_dim3(thread))} ctaid={list(_dim3(block))}: recursion too deep: a device "

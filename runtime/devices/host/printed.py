@@ -1,6 +1,6 @@
 """printed: what kernels print, kept by the C library in memory until their launch ends, then written to sys.stdout.
 
-Launches that print at once share one stream: whichever ends first writes all that is complete.
+Launches that print at the same time share one stream: whichever ends first writes all lines that are complete.
 """
 
 from __future__ import annotations

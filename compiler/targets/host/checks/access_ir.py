@@ -4,8 +4,8 @@ Two accesses race if one of them writes, not both are atomic, and nothing orders
 barrier, nor a word that one thread released and the other acquired. Writes of the value that is there already do not
 race with other writes, as their order makes no difference. Each thread has a clock, which barriers and
 releases advance: in a block, what came before a barrier or a release is below the clock of whoever is after it. Of
-other blocks a thread knows what was below the highest clock that it acquired. Clocks are numbers and not vectors, so
-among threads that hold locks an order may be assumed where there is none, but no order is ever overlooked.
+other blocks, a thread knows what was below the highest clock that it acquired. Clocks are numbers and not vectors, so
+an order between threads that hold locks may be assumed where there is none, but no order is ever overlooked.
 """
 
 from __future__ import annotations

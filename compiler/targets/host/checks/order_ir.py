@@ -1,8 +1,8 @@
 """Order as LLVM IR: what barriers, warps' meetings, grid synchronization and atomic operations do to threads' clocks.
 
-A thread's clock is four numbers: the clock, the highest that it acquired, how many barriers it passed, and whether it
-passed a fence. Whoever meets has a join: two pairs of the highest numbers of those who arrived, used in turn, as the
-first threads may arrive at the next barrier before the last have passed this one.
+A thread has four numbers: its clock, the highest that it acquired, how many barriers it passed, and whether it passed a
+fence. Threads that meet share a join: two pairs of the highest numbers of those that arrived. The pairs are used in
+turn, because the first threads may arrive at the next barrier before the last have passed this one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Layout of what checks leave in memory, for the code that writes it and the Python that reads it.
 
-An access is a record of 64 bits: the block's number, the thread's clock, the thread, and the place in the source. Of
-larger grids the block's number is taken modulo 2^22. 0 is no record, as places count from 1.
+An access is a record of 64 bits: the block's number (modulo 2^22, in larger grids), the thread's clock, the thread, and
+the place in the source. 0 is not a record, since places count from 1.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Exchange: the function that does one operation for some lanes of a warp, whatever their masks and places.
 
-It is right for any lanes, and slow; whole warps that all do the same are done by full.py. Lanes that take no part are
-not read from: who asks for their values gets its own, which CUDA leaves undefined, or with checks is the answer.
+It is right for any lanes, and slow; full.py does it for whole warps that all do the same. A lane that takes no part is
+not read from: one that asks for its value, which CUDA leaves undefined, gets its own, or with checks is named as wrong.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Kinds: the operations that threads do together, by the numbers that code and errors know them by.
 
-Threads do one together if their kinds are equal, wherever in the kernel they are (PTX: with the same qualifiers).
+Threads do an operation together if it has the same kind, wherever in the kernel they are (PTX: the same qualifiers).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Step: the function that takes a warp as far as its own lanes allow: every operation whose lanes have all come.
 
 Lanes do an operation together if their kinds and masks are equal, wherever they wait; lanes that have ended count as
-come. A lane that is not in its own mask is alone. cuda.activemask waits until nothing else goes on, so that as many
-lanes as possible are there, and those that are earliest in the kernel go first.
+come. A lane that is not in its own mask is alone. A lane at cuda.activemask waits until nothing else goes on,
+so that as many lanes as possible are there; those that are earliest in the kernel go first.
 """
 
 from __future__ import annotations

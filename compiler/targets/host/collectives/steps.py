@@ -1,7 +1,7 @@
-"""Steps: at which places of a kernel threads may wait that do not wait elsewhere, or not as often.
+"""Steps: the places of a kernel where only some of a block's threads may wait, or some wait more often than others.
 
-All threads of a block come to most places together. Where only some come, they go on without the others, and so they do
-until the next barrier that all come to. A region that begins at such a place is *loose*: threads that wait for it may
+All threads of a block come to most places together. Where only some come, they go on without the others, up to the
+next barrier that all come to. A region that begins at such a place is *loose*: threads that wait for it may
 be in different turns of a loop.
 """
 

@@ -1,6 +1,6 @@
 """Whole: the functions that do an operation for whole warps, whose lanes all wait for it together.
 
-They work with vectors of 32 lanes, or what LLVM makes vectors of, where they can, and else by exchange.py.
+Where they can, they work with vectors of 32 lanes, or with what LLVM makes vectors of; otherwise they use exchange.py.
 """
 
 from __future__ import annotations

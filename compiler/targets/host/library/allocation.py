@@ -1,6 +1,6 @@
 """allocation: numba-cuda's runtime for kernels that allocate, on the host: memory is the C library's.
 
-The functions are those of its nrt.cu, and count what they do as these do if the process asks for it.
+They are the functions of its nrt.cu, and keep the same statistics if the process asks for them.
 """
 
 from __future__ import annotations

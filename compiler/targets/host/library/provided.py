@@ -1,4 +1,4 @@
-"""provided: functions of the device's own libraries that have a body on the host besides maths and intrinsics.
+"""provided: functions of the device's own libraries, besides maths and intrinsics, that have a body on the host.
 
 Some need a symbol of the process that loads the code; an artifact's resources say which.
 """

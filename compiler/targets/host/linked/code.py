@@ -39,7 +39,10 @@ class LinkedCode:
         whole = merged(image, self.objects)
         if not is_code(whole, entry, linked=False):
             names = ", ".join(file.name for file in self.objects)
-            raise LinkError(f"{names}: code with thread-local data or relocations that the host's loader does not know")
+            raise LinkError(
+                f"{names}: code with thread-local data or relocations that the host's loader does not know; compile it "
+                "without them, or link C or LLVM IR"
+            )
         return whole
 
 
@@ -64,7 +67,9 @@ def _check(file: LinkedFile, lowered: Lowered) -> None:
             "same functions beside it, under the same name with .c, .ll or .bc"
         )
     if file.setup is not None or file.teardown is not None:
-        raise UnsupportedError(f"{file.name} has callbacks for a CUDA module, which the host does not have")
+        raise UnsupportedError(
+            f"{file.name} has callbacks for a CUDA module, which the host does not have; link it without them"
+        )
 
 
 def _text(file: LinkedFile) -> str:
@@ -74,5 +79,7 @@ def _text(file: LinkedFile) -> str:
     except (RuntimeError, UnicodeDecodeError) as error:
         raise LinkError(f"{file.name} is not LLVM IR: {error}") from error
     if found := _FOREIGN.search(text):
-        raise UnsupportedError(f"{file.name} is LLVM IR for {found[1]}, which the host cannot run")
+        raise UnsupportedError(
+            f"{file.name} is LLVM IR for {found[1]}, which the host cannot run; compile its source for this processor"
+        )
     return _HEAD.sub("", text)

@@ -21,7 +21,7 @@ def defined_by(file: LinkedFile) -> frozenset[str]:
     """Return what an object file or archive defines for others; raises LinkError if it is neither."""
     members = list(_members(file))
     if not members or not all(map(runs_here, members)):
-        raise LinkError(f"{file.name} is not an object file or archive for this computer's processor")
+        raise LinkError(f"{file.name} is not an object file or archive for this computer's processor; compile it here")
     return frozenset(name for member in members for name in defined_symbols(member))
 
 

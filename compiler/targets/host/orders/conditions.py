@@ -1,7 +1,8 @@
 """Conditions: a branch's condition as comparisons that all have to hold, each monotone along one axis of a block.
 
-A comparison of values that are sums of a multiple of the axis and of what does not depend on it holds for the threads
-at one end of a row, if nothing wraps around. Whether something does is asked at the ends of the row where it is used.
+If both values of a comparison are a multiple of the place along the axis plus something that does not depend on it, the
+comparison holds for the threads at one end of a row, unless something wraps around. Whether something does is asked at
+the ends of the row where it is used.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Strided loops: loops that step by the size of a block or grid and that all threads of a block come by.
 
-In doubt a loop is not one of them, which costs speed and nothing else.
+In doubt a loop does not count as one of them, which costs speed and nothing else.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""names: what the name of a C++ function tells of it, mangled by Itanium's rules, as numba-cuda's bindings are."""
+"""names: what a C++ function's name says about it, mangled by Itanium's rules, as in numba-cuda's bindings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""pairs: the functions of two bfloat16s side by side: those of one for each, and those that make and divide pairs."""
+"""pairs: functions on two bfloat16s side by side: those of one, done to each, and those that make and split pairs."""
 
 from __future__ import annotations
 
