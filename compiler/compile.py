@@ -16,7 +16,7 @@ from gridjit.compiler.footprint import Effects
 from gridjit.compiler.frontend.faster.collecting import collecting_rarely
 from gridjit.compiler.frontend.freed_memory import keep_freed_memory
 from gridjit.compiler.frontend.locks import giving_back
-from gridjit.compiler.hooks.description import reasons_not_to_store, storable
+from gridjit.compiler.hooks.description import described
 from gridjit.compiler.job import CompileJob, make_job
 from gridjit.compiler.key.argument_classes import signature_fingerprint
 from gridjit.compiler.key.extensions import covered_functions
@@ -79,13 +79,12 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
             *file_dependencies(lowered.linked, job.linked, code.consumed),
             *libraries_found,
         )
+        effects, unrepeatable = _asked_for(view, module)
         private = (
             *job.private,
             *found.private,
             *unseen,
-            *view.reasons_to_keep_private,
-            *reasons_not_to_store("setup callback", module.setup),
-            *reasons_not_to_store("teardown callback", module.teardown),
+            *unrepeatable,
             *dict.fromkeys((*reads.changed(), *reads.private)),
             *_unseen(code),
             *_overtaken(job),
@@ -101,7 +100,7 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
         resources=code.resources,
         exceptions=lowered.exceptions,
         footprint=view.footprint,
-        effects=_effects(view, module),
+        effects=effects,
         dependencies=dependencies,
         cooperative=lowered.cooperative,
         metadata={
@@ -121,9 +120,12 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
     return Compiled(artifact=artifact, hooks=list(view.pre_launch_callbacks), module=module)
 
 
-def _effects(view: ConfigView, module: ModuleCallbacks) -> Effects:
-    """Return what was asked for through the view, and by linked code."""
-    return dataclasses.replace(view.effects, setup=storable(module.setup), teardown=storable(module.teardown))
+def _asked_for(view: ConfigView, module: ModuleCallbacks) -> tuple[Effects, tuple[str, ...]]:
+    """Return what was asked for through the view, and by linked code; and why some of it keeps the result private."""
+    effects, reasons = view.asked_for()
+    setup, no_setup = described("setup callback", module.setup)
+    teardown, no_teardown = described("teardown callback", module.teardown)
+    return dataclasses.replace(effects, setup=setup, teardown=teardown), (*reasons, *no_setup, *no_teardown)
 
 
 def _lowered(job: CompileJob, view: ConfigView, reads: Reads) -> tuple[Lowered, tuple[Callable[..., Any], ...]]:

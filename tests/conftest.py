@@ -130,14 +130,6 @@ def restart(cache_dir: Path) -> Callable[[], None]:
 
 
 @pytest.fixture
-def all_is_seen() -> Iterator[None]:
-    """Let the test's subject find whatever refers to an object: what is kept from the collector is not found."""
-    gc.unfreeze()
-    yield
-    gc.freeze()
-
-
-@pytest.fixture
 def foreign_rewrites() -> Iterator[None]:
     """Let the test register rewrites with numba-cuda; they are gone after it."""
     from gridjit.compiler.frontend.static_rewrite import install

@@ -14,7 +14,13 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, Modul
 from typing import Any
 
 from gridjit.compiler.hooks.hook import DEEPEST, LONGEST, Hook, Plain, is_scalar
-from gridjit.compiler.hooks.sharing import changes_elsewhere, is_object_shared, is_shared, is_shared_in
+from gridjit.compiler.hooks.sharing import (
+    changes_elsewhere,
+    shared_variable,
+    shares_arguments,
+    shares_defaults,
+    shares_object,
+)
 from gridjit.compiler.key.source.code import plan_of, with_nested
 from gridjit.compiler.key.source.objects import MISSING, cell_value, closure_of, defaults_of
 
@@ -51,22 +57,21 @@ def storable_hook(callback: Callable[..., Any]) -> Hook | None:
         return None
 
 
-def storable(callbacks: Iterable[Callable[..., Any]]) -> tuple[Hook, ...]:
-    """Return those callbacks that another process can make again, as hooks."""
-    return tuple(hook for callback in callbacks if (hook := storable_hook(callback)) is not None)
+def described(kind: str, callbacks: Iterable[Callable[..., Any]]) -> tuple[tuple[Hook, ...], tuple[str, ...]]:
+    """Return those callbacks that another process can make again, as hooks, and for each other one why it is not.
+
+    kind: what messages call them. One look decides both, so that no callback is in neither.
+    """
+    found = [_hook_or_reason(kind, callback) for callback in callbacks]
+    hooks = tuple(one for one in found if isinstance(one, Hook))
+    return hooks, tuple(one for one in found if isinstance(one, str))
 
 
-def reasons_not_to_store(kind: str, callbacks: Iterable[Callable[..., Any]]) -> tuple[str, ...]:
-    """Return, for each of the others, why it cannot be made again. kind: what messages call them."""
-    return tuple(reason for callback in callbacks if (reason := _reason(kind, callback)))
-
-
-def _reason(kind: str, callback: Callable[..., Any]) -> str:
+def _hook_or_reason(kind: str, callback: Callable[..., Any]) -> Hook | str:
     try:
-        hook_of(callback)
+        return hook_of(callback)
     except NotRepeatableError as reason:
         return f"the {kind} {callback!r} cannot be imported by name, or made again: {reason}"
-    return ""
 
 
 def code_in(module: ModuleType, qualname: str, digest: str) -> CodeType | None:
@@ -118,7 +123,7 @@ def _of_partial(callback: functools.partial[Any], depth: int) -> Hook:
         raise NotRepeatableError("it is a partial with keywords")
     if inner.arguments:
         raise NotRepeatableError("it is a partial of a partial")
-    if is_shared(callback.args, callback):
+    if shares_arguments(callback):
         raise NotRepeatableError("its arguments are held by something else too, which may change them")
     values = {f: getattr(inner, f) for f in ("module", "qualname", "code", "cells", "defaults", "keywords", "instance")}
     return Hook(**values, arguments=_all_plain(callback.args, "its arguments", depth))
@@ -132,9 +137,9 @@ def _of_nested(function: FunctionType, module: ModuleType, depth: int) -> Hook:
         raise NotRepeatableError(f"its code is not found as {function.__qualname__}")
     if vars(function):
         raise NotRepeatableError("it has attributes of its own")
-    keywords = function.__kwdefaults__ or {}
     _refuse_to_write(function.__code__, _held_by(function))
-    _refuse_shared(function, module)
+    _refuse_shared(function, module)  # before a name here refers to what it holds
+    keywords = function.__kwdefaults__ or {}
     return Hook(
         module=module.__name__,
         qualname=function.__qualname__,
@@ -149,18 +154,25 @@ def _of_nested(function: FunctionType, module: ModuleType, depth: int) -> Hook:
 
 
 def _of_method(method: MethodType, depth: int) -> Hook:
+    module = _module_of_method(method)
+    if shares_object(method):  # before a name here refers to the object
+        what = type(method.__self__).__qualname__
+        raise NotRepeatableError(f"its {what} is held by something else too, which may change it")
     owner: Any = method.__self__
-    cls = type(owner)
+    _refuse_to_write(method.__func__.__code__, (vars(owner),))
+    state = tuple((name, _plain(value, f"its object's {name!r}", depth)) for name, value in vars(owner).items())
+    return Hook(module=module.__name__, qualname=f"{type(owner).__qualname__}.{method.__name__}", instance=state)
+
+
+def _module_of_method(method: MethodType) -> ModuleType:
+    """Return the module of a method's class; raises NotRepeatableError if the class does not make such objects."""
+    cls = type(method.__self__)
     module = None if cls.__module__ == "__main__" else sys.modules.get(cls.__module__)
     if module is None or not is_plain_class(cls) or _attribute(module, cls.__qualname__.split(".")) is not cls:
         raise NotRepeatableError(f"it is bound to a {cls.__qualname__}, which is not a plain class of its module")
     if getattr(cls, method.__name__, None) is not method.__func__:
         raise NotRepeatableError(f"{cls.__qualname__} has another {method.__name__}")
-    if is_object_shared(owner, method):
-        raise NotRepeatableError(f"its {cls.__qualname__} is held by something else too, which may change it")
-    _refuse_to_write(method.__func__.__code__, (vars(owner),))
-    state = tuple((name, _plain(value, f"its object's {name!r}", depth)) for name, value in vars(owner).items())
-    return Hook(module=module.__name__, qualname=f"{cls.__qualname__}.{method.__name__}", instance=state)
+    return module
 
 
 def _held_by(function: FunctionType) -> list[object]:
@@ -172,13 +184,11 @@ def _refuse_shared(function: FunctionType, module: ModuleType) -> None:
     """Raise NotRepeatableError for a function that holds what something else may change."""
     parts = function.__qualname__.split(".")
     outer = tuple(_codes_of(_attribute(module, parts[: parts.index(_LOCALS)])))
-    closure = function.__closure__ or ()
-    for number, name in enumerate(function.__code__.co_freevars):
-        cell = closure[number]  # zip would hold it too
-        _content(cell, name)
-        if is_shared_in(cell, closure) or changes_elsewhere(name, outer):
-            raise NotRepeatableError(f"its variable {name!r} is held by something else too, which may change it")
-    if is_shared(function.__defaults__ or (), function) or is_shared(function.__kwdefaults__ or {}, function):
+    variables = function.__code__.co_freevars
+    name = shared_variable(function) or next((one for one in variables if changes_elsewhere(one, outer)), None)
+    if name is not None:
+        raise NotRepeatableError(f"its variable {name!r} is held by something else too, which may change it")
+    if shares_defaults(function):
         raise NotRepeatableError("a default argument is held by something else too, which may change it")
 
 

@@ -1,53 +1,49 @@
 """Sharing: whether what a hook holds belongs to it alone, so that a copy in another process stays equal to it.
 
-If something else - a module, a class, another function - also holds a list, a dictionary or an object, it may change
-it, and a hook that was made again around a copy would not see that.
+If something else - a module, a class, another function, a running call - also holds a list, a dictionary or an object,
+it may change it, and a hook that was made again around a copy would not see that. Who holds it cannot be asked: the
+collector does not know of what a program froze, nor of what C code holds. So references are counted, and one that the
+hook does not account for is another holder's.
 """
 
 from __future__ import annotations
 
 import dis
+import functools
 import gc
-from collections.abc import Iterable
-from types import CellType, CodeType, FrameType, GeneratorType
+import sys
+from collections import Counter
+from collections.abc import Container, Iterable
+from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
 from gridjit.compiler.key.source.code import with_nested
 
-# References that the look itself makes.
-_LOOKING = (FrameType, GeneratorType)
+# No function here may bind what is counted to a name: that would be one more reference.
 
 
-def is_shared(value: object, holder: object) -> bool:
-    """Return whether something besides holder refers to value, or to something changeable inside it."""
-    # No closure may hold value here: it would be one of its holders.
-    inside = value
-    if type(value) is not tuple:
-        if not _is_changeable(value):
-            return False
-        if _has_other_holders(value, holder):
-            return True
-        inside = _held_in(value)
-    for item in inside:  # type: ignore[attr-defined]  # noqa: SIM110  # a generator's closure would
-        if is_shared(item, value):
-            return True
-    return False
+def shared_variable(function: FunctionType) -> str | None:
+    """Return the name of a closure's first variable that holds something shared; None if none does."""
+    elsewhere = _is_elsewhere(function, id(function.__closure__))
+    for number, name in enumerate(function.__code__.co_freevars):
+        if _shares(function.__closure__, {id(_cell(function, number))}, elsewhere):
+            return name
+    return None
 
 
-def is_object_shared(value: object, holder: object) -> bool:
-    """Return whether something besides holder refers to an object, or to something changeable that it holds."""
-    if _has_other_holders(value, holder):
-        return True
-    for item in vars(value).values():  # noqa: SIM110  # as above
-        if is_shared(item, value):
-            return True
-    return False
+def shares_defaults(function: FunctionType) -> bool:
+    """Return whether something besides a function refers to something changeable in its default arguments."""
+    return _shares(function, {id(function.__defaults__), id(function.__kwdefaults__)})
 
 
-def is_shared_in(cell: CellType, closure: tuple[CellType, ...]) -> bool:
-    """Return whether a closure's variable holds something shared, perhaps with another function's closure."""
-    value = cell.cell_contents
-    return is_shared(value, cell) or (_is_changeable(value) and _has_other_holders(cell, closure))
+def shares_arguments(partial: functools.partial[Any]) -> bool:
+    """Return whether something besides a functools.partial refers to something changeable in its arguments."""
+    return _shares(partial, {id(partial.args)})
+
+
+def shares_object(method: MethodType) -> bool:
+    """Return whether something besides a method refers to its object, or to something changeable that this holds."""
+    return _is_elsewhere(method, id(method.__self__)) or _shares(method.__self__)
 
 
 def changes_elsewhere(name: str, codes: Iterable[CodeType]) -> bool:
@@ -61,14 +57,56 @@ def changes_elsewhere(name: str, codes: Iterable[CodeType]) -> bool:
     )
 
 
-def _is_changeable(value: object) -> bool:
-    return isinstance(value, list | dict)
+def _shares(holder: object, parts: Container[int] | None = None, elsewhere: bool = False) -> bool:
+    """Return whether something besides holder refers to something changeable that it holds, at any depth.
+
+    parts: the ids of what is looked at of what holder itself holds; None for all. elsewhere: holder is held by another.
+    """
+    # A tuple may be shared, as constants are, if nothing in it can be changed; what is in it decides.
+    waiting = [(holder, elsewhere)]
+    seen: set[tuple[int, bool]] = set()
+    while waiting:
+        holder, above = waiting.pop()
+        held = gc.get_referents(holder)
+        for identity, number, is_other in _counted(held):
+            kind = type(held[number])
+            if (parts is not None and identity not in parts) or not issubclass(kind, _FOLLOWED):
+                continue
+            if (is_other or above) and issubclass(kind, _CHANGEABLE):
+                return True
+            if (identity, is_other or above) not in seen:
+                seen.add((identity, is_other or above))
+                waiting.append((held[number], is_other or above))
+        parts = None
+    return False
 
 
-def _has_other_holders(value: object, holder: object) -> bool:
-    known = {id(holder), id(getattr(holder, "__dict__", None))}
-    return any(id(one) not in known and not isinstance(one, _LOOKING) for one in gc.get_referrers(value))
+def _counted(held: list[Any]) -> list[tuple[int, int, bool]]:
+    """Return for each object its id, an index of it, and whether more refer to it than its holder and held.
+
+    held: all that a holder refers to, each as often as the holder does.
+    """
+    identities = [*map(id, held)]
+    numbers = dict(zip(identities, range(len(held)), strict=True))
+    times = Counter(identities)
+    return [(one, number, _references(held, number) > 2 * times[one]) for one, number in numbers.items()]
 
 
-def _held_in(value: Any) -> Iterable[object]:
-    return iter(value.values() if isinstance(value, dict) else value)
+def _is_elsewhere(holder: object, part: int) -> bool:
+    """Return whether something besides holder refers to what it holds, given by its id."""
+    return any(is_other for one, _, is_other in _counted(gc.get_referents(holder)) if one == part)
+
+
+def _references(held: list[Any], number: int) -> int:
+    return sys.getrefcount(held[number]) - _OF_A_CALL
+
+
+def _cell(function: FunctionType, number: int) -> CellType:
+    return (function.__closure__ or ())[number]
+
+
+_CHANGEABLE = (list, dict)
+_FOLLOWED = (*_CHANGEABLE, tuple, CellType)
+# References that asking for their number makes.
+_OF_A_CALL = 0
+_OF_A_CALL = _references([[]], 0) - 1

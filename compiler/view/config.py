@@ -156,17 +156,20 @@ class ConfigView:
     @property
     def effects(self) -> Effects:
         """What has been asked for so far: shared memory, and the hooks that another process can make again."""
-        from gridjit.compiler.hooks.description import storable
-
-        return Effects(sharedmem=recording_of(self).required, hooks=storable(self.pre_launch_callbacks))
+        return self.asked_for()[0]
 
     @property
     def reasons_to_keep_private(self) -> tuple[str, ...]:
         """Why the result must stay in this process's memory; empty if it may be stored."""
-        from gridjit.compiler.hooks.description import reasons_not_to_store
+        return self.asked_for()[1]
 
-        hooks = reasons_not_to_store("pre-launch hook", self.pre_launch_callbacks)
-        return (*recording_of(self).private, *hooks)
+    def asked_for(self) -> tuple[Effects, tuple[str, ...]]:
+        """Return effects and reasons_to_keep_private as of one moment: each hook is among one of them."""
+        from gridjit.compiler.hooks.description import described
+
+        recording = recording_of(self)
+        hooks, reasons = described("pre-launch hook", self.pre_launch_callbacks)
+        return Effects(sharedmem=recording.required, hooks=hooks), (*recording.private, *reasons)
 
     def __copy__(self) -> LaunchConfig | None:
         return self.config

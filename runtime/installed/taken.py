@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import sys
+import weakref
 from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any
@@ -20,7 +20,7 @@ def kernels_made() -> list[str]:
     if "numba.cuda.dispatcher" not in sys.modules:
         return []
     dispatcher: Any = sys.modules["numba.cuda.dispatcher"].CUDADispatcher
-    made = [found for found in gc.get_objects() if type(found) is dispatcher]
+    made = [found for found in _finalized() if type(found) is dispatcher]
     options = [(found, vars(found).get("targetoptions")) for found in made]  # one that is being made has none yet
     return [
         name_of(k.py_func) for k, given in options if given is not None and not given.get("device") and _is_programs(k)
@@ -51,6 +51,17 @@ def programs() -> Iterator[ModuleType]:
 def name_of(function: Any) -> str:
     """Return a function's name and line."""
     return f"{function.__module__}.{function.__qualname__}:{function.__code__.co_firstlineno}"
+
+
+def _finalized() -> Iterator[Any]:
+    """Yield the objects that have finalizers, which numba-cuda gives each dispatcher that it makes.
+
+    The collector would not tell of those that the program froze.
+    """
+    finalizers: Any = vars(weakref.finalize)["_registry"]
+    for finalizer in list(finalizers):
+        if (found := finalizer.peek()) is not None:
+            yield found[0]
 
 
 def _is_programs(kernel: Any) -> bool:

@@ -120,6 +120,31 @@ def test_arrays_of_another_size_or_of_nothing(attempt):
     assert attempt(np.zeros((0, 3)), (3, 0, 2), "C") is not None
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [((24,), (8, 1, 3)), ((24,), (4, 6)), ((4, 6), (2, 3, 4)), ((1, 8, 1, 3), (2, 12)), ((2, 3, 2, 2), (6, 4))],
+)
+def test_an_array_has_numpys_items_and_strides_in_each_new_shape(before, after, monkeypatch):
+    monkeypatch.setenv("GRIDJIT_TARGET", "host")
+    axes = len(after)
+
+    @gridjit.jit
+    def kernel(x, shape, out, strides):
+        y = x.reshape(shape)
+        for axis in range(axes):
+            strides[axis] = y.strides[axis]
+        for i, item in enumerate(y.flat):
+            out[i] = item
+
+    x = np.arange(24).reshape(before)
+    out, strides = np.zeros(24, np.int64), np.zeros(axes, np.int64)
+    kernel[1, 1](x, after, out, strides)
+    assert out.tolist() == [*range(24)]
+    assert [tuple(strides)[axis] for axis in range(axes) if after[axis] > 1] == [
+        x.reshape(after).strides[axis] for axis in range(axes) if after[axis] > 1
+    ]
+
+
 def test_kernels_reshape(monkeypatch):
     monkeypatch.setenv("GRIDJIT_TARGET", "host")
 

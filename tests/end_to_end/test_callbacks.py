@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import gc
+import os
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +15,9 @@ import pytest
 
 import gridjit
 from gridjit import cuda
+from tests.programs import python_path, run_python
 
-pytestmark = pytest.mark.usefixtures("target", "all_is_seen")
+pytestmark = pytest.mark.usefixtures("target")
 hooked: list[tuple[Any, Any]] = []
 
 
@@ -175,6 +178,58 @@ sizes: list[int] = []
 
 def sized_hook(size: int, kernel: Any, config: Any) -> None:
     sizes.append(size)
+
+
+FROZEN = """
+import gc, sys
+import numpy as np
+import gridjit
+import hook_library
+
+if sys.argv[1] == "frozen":
+    gc.freeze()
+kernel = gridjit.jit(hook_library.increment)
+hook_library.OPTIONS[:] = [int(sys.argv[2])]
+kernel[1, 1](np.zeros(1))
+print(hook_library.SEEN, kernel.stats.compiles, "'options' is held by something else too" in kernel.explain())
+"""
+HOOK_LIBRARY = """
+from numba.cuda.core.rewrites import Rewrite, register_rewrite
+from numba.cuda.launchconfig import current_launch_config
+
+OPTIONS = []
+SEEN = []
+
+
+def made(options):
+    return lambda kernel, config: see(options)
+
+
+def see(options):
+    SEEN.extend(options)
+
+
+@register_rewrite("after-inference")
+class RegistersHook(Rewrite):
+    def match(self, func_ir, block, typemap, calltypes):
+        callbacks = current_launch_config().pre_launch_callbacks
+        if not callbacks:
+            callbacks.append(made(OPTIONS))
+        return False
+
+
+def increment(x):
+    x[0] += 1
+"""
+
+
+def test_a_server_that_froze_what_it_imported_stores_no_hook_with_a_copy_of_its_modules_list(tmp_path: Path) -> None:
+    (tmp_path / "hook_library.py").write_text(HOOK_LIBRARY)
+    (tmp_path / "server.py").write_text(FROZEN)
+    for how, number in (("frozen", 1), ("frozen", 2), ("seen", 3)):
+        environ = os.environ | {"PYTHONPATH": python_path(tmp_path)}
+        done = run_python(tmp_path / "server.py", how, number, env=environ, cwd=tmp_path)
+        assert done.stdout == f"[{number}] 1 True\n", done.stdout + done.stderr
 
 
 # -- hooks and extensions ---------------------------------------------------------------------------------------------

@@ -390,3 +390,45 @@ def test_a_checked_kernel_comes_from_the_cache_with_its_checks(restart):
     with pytest.raises(gridjit.RaceError, match="array 'tile'"):
         kernel[1, 32](np.ones(32, np.float32))
     assert kernel.stats.compiles == 0
+
+
+def shifts_rows(rows):
+    grid, column = cuda.cg.this_grid(), cuda.grid(1)
+    for row in range(1, rows.shape[0]):
+        rows[row, column] = rows[row - 1, rows.shape[1] - column - 1] + 1
+        grid.sync()
+
+
+def shifts_without_waiting(rows):
+    grid, column = cuda.cg.this_grid(), cuda.grid(1)
+    grid.sync()
+    for row in range(1, rows.shape[0]):
+        rows[row, column] = rows[row - 1, rows.shape[1] - column - 1] + 1
+
+
+def test_a_barrier_of_the_grid_orders_what_blocks_did():
+    rows = np.zeros((8, 64), np.int32)
+    checked(shifts_rows)[4, 16](rows)
+    assert (rows == np.arange(8)[:, None]).all()
+    with pytest.raises(gridjit.RaceError, match=at(shifts_without_waiting, "rows[row, column]")):
+        checked(shifts_without_waiting)[4, 16](rows)
+
+
+def in_turns(lock, flag, x):
+    while cuda.atomic.add(flag, 0, 0) != cuda.blockIdx.x:
+        pass
+    while cuda.atomic.cas(lock, 0, 0, 1) != 0:
+        pass
+    x[0] += 1
+    cuda.threadfence()
+    cuda.atomic.exch(lock, 0, 0)
+    if cuda.all_sync(0xFFFFFFFF, cuda.laneid >= 0) and cuda.laneid == 0:
+        print("block", cuda.blockIdx.x)
+        cuda.atomic.add(flag, 0, 1)
+
+
+def test_kernels_that_wait_vote_and_print_are_checked(capfd):
+    x = np.zeros(1)
+    checked(in_turns)[3, 32](np.zeros(1, np.int32), np.zeros(1, np.int32), x)
+    assert x[0] == 96
+    assert capfd.readouterr().out.split() == ["block", "0", "block", "1", "block", "2"]

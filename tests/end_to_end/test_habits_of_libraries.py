@@ -20,7 +20,7 @@ import gridjit
 from gridjit import LaunchConfig, cuda
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 
-pytestmark = pytest.mark.usefixtures("target", "all_is_seen")
+pytestmark = pytest.mark.usefixtures("target")
 
 
 def increment(x):

@@ -85,9 +85,11 @@ def test_what_a_module_took_before_is_replaced_there(program: Callable[..., str]
     assert said == "Kernel DeviceArray 4.0 True 200.0\n"
 
 
-def test_a_kernel_that_was_made_before_is_named_in_a_warning(program: Callable[..., str]) -> None:
+@pytest.mark.parametrize("then", ["", "import gc; gc.freeze()"], ids=["", "frozen"])
+def test_a_kernel_that_was_made_before_is_named_in_a_warning(program: Callable[..., str], then: str) -> None:
     said = program(
         "import theirs, warnings, gridjit",
+        then,
         "with warnings.catch_warnings(record=True) as found:",
         "    warnings.simplefilter('always')",
         "    gridjit.install()",

@@ -25,9 +25,9 @@ from gridjit.compiler.targets.host.loops.frame import supported_parameter
 from gridjit.compiler.targets.host.loops.metadata import access_group
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
 from gridjit.compiler.targets.host.orders.flat import Flat, flat_axes
+from gridjit.compiler.targets.host.orders.grid_stride import one_turn
 from gridjit.compiler.targets.host.orders.interleaving import Interleaved, interleave
 from gridjit.compiler.targets.host.orders.strides import inner_axis
-from gridjit.compiler.targets.host.orders.turns import one_turn
 from gridjit.compiler.targets.host.processor import has_feature, runs_widest_vectors_well
 from gridjit.compiler.targets.host.recursion import recursive, refuse_recursion
 from gridjit.compiler.targets.host.regions.barriers import count_barriers, waits_for_others
@@ -37,7 +37,7 @@ from gridjit.compiler.targets.host.regions.cut import Regions, cut
 from gridjit.compiler.targets.host.regions.guard import Guarded, guard
 from gridjit.compiler.targets.host.regions.shared import SharedLayout, lay_out_shared, local_arrays, value_types
 from gridjit.compiler.targets.host.regions.shared_atomics import plain_shared_atomics
-from gridjit.compiler.targets.host.regions.waits import with_turns
+from gridjit.compiler.targets.host.resident.waits import with_turns
 from gridjit.compiler.targets.host.retarget import Retargeted, retarget
 from gridjit.compiler.targets.host.spots import place_of
 from gridjit.compiler.targets.host.stack import watched, with_library
@@ -126,7 +126,7 @@ def _optimized(
         text += checks_ir(options.checks) if options.checks else ""
         text = with_lines(text, _kernel(lowered), lowered.source[1]) if lines else text
     with phase("host: optimization"):
-        waits = {plan.turns + number: place_of(spot, lowered) for number, spot in enumerate(waiting.spots)}
+        waits = {plan.first_turn + number: place_of(spot, lowered) for number, spot in enumerate(waiting.spots)}
         marks = _Marks(tuple(places), waits)
         return _final(text, target, _level(text, options), abreast=_is_short(text)), plan, marks
 
@@ -289,8 +289,8 @@ def _plan(
         renewed=regions.renewed,
         settled=regions.settled,
         dynamic=shared.dynamic,
-        grid=regions.grid,
-        turns=regions.turns,
+        first_of_grid=regions.first_of_grid,
+        first_turn=regions.first_turn,
         progress=regions.progress,
         collectives=regions.collectives,
         cells=regions.cells,
@@ -320,7 +320,7 @@ def _resources(plan: LoopPlan, image: bytes) -> dict[str, int]:
     return {
         "shared_bytes": plan.shared,
         "slab_bytes_per_thread": plan.slab,
-        "barriers": plan.turns - 1,
+        "barriers": plan.first_turn - 1,
         **({"resident": 1} if plan.resident else {}),
         "object_bytes": len(image),
         **provided.needs(image),

@@ -18,14 +18,14 @@ from gridjit.interrupts import uninterrupted
 Module = Any
 
 # Enough cleaning to see a kernel's shape, and nothing that duplicates or moves a barrier. Names are given last, so
-# that every value and block of the result has one.
+# that every value and block of the result has one. LLVM's NewGVN is not among them: it takes two counters that a loop
+# moves on in different branches for one.
 _CLEANING = (
     "always_inliner",
     "sroa",
     "simplify_cfg",
     "instruction_combine",
     "sccp",
-    "new_gvn",
     "dead_code_elimination",
     "simplify_cfg",
     # Again: an iterator keeps pointers to its counters in memory, and now that it is gone they are seen to be values.

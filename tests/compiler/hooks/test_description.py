@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import json
 import math
 import re
@@ -11,14 +12,15 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 from gridjit import reading
-from gridjit.compiler.hooks.description import NotRepeatableError, hook_of
+from gridjit.compiler.hooks import description
+from gridjit.compiler.hooks.description import NotRepeatableError, described, hook_of
 from gridjit.compiler.hooks.hook import DEEPEST, LONGEST, Hook, hook_as_json, hook_from_json
+from gridjit.compiler.view.config import ConfigView
 from gridjit.runtime.launch import hooks
-
-pytestmark = pytest.mark.usefixtures("all_is_seen")
 
 LIBRARY = """
 import functools
@@ -283,8 +285,13 @@ def test_what_is_no_description_of_a_hook_is_refused(stored: Any) -> None:
 
 
 SHARED = """
+import types
+
 OPTIONS = {"on": False}
 NUMBERS = [1]
+PAIR = ([1], 1)
+NESTED = [[(PAIR,)]]
+SEVERAL = [PAIR]
 
 class Settings:
     def __init__(self):
@@ -319,6 +326,30 @@ def kept(pair):
     KEPT.append(pair)
     return pair[0]
 
+def twins_of_tuples():
+    both = ([1],)
+    return (lambda kernel, config: both), (lambda kernel, config: both)
+
+def copied(hook):
+    return types.FunctionType(hook.__code__, hook.__globals__, "copy", None, hook.__closure__)
+
+def numpys(value, make):
+    KEPT.append(make(value))
+    return closure(value)
+
+def attributes(settings):
+    KEPT.append(vars(settings))
+    return settings.hook
+
+def suspended(value):
+    yield
+    value.append(2)
+
+def running(value):
+    KEPT.append(suspended(value))
+    next(KEPT[-1])
+    return closure(value)
+
 def default():
     def hook(kernel, config, given=NUMBERS):
         return given
@@ -326,27 +357,99 @@ def default():
 """
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda lib: lib.closure(lib.OPTIONS),
-        lambda lib: lib.closure((lib.NUMBERS, 1)),
-        lambda lib: lib.closure([lib.NUMBERS]),
-        lambda lib: lib.closure(lib.QUIET.inner),
-        lambda lib: lib.QUIET.hook,
-        lambda lib: lib.kept(lib.pair()),
-        lambda lib: lib.kept(lib.twins()),
-        lambda lib: lib.default(),
-        lambda lib: functools.partial(lib.closure(1), lib.NUMBERS),
-    ],
-    ids=["dict", "list in a tuple", "list in a list", "attribute", "object", "variable", "twins", "default", "partial"],
-)
-def test_what_something_else_may_change_is_not_copied_and_says_so(make: Callable[[Any], Any]) -> None:
+HELD_ELSEWHERE: dict[str, Callable[[Any], Any]] = {
+    "dict": lambda lib: lib.closure(lib.OPTIONS),
+    "list in a tuple": lambda lib: lib.closure((lib.NUMBERS, 1)),
+    "list in a list": lambda lib: lib.closure([lib.NUMBERS]),
+    "attribute": lambda lib: lib.closure(lib.QUIET.inner),
+    "object": lambda lib: lib.QUIET.hook,
+    "variable": lambda lib: lib.kept(lib.pair()),
+    "twins": lambda lib: lib.kept(lib.twins()),
+    "default": lambda lib: lib.default(),
+    "partial": lambda lib: functools.partial(lib.closure(1), lib.NUMBERS),
+    "tuple with a list": lambda lib: lib.closure(lib.PAIR),
+    "tuple in a partial": lambda lib: functools.partial(lib.closure(1), lib.PAIR),
+    "tuple in a list": lambda lib: lib.closure([lib.PAIR]),
+    "deep": lambda lib: lib.closure({"deep": [(1, lib.NESTED[0])]}),
+    "twins with a tuple": lambda lib: lib.kept(lib.twins_of_tuples()),
+    "closure": lambda lib: lib.kept((hook := lib.closure([1]), lib.copied(hook))),
+    "array of objects": lambda lib: lib.numpys([1], lambda value: np.array([value, None], dtype=object)),
+    "attributes of an object": lambda lib: lib.attributes(lib.Settings()),
+    "call that goes on": lambda lib: lib.running([1]),
+}
+
+
+@pytest.mark.parametrize("make", HELD_ELSEWHERE.values(), ids=HELD_ELSEWHERE)
+@pytest.mark.parametrize("is_frozen", [False, True], ids=["seen", "frozen"])
+def test_what_something_else_may_change_is_not_copied_and_says_so(
+    make: Callable[[Any], Any], is_frozen: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     module: Any = types.ModuleType("hook_shares")
     exec(compile(SHARED, "hook_shares.py", "exec"), vars(module))
-    sys.modules["hook_shares"] = module
+    monkeypatch.setitem(sys.modules, "hook_shares", module)
+    hook = make(module)
+    if is_frozen:
+        gc.freeze()  # as servers do before they fork; the collector then tells nobody who holds what
+    else:
+        gc.unfreeze()
     try:
         with pytest.raises(NotRepeatableError, match="held by something else too"):
-            hook_of(make(module))
+            hook_of(hook)
     finally:
-        del sys.modules["hook_shares"]
+        gc.freeze()
+
+
+def test_what_a_running_call_holds_is_not_copied_until_it_has_ended(library: Callable[..., Any]) -> None:
+    lib = library()
+
+    def call(value: list[int]) -> Any:
+        hook = lib.holds(value)
+        return hook, described("hook", [hook])
+
+    hook, ((), (reason,)) = call([1])
+    assert "held by something else too" in reason
+    assert hook_of(hook).cells == ([1],)
+
+
+def test_a_hook_that_changes_hands_while_it_is_described_is_stored_or_refused_and_never_left_out(
+    library: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hook, other = library().holds([1]), []
+
+    def take_turns(callback: Callable[..., Any]) -> Hook:
+        """Describe it, between another thread's taking of the list and its letting go of it."""
+        if other:
+            other.clear()
+        else:
+            other.append(hook("kernel", "config"))
+        return hook_of(callback)
+
+    monkeypatch.setattr(description, "hook_of", take_turns)
+    for _ in range(2):
+        view = ConfigView(None)
+        view.pre_launch_callbacks.append(hook)
+        effects, reasons = view.asked_for()
+        assert len(effects.hooks) + len(reasons) == 1
+
+
+def test_a_constant_tuple_may_be_held_by_many(library: Callable[..., Any]) -> None:
+    constant = ("a", (1, 2.5), ())
+    held = [constant, library().holds(constant)]
+    assert hook_of(held[1]).cells == (constant,)
+
+
+def test_a_list_that_a_hook_holds_twice_is_its_own(library: Callable[..., Any]) -> None:
+    twice = [[1]] * 2
+    hook = library().holds(twice)
+    del twice
+    assert hook_of(hook).cells == ([[1], [1]],)
+
+
+def test_lists_as_deep_as_memory_allows_are_refused_and_not_an_error(library: Callable[..., Any]) -> None:
+    value: list[Any] = []
+    for _ in range(100_000):
+        value = [value]
+    hook = library().holds(value)
+    del value
+    with pytest.raises(NotRepeatableError, match="too large"):
+        hook_of(hook)

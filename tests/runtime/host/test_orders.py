@@ -502,3 +502,49 @@ def test_places_may_wrap_around_in_64_bits(run, first, n):
     assert run(wide_places, 5, 64, out, first, n) is None
     with np.errstate(over="ignore"):
         np.testing.assert_array_equal(out, np.arange(320) + np.int64(first) < n)
+
+
+def unsigned_strides(out, first, n):
+    i = np.uint64(first) + np.uint64(cuda.grid(1))
+    while i < np.uint64(n):
+        cuda.atomic.add(out, np.int64(i) - first, 1)
+        i += np.uint64(cuda.gridsize(1))
+
+
+@pytest.mark.parametrize("n", [-(2**63) + 200, 2**63 - 20])
+def test_strided_loops_beyond_the_largest_signed_place_take_all_their_turns(run, n):
+    first = 2**63 - 100
+    turns = (n - first) % 2**64
+    for grid, block in ((1, 32), (3, 19), (2, 256)):
+        out = np.zeros(500, np.int64)
+        assert run(unsigned_strides, grid, block, out, first, n) is None
+        np.testing.assert_array_equal(out, np.arange(500) < turns)
+
+
+@pytest.mark.parametrize("below", [1, 5, 40])
+def test_threads_whose_unsigned_place_is_below_zero_take_no_turn_of_a_loop(run, below):
+    for grid, block in ((1, 32), (3, 19), (2, 256)):
+        out = np.zeros(500, np.int64)
+        assert run(unsigned_strides, grid, block, out, -below, 300) is None
+        size = grid * block
+        expected = [i < 300 + below and i % size >= below for i in range(500)]
+        np.testing.assert_array_equal(out, expected)
+
+
+def long_steps(out, first, n):
+    i = np.uint64(first) + np.uint64(cuda.grid(1)) * np.uint64(2**59)
+    while i < np.uint64(n):
+        cuda.atomic.add(out, cuda.grid(1), 1)
+        i += np.uint64(3 * 2**60)
+
+
+def test_a_place_that_has_wrapped_around_is_where_it_is(run):
+    for n in (2**62, 2**63 - 1, -(2**63), -(2**62)):
+        out, expected = np.zeros(32, np.int64), np.zeros(32, np.int64)
+        assert run(long_steps, 2, 16, out, 5, n) is None
+        for t in range(32):
+            i = (5 + t * 2**59) % 2**64
+            while i < n % 2**64:
+                expected[t] += 1
+                i = (i + 3 * 2**60) % 2**64
+        np.testing.assert_array_equal(out, expected)

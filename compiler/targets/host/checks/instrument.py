@@ -10,7 +10,7 @@ from gridjit.compiler.targets.host.checks import order_ir
 from gridjit.compiler.targets.host.checks.access_ir import access_name
 from gridjit.compiler.targets.host.checks.places import Places, without_location
 from gridjit.compiler.targets.host.checks.record import BLOCK_AT, BLOCK_BITS, GRID_JOIN, STATE, THREAD_AT
-from gridjit.compiler.targets.host.library.intrinsics import OUTSIDE, SHARED_ARRAY
+from gridjit.compiler.targets.host.library.intrinsics import GRID_BARRIER, OUTSIDE, SHARED_ARRAY
 from gridjit.compiler.targets.host.regions.body import NAME, Block, Body, defined, opcode
 from gridjit.compiler.targets.host.retarget import LOCAL, SharedArray
 
@@ -34,7 +34,7 @@ _FILL = re.compile(rf"call void @llvm\.memset\.\S+\(ptr [^%@]*(?P<at>{NAME}|@[^\
 _MEETS = (
     ("block", re.compile(r'call [^@]*@"?gridjit\.nvvm\.barrier')),
     ("warp", re.compile(r'call [^@]*@"?gridjit\.nvvm\.bar\.warp\.sync')),
-    ("grid", re.compile(r'call [^@]*@"?cudaCGSynchronize')),
+    ("grid", re.compile(rf'call [^@]*@"?{re.escape(GRID_BARRIER)}')),
 )
 _OUTSIDE = re.compile(
     rf'call void @"?{re.escape(OUTSIDE)}"?\(i64 (?:\w+ )*(?P<index>\S+), i64 (?:\w+ )*(?P<size>\S+)\)'
@@ -119,7 +119,7 @@ class Instrumenter:
         self.fresh += 1
         at, n = f"%gj.join.{self.fresh}", self.fresh
         if who == "grid":
-            state = f"%gj.state.{n}"
+            state = f"%gj.of.grid.{n}"
             return [f"{state} = load ptr, ptr @{STATE}", f"{at} = getelementptr i8, ptr {state}, i64 {GRID_JOIN}"], at
         base = [f'%gj.joins.{n} = call ptr @"{SHARED_ARRAY}{JOINS.name}"()']
         if who == "block":

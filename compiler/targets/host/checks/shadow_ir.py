@@ -13,7 +13,6 @@ from gridjit.compiler.targets.host.checks import record
 _STATE = f"""
 @{record.STATE} = global ptr null
 declare i64 @llvm.cttz.i64(i64, i1)
-declare i64 @llvm.umin.i64(i64, i64)
 declare i32 @llvm.umax.i32(i32, i32)
 """
 

@@ -29,9 +29,9 @@ from gridjit.compiler.targets.host.loops.runs import SUMMARY
 
 # The region at which all threads wait, 0 if all have ended, RAISED, or a code that the status holds.
 APART = f"call i32 @gridjit.apart({CONTEXT_VALUES})"
-# What it returns beside: all threads that are left wait for the grid; or threads that take turns are left to do so, and
-# the others got on before, or did not.
-OF_GRID, OF_TURNS, OF_TURNS_ONLY = -103, -104, -105
+# What it returns beside, of kernels whose blocks wait for others: all threads that are left wait for the grid, or some
+# are to take turns and the others can do nothing before.
+OF_GRID, OF_TURNS = -103, -104
 # What keeps threads from passing a barrier.
 _WARP, _PLACES = 1, 2
 
@@ -41,15 +41,12 @@ def apart(plan: LoopPlan) -> str:
     reduces = any(one is not None and one.kind in (kinds.COUNT, kinds.AND, kinds.OR) for one in plan.collectives)
     lines = [
         *cell_addresses(plan, [RESULT, VALUE]),
-        *(
-            line
-            for name in ("went", "did", "left", "trouble", "turns", "sum", "every", "place")
-            for line in variable(name, "0")
-        ),
+        *(line for name in ("went", "left", "trouble", "sum", "every", "place") for line in variable(name, "0")),
+        *(variable("turns", "0") if plan.resident else []),
         *variable("kind", "-1"),
         "  br label %round",
         *(_round(plan) if plan.of_warps else ["round:", "  br label %block"]),
-        *_block(),
+        *_block(plan),
         *(_reduced() if reduces else ["pass:", "  br label %passing"]),
         *_pass(),
         *_agreed(plan),
@@ -72,10 +69,7 @@ def _round(plan: LoopPlan) -> list[str]:
         *each_warp("r", "0", "%volume", "round", "stepped", body),
         "  %any.went = load i32, ptr %went",
         f"  %nobody = icmp eq i32 %any.went, {STUCK}",
-        "  br i1 %nobody, label %block, label %did.go",
-        "did.go:",
-        "  store i32 1, ptr %did",
-        "  br label %agree",
+        "  br i1 %nobody, label %block, label %agree",
         "bad.step:",
         f"  %is.raised = icmp eq i32 %step, {RAISED}",
         "  %told = load i32, ptr %status",
@@ -84,13 +78,13 @@ def _round(plan: LoopPlan) -> list[str]:
     ]
 
 
-def _block() -> list[str]:
+def _block(plan: LoopPlan) -> list[str]:
     """Return the code that looks whether all threads that are left may pass a barrier."""
     return [
         "block:",
         "  store i32 0, ptr %left",
         "  store i32 0, ptr %trouble",
-        "  store i32 0, ptr %turns",
+        *(["  store i32 0, ptr %turns"] if plan.resident else []),
         "  store i32 -1, ptr %kind",
         *each_warp(
             "b",
@@ -98,7 +92,7 @@ def _block() -> list[str]:
             "%volume",
             "block",
             "judged",
-            ["  store i32 0, ptr %place", *each_thread("c", "%b.lo", "%b.hi", "b.warp", "b.seen", _judge())],
+            ["  store i32 0, ptr %place", *each_thread("c", "%b.lo", "%b.hi", "b.warp", "b.seen", _judge(plan))],
         ),
         "  %alive = load i32, ptr %left",
         "  %over = icmp eq i32 %alive, 0",
@@ -106,29 +100,13 @@ def _block() -> list[str]:
         "end:",
         "  ret i32 0",
         "see:",
-        "  %some.turn = load i32, ptr %turns",
-        "  %turning = icmp ne i32 %some.turn, 0",
-        "  br i1 %turning, label %leave, label %see.on",
-        "leave:",
-        "  %did.any = load i32, ptr %did",
-        "  %did.something = icmp ne i32 %did.any, 0",
-        f"  %left.by = select i1 %did.something, i32 {OF_TURNS}, i32 {OF_TURNS_ONLY}",
-        "  ret i32 %left.by",
-        "see.on:",
+        *(_of_others() if plan.resident else []),
         "  %wrong = load i32, ptr %trouble",
         "  switch i32 %wrong, label %waiting [",
-        "    i32 0, label %well",
+        f"    i32 0, label %{'well' if plan.resident else 'pass'}",
         f"    i32 {_PLACES}, label %places",
         "  ]",
-        "well:",
-        "  %kind.of.all = load i32, ptr %kind",
-        f"  %grid.wide = icmp eq i32 %kind.of.all, {kinds.GRID}",
-        "  br i1 %grid.wide, label %of.grid, label %passes",
-        "of.grid:",
-        f"  ret i32 {OF_GRID}",
-        "passes:",
-        "  store i32 1, ptr %did",
-        "  br label %pass",
+        *(_of_grid() if plan.resident else []),
         # A warp's last step told of it.
         "waiting:",
         "  %missing = load i32, ptr %status",
@@ -139,16 +117,47 @@ def _block() -> list[str]:
     ]
 
 
-def _judge() -> list[str]:
+def _of_others() -> list[str]:
+    """Return the code that leaves threads that wait for what others write to their turns."""
+    return [
+        "  %some.turn = load i32, ptr %turns",
+        "  %turning = icmp ne i32 %some.turn, 0",
+        "  br i1 %turning, label %leave, label %see.on",
+        "leave:",
+        f"  ret i32 {OF_TURNS}",
+        "see.on:",
+    ]
+
+
+def _of_grid() -> list[str]:
+    """Return the code that does not let threads pass a barrier of the grid."""
+    return [
+        "well:",
+        "  %kind.of.all = load i32, ptr %kind",
+        f"  %grid.wide = icmp eq i32 %kind.of.all, {kinds.GRID}",
+        "  br i1 %grid.wide, label %of.grid, label %pass",
+        "of.grid:",
+        f"  ret i32 {OF_GRID}",
+    ]
+
+
+def _turns() -> list[str]:
+    """Return the code that notes whether a thread is to take a turn."""
+    return [
+        f"  %c.turns = icmp eq i32 %c.kind, {kinds.TURN}",
+        "  %c.turns.now = select i1 %c.ended, i1 false, i1 %c.turns",
+        "  %c.turn = zext i1 %c.turns.now to i32",
+        *changed("turns", "or", "%c.turn", "c.turn"),
+    ]
+
+
+def _judge(plan: LoopPlan) -> list[str]:
     """Return the code that looks at a thread, after others of its warp (%place) and block (%kind)."""
     return [
         *item("%c.state", "%states", "%c.wide"),
         *kind_of("%c.kind", "%c.state"),
         "  %c.ended = icmp eq i32 %c.state, 0",
-        f"  %c.turns = icmp eq i32 %c.kind, {kinds.TURN}",
-        "  %c.turns.now = select i1 %c.ended, i1 false, i1 %c.turns",
-        "  %c.turn = zext i1 %c.turns.now to i32",
-        *changed("turns", "or", "%c.turn", "c.turn"),
+        *(_turns() if plan.resident else []),
         "  %c.alive = select i1 %c.ended, i32 0, i32 1",
         *changed("left", "or", "%c.alive", "c.left"),
         "  %c.place = load i32, ptr %place",

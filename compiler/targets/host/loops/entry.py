@@ -24,11 +24,11 @@ from gridjit.compiler.targets.host.loops.memory import MOST_MEMORY, memory_parts
 from gridjit.compiler.targets.host.loops.metadata import metadata
 from gridjit.compiler.targets.host.loops.plan import NO_MEMORY, LoopPlan
 from gridjit.compiler.targets.host.loops.reports import report
-from gridjit.compiler.targets.host.loops.resident import resident_entry
-from gridjit.compiler.targets.host.loops.resident_runs import resident_run, resident_runs
 from gridjit.compiler.targets.host.loops.runs import plain_block, region_run
 from gridjit.compiler.targets.host.loops.threads import ThreadLoops
-from gridjit.compiler.targets.host.loops.turns import resident_block
+from gridjit.compiler.targets.host.resident.block import resident_block
+from gridjit.compiler.targets.host.resident.entry import resident_entry
+from gridjit.compiler.targets.host.resident.runs import resident_run, resident_runs
 
 
 def entry_text(plan: LoopPlan) -> str:

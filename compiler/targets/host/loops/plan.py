@@ -38,9 +38,9 @@ class LoopPlan:
     dynamic shared memory is used. collectives: what threads do together before each region; None for the first. cells:
     offsets of what they give and get, in the slab. loose: for each region, whether threads that wait for it may be in
     different turns of a loop. checked: whether what CUDA leaves undefined is an error. align: of a block's memory, and
-    of each thread's arrays in it. widest: whether vectors of 512 bits are worth using. grid, turns: the first cut at
-    which the grid waits, and the first that ends a turn of a loop that waits. progress: where in the bank threads note
-    that they changed something in a turn. recursive: whether a function calls itself.
+    of each thread's arrays in it. widest: whether vectors of 512 bits are worth using. first_of_grid, first_turn:
+    the first cut at which the grid waits, and the first that ends a turn of a loop that waits. progress: where in the
+    bank threads note that they changed something in a turn. recursive: whether a function calls itself.
     """
 
     entry: str
@@ -60,8 +60,8 @@ class LoopPlan:
     renewed: tuple[tuple[Slot, ...], ...]
     settled: tuple[bool, ...]
     dynamic: bool
-    grid: int
-    turns: int
+    first_of_grid: int
+    first_turn: int
     progress: int
     collectives: tuple[Collective | None, ...] = (None,)
     cells: Mapping[str, int] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class LoopPlan:
     @property
     def resident(self) -> bool:
         """Whether blocks wait for other blocks, so that they are left before they have ended."""
-        return self.grid < self.regions
+        return self.first_of_grid < self.regions
 
     @property
     def watched(self) -> bool:

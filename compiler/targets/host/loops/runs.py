@@ -79,6 +79,14 @@ def _turns(plan: LoopPlan, loops: ThreadLoops) -> list[str]:
     ]
 
 
+# Notes that a thread took a turn, where no bounds were found.
+_TOOK = [
+    "  %took = icmp ne i32 %state, 0",
+    "  %took.before = load i8, ptr %went",
+    "  %took.byte = zext i1 %took to i8",
+    "  %took.now = or i8 %took.before, %took.byte",
+    "  store i8 %took.now, ptr %went",
+]
 # Notes that a turn has threads.
 _WENT = [
     "  %goes = icmp ult i32 %first, %end",
@@ -94,7 +102,7 @@ def _bounded(
 ) -> list[str]:
     """Return loops that find where in each row the guard holds; skip: whether other threads have nothing to do."""
     inside = [call(plan, 0, "true"), *note]
-    outside = [call(plan, 0, "false", inline=False), *note]
+    outside = [call(plan, 0, "false", inline=False), *note, *(_TOOK if plan.strided else [])]
     ask = Asked(call=_ask_bounds(plan, loops), then=tuple(_WENT if plan.strided else ()), skip=skip)
     return loops.bounded("threads", ask, inside, outside, before, after)
 

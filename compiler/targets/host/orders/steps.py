@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from gridjit.compiler.targets.host.library.intrinsics import COORDINATES
 from gridjit.compiler.targets.host.regions.body import NAME, Block, arms, defined, opcode
 
 GOTO = re.compile(rf"br label ({NAME})$")
@@ -102,3 +103,27 @@ def is_non_negative(name: str, lines: Mapping[str, str]) -> bool:
     grows = opcode(line) in ("add", "mul", "shl") and " nsw " in line if line else False
     copies = bool(line) and (opcode(line) == "zext" or (opcode(line) in ("sext", "add") and line.endswith(", 0")))
     return (grows or copies) and bool(operands) and all(is_non_negative(one, lines) for one in operands)
+
+
+# The longest steps, a few times the largest grid: no thread takes as many of them as it would need to wrap around.
+_SHORT = 1 << 45
+
+
+def is_short(name: str, lines: Mapping[str, str]) -> bool:
+    """Return whether a value is known not to be negative, and not to be much larger than the largest grid."""
+    return is_non_negative(name, lines) and _most(name, lines) <= _SHORT
+
+
+def _most(name: str, lines: Mapping[str, str]) -> int:
+    """Return the most that a value may be that is not negative, as far as that is known."""
+    if not name.startswith("%"):
+        return int(name)
+    if (coordinate := name.removeprefix("%gj.")) in COORDINATES:
+        return COORDINATES[coordinate][1] - 1
+    line = lines.get(name, "")
+    found = re.match(rf"{NAME} = (\w+) [a-z ]*?i\d+ ({NAME}|\d+)(?:, ({NAME}|\d+)$| to )", line)
+    if found is None:
+        return 1 << 64
+    a, b = _most(found[2], lines), _most(found[3], lines) if found[3] else 0
+    made = {"sext": a, "zext": a, "add": a + b, "mul": a * b, "shl": a << min(b, 64)}
+    return made.get(found[1], 1 << 64)

@@ -10,7 +10,15 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from gridjit.compiler.targets.host.collectives.calls import read_call
-from gridjit.compiler.targets.host.orders.steps import BRANCH, GOTO, compared, end_of_range, is_non_negative, other
+from gridjit.compiler.targets.host.orders.steps import (
+    BRANCH,
+    GOTO,
+    compared,
+    end_of_range,
+    is_non_negative,
+    is_short,
+    other,
+)
 from gridjit.compiler.targets.host.regions.body import Block, Body, arms, defined, opcode, used, without_labels
 from gridjit.compiler.targets.host.regions.meetings import meetings
 from gridjit.compiler.targets.host.regions.operations import PURE
@@ -181,7 +189,7 @@ def _is_right(loop: StridedLoop, blocks: Mapping[str, Block], lines: Mapping[str
         return False
     start = loop.carried[loop.place][0]
     step, end = made_of([loop.step], lines), made_of([loop.end], lines)
-    if not is_non_negative(start, lines) or not is_non_negative(loop.step, lines) or not _SIZES.search(" ".join(step)):
+    if not is_non_negative(start, lines) or not is_short(loop.step, lines) or not _SIZES.search(" ".join(step)):
         return False
     inner = {name for label in loop.inside for line in blocks[label].lines if (name := defined(line))}
     for name in {*step, *end}:

@@ -24,15 +24,16 @@ _ARRIVAL = re.compile(rf"{re.escape(_ARRIVE)}(\d+), label (%\S+)")
 class SplitBlocks:
     """The blocks by label, cut after every barrier, and the label that each region starts at.
 
-    collectives: what the threads that wait for a region's start do together; None for the first region. grid, turns:
-    the number of the first cut that is a barrier of the grid, and of the first that is the end of a turn.
+    collectives: what the threads that wait for a region's start do together; None for the first region.
+    first_of_grid, first_turn: the number of the first cut that is a barrier of the grid, and of the first that is the
+    end of a turn.
     """
 
     blocks: Mapping[str, Block]
     starts: tuple[str, ...]
     collectives: tuple[Collective | None, ...]
-    grid: int
-    turns: int
+    first_of_grid: int
+    first_turn: int
 
 
 def count_barriers(body: Body) -> int:
@@ -77,8 +78,8 @@ def split(body: Body) -> SplitBlocks:
         blocks={label: _follow(block, last) for label, block in blocks.items()},
         starts=tuple(starts[number] for number in sorted(starts)),
         collectives=(None, *(known[number] for number in sorted(known))),
-        grid=1 + len(calls) - len(later),
-        turns=1 + len(calls) - later.count(kinds.TURN),
+        first_of_grid=1 + len(calls) - len(later),
+        first_turn=1 + len(calls) - later.count(kinds.TURN),
     )
 
 

@@ -38,12 +38,12 @@ class Regions:
     texts: one function definition per region. slab: bytes per thread. uniforms: the values in the bank, in the order
     of the regions' parameters. renewed: for each region, the uniforms it may leave changed in the bank. bank: its
     bytes. parallel: whether the threads' memory accesses may be told to LLVM as independent. settled: for each region,
-    whether all threads of a block end it at one place. grid, turns: the number of the first cut at which the grid
-    waits, and of the first that ends a turn of a loop that waits; the number of regions if there is none. progress:
-    where in the bank threads note that they changed something in a turn. collectives:
-    what threads do together before each region; None for the first. cells: where the slab keeps what they give and get.
-    loose: for each region, whether threads that wait for it may be in different turns of a loop. align: what
-    local arrays in that memory need.
+    whether all threads of a block end it at one place. first_of_grid, first_turn: the number of the first cut
+    at which the grid waits, and of the first that ends a turn of a loop that waits; the number of regions if there is
+    none. progress: where in the bank threads note that they changed something in a turn. collectives: what threads do
+    together before each region; None for the first. cells: where the slab keeps what they give and get. loose: for each
+    region, whether threads that wait for it may be in different turns of a loop. align: what local arrays in that
+    memory need.
     """
 
     texts: tuple[str, ...]
@@ -53,8 +53,8 @@ class Regions:
     bank: int
     parallel: bool
     settled: tuple[bool, ...]
-    grid: int
-    turns: int
+    first_of_grid: int
+    first_turn: int
     progress: int
     collectives: tuple[Collective | None, ...]
     cells: Mapping[str, int]
@@ -74,7 +74,7 @@ def cut(body: Body, types: Mapping[str, ValueType], arrays: Mapping[str, ValueTy
     again = recomputed(body, crossing, given | set(arrays))
     kept = [name for name in crossing if name not in again and name not in arrays]
     # Threads are in different turns of loops that wait: no value is that of all.
-    same = uniform_values(body) if many and parts.turns == len(parts.starts) else frozenset()
+    same = uniform_values(body) if many and parts.first_turn == len(parts.starts) else frozenset()
     lasting = lasting_values(body, same)
     loose = loose_regions(body, parts, same)
     changing = set().union(*(live[start] for start, alone in zip(parts.starts, loose, strict=True) if alone)) - lasting
@@ -88,12 +88,12 @@ def cut(body: Body, types: Mapping[str, ValueType], arrays: Mapping[str, ValueTy
         uniforms=whole.uniforms,
         renewed=tuple(_renewed(writer, whole.uniforms) for writer in writers),
         bank=places.bank + bank + (_PROGRESS if whole.takes_turns else 0),
-        parallel=(many or not arrays) and parts.turns == len(parts.starts),
+        parallel=(many or not arrays) and parts.first_turn == len(parts.starts),
         settled=_settled(parts, [lasting if alone else same for alone in loose])
-        if many and parts.grid == len(parts.starts)
+        if many and parts.first_of_grid == len(parts.starts)
         else (False,) * len(parts.starts),
-        grid=parts.grid,
-        turns=parts.turns,
+        first_of_grid=parts.first_of_grid,
+        first_turn=parts.first_turn,
         progress=whole.progress,
         collectives=parts.collectives,
         cells={name: places.arrays[name].offset for name in own},
@@ -154,7 +154,7 @@ def _cut(
         slots=places.slots,
         arrays=places.arrays,
         in_turn=in_turn,
-        turns=parts.turns,
+        first_turn=parts.first_turn,
         progress=places.bank,
     )
 

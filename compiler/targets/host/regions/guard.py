@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from gridjit.compiler.targets.host.orders.bounds import bounds_text
 from gridjit.compiler.targets.host.orders.conditions import comparisons
-from gridjit.compiler.targets.host.orders.turns import TURN
+from gridjit.compiler.targets.host.orders.grid_stride import TURN
 from gridjit.compiler.targets.host.regions.body import Block, Body, defined, opcode
 from gridjit.compiler.targets.host.regions.coordinates import PLACE
 from gridjit.compiler.targets.host.regions.operations import PURE

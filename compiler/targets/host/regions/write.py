@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from gridjit.compiler.targets.host.regions.barriers import arrival
 from gridjit.compiler.targets.host.regions.body import Block, Parameter, arms, defined, opcode, rename, used
-from gridjit.compiler.targets.host.regions.progress import progress
 from gridjit.compiler.targets.host.regions.slots import Slot
+from gridjit.compiler.targets.host.resident.progress import progress
 
 # A region returns 0 when its thread has ended, the number of the barrier it waits at, or an exception code with
 # this bit set.
@@ -28,8 +28,8 @@ class CutKernel:
     """The kernel's blocks after cutting, and what is known of the values that cross a barrier.
 
     arrays: the local arrays of which each thread has its own in the slab; in_turn: those in the bank, for one thread
-    after the other. turns: the number of the first cut that ends a turn of a loop that waits. progress: where in the
-    bank a thread notes, at the end of a turn, that it changed something on its way there.
+    after the other. first_turn: the number of the first cut that ends a turn of a loop that waits. progress: where in
+    the bank a thread notes, where it ends a region, that it changed something on its way there.
     """
 
     parameters: tuple[Parameter, ...]
@@ -40,13 +40,13 @@ class CutKernel:
     slots: Mapping[str, Slot]
     arrays: Mapping[str, Slot]
     in_turn: Mapping[str, Slot]
-    turns: int
+    first_turn: int
     progress: int
 
     @property
     def takes_turns(self) -> bool:
         """Whether there is a loop that waits."""
-        return self.turns < len(self.starts)
+        return self.first_turn < len(self.starts)
 
     @property
     def uniforms(self) -> tuple[Slot, ...]:
@@ -231,11 +231,16 @@ class RegionWriter:
             return self._with_loads(line, kept)
         *loads, ret = self._with_loads(line, kept)
         code = ret.split()[-1]
-        return ["  ret i32 0"] if code == "0" else [*loads, *self._raise(code)]
+        ended = ["  ret i32 0"] if code == "0" else [*loads, *self._raise(code)]
+        return [*self._tell_progress(), *ended]
 
     def _arrive(self, barrier: int) -> list[str]:
-        if barrier < self.whole.turns:
-            return [f"  ret i32 {barrier}"]
+        return [*self._tell_progress(), f"  ret i32 {barrier}"]
+
+    def _tell_progress(self) -> list[str]:
+        """Return the code that tells the block whether the thread changed something in this region."""
+        if not self.whole.takes_turns:
+            return []
         moved, at, old, new = self._name("moved"), self._name("at"), self._name("old"), self._name("new")
         return [
             f"  {moved} = load i32, ptr %gj.moved",
@@ -243,7 +248,6 @@ class RegionWriter:
             f"  {old} = load i32, ptr {at}",
             f"  {new} = or i32 {old}, {moved}",
             f"  store i32 {new}, ptr {at}",
-            f"  ret i32 {barrier}",
         ]
 
     def _raise(self, code: str) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 from gridjit.compiler.targets.host.regions.body import NAME, opcode
 
-_STORE = re.compile(rf"store (?:atomic |volatile )*[^%@]*?.* ptr ({NAME}|@\S+?),")
+_STORE = re.compile(rf"store (?:atomic |volatile )*[^%@]*?.* ptr ({NAME}|@\S+?)(?:,|$)")
 _EXCHANGE = re.compile(r"cmpxchg (?:weak )?(?:volatile )?ptr [^,]+, (\S+) ([^,]+), \S+ ([^ ,]+) ")
 _UPDATE = re.compile(r"atomicrmw (?:volatile )?(\S+) ptr [^,]+, (\S+) ([^ ,]+) ")
 _FILLS = re.compile(r"call [^@]*@llvm\.mem(?:set|cpy|move)\.")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from gridjit.compiler.targets.host.collectives.apart import APART, OF_GRID, OF_TURNS, OF_TURNS_ONLY
+from gridjit.compiler.targets.host.collectives.apart import APART, OF_GRID, OF_TURNS
 from gridjit.compiler.targets.host.collectives.full import AGAIN, meets, name_of
 from gridjit.compiler.targets.host.collectives.step import RAISED
 from gridjit.compiler.targets.host.loops.frame import CONTEXT, CONTEXT_VALUES, launch_loads
 from gridjit.compiler.targets.host.loops.plan import DIVERGENT, SPINS, LoopPlan
-from gridjit.compiler.targets.host.loops.resident_runs import run_name
 from gridjit.compiler.targets.host.loops.runs import SUMMARY
+from gridjit.compiler.targets.host.resident.runs import run_name
 
 # What a block is to do: start, go on - also where it waited for the grid -, or name a thread: one that takes turns, or
 # one that waits anywhere.
@@ -19,7 +19,7 @@ MOVED, AT_GRID, PASS = -201, -202, -203
 _PASSES = 64
 
 
-_FLAGS = {"moved": 0, "turning": -1, "passes": 0, "released": 0, "asked": 0, "others": 0}
+_FLAGS = {"moved": 0, "turning": -1, "passes": 0, "released": 0, "asked": 0}
 
 
 def resident_block(plan: LoopPlan) -> str:
@@ -79,7 +79,7 @@ def _scan(plan: LoopPlan) -> list[str]:
         "  %is.ended = icmp eq i32 %state, 0",
         "  %ended.bit = zext i1 %is.ended to i32",
         "  %ended.new = add i32 %ended, %ended.bit",
-        f"  %is.turn = icmp sge i32 %state, {plan.turns}",
+        f"  %is.turn = icmp sge i32 %state, {plan.first_turn}",
         "  %turn.bit = zext i1 %is.turn to i32",
         "  %turn.new = add i32 %turn, %turn.bit",
         "  %i.next = add nuw nsw i64 %i, 1",
@@ -107,7 +107,7 @@ def _choose(plan: LoopPlan) -> list[str]:
         "  %split = icmp ne i32 %lowest, %high.new",
         "  br i1 %split, label %apart, label %where",
         "where:",
-        f"  %grid.wide = icmp sge i32 %high.new, {plan.grid}",
+        f"  %grid.wide = icmp sge i32 %high.new, {plan.first_of_grid}",
         "  br i1 %grid.wide, label %grid, label %whole",
         "whole:",
         "  %some.ended = icmp ne i32 %ended.new, 0",
@@ -130,19 +130,14 @@ def _ask_others(plan: LoopPlan) -> list[str]:
         "    i32 0, label %ended.all",
         f"    i32 {RAISED}, label %search.raised",
         f"    i32 {OF_GRID}, label %grid",
-        f"    i32 {OF_TURNS}, label %others.did",
-        f"    i32 {OF_TURNS_ONLY}, label %scan",
+        f"    i32 {OF_TURNS}, label %scan",
         "  ]",
         "placed:",
         "  %is.place = icmp sgt i32 %place, 0",
-        "  br i1 %is.place, label %others.did, label %told",
+        "  br i1 %is.place, label %scan, label %told",
         "told:",
         "  %told.code = load i32, ptr %status",
         "  ret i32 %told.code",
-        "others.did:",
-        "  store i32 1, ptr %moved",
-        "  store i32 1, ptr %others",
-        "  br label %scan",
     ]
 
 
@@ -150,7 +145,7 @@ def _take_turns(plan: LoopPlan) -> list[str]:
     """Return the code that gives each thread that waits in a loop another turn, unless the last ones were in vain."""
     calls = [
         f"  %turned.{number} = call {SUMMARY} @{run_name(number, 'some')}({CONTEXT_VALUES})"
-        for number in range(plan.turns, plan.regions)
+        for number in range(plan.first_turn, plan.regions)
     ]
     return [
         "turns:",
@@ -168,9 +163,7 @@ def _take_turns(plan: LoopPlan) -> list[str]:
         "  %turning.before = load i32, ptr %turning",
         "  %same.count = icmp eq i32 %turn.new, %turning.before",
         "  %changed = load i32, ptr %progress",
-        "  %others.moved = load i32, ptr %others",
-        "  %any.change = or i32 %changed, %others.moved",
-        "  %no.change = icmp eq i32 %any.change, 0",
+        "  %no.change = icmp eq i32 %changed, 0",
         "  %in.vain = and i1 %same.count, %no.change",
         "  br i1 %in.vain, label %leave, label %turn.on",
         "leave:",
@@ -193,8 +186,7 @@ def _take_turns(plan: LoopPlan) -> list[str]:
         "turn.all:",
         "  store i32 %turn.new, ptr %turning",
         "  store i32 0, ptr %asked",
-        "  store i32 0, ptr %others",
-        *(["  store i32 0, ptr %progress"] if plan.turns < plan.regions else []),
+        *(["  store i32 0, ptr %progress"] if plan.first_turn < plan.regions else []),
         *calls,
         "  br label %scan",
     ]
@@ -219,14 +211,15 @@ def _meet(plan: LoopPlan) -> list[str]:
 
 def _run(plan: LoopPlan) -> list[str]:
     """Return the code that runs the region after the barrier at which all threads are, of the block or of the grid."""
-    numbers = range(1, plan.turns)
+    numbers = range(1, plan.first_turn)
     everywhere = [
         f"  %grid.{number} = call {SUMMARY} @{run_name(number, 'some')}({CONTEXT_VALUES})"
-        for number in range(plan.grid, plan.turns)
+        for number in range(plan.first_of_grid, plan.first_turn)
     ]
     return [
         "pass.grid:",
         "  store i32 0, ptr %released",
+        "  store i32 1, ptr %moved",
         "  %alive.all = icmp eq i32 %ended.new, 0",
         "  %grid.lowest = add i32 %low.new, 1",
         "  %at.one = icmp eq i32 %grid.lowest, %high.new",
@@ -234,7 +227,7 @@ def _run(plan: LoopPlan) -> list[str]:
         "  br i1 %grid.all, label %pass, label %pass.some",
         "pass.some:",
         *everywhere,
-        "  br label %passed",
+        "  br label %scan",
         "pass:",
         "  switch i32 %high.new, label %never [",
         *(f"    i32 {number}, label %run.{number}" for number in numbers),
@@ -247,13 +240,9 @@ def _run(plan: LoopPlan) -> list[str]:
             for line in (
                 f"run.{number}:",
                 f"  %got.{number} = call {SUMMARY} @{run_name(number, 'all')}({CONTEXT_VALUES})",
-                "  br label %passed",
+                "  br label %scan",
             )
         ),
-        "passed:",
-        "  store i32 1, ptr %moved",
-        "  store i32 1, ptr %others",
-        "  br label %scan",
     ]
 
 
@@ -271,7 +260,7 @@ def _search(plan: LoopPlan) -> list[str]:
         "name.wait:",
         "  br label %search",
         "search:",
-        f"  %least = phi i32 [ -2147483648, %search.raised ], [ {plan.turns}, %name.turn ], [ 1, %name.wait ]",
+        f"  %least = phi i32 [ -2147483648, %search.raised ], [ {plan.first_turn}, %name.turn ], [ 1, %name.wait ]",
         "  %greatest = phi i32 [ -1, %search.raised ], [ 2147483647, %name.turn ], [ 2147483647, %name.wait ]",
         "  br label %look",
         "look:",

@@ -12,7 +12,7 @@ from __future__ import annotations
 from gridjit.compiler.targets.host.loops.frame import CONTEXT_VALUES, launch_loads, note_stack
 from gridjit.compiler.targets.host.loops.memory import MOST_MEMORY, memory_parts, memory_size
 from gridjit.compiler.targets.host.loops.plan import NO_MEMORY, STRANDED, LoopPlan
-from gridjit.compiler.targets.host.loops.turns import AT_GRID, GO_ON, MOVED, NAME_TURN, NAME_WAIT, PASS, START
+from gridjit.compiler.targets.host.resident.block import AT_GRID, GO_ON, MOVED, NAME_TURN, NAME_WAIT, PASS, START
 
 # Blocks that wait for others' writes at a time: more than any GPU holds. Those of a grid that synchronizes are all
 # there at once, and may have more memory.
@@ -60,7 +60,7 @@ def resident_entry(plan: LoopPlan) -> str:
 
 def _room(plan: LoopPlan) -> list[str]:
     """Return the code that makes room for the records of the blocks that may be there at once."""
-    together = plan.turns > plan.grid
+    together = plan.first_turn > plan.first_of_grid
     return [
         *memory_size(plan),
         "  %count = sub i64 %last, %first",

@@ -3,7 +3,8 @@
 `i = cuda.grid(1)`, `while i < n:`, `i += cuda.gridsize(1)` makes a thread jump through memory. Neighbouring threads are
 at neighbouring places in each turn, so turns are run one after the other, each by all threads. That is right if a
 thread carries nothing from turn to turn but the place i, and does nothing before and after the loop. Threads are not
-ordered, and each still takes its own turns in order.
+ordered, and each still takes its own turns in order. While others go on, a place must not wrap around to before the end
+again. The kernel of one turn returns whether the thread took it.
 """
 
 from __future__ import annotations
@@ -12,11 +13,20 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from gridjit.compiler.targets.host.orders.steps import BRANCH, GOTO, compared, end_of_range, is_non_negative, other
+from gridjit.compiler.targets.host.orders.steps import (
+    BRANCH,
+    GOTO,
+    compared,
+    end_of_range,
+    is_non_negative,
+    is_short,
+    other,
+)
 from gridjit.compiler.targets.host.regions.body import NAME, Block, Body, arms, defined, opcode, used, without_labels
 from gridjit.compiler.targets.host.regions.operations import PURE, may_wait
 
 TURN = "%gj.turn"
+_TOOK = "%gj.took"
 # Else each index would be asked whether it counts from an array's end.
 _KNOWN = """%"gj.not.negative" = icmp sge i64 {place}, 0
 call void @llvm.assume(i1 %"gj.not.negative")"""
@@ -54,9 +64,14 @@ def one_turn(body: Body) -> Body | None:
         return None
     for read in (_read_while, _read_tested, _read_range):
         loop = read(entry, blocks, lines)
-        if loop is not None and is_non_negative(loop.step, lines):
+        if loop is not None and _only_grows(loop, lines):
             return _rewritten(body, loop, blocks, lines)
     return None
+
+
+def _only_grows(loop: _Loop, lines: Mapping[str, str]) -> bool:
+    """Return whether places only grow; unsigned ones that may be below zero would wrap around to the first."""
+    return is_short(loop.step, lines) and (loop.predicate[0] == "s" or is_non_negative(loop.start, lines))
 
 
 def _ends(block: Block) -> bool:
@@ -191,32 +206,41 @@ def _rewritten(body: Body, loop: _Loop, blocks: Mapping[str, Block], lines: Mapp
         f'%"gj.goes.on" = icmp {loop.predicate} i64 {ahead}, {loop.end}',
         f'br i1 %"gj.goes.on", label %gj.place, label {out}',
     )
-    # Where it goes on, nothing wrapped around.
+    signed = loop.predicate[0] == "s" or is_non_negative(loop.end, lines)
     place = (
-        f'%"gj.stepped" = mul nsw i64 {TURN}, {loop.step}',
-        f'{loop.place} = add nsw i64 {loop.start}, %"gj.stepped"',
-        *(_KNOWN.format(place=loop.place).split("\n") if is_non_negative(loop.start, lines) else ()),
+        f'%"gj.after" = icmp {loop.predicate[0]}ge i64 {ahead}, {loop.start}',
+        # Where bounds were found, nothing wrapped around.
+        '%"gj.fits" = or i1 %"gj.after", %gj.all',
+        f'br i1 %"gj.fits", label %gj.placed, label {out}',
+    )
+    known = signed and is_non_negative(loop.start, lines)
+    placed = (
+        f'%"gj.stepped" = mul {"nsw" if signed else "nuw"} i64 {TURN}, {loop.step}',
+        f'{loop.place} = add {"nsw" if signed else "nuw"} i64 {loop.start}, %"gj.stepped"',
+        *(_KNOWN.format(place=loop.place).split("\n") if known else ()),
         f"br label {loop.entered}",
     )
     gone = {*moved, loop.dropped}
-    turn = [_turned(blocks[label], loop, gone, out) for label in blocks if label in inside]
+    turn = [_turned(blocks[label], loop, gone) for label in blocks if label in inside]
     kept = [block for block in turn if block.label != loop.head or loop.entered == loop.head]
     lost = {name for label in inside for line in blocks[label].lines if (name := defined(line))} - set(moved)
     lost -= {loop.place, *(name for block in kept for line in block.lines if (name := defined(line)))}
     if any(not lost.isdisjoint(used(line)) for block in kept for line in block.lines):
         return None
     start = [Block(label=entry.label, lines=first), Block(label="%gj.place", lines=place)]
-    return replace(body, blocks=(*start, *kept, blocks[out]))
+    start.append(Block(label="%gj.placed", lines=placed))
+    return replace(body, blocks=(*start, *kept, Block(label=_TOOK, lines=("ret i32 1",)), blocks[out]))
 
 
-def _turned(block: Block, loop: _Loop, moved: Collection[str], out: str) -> Block:
+def _turned(block: Block, loop: _Loop, moved: Collection[str]) -> Block:
     """Return a block of the loop as one of a turn: it has no phis of the loop, and its last one ends the turn."""
     lines = [line for line in block.lines[:-1] if defined(line) not in moved]
     if block.label == loop.head:
         lines = [line for line in lines if opcode(line) != "phi"]
-    end = f"br label {out}" if block.label == loop.last else block.lines[-1]
+    end = f"br label {_TOOK}" if block.label == loop.last else block.lines[-1]
     if block.label == loop.entered:
-        lines = [line.replace(f", {loop.head} ]", ", %gj.place ]") if opcode(line) == "phi" else line for line in lines]
+        start = f", {loop.head} ]"
+        lines = [line.replace(start, ", %gj.placed ]") if opcode(line) == "phi" else line for line in lines]
     return Block(label=block.label, lines=(*lines, end))
 
 

@@ -15,8 +15,8 @@ def run_name(number: int, kind: str) -> str:
 
 def resident_runs(plan: LoopPlan) -> list[tuple[int, str]]:
     """Return the ways in which regions are run: for all threads, or for some: those that wait at its barrier."""
-    whole = ((number, "all") for number in range(plan.turns))
-    return [*whole, *((number, "some") for number in range(plan.grid, plan.regions))]
+    whole = ((number, "all") for number in range(plan.first_turn))
+    return [*whole, *((number, "some") for number in range(plan.first_of_grid, plan.regions))]
 
 
 def resident_run(plan: LoopPlan, loops: ThreadLoops, number: int, kind: str) -> str:
