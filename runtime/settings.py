@@ -76,7 +76,7 @@ class Settings:
         """Return the settings that environ asks for; raises ConfigError naming a variable that makes no sense."""
         target = environ.get("GRIDJIT_TARGET") or None
         if target not in (None, "cuda", "host"):
-            raise ConfigError(f"GRIDJIT_TARGET={target}: 'cuda', 'host', or unset it to use what is available")
+            raise ConfigError(f"GRIDJIT_TARGET={target}: give 'cuda' or 'host', or unset it to use what is available")
         return cls(
             cache=_switch("GRIDJIT_CACHE", environ.get("GRIDJIT_CACHE")),
             cache_dir=_cache_dir(environ),
@@ -120,7 +120,7 @@ def _switch(name: str, text: str | None) -> bool:
         return True
     if (text or "1").lower() in ("0", "off", "no", "false"):
         return False
-    raise ConfigError(f"{name}={text}: 1 or 0")
+    raise ConfigError(f"{name}={text}: give 1 or 0")
 
 
 def _cache_dir(environ: Mapping[str, str]) -> Path:

@@ -155,7 +155,7 @@ def model(wanted: str | None) -> DeviceModel:
         return _read(Path(text).expanduser())
     found = known().get(text.lower().replace("-", "").replace("_", "").replace(" ", ""))
     if found is None:
-        raise ConfigError(f"GRIDJIT_HOST_DEVICE={text}: {', '.join(known())}, or the path of a JSON file")
+        raise ConfigError(f"GRIDJIT_HOST_DEVICE={text}: give one of {', '.join(known())}, or the path of a JSON file")
     return found
 
 
@@ -204,8 +204,8 @@ def _attributes(given: Mapping[str, Any]) -> dict[str, int]:
     names = {*known()[DEFAULT].attributes, *UNASKED, *ALIASES}
     for name in sorted(set(given) - names):
         near = difflib.get_close_matches(name.upper().removeprefix("CU_DEVICE_ATTRIBUTE_"), sorted(names))
-        hint = f"did you mean {' or '.join(near)}?" if near else "they have the driver's names (MULTIPROCESSOR_COUNT)"
-        raise ValueError(f"attributes: {name!r} is not one that a file can give; {hint}")
+        hint = f"did you mean {' or '.join(near)}?" if near else "they have the driver's names, as MULTIPROCESSOR_COUNT"
+        raise ValueError(f"attributes: {name!r} is not one that a file can give ({hint})")
     return {ALIASES.get(name, name): _integer(name, value, 0) for name, value in given.items()}
 
 

@@ -31,7 +31,7 @@ def test_the_cache_can_be_switched_off(text: str, on: bool) -> None:
 
 
 def test_a_switch_that_is_neither_on_nor_off_is_an_error() -> None:
-    with pytest.raises(ConfigError, match="GRIDJIT_CACHE=maybe: 1 or 0"):
+    with pytest.raises(ConfigError, match="GRIDJIT_CACHE=maybe: give 1 or 0"):
         Settings.of({"GRIDJIT_CACHE": "maybe"})
 
 

@@ -49,7 +49,8 @@ def _missing(text: str, defined: set[str]) -> Iterable[str]:
 
 
 def _sentence(lowered: Lowered, text: str, name: str, pattern: str) -> str:
-    return f"{_place(lowered, _line(text, pattern))} uses {_words(name)}, which the host target does not offer"
+    place, words = _place(lowered, _line(text, pattern)), _words(name)
+    return f"{place} uses {words}, which the host target does not offer; do without it, or run the kernel on a GPU"
 
 
 def _words(name: str) -> str:

@@ -18,11 +18,12 @@ def lane_trouble(code: int, block: Dim3, found: Dim3, blockdim: Dim3) -> str:
             "with another mask, so none can go on; name the lanes that reach it"
         )
     if code == OUTSIDE:
-        return f"{who} calls {words} with the mask 0x{bits % 2**32:08x}, which does not name its own lane, {lane}"
+        mask = f"the mask 0x{bits % 2**32:08x}"
+        return f"{who} calls {words} with {mask}, which does not name its own lane, {lane}; add it to the mask"
     if code == ABSENT:
         return (
             f"{who}, lane {lane} of its warp, reads by {words} from a lane that does not take part; "
-            f"{_lanes(bits)} do, and of others CUDA leaves the value undefined"
+            f"{_lanes(bits)} do, and CUDA leaves the value of others undefined; read from one of these"
         )
     raise ValueError(f"a kernel has no code {code}")
 
