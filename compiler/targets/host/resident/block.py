@@ -1,4 +1,4 @@
-"""Turns: the block function of a kernel whose blocks wait for each other. It runs a block until it has to wait."""
+"""Block: the block function of a kernel whose blocks wait for each other. It runs a block until it has to wait."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Resident blocks: the entry of a kernel whose blocks wait for each other, as LLVM IR text.
+"""Entry: the entry of a kernel whose blocks wait for each other, as LLVM IR text.
 
-Such a block is left before it has ended, and gone on with later: each has memory of its own until it ends. All blocks
+Such a block is left before it has ended, and resumed later: each has memory of its own until it ends. All blocks
 that the entry is given run in turns on one thread, from the first to the last and back. A new one begins when those
 before it have ended or wait; if none gets on, twice as many begin as the last time. The entry returns what that of
 other kernels returns, or STRANDED or SPINS; launch has one more field, {i64 nanoseconds} at 32: how long threads may

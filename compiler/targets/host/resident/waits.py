@@ -2,9 +2,9 @@
 
 A loop waits if it can be left because of what it read from memory that others write: by an atomic operation that need
 not change anything, by a volatile load, by a load from one place beside a fence, or, in a block that meets at barriers,
-through memory that a thread fills with what it read so. Loops that retry an exchange with what they found there do not
-wait: one of the threads gets on. A thread that comes to the end of a turn lets all others of the grid run before the
-next one.
+through memory that a thread fills with what it read in one of these ways. Loops that retry an exchange with what they
+found there do not wait: one of the threads gets on. A thread that comes to the end of a turn lets all others of the
+grid run before the next one.
 """
 
 from __future__ import annotations
