@@ -1,8 +1,9 @@
-"""Stamps: one number for each of many dictionaries or functions, another one once it was changed; read all at once.
+"""Stamps: a number for each of many dictionaries, functions or cells, another once it was changed; read all at once.
 
-Until 3.12, CPython gives a dictionary a new version with each change; a function's code is at an address of its own.
-Both stand in the objects' memory. To read the numbers of thousands of objects from there takes microseconds, to compare
-what is in them milliseconds. Whether they stand where they are expected is tried first; if not, there are no stamps.
+Until 3.12, CPython gives a dictionary a new version with each change; a function's code, its defaults and what a
+closure holds are at addresses of their own. All stand in the objects' memory. To read the numbers of thousands of
+objects from there takes microseconds, to compare what is in them milliseconds. Whether they stand where they are
+expected is tried first; if not, there are no stamps.
 """
 
 from __future__ import annotations
@@ -11,15 +12,17 @@ import ctypes
 import functools
 import sys
 from collections.abc import Sequence
-from types import FunctionType
+from types import CellType, FunctionType
 from typing import Any
 
 import numpy
 
 # Where a dictionary's version stands, in words of eight bytes: behind the object's head and the number of its items.
 _VERSION = 3
-# So far into a function its code is looked for.
-_MOST_WORDS = 10
+# Where a cell's content stands: behind the object's head.
+_CONTENT = 2
+# So far into a function its code and its defaults are looked for.
+_MOST_WORDS = 14
 _WORD = 8
 
 
@@ -50,16 +53,29 @@ class Stamps:
         """Note that the objects with these stamps are as they should be."""
         self._settled = now
 
+    def settle_as(self, before: Stamps | None, now: Any) -> None:
+        """Note the same for those that these are of and before is not; the others are as they were settled there."""
+        known = now[:0] if before is None else before._settled
+        self._settled = None if known is None else numpy.concatenate((known, now[len(known) :]))
+
 
 def of_dictionaries(dictionaries: Sequence[dict[Any, Any]]) -> Stamps | None:
     """Return what reads the versions of dictionaries; None if this Python has none."""
     return Stamps(dictionaries, _VERSION) if _has_versions() else None
 
 
-def of_codes(functions: Sequence[FunctionType]) -> Stamps | None:
-    """Return what reads the addresses of functions' codes; None if they are not found."""
-    word = _place_of_code()
+def of_attribute(name: str, functions: Sequence[FunctionType]) -> Stamps | None:
+    """Return what reads the addresses of functions' codes, or of their defaults; None if they are not found.
+
+    What was there has to stay alive, here and in cells, so that nothing else gets its address.
+    """
+    word = _place_of(name)
     return None if word is None else Stamps(functions, word)
+
+
+def of_cells(cells: Sequence[CellType]) -> Stamps | None:
+    """Return what reads the addresses of what cells hold; None if they are not found."""
+    return Stamps(cells, _CONTENT) if _has_contents() else None
 
 
 @functools.cache
@@ -85,13 +101,31 @@ def _changes(tried: dict[str, object], change: Any) -> bool:
 
 
 @functools.cache
-def _place_of_code() -> int | None:
+def _place_of(name: str) -> int | None:
+    """Return in which word a function has an attribute, None if it is not found."""
     if not _is_cpython():
         return None
-    tried: tuple[FunctionType, ...] = (_is_cpython, _words)  # type: ignore[assignment]  # plain functions
-    return next(
-        (word for word in range(2, _MOST_WORDS) if all(_word_of(f, word) == id(f.__code__) for f in tried)), None
-    )
+    tried = [_tried(number) for number in (1000, 2000)]
+    places = range(2, _MOST_WORDS)
+    return next((word for word in places if all(_word_of(one, word) == id(getattr(one, name)) for one in tried)), None)
+
+
+def _tried(number: int) -> FunctionType:
+    """Return a new function that has all that functions may have."""
+
+    def function(one: object = (number,), *, two: object = (number,)) -> object:
+        return number, one, two
+
+    return function  # type: ignore[return-value]  # it is one
+
+
+@functools.cache
+def _has_contents() -> bool:
+    """Return whether a cell's content is where it is expected, and an empty one has none there."""
+    if not _is_cpython():
+        return False
+    tried = [CellType(object()), CellType([])]
+    return all(_word_of(one, _CONTENT) == id(one.cell_contents) for one in tried) and not _word_of(CellType(), _CONTENT)
 
 
 def _is_cpython() -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import operator
 import sys
 import types
 from collections.abc import Callable
@@ -13,6 +15,7 @@ import pytest
 import gridjit
 from gridjit import CompileError, LaunchConfig, cuda
 from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.kept import patches, surroundings, within
 from gridjit.compiler.options import Options
 from tests.compiler.frontend.making import (
     HOPPER,
@@ -27,10 +30,14 @@ from tests.compiler.frontend.making import (
 
 numba_cuda()
 
-from numba.cuda import cudaimpl  # noqa: E402  # the first import has to come first
+import numba  # noqa: E402
+from numba.core import config  # noqa: E402
+from numba.cuda import cgutils, cudaimpl, utils  # noqa: E402  # the first import has to come first
 from numba.cuda.core import ir  # noqa: E402
 from numba.cuda.core.rewrites import Rewrite, register_rewrite  # noqa: E402
 from numba.cuda.extending import intrinsic, overload  # noqa: E402
+from numba.cuda.target import CUDATargetContext  # noqa: E402
+from numba.cuda.typing import builtins  # noqa: E402
 
 settings = types.ModuleType("settings_of_kept_changes")
 # Others than any that code has by itself.
@@ -496,3 +503,103 @@ def test_a_warning_of_a_functions_compile_is_given_for_each_kernel(monkeypatch: 
     for _ in range(3):
         with pytest.warns(match="uninitialized variable"):
             made(kernel_of("shared(x[i])", **program.names))
+
+
+def in_a_dictionary(patch: pytest.MonkeyPatch) -> None:
+    patch.setitem(utils.BINOPS_TO_OPERATORS, "+", operator.sub)
+
+
+def in_a_functions_defaults(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(cgutils.alloca_once, "__defaults__", (None, "other", True))
+
+
+def in_what_a_decorator_wraps(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(cgutils.for_range.__wrapped__, "__code__", cgutils.for_range_slice.__wrapped__.__code__)
+
+
+def in_a_cell(patch: pytest.MonkeyPatch) -> None:
+    cell = next(one for one in cgutils.for_range.__closure__ or () if callable(one.cell_contents))
+    patch.setattr(cell, "cell_contents", cgutils.for_range_slice.__wrapped__)
+
+
+def in_a_property(patch: pytest.MonkeyPatch) -> None:
+    getter = vars(CUDATargetContext)["call_conv"].fget
+    patch.setattr(getter, "__code__", getter.__code__.replace(co_name="other"))
+
+
+def to_an_equal_value_of_another_type(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(CUDATargetContext, "implement_powi_as_math_call", 1)
+
+
+def by_a_module_of_the_same_name(patch: pytest.MonkeyPatch) -> None:
+    module = types.ModuleType(cgutils.__name__)
+    vars(module).update(vars(cgutils))
+    patch.setitem(sys.modules, cgutils.__name__, module)
+
+
+CHANGES_OF_NUMBA = [
+    *(in_a_dictionary, in_a_functions_defaults, in_what_a_decorator_wraps, in_a_cell, in_a_property),
+    *(to_an_equal_value_of_another_type, by_a_module_of_the_same_name),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES_OF_NUMBA, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("has_stamps", [True, False], ids=["stamps", "no stamps"])
+def test_numbas_code_that_was_changed_within_what_its_names_stand_for_is_seen(
+    change: Callable[[pytest.MonkeyPatch], None], has_stamps: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not has_stamps:
+        for name in ("of_dictionaries", "of_cells", "of_attribute"):
+            monkeypatch.setattr(within, name, lambda *_: None)
+        monkeypatch.setattr(patches, "of_dictionaries", lambda _: None)
+        monkeypatch.setattr(patches, "_watch", patches._Watch())
+    before = surroundings.surroundings((9, 0), False)
+    assert surroundings.surroundings((9, 0), False) is before
+    with pytest.MonkeyPatch.context() as patch:
+        change(patch)
+        assert surroundings.surroundings((9, 0), False) is not before
+
+
+def test_a_list_of_numbas_with_another_item_is_seen() -> None:
+    cases = next(one.cases for one in vars(builtins).values() if type(getattr(one, "cases", None)) is list)
+    before, first = surroundings.surroundings((9, 0), False), cases[0]
+    cases[0] = copy.copy(first)
+    try:
+        assert surroundings.surroundings((9, 0), False) is not before
+    finally:
+        cases[0] = first
+
+
+def test_an_operator_that_a_program_gave_another_meaning_has_it_in_callees_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    program = Program()
+    program.device("shared", f"value + {FIRST}")
+    assert " fadd " in program.compiled().text
+    in_a_dictionary(monkeypatch)
+    assert " fsub " in program.compiled().text
+
+
+def a_setting_of_no_code() -> None:
+    config.DISABLE_PERFORMANCE_WARNINGS = config.DISABLE_PERFORMANCE_WARNINGS + 1
+
+
+def a_setting_to_what_it_is() -> None:
+    config.reload_config()
+
+
+def numbas_own_compilers_work() -> None:
+    numba.njit(lambda x: x.sum())(np.zeros(3))
+
+
+@pytest.mark.parametrize("change", [a_setting_of_no_code, a_setting_to_what_it_is, numbas_own_compilers_work])
+def test_what_changes_no_kernel_leaves_what_is_kept(
+    change: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(config, "DISABLE_PERFORMANCE_WARNINGS", 0)
+    numbas_own_compilers_work()  # it sets itself up
+    program = Program()
+    program.device("shared", f"value + {FIRST}")
+    program.compiled()
+    change()
+    assert program.compiled().reused == {"shared"}

@@ -1,13 +1,13 @@
 """Stamps: whatever changes in a dictionary or a function's code shows in its stamp, where this Python has stamps."""
 
 import sys
-from types import FunctionType
+from types import CellType, FunctionType
 
 import pytest
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.frontend.kept import stamps, surroundings
-from gridjit.compiler.frontend.kept.stamps import Stamps, of_codes, of_dictionaries
+from gridjit.compiler.frontend.kept import patches, stamps, surroundings, within
+from gridjit.compiler.frontend.kept.stamps import Stamps, of_attribute, of_cells, of_dictionaries
 
 needs_versions = pytest.mark.skipif(sys.version_info >= (3, 13), reason="dictionaries have no versions")
 
@@ -52,7 +52,7 @@ def test_an_attribute_set_on_a_class_or_a_module_shows_in_its_stamp():
     class Class:
         value = 1
 
-    watched = [surroundings._dictionary(vars(Class)), vars(stamps)]
+    watched = [patches._dictionary(vars(Class)), vars(stamps)]
     found = the_stamps(of_dictionaries(watched))
     Class.value = 2
     assert found.changed(found.read()) == [0]
@@ -65,10 +65,21 @@ def test_an_attribute_set_on_a_class_or_a_module_shows_in_its_stamp():
 
 def test_another_code_in_place_shows_in_a_functions_stamp():
     other, function = (FunctionType(code.__code__, {}) for code in (two, one))
-    found = the_stamps(of_codes([other, function]))
+    found = the_stamps(of_attribute("__code__", [other, function]))
     assert found.changed(found.read()) == []
     function.__code__ = two.__code__
     assert found.changed(found.read()) == [1]
+
+
+def test_other_defaults_and_other_contents_of_cells_show_in_their_stamps():
+    first, with_default = (FunctionType(one.__code__, {}, argdefs=given) for given in (None, (1,)))
+
+    cells = [CellType(1), CellType("two")]
+    defaults, contents = the_stamps(of_attribute("__defaults__", [first, with_default])), the_stamps(of_cells(cells))
+    assert defaults.changed(defaults.read()) == contents.changed(contents.read()) == []
+    before = with_default.__defaults__, cells[1].cell_contents  # kept alive, as whoever asks has to
+    with_default.__defaults__, cells[1].cell_contents = (1.0,), "three"
+    assert defaults.changed(defaults.read()) == contents.changed(contents.read()) == [1], before
 
 
 @pytest.mark.parametrize("has_stamps", [True, False])
@@ -77,9 +88,10 @@ def test_with_and_without_stamps_a_patch_of_numba_is_another_surrounding(monkeyp
     from numba.cuda import cgutils
 
     if not has_stamps:
-        monkeypatch.setattr(surroundings, "of_dictionaries", lambda _: None)
-        monkeypatch.setattr(surroundings, "of_codes", lambda _: None)
-        surroundings._stamps.clear()
+        for owner, name in ((patches, "of_dictionaries"), (within, "of_dictionaries"), (within, "of_cells")):
+            monkeypatch.setattr(owner, name, lambda _: None)
+        monkeypatch.setattr(within, "of_attribute", lambda *_: None)
+        monkeypatch.setattr(patches, "_watch", patches._Watch())
     first = surroundings.surroundings((9, 0), False)
     assert surroundings.surroundings((9, 0), False) is first
     monkeypatch.setattr(cgutils, "alloca_once", lambda *_, **__: None)
@@ -87,4 +99,3 @@ def test_with_and_without_stamps_a_patch_of_numba_is_another_surrounding(monkeyp
     assert patched is not first
     monkeypatch.setattr(cgutils.pack_array, "__code__", two.__code__)
     assert surroundings.surroundings((9, 0), False) is not patched
-    surroundings._stamps.clear()

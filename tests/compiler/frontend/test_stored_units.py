@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import operator
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.frontend import lower
+from gridjit.compiler.frontend.kept import patches
 from gridjit.compiler.frontend.kept.stored import around
+from gridjit.compiler.frontend.kept.within import Within
 from gridjit.compiler.options import Options
 from gridjit.compiler.target import Target
 from gridjit.runtime.simulated import under_numba
@@ -197,6 +201,61 @@ def test_settings_of_numbas_modules_count(value: object, monkeypatch: pytest.Mon
     assert made_by(program(text), shelf).reused == {"f"}
 
 
+def other_operator(patch: pytest.MonkeyPatch) -> None:
+    from numba.cuda import utils
+
+    patch.setitem(utils.BINOPS_TO_OPERATORS, "+", operator.sub)
+
+
+def other_type(patch: pytest.MonkeyPatch) -> None:
+    from numba.cuda import types
+
+    patch.setattr(types, "float64", types.float32)
+
+
+def other_default(patch: pytest.MonkeyPatch) -> None:
+    from numba.cuda import cgutils
+
+    patch.setattr(cgutils.alloca_once, "__defaults__", (None, "other", False))
+
+
+def other_constants(patch: pytest.MonkeyPatch) -> None:
+    from numba.cuda import cgutils
+
+    code = cgutils.pack_array.__code__
+    patch.setattr(cgutils.pack_array, "__code__", code.replace(co_consts=(*code.co_consts, 77)))
+
+
+def other_class(patch: pytest.MonkeyPatch) -> None:
+    from numba.cuda import compiler
+
+    patch.setattr(compiler, "CUDACompiler", type("Mine", (compiler.CUDACompiler,), {"__module__": "aprogram"}))
+
+
+def other_closure(patch: pytest.MonkeyPatch) -> None:
+    from numba.cuda import cgutils
+
+    cell = next(one for one in cgutils.for_range.__closure__ or () if callable(one.cell_contents))
+    patch.setattr(cell, "cell_contents", cgutils.for_range_slice.__wrapped__)
+
+
+PATCHES = (other_operator, other_type, other_default, other_constants, other_class, other_closure)
+
+
+@pytest.mark.parametrize("change", PATCHES, ids=lambda one: one.__name__)
+def test_what_a_process_that_changed_numba_finds_is_not_from_one_that_did_not(
+    change: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, shelf = BODIES["numbers"], DictShelf()
+    made_by(program(text), shelf)
+    change(monkeypatch)
+    monkeypatch.setattr(patches, "_watch", patches._Watch())  # as in a process that began with the change
+    with contextlib.suppress(CompileError):
+        assert not made_by(program(text), shelf).reused
+    monkeypatch.undo()
+    assert made_by(program(text), shelf).reused == {"f"}
+
+
 def test_nothing_is_taken_or_left_while_a_programs_code_stands_in_numbas_place(monkeypatch: pytest.MonkeyPatch) -> None:
     from numba.cuda import cudaimpl
 
@@ -315,5 +374,7 @@ def test_numba_is_told_with_the_colours_of_its_messages_and_not_with_a_programs_
     monkeypatch.setitem(sys.modules, package, module)
     for known in (around._homes, around._is_at_home):  # what they remember is of this process's own packages
         monkeypatch.setattr(around, known.__name__, functools.cache(known.__wrapped__))
-    text = around.numbas_text([(sys.modules["numba.core.errors"], {"init": module.init})], frozenset())
+    within = Within()
+    within.add([module.init])
+    text = around.numbas_text(["numba.core.errors", "init"], within)
     assert (text is not None) is is_told

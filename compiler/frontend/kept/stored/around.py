@@ -12,80 +12,101 @@ import operator
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any
 
-from gridjit.compiler.key.numba_settings import affects_code
+from gridjit.compiler.frontend.kept.within import Within
 from gridjit.compiler.key.source.libraries import is_library
 from gridjit.digests import blake2b, utf8
 
 _PYTHONS = os.path.dirname(os.__file__) + os.sep
-_SETTINGS = ("numba.core.config", "numba.cuda.core.config")
-_WRAPPERS = {staticmethod: "__func__", classmethod: "__func__", MethodType: "__func__", functools.partial: "func"}
-_WRAPPERS |= {functools.lru_cache(len).__class__: "__wrapped__", property: "fget"}
-# Made by Python when a module is loaded; of places that differ, and of no code.
-_OF_MODULES = frozenset({"__file__", "__cached__", "__path__", "__doc__", "__builtins__"})
+# Their functions are looked at where they are looked into.
+_WRAPPERS = (staticmethod, classmethod, MethodType, functools.partial, functools.lru_cache(len).__class__)
 _PLAIN = frozenset({int, float, complex, bool, str, bytes, type(None)})
 # Code that is generated has no file.
 _GENERATED = "<string>"
+# How folders of installed packages are called.
+_PACKAGES = frozenset({"site-packages", "dist-packages"})
+# A flag of classes that Python made.
+_HEAP_TYPE = 1 << 9
+_HOMES = ("numba.", "llvmlite.")
 
 
-def numbas_text(owners: Iterable[tuple[Any, Mapping[str, object]]], passed_over: frozenset[str]) -> str | None:
-    """Return the text of modules and classes, each with its names as they were; None if they hold a program's code.
+def numbas_text(names: Iterable[str], within: Within) -> str | None:
+    """Return the text of modules and classes and of their names; None if they hold a program's code.
 
-    passed_over: names that tell nothing.
+    names: of all these, in an order that is the same in another process. within: what they stood for, all the way down.
     """
-    found = sorted(((_owner_name(owner), names) for owner, names in owners), key=lambda one: one[0])
-    settings = [f"{name} {_settings_text(names)}" for name, names in found if name in _SETTINGS]
-    # There are tens of thousands of names, so they are looked at all at once.
-    told = [_telling(names, passed_over) for name, names in found if name not in _SETTINGS]
-    values = [*chain.from_iterable(names.values() for names in told)]
     files: set[str] = set()
-    texts = (*(name for name, _ in found), *chain.from_iterable(told), *settings, *_texts(values, files))
+    # There are tens of thousands of names, so they are looked at all at once.
+    texts = (*names, *_texts(within.met, files))
     at_home = all(map(_is_at_home, files))
     return blake2b(utf8("\n".join(texts)), digest_size=16).hexdigest() if at_home else None
 
 
-def _telling(names: Mapping[str, object], passed_over: frozenset[str]) -> Mapping[str, object]:
-    """Return the names but those that are passed over, and what was imported from a package."""
-    is_module = "__spec__" in names
-    if not is_module and passed_over.isdisjoint(names):
-        return names
-    skipped = passed_over | _OF_MODULES if is_module else passed_over
-    return {key: value for key, value in names.items() if type(value) is not ModuleType and key not in skipped}
-
-
 def _texts(values: Sequence[Any], files: set[str]) -> Iterator[str]:
-    """Yield what values are: functions, then plain values and what wraps others, then how many there are of each class.
+    """Yield what values are: functions, plain values, what has a name or a text, then how many there are of each class.
 
     Where functions are written is added to files.
     """
     kinds = [*map(type, values)]
-    functions = [value for kind, value in zip(kinds, values, strict=True) if kind is FunctionType]
+    of_kinds: dict[Any, list[Any]] = {kind: [] for kind in kinds}
+    for kind, value in zip(kinds, values, strict=True):
+        of_kinds[kind].append(value)
+    functions = of_kinds.get(FunctionType, [])
     codes = [*map(_code_of, functions)]
     files.update(map(_file_of, codes))
     if _GENERATED in files:
         files.remove(_GENERATED)
         files.update(_generated(functions))
     yield repr([*map(_line_of, codes)])
+    # One code in another's place may be of the same line.
+    yield repr([one for one in chain.from_iterable(map(_constants_of, codes)) if type(one) in _PLAIN])
     yield repr([value for kind, value in zip(kinds, values, strict=True) if kind in _PLAIN])
-    found = zip(kinds, values, strict=True)
-    if wrapped := [getattr(value, _WRAPPERS[kind]) for kind, value in found if kind in _WRAPPERS]:
-        yield from _texts(wrapped, files)
+    for kind, found in of_kinds.items():
+        if issubclass(kind, type | BuiltinFunctionType):
+            yield from map(_qualified, found)
+            files.update(_FOREIGN for one in found if _is_a_programs(one))
+        elif _has_a_text(kind):
+            yield from map(_text_of, found)
     counts = Counter(kinds)
     if not all(map(_is_known, counts)):
         files.add(_FOREIGN)
     yield from sorted(f"{kind.__module__}.{kind.__qualname__} {count}" for kind, count in counts.items())
 
 
-def _owner_name(owner: Any) -> str:
-    return str(owner.__name__ if type(owner) is ModuleType else f"{owner.__module__}.{owner.__qualname__}")
+def _is_a_programs(value: Any) -> bool:
+    """Return whether a class is a program's, or made of one of numba's outside it."""
+    if not isinstance(value, type) or not value.__flags__ & _HEAP_TYPE or _is_home_of_classes(value.__module__):
+        return False
+    return any(base.__module__.startswith(_HOMES) for base in value.__mro__) or not _is_installed(value.__module__)
 
 
-def _settings_text(names: Mapping[str, object]) -> str:
-    return repr([(name, repr(value)) for name, value in names.items() if name.isupper() and affects_code(name)])
+@functools.cache
+def _is_installed(module: str) -> bool:
+    """Return whether a module is of an installed package: numba's modules import some that may be there."""
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return file is not None and bool(_PACKAGES & {*file.split(os.sep)})
+
+
+def _qualified(value: Any) -> str:
+    return f"{value.__module__}.{value.__qualname__}"
+
+
+@functools.cache
+def _has_a_text(kind: Any) -> bool:
+    """Return whether objects of a class of numba's say what they are."""
+    return kind.__module__.startswith(_HOMES) and kind.__repr__ is not object.__repr__
+
+
+def _text_of(value: Any) -> str:
+    try:
+        text = repr(value)
+    except Exception:  # an object that is not complete
+        return ""
+    return "" if " at 0x" in text else text
 
 
 _FOREIGN_FUNCTION: Any = type(ctypes.pythonapi.Py_IncRef).__base__
@@ -94,6 +115,7 @@ _FOREIGN = "<a program's>"
 _code_of: Callable[[FunctionType], CodeType] = operator.attrgetter("__code__")
 _file_of: Callable[[CodeType], str] = operator.attrgetter("co_filename")
 _line_of: Callable[[CodeType], int] = operator.attrgetter("co_firstlineno")
+_constants_of: Callable[[CodeType], tuple[object, ...]] = operator.attrgetter("co_consts")
 
 
 @functools.cache
@@ -106,7 +128,7 @@ def _is_known(kind: type) -> bool:
 
 @functools.cache
 def _is_home_of_classes(module: str) -> bool:
-    return module.startswith(("numba.", "llvmlite.", "_cython_")) or module in ("builtins", "typing")
+    return module.startswith((*_HOMES, "_cython_", "gridjit.compiler.")) or is_library(module)
 
 
 def _generated(functions: Iterable[FunctionType]) -> Iterator[str]:
@@ -123,7 +145,7 @@ def _is_at_home(file: str) -> bool:
     if file.startswith(("<frozen ", *_homes())):
         return True
     # Installed packages may be in a folder of Python's.
-    return file.startswith(_PYTHONS) and not {"site-packages", "dist-packages"} & {*file.split(os.sep)}
+    return file.startswith(_PYTHONS) and not _PACKAGES & {*file.split(os.sep)}
 
 
 @functools.cache

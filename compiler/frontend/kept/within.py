@@ -1,0 +1,189 @@
+"""Within: what values of numba's hold inside, in which a program can change numba without setting one of its names.
+
+A function has its code, its defaults and what its closure holds; dictionaries, lists and sets have items.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from types import CellType, FunctionType, MethodType
+from typing import Any, Generic, TypeVar
+
+from gridjit.compiler.frontend.kept.stamps import Stamps, of_attribute, of_cells, of_dictionaries
+from gridjit.compiler.key.source.objects import cell_value
+
+One = TypeVar("One")
+
+# Those of others are no part of numba.
+FRONT_END = ("numba.", "llvmlite.")
+
+
+class Watched(Generic[One]):
+    """Objects, and what each was when it was added.
+
+    look: returns what is compared of an object; same: whether it is that still; stamps_of: returns what tells at once
+    which objects may have changed, None if nothing does.
+    """
+
+    def __init__(
+        self,
+        look: Callable[[One], Any],
+        same: Callable[[One, Any], bool],
+        stamps_of: Callable[[Sequence[One]], Stamps | None] = lambda _: None,
+    ) -> None:
+        self.objects: list[One] = []
+        self.then: list[Any] = []
+        self._look, self._same, self._stamps_of = look, same, stamps_of
+        self._stamps: Stamps | None = None
+
+    def add(self, found: Iterable[One]) -> None:
+        """Watch these too, from now on."""
+        start = len(self.objects)
+        self.objects.extend(found)
+        before, self._stamps = self._stamps, self._stamps_of(self.objects)
+        now = None if self._stamps is None else self._stamps.read()  # before a look: what changes meanwhile is compared
+        self.then.extend(map(self._look, self.objects[start:]))
+        if self._stamps is not None:
+            self._stamps.settle_as(before, now)
+
+    def hold(self) -> bool:
+        """Return whether all are what they were; of those that were compared before, only changed ones are."""
+        if self._stamps is None:
+            return all(map(self._same, self.objects, self.then))
+        now = self._stamps.read()
+        if not all(self._same(self.objects[index], self.then[index]) for index in self._stamps.changed(now)):
+            return False
+        self._stamps.settle(now)
+        return True
+
+
+class Within:
+    """What was found inside values, all the way down, and what it was then. met: all of these values, in that order."""
+
+    def __init__(self) -> None:
+        self.met: list[Any] = []
+        self.functions: Watched[FunctionType] = _attribute("__code__")
+        self._defaults: Watched[FunctionType] = _attribute("__defaults__")
+        self._named_defaults: Watched[FunctionType] = _attribute("__kwdefaults__")
+        self._cells: Watched[CellType] = Watched(cell_value, lambda cell, then: cell_value(cell) is then, of_cells)
+        self._tables: Watched[dict[Any, Any]] = Watched(dict, same_items, of_dictionaries)
+        self._sets: Watched[set[Any]] = Watched(frozenset, operator.eq)
+        self._lists: list[list[Any]] = []
+        self._lengths: list[int] = []
+        self._items: list[Any] = []
+        self._seen: dict[int, object] = {}  # kept alive: by their identity
+
+    def add(self, values: Iterable[Any]) -> None:
+        """Look into values, and watch what is there from now on."""
+        found: dict[type, list[Any]] = {kind: [] for kind in (FunctionType, CellType, dict, list, set)}
+        self._walk([*values], found)
+        for watched in (self.functions, self._defaults, self._named_defaults):
+            watched.add(found[FunctionType])
+        self._cells.add(found[CellType])
+        self._tables.add(found[dict])
+        self._sets.add(found[set])
+        self._lists += found[list]
+        self._lengths += map(len, found[list])
+        self._items += chain.from_iterable(found[list])
+
+    def hold(self) -> bool:
+        """Return whether all of it is what it was."""
+        watched = (self.functions, self._defaults, self._named_defaults, self._cells, self._tables, self._sets)
+        return all(one.hold() for one in watched) and self._lists_hold()
+
+    def _lists_hold(self) -> bool:
+        # All at once: there are hundreds of lists, most of few items.
+        return [*map(len, self._lists)] == self._lengths and all(
+            map(operator.is_, chain.from_iterable(self._lists), self._items)
+        )
+
+    def _walk(self, values: list[Any], found: dict[type, list[Any]]) -> None:
+        while values:
+            self.met += values
+            kinds = [*map(type, values)]
+            looked_into = {kind: as_what for kind in {*kinds} if (as_what := _kind_within(kind)) is not None}
+            inside = [value for kind, value in zip(kinds, values, strict=True) if kind in looked_into]
+            inside = [value for value in inside if id(value) not in self._seen]
+            # Each once: the same function goes by several names.
+            new = {id(value): value for value in inside}
+            self._seen.update(new)
+            values = []
+            functions = [value for value in new.values() if type(value) is FunctionType]
+            found[FunctionType] += functions
+            values += chain.from_iterable(_of_function(one, found) for one in functions if _HOLDS(one) != _NOTHING)
+            for value in new.values():
+                if (kind := looked_into[type(value)]) is not FunctionType:
+                    if kind in found:
+                        found[kind].append(value)
+                    values += _PARTS[kind](value)
+
+
+def same_items(table: dict[Any, Any], then: dict[Any, Any]) -> bool:
+    """Return whether a dictionary has the very items that it had, in their order."""
+    return (
+        len(table) == len(then)
+        and all(map(operator.is_, table.values(), then.values()))
+        and all(map(operator.is_, table, then))
+    )
+
+
+def _attribute(name: str) -> Watched[FunctionType]:
+    look = operator.attrgetter(name)
+    return Watched(look, lambda function, then: look(function) is then, functools.partial(of_attribute, name))
+
+
+# What may hold something in a function, and what is there where it holds nothing.
+_HOLDS = operator.attrgetter("__defaults__", "__kwdefaults__", "__closure__")
+_NOTHING = (None, None, None)
+
+
+def _of_function(function: FunctionType, found: dict[type, list[Any]]) -> Iterator[Any]:
+    if not _is_front_ends(function):
+        return
+    defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
+    # In a default that can change, a function keeps what it made before.
+    yield from (one for one in defaults if not isinstance(one, _CONTAINERS))
+    if function.__kwdefaults__:
+        found[dict].append(function.__kwdefaults__)
+    found[CellType] += function.__closure__ or ()
+    yield from map(cell_value, function.__closure__ or ())
+
+
+def _is_front_ends(function: FunctionType) -> bool:
+    """Return whether a function is numba's or llvmlite's, or what a decorator of others made of one."""
+    modules = function.__globals__.get("__name__"), function.__module__
+    return any(isinstance(module, str) and module.startswith(FRONT_END) for module in modules)
+
+
+def _in_order(items: set[Any]) -> list[Any]:
+    """Return a set's items in an order that is the same in another process."""
+    return sorted(items, key=lambda one: str(getattr(one, "__qualname__", None) or one))
+
+
+_PARTS: dict[Any, Callable[[Any], Iterable[Any]]] = {
+    MethodType: lambda value: (value.__func__,),
+    staticmethod: lambda value: (value.__func__,),
+    classmethod: lambda value: (value.__func__,),
+    property: lambda value: (value.fget, value.fset, value.fdel),
+    functools.cached_property: lambda value: (value.func,),
+    functools.partial: lambda value: (value.func, *value.args, value.keywords),
+    type(functools.lru_cache(len)): lambda value: (value.__wrapped__,),
+    tuple: lambda value: value,
+    frozenset: lambda value: _in_order(value),
+    dict: lambda value: (*value, *value.values()),
+    list: lambda value: value,
+    set: lambda value: _in_order(value),
+}
+_CONTAINERS = (dict, list, set)
+
+
+# Of each class once: there are thousands of values.
+@functools.cache
+def _kind_within(kind: Any) -> Any:
+    """Return as what objects of a class are looked into, None if they are not."""
+    if kind in _PARTS or kind is FunctionType:
+        return kind
+    return next((one for one in (*_CONTAINERS, staticmethod, classmethod) if issubclass(kind, one)), None)
