@@ -9,7 +9,7 @@ from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.signature import ArgType, ArrayType
 from gridjit.runtime.args.handler import ArgumentHandler, Parameters, Place, check_device, class_name, register_finder
 from gridjit.runtime.args.staging import Transfer
-from gridjit.runtime.memory.dlpack_import import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, NO_ORDER, exported
+from gridjit.runtime.memory.foreign.dlpack import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, NO_ORDER, exported
 from gridjit.runtime.native.operation import Operation
 
 

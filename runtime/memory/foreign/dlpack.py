@@ -1,4 +1,4 @@
-"""dlpack_import: what a DLPack capsule describes, of version 0 or 1, and how an object is asked for one.
+"""dlpack: what a DLPack capsule describes, of version 0 or 1, and how an object is asked for one.
 
 A capsule is not consumed: whoever keeps it keeps the memory, and its own destructor calls the producer's deleter.
 Protocol: https://dmlc.github.io/dlpack/latest/python_spec.html
