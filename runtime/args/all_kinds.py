@@ -13,6 +13,7 @@ from gridjit.runtime.args.arrays import (
     interfaces,
     tensors,
     unified_arrays,
+    views,
 )
 
 __all__ = [
@@ -33,4 +34,5 @@ __all__ = [
     "tuples",
     "type_objects",
     "unified_arrays",
+    "views",
 ]

@@ -14,6 +14,7 @@ __all__ = ["find", "host_arrays", "numbers"]
 # Classes that many programs pass -> the one module that a launch with them has to load; others have every kind loaded.
 _HOMES = {
     "gridjit.runtime.memory.device_array.DeviceArray": "arrays.device_arrays",
+    "gridjit.runtime.memory.strided_view.StridedMemoryView": "arrays.views",
     "torch.Tensor": "arrays.tensors",
     "torch.nn.parameter.Parameter": "arrays.tensors",
     "cupy.ndarray": "arrays.cupy",

@@ -16,7 +16,7 @@ from gridjit.runtime.devices.cuda.errors import DriverError
 from gridjit.runtime.devices.cuda.last_launched import attributed
 from gridjit.runtime.devices.cuda.peer import copy_between
 from gridjit.runtime.memory.copies import Array, Rows, address_of, plan, straightening, without_repeats
-from gridjit.runtime.memory.space import Memory
+from gridjit.runtime.memory.space import Memory, Whereabouts
 from gridjit.runtime.streams import Stream, stream_handle
 
 if TYPE_CHECKING:
@@ -197,6 +197,23 @@ class CudaSpace:
         with self._device.current:
             self.driver.register_host(address, size)
         return functools.partial(self.driver.unregister_host, address)
+
+    def fill(self, ghost: Array, value: int, stream: Any) -> None:
+        """Set all items of a contiguous ghost, in stream."""
+        handle = stream_handle(stream)
+        with self._device.current, attributed(handle, self._device.ordinal):
+            self.driver.fill(address_of(ghost), value, ghost.size, ghost.itemsize, handle)
+
+    @property
+    def new_memory(self) -> Whereabouts:
+        """Of this device alone."""
+        return Whereabouts(device=self.device, on_host=False, on_device=True)
+
+    def whereabouts(self, address: int) -> Whereabouts:
+        """Return what the driver says of an address; memory that it does not know is the host's own."""
+        with self._device.current:
+            ordinal, on_host, on_device = self.driver.memory_at(address)
+        return Whereabouts(device=ordinal if on_device else None, on_host=on_host, on_device=on_device)
 
     def _free_whole(self, free: str, address: int, epoch: int) -> None:
         """Free memory that is of no stream by a method of the driver's, after all work in the context."""

@@ -89,7 +89,7 @@ PROTOCOLS: dict[str, Exporter] = {
     "DLPack 0": Dlpack0,
     "DLPack 1": Dlpack,
     "array interface": Interface,
-    "buffer protocol": lambda array: memoryview(array),
+    "buffer protocol": lambda array: array.data,
     "NumPy": np.asarray,
 }
 ITEMS = np.arange(24, dtype=np.float32).reshape(4, 6)
