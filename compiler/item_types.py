@@ -12,7 +12,9 @@ import numpy as np
 from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.signature import BFLOAT16, SCALAR_CODES, Field, ItemType, RecordType
 
-__all__ = ["ItemType", "bfloat16", "dtype_of", "identity", "item_type"]
+__all__ = ["ItemType", "bfloat16", "dtype_of", "identity", "item_type", "small_float"]
+
+_TOO_SMALL = "kernels do not support floats of fewer than 16 bits; view them as integers"
 
 
 def item_type(dtype: np.dtype[Any]) -> ItemType:
@@ -38,6 +40,8 @@ def _item_type(dtype: np.dtype[Any], _: Hashable) -> ItemType:
     if dtype.kind in "mM" and name.endswith("64"):
         raise ArgumentError(f"items of {name} without a unit cannot be passed to a kernel; give them one")
     if dtype.kind not in "mMSU" and name not in SCALAR_CODES and not _is_bfloat16(dtype):
+        if dtype.type.__module__ == "ml_dtypes":
+            raise ArgumentError(f"items of {dtype} cannot be passed to a kernel; {_TOO_SMALL}")
         raise ArgumentError(
             f"items of {dtype} cannot be passed to a kernel; pass numbers, text, datetime64, timedelta64 or records"
         )
@@ -71,10 +75,19 @@ def dtype_of(item: ItemType) -> np.dtype[Any]:
 
 def bfloat16() -> np.dtype[Any]:
     """Return the dtype of bfloat16, which ml_dtypes adds to NumPy; raises ArgumentError where it is missing."""
+    return _added("bfloat16", "")
+
+
+def small_float(name: str) -> np.dtype[Any]:
+    """Return the dtype of a float of one byte, by ml_dtypes' name; raises ArgumentError where that is missing."""
+    return _added(name, f"; {_TOO_SMALL}")
+
+
+def _added(name: str, more: str) -> np.dtype[Any]:
     try:
-        found: np.dtype[Any] = np.dtype(importlib.import_module("ml_dtypes").bfloat16)
-    except ImportError as error:
-        raise ArgumentError("items of bfloat16 need the package ml_dtypes, which is not installed") from error
+        found: np.dtype[Any] = np.dtype(getattr(importlib.import_module("ml_dtypes"), name))
+    except (ImportError, AttributeError) as error:
+        raise ArgumentError(f"items of {name} need the package ml_dtypes, which is not installed{more}") from error
     return found
 
 

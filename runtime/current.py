@@ -12,6 +12,13 @@ def current_space() -> Space:
     return session().device(None).space
 
 
+def space_of(ordinal: int) -> Space:
+    """Return the memory of a CUDA device by its number; raises DeviceError if there is none."""
+    from gridjit.runtime.devices.cuda.device import devices
+
+    return devices()[ordinal].space
+
+
 def current_timeline() -> Timeline:
     """Return the streams and events of the current device."""
     return session().device(None).timeline

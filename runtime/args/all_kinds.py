@@ -9,9 +9,11 @@ from gridjit.runtime.args.arrays import (
     device_arrays,
     dlpack_objects,
     host_arrays,
+    host_objects,
     interfaces,
     tensors,
     unified_arrays,
+    views,
 )
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "dlpack_objects",
     "enums",
     "host_arrays",
+    "host_objects",
     "interfaces",
     "numba_values",
     "numbers",
@@ -31,4 +34,5 @@ __all__ = [
     "tuples",
     "type_objects",
     "unified_arrays",
+    "views",
 ]

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-import numpy as np
-
 from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.signature import ArgType
-from gridjit.runtime.args.arrays.host_arrays import array_parameters
+from gridjit.runtime.args.arrays.host_arrays import HostArray, array_parameters
 from gridjit.runtime.args.handler import Parameters, Place, handler_of, register
-from gridjit.runtime.args.staging import Directed, Transfer, own
+from gridjit.runtime.args.staging import Directed, Transfer
 from gridjit.runtime.native.operation import Operation
 
 
@@ -51,12 +49,14 @@ class DirectedArgument:
         return handler_of(value.value).type_of(value.value, place)
 
     def parameters(self, value: Directed, transfer: Transfer) -> Parameters:
-        inner = value.value
-        if not issubclass(type(inner), np.ndarray):
-            return handler_of(inner).parameters(inner, transfer)
+        handler = handler_of(value.value)
+        if not isinstance(handler, HostArray):
+            return handler.parameters(value.value, transfer)
+        array = handler.array(value.value)
+        transfer.keep(array)
         if transfer.space is None:
-            return array_parameters(own(inner) if value.writes else transfer.spared(own(inner)))
-        return array_parameters(transfer.stage(own(inner), read=value.reads, write=value.writes))
+            return array_parameters(array if value.writes else transfer.spared(array))
+        return array_parameters(transfer.stage(array, read=value.reads, write=value.writes))
 
     def operation(self, value: Directed, place: Place, declared: ArgType) -> Operation | None:
         return None

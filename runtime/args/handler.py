@@ -83,7 +83,8 @@ _attributes: dict[str, ArgumentHandler] = {}
 _search: list[Callable[[Any], ArgumentHandler | None]] = []
 
 ACCEPTED = (
-    "pass NumPy arrays, device arrays, tensors and other objects with __cuda_array_interface__ or __dlpack__, "
+    "pass NumPy arrays, device arrays, tensors and other objects with __cuda_array_interface__, __dlpack__, "
+    "__array_interface__ or the buffer protocol, "
     "numbers, tuples, enums, dates, records and NumPy's types"
 )
 

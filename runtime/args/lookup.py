@@ -14,6 +14,7 @@ __all__ = ["find", "host_arrays", "numbers"]
 # Classes that many programs pass -> the one module that a launch with them has to load; others have every kind loaded.
 _HOMES = {
     "gridjit.runtime.memory.device_array.DeviceArray": "arrays.device_arrays",
+    "gridjit.runtime.memory.strided_view.StridedMemoryView": "arrays.views",
     "torch.Tensor": "arrays.tensors",
     "torch.nn.parameter.Parameter": "arrays.tensors",
     "cupy.ndarray": "arrays.cupy",
@@ -24,13 +25,21 @@ def find(value: Any) -> ArgumentHandler | None:
     """Return the handler of value's class, or None if no kind is responsible for it."""
     python_type = type(value)
     home = _HOMES.get(class_name(python_type), "all_kinds")
-    return _handler_in(home, python_type) or _handler_in("all_kinds", python_type)
+    found = _handler_in(home, python_type) or _handler_in("all_kinds", python_type)
+    return found or _buffer_handler(value)
 
 
 def _handler_in(home: str, python_type: type) -> ArgumentHandler | None:
     """Return the handler of a class once a module of kinds is loaded."""
     importlib.import_module(f"gridjit.runtime.args.{home}")
     return registered(python_type)
+
+
+def _buffer_handler(value: Any) -> ArgumentHandler | None:
+    """Return the handler of an object whose class only has the buffer protocol; it takes a value to tell."""
+    from gridjit.runtime.args.arrays.host_objects import buffer_handler
+
+    return buffer_handler(value)
 
 
 search_with(find)

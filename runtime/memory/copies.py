@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -82,6 +83,30 @@ def plan(strided: Array, block: int, *, outward: bool) -> list[Rows]:
     return rows
 
 
+def plan_between(destination: Array, source: Array) -> list[Rows]:
+    """Return the copies from one straightened ghost into another of the same shape: copies_between of them."""
+    if not destination.size:
+        return []
+    loops, width, height, (there, here) = _pitched(destination, source)
+    to, of = address_of(destination), address_of(source)
+    return [
+        Rows(
+            source=of + sum(i * loop[2] for i, loop in zip(index, loops, strict=True)),
+            destination=to + sum(i * loop[1] for i, loop in zip(index, loops, strict=True)),
+            width=width,
+            height=height,
+            source_pitch=here,
+            destination_pitch=there,
+        )
+        for index in itertools.product(*(range(loop[0]) for loop in loops))
+    ]
+
+
+def copies_between(destination: Array, source: Array) -> int:
+    """Return how many pitched copies it takes; where axes are in different orders, nearly one for each row of items."""
+    return math.prod(count for count, _, _ in _pitched(destination, source)[0])
+
+
 def address_of(array: Array) -> int:
     """Return where an array's first item is."""
     address: int = array.__array_interface__["data"][0]
@@ -112,6 +137,30 @@ def _merged(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> list
             merged[-1] = (merged[-1][0] * count, stride)
         else:
             merged.append((count, stride))
+    return merged
+
+
+def _pitched(destination: Array, source: Array) -> tuple[list[tuple[int, int, int]], int, int, tuple[int, int]]:
+    """Return the dimensions to loop over, and the width, height and pitches (destination's, source's) of one copy."""
+    dims, width = _merged_pairs(destination.shape, destination.strides, source.strides), destination.itemsize
+    if dims and dims[-1][1:] == (width, width):
+        width *= dims.pop()[0]
+    if dims and all(width <= pitch <= MAX_PITCH for pitch in dims[-1][1:]):
+        height, there, here = dims.pop()
+        return dims, width, height, (there, here)
+    return dims, width, 1, (width, width)
+
+
+def _merged_pairs(shape: Sequence[int], strides: Sequence[int], others: Sequence[int]) -> list[tuple[int, int, int]]:
+    """Return (count, stride, other stride) of the dimensions, with those merged that are one in both memories."""
+    merged: list[tuple[int, int, int]] = []
+    for count, stride, other in zip(shape, strides, others, strict=True):
+        if count == 1:
+            continue
+        if merged and merged[-1][1:] == (count * stride, count * other):
+            merged[-1] = (merged[-1][0] * count, stride, other)
+        else:
+            merged.append((count, stride, other))
     return merged
 
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from gridjit.compiler.errors import ArgumentError
 from gridjit.runtime.current import current_space
-from gridjit.runtime.devices.cuda import presence
 from gridjit.runtime.memory import unwritten
 from gridjit.runtime.memory.copies import Array, address_of
 from gridjit.runtime.memory.device_array import DeviceArray
@@ -26,21 +25,17 @@ Shape = int | Sequence[int]
 def to_device(
     obj: Any, stream: Any = 0, copy: bool = True, to: DeviceArray | None = None, *, space: Space | None = None
 ) -> DeviceArray:
-    """Return obj (a NumPy array, or anything NumPy makes one of) as an array on the device.
+    """Return a copy of obj on the device: an array of any library's, or anything that NumPy makes one of.
 
     stream: the order to copy in. copy: whether to copy the items, or only take shape and dtype. to: the array to copy
     into, instead of a new one. Raises ArgumentError for items that are Python objects.
     """
+    here = space or (current_space() if to is None else to.space)
+    values = obj if isinstance(obj, DeviceArray) else _values(obj, here, stream)
     if to is not None:
-        to.copy_to_device(obj, stream)
+        to.copy_to_device(values, stream)
         return to
-    if isinstance(obj, DeviceArray):
-        made = device_array_like(obj, stream, space=space)
-        if copy:
-            made.copy_to_device(obj, stream)
-        return made
-    values = np.asarray(obj)
-    made = device_array_like(values, stream, space=space)
+    made = device_array_like(values, stream, space=here)
     if copy:
         made.copy_to_device(values, stream)
     return made
@@ -145,30 +140,43 @@ def pinned(*arrays: Array, space: Space | None = None) -> Iterator[None]:
 
 
 def as_device_array(obj: Any, *, space: Space | None = None) -> DeviceArray:
-    """Return obj, which has __cuda_array_interface__, as a DeviceArray over the same memory; obj is kept alive.
+    """Return obj, which has __cuda_array_interface__ or __dlpack__, as a DeviceArray over the same memory.
 
-    What was in obj's stream is ordered before what comes next in the default stream.
+    obj is kept alive. What was in obj's stream is ordered before what comes next in the default stream. Raises
+    ArgumentError for an array that is not on the device, and for what kernels cannot use.
     """
     if isinstance(obj, DeviceArray):
         return obj
-    interface = getattr(obj, "__cuda_array_interface__", None)
-    if interface is None:
-        raise ArgumentError(f"a {type(obj).__module__}.{type(obj).__qualname__} does not have __cuda_array_interface__")
     # Most programs make their own arrays, and need not load it.
-    from gridjit.runtime.memory.foreign_array import read_interface
+    from gridjit.runtime.memory.foreign.over import over_device_memory
 
-    here, array = space or current_space(), read_interface(interface)
-    if here.device is None and presence.device_count():
+    here = space or current_space()
+    found = over_device_memory(obj, here, None)
+    if found is None:
         raise ArgumentError(
-            f"a {type(obj).__module__}.{type(obj).__qualname__} has its data on a CUDA device, and arrays are on the "
-            "host here (GRIDJIT_TARGET); copy it to the host first"
+            f"a {type(obj).__module__}.{type(obj).__qualname__} does not have __cuda_array_interface__ or __dlpack__ "
+            "(arrays of the host's are copied with to_device)"
         )
-    ghost = array.layout.over(array.address, array.dtype)
-    ghost.flags.writeable = array.writable
-    if array.stream is not None:
-        here.timeline.synchronize(array.stream)
-    low, high = array.layout.extent
-    return DeviceArray(Memory(here, array.address + low, high - low, owner=obj), ghost)
+    if found.device != here.device:
+        raise ArgumentError(
+            f"a {type(obj).__module__}.{type(obj).__qualname__} is in the memory of {_place(found.device)}, not of "
+            f"{_place(here.device)}; copy it there with to_device"
+        )
+    return found
+
+
+def _place(device: int | None) -> str:
+    return "the host" if device is None else f"CUDA device {device}"
+
+
+def _values(obj: Any, here: Space, stream: Any) -> Any:
+    """Return what to copy to the device: an array where obj has one, or what NumPy makes of obj."""
+    if type(obj) is np.ndarray or isinstance(obj, list | tuple | int | float | complex | np.generic):
+        return np.asarray(obj)
+    from gridjit.runtime.memory.foreign.over import over_device_memory
+
+    found = over_device_memory(obj, here, stream)
+    return np.asarray(obj) if found is None else found
 
 
 def _laid_out(shape: Shape, item: np.dtype[Any], strides: Shape | None, order: str) -> StridedLayout:

@@ -166,18 +166,23 @@ class DeviceArray:
         """Copy ary (a NumPy array, anything NumPy makes one of, or a DeviceArray) into this array."""
         self._check_writable("copy_to_device")
         if isinstance(ary, DeviceArray):
-            self._copy_from(ary, self._in(stream))
+            self._copy_from(ary, stream)
             return
         values = np.asarray(ary)
         self._check_fits(values, "copy_to_device")
         self.space.write(self._ghost, values, self._in(stream))
 
-    def _copy_from(self, source: DeviceArray, stream: Any) -> None:
+    def _copy_from(self, source: DeviceArray, given: Any) -> None:
+        """Copy an array from any memory into this one, through the host only where there is no other way."""
         self._check_fits(source._ghost, "copy_to_device")
+        stream = self._in(given)
         if source.space is self.space:
             self.space.copy(self._ghost, source._ghost, stream)
-            return
-        if not self.space.copy_from(self._ghost, stream, source.space, source._ghost, source.stream):
+        elif source.device is None:
+            self.space.write(self._ghost, source._ghost, stream)
+        elif self.device is None:
+            source.space.read(source._ghost, self._ghost, source._in(given))
+        elif not self.space.copy_from(self._ghost, stream, source.space, source._ghost, source.stream):
             self.space.write(self._ghost, source.copy_to_host(), stream)
 
     def copied(self) -> DeviceArray:

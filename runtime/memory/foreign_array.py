@@ -1,6 +1,6 @@
-"""ForeignArray: an array in memory that someone else owns, and how __cuda_array_interface__ describes one.
+"""ForeignArray: an array in memory that someone else owns, and how the two array interfaces describe one.
 
-Protocol: numba.readthedocs.io, "CUDA Array Interface", versions 2 and 3.
+Protocols: numba.readthedocs.io, "CUDA Array Interface", versions 2 and 3; numpy.org, "The array interface protocol".
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ def _facts(
     return layout, layout.letter, layout.has_steps_of(step)
 
 
-def read_interface(interface: Interface) -> ForeignArray:
-    """Return what __cuda_array_interface__ describes; raises ArgumentError for what kernels cannot use.
+def read_interface(interface: Interface, name: str = "__cuda_array_interface__") -> ForeignArray:
+    """Return what the array interface of that name describes; raises ArgumentError for what kernels cannot use.
 
     The stream counts in any version, as waiting is never wrong; 0, which the protocol forbids as it may mean two, is
     the legacy default stream. An array without items may be nowhere.
@@ -96,17 +96,27 @@ def read_interface(interface: Interface) -> ForeignArray:
     if interface.get("mask") is not None:
         raise ArgumentError("a masked array cannot be passed to a kernel; pass its data and its mask")
     if (version := interface.get("version", 0)) < 2:
-        raise ArgumentError(f"version {version} of __cuda_array_interface__ is not supported; 2 and 3 are")
+        raise ArgumentError(f"version {version} of {name} is not supported; 2 and 3 are")
     address, readonly = interface["data"]
     typestr, strides, stream = interface["typestr"], interface.get("strides"), interface.get("stream")
+    shape = tuple(map(int, interface["shape"]))
+    refuse_nowhere(address, shape)
     return ForeignArray(
         address=int(address or 0),
-        shape=tuple(map(int, interface["shape"])),
+        shape=shape,
         strides=None if strides is None else tuple(map(int, strides)),
         dtype=_dtype(typestr) if typestr[1] != "V" else _record_dtype(typestr, interface.get("descr")),
         writable=not readonly,
         stream=None if stream is None else int(stream) or LEGACY,
     )
+
+
+def refuse_nowhere(address: int | None, shape: tuple[int, ...]) -> None:
+    """Raise ArgumentError for an array that has items but no memory, which a kernel would fault on."""
+    if not address and 0 not in shape:
+        raise ArgumentError(
+            f"an array of shape {shape} at address 0 has no memory; only one without items may have none"
+        )
 
 
 @functools.lru_cache(maxsize=256)

@@ -139,10 +139,11 @@ class StridedLayout(LayoutViews):
         if low == high:
             return np.ndarray(self.shape, dtype, bytearray(), 0, self.strides_in_bytes)
         kind: Any = ctypes.c_char * (high - low)
+        memory: Any = kind.from_address(address + low)
         if owner is not None:
-            kind = type("Owned", (kind,), {"owner": owner})
+            memory = np.asarray(_Kept(address + low, high - low, owner))
         first = self.slice_offset_in_bytes - low
-        return np.ndarray(self.shape, dtype, kind.from_address(address + low), first, self.strides_in_bytes)
+        return np.ndarray(self.shape, dtype, memory, first, self.strides_in_bytes)
 
     @classmethod
     def _packed(cls, shape: tuple[int, ...], itemsize: int, axes: Sequence[int]) -> StridedLayout:
@@ -162,6 +163,16 @@ class StridedLayout(LayoutViews):
         strides = f"strides={self.strides}" if whole else f"strides_in_bytes={self.strides_in_bytes}"
         offset = f", slice_offset_in_bytes={self.slice_offset_in_bytes}" if self.slice_offset_in_bytes else ""
         return f"StridedLayout(shape={self.shape}, {strides}, itemsize={self.itemsize}{offset})"
+
+
+class _Kept:
+    """Bytes of memory for NumPy, with the object that must live as long as an array over them."""
+
+    __slots__ = ("__array_interface__", "owner")
+
+    def __init__(self, address: int, size: int, owner: object) -> None:
+        self.__array_interface__ = {"shape": (size,), "typestr": "|u1", "data": (address, False), "version": 3}
+        self.owner = owner
 
 
 def _axes(order: Order, ndim: int) -> Sequence[int]:

@@ -10,6 +10,19 @@ import numpy as np
 
 from gridjit.runtime.memory.copies import Array, address_of
 from gridjit.runtime.streams import HOST, Timeline
+from gridjit.values import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whereabouts:
+    """Who can use memory. device: the number of the GPU that it is on; None: the host's.
+
+    on_host, on_device: whether the host, and kernels of this target, use it in place.
+    """
+
+    device: int | None
+    on_host: bool
+    on_device: bool
 
 
 class Memory:
@@ -87,6 +100,19 @@ class Space(Protocol):
         """Page-lock memory of the host's that exists already; returns what undoes it."""
         ...
 
+    def fill(self, ghost: Array, value: int, stream: Any) -> None:
+        """Set all items of a C-contiguous ghost of unsigned numbers of 1, 2 or 4 bytes to value."""
+        ...
+
+    @property
+    def new_memory(self) -> Whereabouts:
+        """Who can use what allocate() returns."""
+        ...
+
+    def whereabouts(self, address: int) -> Whereabouts:
+        """Return who can use the memory at an address."""
+        ...
+
 
 class HostSpace:
     """The host's own memory: a ghost here is an array that can be read."""
@@ -132,6 +158,16 @@ class HostSpace:
     def pin(self, address: int, size: int) -> Callable[[], None]:
         """Return what undoes nothing."""
         return lambda: None
+
+    def fill(self, ghost: Array, value: int, stream: Any) -> None:
+        """Set all items."""
+        ghost[...] = value
+
+    new_memory = Whereabouts(device=None, on_host=True, on_device=True)
+
+    def whereabouts(self, address: int) -> Whereabouts:
+        """Return that kernels and the host use the same memory: what is on a GPU cannot be told from it here."""
+        return self.new_memory
 
 
 def _block(space: HostSpace, size: int, free: Callable[[], None] | None = None) -> Memory:

@@ -35,8 +35,10 @@ if TYPE_CHECKING:
     from gridjit.runtime.jit import jit
     from gridjit.runtime.kernel import Kernel
     from gridjit.runtime.launch.configured import ConfiguredKernel
+    from gridjit.runtime.memory.buffer import Buffer
     from gridjit.runtime.memory.device_array import DeviceArray
     from gridjit.runtime.memory.layout import StridedLayout
+    from gridjit.runtime.memory.strided_view import StridedMemoryView
     from gridjit.runtime.specialize.table import Specialization, SpecializationWarning
     from gridjit.runtime.streams import Event, Stream
     from gridjit.runtime.warnings import PerformanceWarning
@@ -46,6 +48,7 @@ __version__ = "0.1.0"
 _HOME = {
     "ArgumentError": "gridjit.compiler.errors",
     "Artifact": "gridjit.compiler.artifact",
+    "Buffer": "gridjit.runtime.memory.buffer",
     "CheckError": "gridjit.compiler.errors",
     "CompileDisabledError": "gridjit.compiler.errors",
     "CompileError": "gridjit.compiler.errors",
@@ -74,6 +77,7 @@ _HOME = {
     "Out": "gridjit.runtime.args.direction",
     "Stream": "gridjit.runtime.streams",
     "StridedLayout": "gridjit.runtime.memory.layout",
+    "StridedMemoryView": "gridjit.runtime.memory.strided_view",
     "create_event": "gridjit.runtime.current",
     "create_stream": "gridjit.runtime.current",
     "install": "gridjit.installing",
@@ -85,6 +89,7 @@ _MODULES = {"cuda": "gridjit.cuda", "launchconfig": "gridjit.launchconfig", "sta
 __all__ = [
     "ArgumentError",
     "Artifact",
+    "Buffer",
     "CheckError",
     "CompileDisabledError",
     "CompileError",
@@ -111,6 +116,7 @@ __all__ = [
     "SpecializationWarning",
     "Stream",
     "StridedLayout",
+    "StridedMemoryView",
     "UninitializedError",
     "UnsupportedError",
     "create_event",

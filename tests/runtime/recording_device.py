@@ -18,7 +18,7 @@ from gridjit.compiler.errors import DeviceError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.target import Target
 from gridjit.runtime.devices.base import Device, KernelAttributes, LoadedKernel
-from gridjit.runtime.memory.space import HOST_SPACE, Memory, Space
+from gridjit.runtime.memory.space import HOST_SPACE, Memory, Space, Whereabouts
 from gridjit.runtime.native.table import KernelHandle
 from gridjit.runtime.streams import Timeline, stream_handle
 
@@ -207,6 +207,17 @@ class RecordingSpace:
 
     def pin(self, address: int, size: int) -> Callable[[], None]:
         return lambda: None
+
+    def fill(self, ghost: Array, value: int, stream: Any) -> None:
+        self._notes.append(f"fill {ghost.size} on {stream_handle(stream)}")
+        ghost[...] = value
+
+    @property
+    def new_memory(self) -> Whereabouts:
+        return Whereabouts(device=self._device, on_host=False, on_device=True)
+
+    def whereabouts(self, address: int) -> Whereabouts:
+        return self.new_memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -24,6 +24,10 @@ _C, _F, _ALIGNED, _WRITEABLE = 0x1, 0x2, 0x100, 0x400
 class HostArray:
     """A NumPy array: a pointer, a shape and strides in bytes, as numba lays out an array."""
 
+    def array(self, value: Any) -> Array:
+        """Return value as NumPy has it."""
+        return own(value)
+
     def kind(self, value: Array) -> Hashable:
         value = own(value)
         flags = value.flags.num

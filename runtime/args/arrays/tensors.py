@@ -13,10 +13,11 @@ from typing import Any
 
 from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.signature import ArgType, ArrayType
-from gridjit.runtime.args.arrays.dlpack_objects import array_in, check_dlpack_device
+from gridjit.runtime.args.arrays.dlpack_objects import check_dlpack_device
 from gridjit.runtime.args.handler import ArgumentHandler, Parameters, Place, class_name, register_finder
 from gridjit.runtime.args.staging import Transfer
 from gridjit.runtime.memory.dlpack_structures import Tensor, pointer_in
+from gridjit.runtime.memory.foreign.dlpack import array_in
 from gridjit.runtime.memory.foreign_array import ForeignArray
 from gridjit.runtime.native import foreign_arrays
 from gridjit.runtime.native.foreign_arrays import LazyFlags

@@ -22,6 +22,7 @@ from gridjit.runtime.devices.cuda.last_launched import in_words
 # CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END
 _PARAMETERS, _SIZE, _END = 1, 2, 0
 _Extra = ctypes.c_void_p * 5
+_HOST_MEMORY = 1  # CU_MEMORYTYPE_HOST
 _RELAXED = "CU_STREAM_CAPTURE_MODE_RELAXED"
 
 
@@ -339,6 +340,30 @@ class Driver:
     def copy_peer(self, destination: tuple[int, int], source: tuple[int, int], size: int, stream: int) -> None:
         """Copy bytes between two devices, in stream; each place is an address and the context that it is of."""
         self.call("cuMemcpyPeerAsync", *destination, *source, size, stream)
+
+    def fill(self, address: int, value: int, count: int, itemsize: int, stream: int) -> None:
+        """Set numbers of 1, 2 or 4 bytes of device memory, in stream."""
+        self.call(f"cuMemsetD{8 * itemsize}Async", address, value, count, stream)
+
+    def memory_at(self, address: int) -> tuple[int | None, bool, bool]:
+        """Return the device that memory is on, and whether the host, and devices, use it in place.
+
+        Memory that the driver does not know is the host's alone.
+        """
+        try:
+            kind = int(self._pointer_attribute("MEMORY_TYPE", address))
+        except DriverError as error:
+            if error.name != "CUDA_ERROR_INVALID_VALUE":
+                raise
+            return None, True, False
+        ordinal = int(self._pointer_attribute("DEVICE_ORDINAL", address))
+        on_host = kind == _HOST_MEMORY or bool(self._pointer_attribute("IS_MANAGED", address))
+        return ordinal, on_host, True
+
+    def _pointer_attribute(self, name: str, address: int) -> Any:
+        return self.call(
+            "cuPointerGetAttribute", self._enum("CUpointer_attribute", f"CU_POINTER_ATTRIBUTE_{name}"), address
+        )
 
     def fill_words(self, address: int, value: int, count: int, stream: int) -> None:
         """Set count 32-bit words of device memory, in stream."""

@@ -15,8 +15,17 @@ from gridjit.runtime.devices.cuda.driver import Driver
 from gridjit.runtime.devices.cuda.errors import DriverError
 from gridjit.runtime.devices.cuda.last_launched import attributed
 from gridjit.runtime.devices.cuda.peer import copy_between
-from gridjit.runtime.memory.copies import Array, Rows, address_of, plan, straightening, without_repeats
-from gridjit.runtime.memory.space import Memory
+from gridjit.runtime.memory.copies import (
+    Array,
+    Rows,
+    address_of,
+    copies_between,
+    plan,
+    plan_between,
+    straightening,
+    without_repeats,
+)
+from gridjit.runtime.memory.space import Memory, Whereabouts
 from gridjit.runtime.streams import Stream, stream_handle
 
 if TYPE_CHECKING:
@@ -26,6 +35,8 @@ if TYPE_CHECKING:
 
 # Freed memory that a device's pool keeps for the next allocation.
 KEEP_BYTES = 64 << 20
+# Pitched copies within the device that are made before the way through the host is taken.
+MOST_COPIES = 64
 
 
 class CudaSpace:
@@ -150,12 +161,15 @@ class CudaSpace:
             raise LaunchError("this copy needs a temporary array, which a graph cannot have: copy contiguous arrays")
 
     def copy(self, destination: Array, source: Array, stream: Any) -> None:
-        """Copy between two ghosts on the device; through the host if they are laid out differently."""
+        """Copy between two ghosts on the device; through the host if that would take many pitched copies."""
         same = destination.strides == source.strides
         turn = straightening(destination)
         strided = turn.of(destination)
         if same and strided.flags.c_contiguous:
             self._copy(plan(strided, address_of(turn.of(source)), outward=False), stream)
+            return
+        if copies_between(strided, turn.of(source)) <= MOST_COPIES:
+            self._copy(plan_between(strided, turn.of(source)), stream)
             return
         values = np.empty(source.shape, source.dtype)
         self.read(source, values, stream)
@@ -197,6 +211,23 @@ class CudaSpace:
         with self._device.current:
             self.driver.register_host(address, size)
         return functools.partial(self.driver.unregister_host, address)
+
+    def fill(self, ghost: Array, value: int, stream: Any) -> None:
+        """Set all items of a contiguous ghost, in stream."""
+        handle = stream_handle(stream)
+        with self._device.current, attributed(handle, self._device.ordinal):
+            self.driver.fill(address_of(ghost), value, ghost.size, ghost.itemsize, handle)
+
+    @property
+    def new_memory(self) -> Whereabouts:
+        """Of this device alone."""
+        return Whereabouts(device=self.device, on_host=False, on_device=True)
+
+    def whereabouts(self, address: int) -> Whereabouts:
+        """Return what the driver says of an address; memory that it does not know is the host's own."""
+        with self._device.current:
+            ordinal, on_host, on_device = self.driver.memory_at(address)
+        return Whereabouts(device=ordinal if on_device else None, on_host=on_host, on_device=on_device)
 
     def _free_whole(self, free: str, address: int, epoch: int) -> None:
         """Free memory that is of no stream by a method of the driver's, after all work in the context."""

@@ -19,12 +19,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridjit.compiler.errors import ArgumentError
-from gridjit.runtime.args.arrays.dlpack_objects import array_in
 from gridjit.runtime.args.direction import In, InOut, Out
 from gridjit.runtime.args.handler import Place
 from gridjit.runtime.devices.cuda import presence
 from gridjit.runtime.memory.create import to_device
 from gridjit.runtime.memory.dlpack_structures import Tensor
+from gridjit.runtime.memory.foreign.dlpack import array_in
 from gridjit.runtime.memory.space import HOST_SPACE
 from gridjit.runtime.native.probes import object_layout
 from tests.runtime.standin import Launched, StandInKernel

@@ -44,6 +44,7 @@ class StandIn:
         self.capturing: set[int] = set()
         self.contexts: dict[int, int] = {}
         self.memory: dict[int, np.ndarray] = {}
+        self.pointers: dict[int, dict[str, int]] = {}
         self.globals: dict[bytes, ctypes.c_int32] = {}
         self.packed: list[bytes] = []
         self.called_back: list[tuple[Any, int]] = []
@@ -122,9 +123,9 @@ class StandIn:
     def global_variable(self, library: int, name: bytes) -> tuple[int, int]:
         return (ctypes.addressof(self.globals[name]), 4)
 
-    def fill(self, address: int, value: int, count: int, stream: int) -> tuple[()]:
+    def fill(self, address: int, value: int, count: int, stream: int, kind: Any = ctypes.c_uint32) -> tuple[()]:
         for index in range(count):
-            ctypes.c_uint32.from_address(address + 4 * index).value = value
+            kind.from_address(address + ctypes.sizeof(kind) * index).value = value
         return ()
 
     def exchange_mode(self, mode: Any) -> Any:
@@ -194,7 +195,12 @@ class StandIn:
         "cuMemcpyPeerAsync": lambda self, to, there, of, here, size, stream: self.copy(to, of, size, stream),
         "cuMemcpy2DUnaligned": copy_2d,
         "cuMemcpy2DAsync": copy_2d,
+        "cuMemsetD8Async": lambda self, *rest: self.fill(*rest, kind=ctypes.c_uint8),
+        "cuMemsetD16Async": lambda self, *rest: self.fill(*rest, kind=ctypes.c_uint16),
         "cuMemsetD32Async": fill,
+        "cuPointerGetAttribute": lambda self, name, address: self.pointers[int(address)][
+            name.name.removeprefix("CU_POINTER_ATTRIBUTE_")
+        ],
     }
 
 

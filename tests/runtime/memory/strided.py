@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,16 @@ def views(draw: st.DrawFn, shapes: st.SearchStrategy[tuple[int, ...]] = SHAPES, 
     array = array.transpose(draw(st.permutations(range(array.ndim))))
     if draw(st.booleans()):
         array = np.broadcast_to(array, (draw(st.integers(0, 3)), *array.shape))
+    return array
+
+
+def numbered(array: Array) -> Array:
+    """Return array with other bytes in each item, whatever it is a view of."""
+    root = array
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+    content = bytes(1 + index % 251 for index in range(root.nbytes))
+    ctypes.memmove(root.__array_interface__["data"][0], content, root.nbytes)
     return array
 
 

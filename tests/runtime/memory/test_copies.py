@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from gridjit.runtime.memory.copies import MAX_PITCH, Rows, overlaps_itself, plan, straightening
+from gridjit.runtime.memory.copies import (
+    MAX_PITCH,
+    Rows,
+    copies_between,
+    overlaps_itself,
+    plan,
+    plan_between,
+    straightening,
+)
+from tests.runtime.memory.strided import EXAMPLES, numbered, views
 
 BLOCK = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
 
@@ -66,3 +79,29 @@ def test_inward_is_outward_turned_round():
 )
 def test_items_that_share_memory_are_noticed(shape, strides, overlaps):
     assert overlaps_itself(np.lib.stride_tricks.as_strided(BLOCK, shape, strides)) == overlaps
+
+
+@EXAMPLES
+@given(views(packed=False), st.randoms())
+def test_copies_between_two_layouts_move_each_item_where_it_belongs(source, random):
+    numbered(source)
+    axes = random.sample(range(source.ndim), source.ndim)
+    whole = np.zeros([2 * source.shape[axis] for axis in axes], source.dtype)
+    part = whole[(*(slice(None, None, random.choice([2, -2])) for _ in axes), ...)]
+    destination = part.transpose(np.argsort(axes))
+    turn = straightening(destination)
+    rows = plan_between(turn.of(destination), turn.of(source))
+    assert not source.size or len(rows) == copies_between(turn.of(destination), turn.of(source))
+    for row in rows:
+        for line in range(row.height):
+            to, of = row.destination + line * row.destination_pitch, row.source + line * row.source_pitch
+            ctypes.memmove(to, of, row.width)
+    assert destination.tobytes() == source.tobytes()
+    part[...] = np.zeros((), source.dtype)
+    assert not whole.astype(bool).any()  # nothing beside it was written
+
+
+def test_two_layouts_of_equal_runs_are_one_pitched_copy():
+    other = np.zeros((2, 3, 8), np.int32)[:, :, :2]
+    [row] = plan_between(other, BLOCK[:, :, 1:3])
+    assert (row.width, row.height, row.source_pitch, row.destination_pitch) == (8, 6, 16, 32)

@@ -1,0 +1,101 @@
+"""dlpack: what a DLPack capsule describes, of version 0 or 1, and how an object is asked for one.
+
+A capsule is not consumed: whoever keeps it keeps the memory, and its own destructor calls the producer's deleter.
+Protocol: https://dmlc.github.io/dlpack/latest/python_spec.html
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.item_types import bfloat16, small_float
+from gridjit.runtime.memory.dlpack_structures import CODES, READ_ONLY, ManagedVersioned, Tensor, pointer_in
+from gridjit.runtime.memory.foreign_array import ForeignArray, refuse_nowhere
+
+# DLPack's numbers of devices. Memory of the last two is the host's and the GPUs'.
+CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
+# For a producer: do not order your work before mine.
+NO_ORDER = -1
+_KINDS = {code: kind for kind, code in CODES.items()}
+_BFLOAT = 4
+# DLPack's number of each float of one byte.
+_SMALL_FLOATS = {
+    7: "float8_e3m4",
+    8: "float8_e4m3",
+    9: "float8_e4m3b11fnuz",
+    10: "float8_e4m3fn",
+    11: "float8_e4m3fnuz",
+    12: "float8_e5m2",
+    13: "float8_e5m2fnuz",
+    14: "float8_e8m0fnu",
+}
+
+
+def exported(value: Any, stream: int) -> tuple[ForeignArray, Any]:
+    """Return what an object with __dlpack__ exports, and the capsule that keeps it.
+
+    stream: the handle of the stream that work with it will be in, 0 for the default stream; its producer's work comes
+    before. NO_ORDER: without that. Raises ArgumentError for what it does not export, or kernels cannot use.
+    """
+    keywords: dict[str, Any] = {}
+    if value.__dlpack_device__()[0] in (CUDA, CUDA_MANAGED):
+        keywords["stream"] = stream or 1  # DLPack's number of the legacy default stream
+    try:
+        try:
+            capsule = value.__dlpack__(max_version=(1, 0), **keywords)
+        except TypeError:  # from before DLPack 1.0
+            capsule = value.__dlpack__(**keywords)
+    except BufferError as error:
+        kind = type(value)
+        raise ArgumentError(f"a {kind.__module__}.{kind.__qualname__} cannot be passed to a kernel: {error}") from error
+    return array_in_capsule(capsule), capsule
+
+
+def array_in_capsule(capsule: Any) -> ForeignArray:
+    """Return the array in a capsule of either version; raises ArgumentError for another object or version."""
+    if address := pointer_in(id(capsule), b"dltensor_versioned"):
+        versioned = ManagedVersioned.from_address(address)
+        if versioned.major != 1:
+            raise ArgumentError(f"DLPack {versioned.major}.{versioned.minor} is not known; 1 is")
+        return array_in(versioned.tensor, not versioned.flags & READ_ONLY)
+    if address := pointer_in(id(capsule), b"dltensor"):
+        return array_in(Tensor.from_address(address))
+    raise ArgumentError(f"{capsule!r} is not a DLPack capsule")
+
+
+def array_in(tensor: Tensor, writable: bool = True) -> ForeignArray:
+    """Return the array that a tensor describes; raises ArgumentError for items that kernels cannot use."""
+    dtype, ndim = _dtype(tensor), tensor.ndim
+    shape = tuple(tensor.shape[:ndim])
+    address = (tensor.data or 0) + tensor.byte_offset
+    refuse_nowhere(tensor.data, shape)
+    return ForeignArray(
+        address=address,
+        shape=shape,
+        strides=tuple([step * dtype.itemsize for step in tensor.strides[:ndim]]) if tensor.strides else None,
+        dtype=dtype,
+        writable=writable,
+    )
+
+
+def _dtype(tensor: Tensor) -> np.dtype[Any]:
+    code, bits, lanes = tensor.code, tensor.bits, tensor.lanes
+    if (code, bits, lanes) == (_BFLOAT, 16, 1):
+        return bfloat16()
+    if bits % 8:
+        raise ArgumentError(
+            f"items of {bits} bits (DLPack type code {code}) are not whole bytes, so they have no addresses of their "
+            "own; view the bytes that they are packed in as uint8"
+        )
+    if code in _SMALL_FLOATS and (bits, lanes) == (8, 1):
+        return small_float(_SMALL_FLOATS[code])
+    kind = _KINDS.get(code)
+    if kind is None or lanes != 1:
+        raise ArgumentError(
+            f"a tensor of DLPack type (code {code}, {bits} bits, {lanes} lanes) cannot be passed to a kernel; kernels "
+            "do not support floats of fewer than 16 bits; view them as integers"
+        )
+    return np.dtype(f"{kind}{bits // 8}" if kind != "b" else "bool")

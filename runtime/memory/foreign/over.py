@@ -1,0 +1,150 @@
+"""over: one way to look at arrays that others own: where each is, what keeps it, and a DeviceArray over it.
+
+An object that speaks several protocols is read by the first of these: gridjit's own arrays, NumPy's, the CUDA array
+interface, DLPack, the array interface, the buffer protocol. A launch reads them in the same order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gridjit.compiler.errors import ArgumentError
+from gridjit.runtime.current import space_of
+from gridjit.runtime.devices.cuda import presence
+from gridjit.runtime.memory.device_array import DeviceArray
+from gridjit.runtime.memory.foreign.dlpack import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, NO_ORDER, exported
+from gridjit.runtime.memory.foreign.host_objects import host_array
+from gridjit.runtime.memory.foreign_array import ForeignArray, read_interface
+from gridjit.runtime.memory.space import HOST_SPACE, Memory, Space
+from gridjit.runtime.streams import LEGACY, Stream, new_event, stream_handle
+
+
+def array_over(obj: Any, here: Space, stream: Any = 0) -> DeviceArray:
+    """Return an array over the memory of obj, which it keeps alive; its producer's work comes before stream's.
+
+    here: the current device's memory. stream: NO_ORDER does not wait; None waits on the host for what an interface
+    names. Raises ArgumentError for what has no memory, or none that kernels could use.
+    """
+    if isinstance(obj, DeviceArray):
+        return obj
+    if (found := over_device_memory(obj, here, stream)) is not None:
+        return found
+    array = host_array(obj)
+    if array is None:
+        raise ArgumentError(
+            f"a {_name(obj)} has no memory to look at: it has neither __cuda_array_interface__, __dlpack__ or "
+            "__array_interface__ nor the buffer protocol"
+        )
+    return over_numpy(array, obj)
+
+
+def over_device_memory(obj: Any, here: Space, stream: Any = 0) -> DeviceArray | None:
+    """Return an array over what obj exports by the CUDA array interface or DLPack; None if it does by neither."""
+    if type(obj) is np.ndarray:
+        return None
+    if (interface := _attribute(obj, "__cuda_array_interface__")) is not None:
+        return over_interface(obj, interface, here, stream)
+    if not isinstance(obj, np.ndarray | np.generic) and _attribute(obj, "__dlpack_device__") is not None:
+        return over_dlpack(obj, here, stream)
+    return None
+
+
+def over_interface(obj: Any, interface: dict[str, Any], here: Space, stream: Any = 0) -> DeviceArray:
+    """Return an array over what a CUDA array interface describes; raises ArgumentError if it is not usable here."""
+    array = read_interface(interface)
+    if here.device is None and presence.device_count():
+        raise ArgumentError(
+            f"a {_name(obj)} has its data on a CUDA device, and arrays are on the "
+            "host here (GRIDJIT_TARGET); copy it to the host first"
+        )
+    if array.stream is not None:
+        _order(here, array.stream, stream)
+    return _over(array, here, obj, _own(stream))
+
+
+def over_dlpack(obj: Any, here: Space, stream: Any = 0) -> DeviceArray:
+    """Return an array over what obj exports by DLPack; raises ArgumentError if it is not usable here."""
+    device_type, device_id = map(int, obj.__dlpack_device__())
+    space = _space(obj, device_type, device_id, here)
+    array, capsule = exported(obj, NO_ORDER if _is_no_order(stream) else stream_handle(stream))
+    return _over(array, space, capsule, _own(stream))
+
+
+def over_numpy(array: np.ndarray[Any, Any], owner: Any) -> DeviceArray:
+    """Return an array over a NumPy array's memory, on the host."""
+    seen = ForeignArray(
+        address=array.__array_interface__["data"][0],
+        shape=array.shape,
+        strides=array.strides,
+        dtype=array.dtype,
+        writable=array.flags.writeable,
+    )
+    return _over(seen, HOST_SPACE, (owner, array), 0)
+
+
+def _over(array: ForeignArray, space: Space, owner: Any, stream: Any) -> DeviceArray:
+    if array.dtype.hasobject:
+        raise ArgumentError(f"items of {array.dtype} are Python objects, which kernels cannot use")
+    layout = array.layout
+    ghost = layout.over(array.address, array.dtype)
+    ghost.flags.writeable = array.writable
+    low, high = layout.extent
+    return DeviceArray(Memory(space, array.address + low, high - low, owner=owner), ghost, stream)
+
+
+def _order(space: Space, theirs: int, stream: Any) -> None:
+    """Have what comes next in stream wait for what their stream has been given; None: wait here."""
+    if _is_no_order(stream):
+        return
+    if stream is None:
+        space.timeline.synchronize(theirs)
+        return
+    mine = stream_handle(stream) or LEGACY
+    if theirs != mine:
+        timeline = space.timeline
+        with new_event(timeline, timing=False) as event:
+            event.record(theirs).wait(Stream(timeline, mine, None))
+
+
+def _is_no_order(stream: Any) -> bool:
+    return isinstance(stream, int) and stream == NO_ORDER
+
+
+def _own(stream: Any) -> Any:
+    """Return the stream that copies are made in later."""
+    return 0 if stream is None or _is_no_order(stream) else stream
+
+
+def _space(obj: Any, device_type: int, device_id: int, here: Space) -> Space:
+    """Return the memory that a DLPack device stands for."""
+    if device_type == CPU:
+        return HOST_SPACE
+    if device_type in (CUDA_HOST, CUDA_MANAGED):
+        return here  # memory of both
+    if device_type != CUDA:
+        raise ArgumentError(
+            f"a {_name(obj)} is on DLPack device ({device_type}, {device_id}); gridjit knows memory of the host and of "
+            "CUDA devices"
+        )
+    if here.device is None:
+        raise ArgumentError(
+            f"a {_name(obj)} has its data on CUDA device {device_id}, and arrays are on the host here; copy it to the "
+            "host first"
+        )
+    return here if here.device == device_id else space_of(device_id)
+
+
+def _attribute(obj: Any, name: str) -> Any:
+    """Return an attribute, None if there is none now: tensors raise other errors than AttributeError for theirs."""
+    try:
+        return getattr(obj, name, None)
+    except Exception as error:
+        if hasattr(type(obj), "__dlpack__"):
+            return None  # it has another way to say it
+        raise ArgumentError(f"a {_name(obj)} does not give its {name}: {error}") from error
+
+
+def _name(obj: Any) -> str:
+    return f"{type(obj).__module__}.{type(obj).__qualname__}"

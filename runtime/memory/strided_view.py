@@ -1,0 +1,266 @@
+"""StridedMemoryView: items of anyone's memory, with a layout and a dtype; what it is over stays alive with it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from gridjit.compiler.errors import ArgumentError, LayoutError, ShapeError
+from gridjit.runtime.current import current_space
+from gridjit.runtime.memory.buffer import Buffer
+from gridjit.runtime.memory.device_array import DeviceArray
+from gridjit.runtime.memory.foreign.host_objects import host_array
+from gridjit.runtime.memory.foreign.over import array_over, over_dlpack, over_interface, over_numpy
+from gridjit.runtime.memory.layout import StridedLayout
+
+
+class StridedMemoryView:
+    """A view of memory: pass it to kernels, copy from and to any other, take views of it, export it.
+
+    obj: what has the memory: a DeviceArray, a Buffer, another view, a NumPy array, or an object with
+    __cuda_array_interface__, __dlpack__, __array_interface__ or the buffer protocol, the first of which is read.
+    stream: the order of the work with the view, which the producer's comes before; -1: without waiting.
+    Raises ArgumentError for what has no memory, or items that are not whole bytes.
+
+        view = StridedMemoryView(np.zeros((4, 6)))
+        view.view(view.layout[1:, ::2]).copy_from(np.ones((3, 3)))
+    """
+
+    # As DeviceArray has them, for machine code: _parameters are packed, _kind tells which code fits.
+    __slots__ = ("__weakref__", "_array", "_kind", "_layout", "_parameters", "exporting_obj")
+
+    def __init__(self, obj: Any, stream: Any = 0) -> None:
+        array = obj if type(obj) is DeviceArray else _seen(obj, stream)
+        self._array = array
+        self._kind = array._kind
+        self._layout: StridedLayout | None = None
+        self._parameters = array._parameters
+        self.exporting_obj = obj
+
+    @classmethod
+    def from_dlpack(cls, obj: Any, stream: Any = 0) -> StridedMemoryView:
+        """Return a view of what obj exports by DLPack, version 0 or 1."""
+        return cls._over(over_dlpack(obj, current_space(), stream), obj)
+
+    @classmethod
+    def from_cuda_array_interface(cls, obj: Any, stream: Any = 0) -> StridedMemoryView:
+        """Return a view of what obj's CUDA array interface describes, version 2 or newer."""
+        return cls._over(over_interface(obj, obj.__cuda_array_interface__, current_space(), stream), obj)
+
+    @classmethod
+    def from_array_interface(cls, obj: Any) -> StridedMemoryView:
+        """Return a view of host memory: of a NumPy array, or by the array interface or the buffer protocol."""
+        if (array := host_array(obj)) is None:
+            raise ArgumentError(f"a {type(obj).__qualname__} has neither __array_interface__ nor the buffer protocol")
+        return cls._over(over_numpy(array, obj), obj)
+
+    @classmethod
+    def from_buffer(
+        cls, buffer: Buffer, layout: StridedLayout, dtype: Any, *, is_readonly: bool = False
+    ) -> StridedMemoryView:
+        """Return a view of a buffer: items of dtype, where layout says, whose offset 0 is the buffer's first byte.
+
+        Raises LayoutError for items that are not all in the buffer, or of another size than layout's.
+        """
+        return cls._laid(buffer.array, buffer.handle, layout, dtype, not is_readonly, buffer)
+
+    def view(self, layout: StridedLayout | None = None, dtype: Any = None) -> StridedMemoryView:
+        """Return another view of the same memory.
+
+        layout: offset 0 is where that of this view's own layout is, so view(x.layout[1:]) is a slice. None: this one's;
+        with a dtype of another size, repacked. dtype: None: this one's. Raises LayoutError as from_buffer does.
+        """
+        item = self.dtype if dtype is None else np.dtype(dtype)
+        if layout is None:
+            layout = self.layout
+            if item.itemsize != layout.itemsize:
+                layout = layout.repacked(item.itemsize, self.ptr)
+        origin = self.ptr - self.layout.slice_offset_in_bytes
+        return self._laid(self._array, origin, layout, item, not self.readonly, self.exporting_obj)
+
+    @classmethod
+    def _laid(
+        cls, array: DeviceArray, origin: int, layout: StridedLayout, dtype: Any, writable: bool, obj: Any
+    ) -> StridedMemoryView:
+        item, memory = _item(dtype), array.gpu_data
+        if item.itemsize != layout.itemsize:
+            raise LayoutError(f"items of {item} have {item.itemsize} bytes, those of the layout {layout.itemsize}")
+        low, high = layout.extent
+        if low < high and not memory.address <= origin + low <= origin + high <= memory.address + memory.size:
+            start = memory.address - origin
+            raise LayoutError(
+                f"{layout} has items in the bytes from {low} to {high}; the memory is those from {start} to "
+                f"{start + memory.size}"
+            )
+        ghost = layout.over(origin, item)
+        ghost.flags.writeable = writable
+        made = cls._over(DeviceArray(memory, ghost, array.stream), obj)
+        made._layout = layout
+        return made
+
+    @classmethod
+    def _over(cls, array: DeviceArray, obj: Any) -> StridedMemoryView:
+        _item(array.dtype)
+        made = cls(array)
+        made.exporting_obj = obj
+        return made
+
+    # -- what it is --------------------------------------------------------------------------------------------------
+
+    @property
+    def layout(self) -> StridedLayout:
+        """Where its items are."""
+        if self._layout is None:
+            self._layout = StridedLayout.of(self._array)
+        return self._layout
+
+    @property
+    def ptr(self) -> int:
+        """The address of the first item."""
+        return self._array.data
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Items along each axis."""
+        return self._array.shape
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Items from one index to the next, for each axis; LayoutError where these are not whole items."""
+        return self.layout.strides
+
+    @property
+    def strides_in_bytes(self) -> tuple[int, ...]:
+        """The same in bytes."""
+        return self._array.strides
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of an item."""
+        return self._array.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self._array.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of items."""
+        return self._array.size
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an item."""
+        return self._array.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all items."""
+        return self._array.nbytes
+
+    @property
+    def readonly(self) -> bool:
+        """Whether neither copies nor kernels may write it."""
+        return not self._array.flags["WRITEABLE"]
+
+    @property
+    def device(self) -> int | None:
+        """The number of the GPU that it is on; None on the host."""
+        return self._array.device
+
+    @property
+    def stream(self) -> Any:
+        """Where the work with it is: what copies are made in, and exports are ordered after."""
+        return self._array.stream
+
+    def __repr__(self) -> str:
+        place = "host" if self.device is None else f"device {self.device}"
+        return f"<gridjit view {self.dtype}{list(self.shape)} on {place} at 0x{self.ptr:x}>"
+
+    # -- copies ------------------------------------------------------------------------------------------------------
+
+    def copy_from(self, source: Any, stream: Any = None) -> None:
+        """Copy all items of source, a view or what a view can be of, into this view: any layout and memory to any.
+
+        stream: the order to copy in; None: the view's own (where only one of both is on a GPU, that one's). What is on
+        the GPU is there when stream has got there. Raises ShapeError for another shape or dtype, ArgumentError if this
+        view is read-only or its items share memory.
+        """
+        other = source if isinstance(source, StridedMemoryView) else StridedMemoryView(source)
+        if (other.shape, other.dtype) != (self.shape, self.dtype):
+            raise ShapeError(
+                f"copy_from: the view here is {self.dtype}{list(self.shape)}, the other {other.dtype}"
+                f"{list(other.shape)}"
+            )
+        if self.readonly:
+            raise ArgumentError(f"copy_from: {self!r} is read-only")
+        self._array.copy_to_device(other._array, stream)
+
+    def copy_to(self, destination: Any, stream: Any = None) -> None:
+        """Copy all items into destination, a view or what a view can be of; as copy_from does from the other side."""
+        other = destination if isinstance(destination, StridedMemoryView) else StridedMemoryView(destination)
+        other.copy_from(self, stream)
+
+    # -- protocols ---------------------------------------------------------------------------------------------------
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Version 3 of the CUDA array interface; AttributeError for host memory where there is a GPU."""
+        return self._array.__cuda_array_interface__
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return DLPack's (device type, number)."""
+        return self._array.__dlpack_device__()
+
+    def __dlpack__(self, **asked: Any) -> Any:
+        """Return a DLPack capsule over the items, as DeviceArray does."""
+        return self._array.__dlpack__(**asked)
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """Version 3 of the array interface; AttributeError for a view of a GPU's memory."""
+        if self.device is not None:
+            raise AttributeError("a view of a GPU's memory has no __array_interface__; copy it to a NumPy array")
+        return {**self._array._ghost.__array_interface__}
+
+    def __buffer__(self, flags: int) -> memoryview:
+        """Return the items for the buffer protocol; BufferError for a view of a GPU's memory."""
+        if self.device is not None:
+            raise BufferError("a view of a GPU's memory has none that the host can reach; copy it to a NumPy array")
+        layout, array = self.layout, self._array
+        items = layout.over(self.ptr - layout.slice_offset_in_bytes, self.dtype, owner=array)
+        items.flags.writeable = not self.readonly
+        try:
+            return items.data
+        except ValueError as error:
+            raise BufferError(f"the buffer protocol has no format for items of {self.dtype}") from error
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a view of memory cannot be pickled; pickle a copy of its items")
+
+
+def _seen(obj: Any, stream: Any) -> DeviceArray:
+    if isinstance(obj, StridedMemoryView):
+        return obj._array
+    if isinstance(obj, Buffer):
+        return obj.array
+    array = array_over(obj, current_space(), stream)
+    _item(array.dtype)
+    return array
+
+
+def _item(dtype: Any) -> np.dtype[Any]:
+    """Return a type of items that a view can have; raises ArgumentError with the reason for others."""
+    item: np.dtype[Any] = np.dtype(dtype)
+    if item.hasobject:
+        raise ArgumentError(f"items of {item} are Python objects, which a view does not keep alive")
+    bits = re.match(r"u?int(\d+)|float(\d+)", item.name)
+    if bits is not None and int(bits[1] or bits[2]) < 8:
+        raise ArgumentError(
+            f"items of {item} are less than a byte: others pack them, and then they have no addresses; view the bytes "
+            "as uint8"
+        )
+    return item
