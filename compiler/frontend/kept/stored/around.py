@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import marshal
 import operator
 import os
 import sys
@@ -61,10 +62,10 @@ def _texts(values: Sequence[Any], files: set[str]) -> Iterator[str]:
     if _GENERATED in files:
         files.remove(_GENERATED)
         files.update(_generated(functions))
-    yield repr([*map(_line_of, codes)])
+    yield _digest([*map(_line_of, codes)])
     # One code in another's place may be of the same line.
-    yield repr([one for one in chain.from_iterable(map(_constants_of, codes)) if type(one) in _PLAIN])
-    yield repr([value for kind, value in zip(kinds, values, strict=True) if kind in _PLAIN])
+    yield _digest([one for one in chain.from_iterable(map(_constants_of, codes)) if type(one) in _PLAIN])
+    yield _digest([value for kind, value in zip(kinds, values, strict=True) if kind in _PLAIN])
     for kind, found in of_kinds.items():
         if issubclass(kind, type | BuiltinFunctionType):
             yield from map(_qualified, found)
@@ -75,6 +76,12 @@ def _texts(values: Sequence[Any], files: set[str]) -> Iterator[str]:
     if not all(map(_is_known, counts)):
         files.add(_FOREIGN)
     yield from sorted(f"{kind.__module__}.{kind.__qualname__} {count}" for kind, count in counts.items())
+
+
+def _digest(values: list[Any]) -> str:
+    """Return the digest of plain values, types included."""
+    # Without references, which would tell how often a value is in use. A text of so many takes far longer.
+    return blake2b(marshal.dumps(values, 0), digest_size=16).hexdigest()
 
 
 def _is_a_programs(value: Any) -> bool:
