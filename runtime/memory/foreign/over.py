@@ -13,10 +13,12 @@ import numpy as np
 from gridjit.compiler.errors import ArgumentError
 from gridjit.runtime.current import space_of
 from gridjit.runtime.devices.cuda import presence
+from gridjit.runtime.memory.copies import address_of
 from gridjit.runtime.memory.device_array import DeviceArray
 from gridjit.runtime.memory.foreign.dlpack import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, NO_ORDER, exported
 from gridjit.runtime.memory.foreign.host_objects import host_array
 from gridjit.runtime.memory.foreign_array import ForeignArray, read_interface
+from gridjit.runtime.memory.layout import StridedLayout
 from gridjit.runtime.memory.space import HOST_SPACE, Memory, Space
 from gridjit.runtime.streams import LEGACY, Stream, new_event, stream_handle
 
@@ -74,14 +76,10 @@ def over_dlpack(obj: Any, here: Space, stream: Any = 0) -> DeviceArray:
 
 def over_numpy(array: np.ndarray[Any, Any], owner: Any) -> DeviceArray:
     """Return an array over a NumPy array's memory, on the host."""
-    seen = ForeignArray(
-        address=array.__array_interface__["data"][0],
-        shape=array.shape,
-        strides=array.strides,
-        dtype=array.dtype,
-        writable=array.flags.writeable,
-    )
-    return _over(seen, HOST_SPACE, (owner, array), 0)
+    if array.dtype.hasobject:
+        raise ArgumentError(f"items of {array.dtype} are Python objects, which kernels cannot use")
+    low, high = StridedLayout.of(array).extent
+    return DeviceArray(Memory(HOST_SPACE, address_of(array) + low, high - low, owner=owner), array.view())
 
 
 def _over(array: ForeignArray, space: Space, owner: Any, stream: Any) -> DeviceArray:

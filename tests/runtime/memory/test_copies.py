@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
 import numpy as np
 import pytest
@@ -87,7 +88,8 @@ def test_copies_between_two_layouts_move_each_item_where_it_belongs(source, rand
     numbered(source)
     axes = random.sample(range(source.ndim), source.ndim)
     whole = np.zeros([2 * source.shape[axis] for axis in axes], source.dtype)
-    part = whole[(*(slice(None, None, random.choice([2, -2])) for _ in axes), ...)]
+    steps: Any = (*(slice(None, None, random.choice([2, -2])) for _ in axes), ...)
+    part = whole[steps]
     destination = part.transpose(np.argsort(axes))
     turn = straightening(destination)
     rows = plan_between(turn.of(destination), turn.of(source))
