@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from tests.runtime.host.oracle import run_in_python
@@ -548,3 +550,34 @@ def test_a_place_that_has_wrapped_around_is_where_it_is(run):
                 expected[t] += 1
                 i = (i + 3 * 2**60) % 2**64
         np.testing.assert_array_equal(out, expected)
+
+
+def signed_strides(out, first, n):
+    i = first + cuda.grid(1)
+    while i < n:
+        cuda.atomic.add(out, i - first, 1)
+        i += cuda.gridsize(1)
+
+
+EDGES = st.sampled_from((0, 2**31, 2**32, 2**62, 2**63, -(2**31), -(2**63)))
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    edge=EDGES,
+    first=st.integers(-300, 300),
+    turns=st.integers(-5, 700),
+    grid=st.sampled_from((1, 2, 5)),
+    block=st.sampled_from((1, 7, 32, 100)),
+)
+def test_strided_loops_begin_and_end_where_they_should_near_any_edge(run, edge, first, turns, grid, block):
+    size = grid * block
+    for kernel, low in ((signed_strides, -(2**63)), (unsigned_strides, 0)):
+        begin = edge + first
+        # Signed places that do not fit are nobody's program, and a loop up to the very end never ends.
+        if not low + 1000 <= begin + turns < low + 2**64 - 2000 or not low <= begin < low + 2**64 - 2000:
+            continue
+        out = np.zeros(1500, np.int64)
+        start, end = (int(np.array(value % 2**64, np.uint64).astype(np.int64)) for value in (begin, begin + turns))
+        assert run(kernel, grid, block, out, start, end) is None
+        np.testing.assert_array_equal(out, np.arange(1500) < turns, f"{kernel.__name__} {begin} {turns} {size}")

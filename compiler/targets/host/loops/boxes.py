@@ -71,7 +71,8 @@ def _rows(flat: Flat | None) -> list[str]:
         "  %b.fit = udiv i64 %b.ahead, %wide",
         "  %b.below = sub nuw nsw i64 %high, %b.across",
         "  %b.lines = call i64 @llvm.umin.i64(i64 %b.fit, i64 %b.below)",
-        "  %b.several = select i1 %b.whole, i64 %b.lines, i64 1",
+        f"  %b.no.more = call i64 @llvm.umin.i64(i64 %b.lines, i64 {_MOST_BLOCKS})",
+        "  %b.several = select i1 %b.whole, i64 %b.no.more, i64 1",
         *_if_sized(flat, "rows", "%b.several"),
     ]
 
