@@ -49,6 +49,7 @@ _HUGE = 10_000
 _LONG = 500
 # What the regions have become, and what the entry declares.
 _DECLARED_AGAIN = re.compile(r"declare void @gridjit\.|declare [^@]*@(free|aligned_alloc)\(")
+_DECLARED = re.compile(r"^declare [^@\n]*@([^(\s]+)\(", re.MULTILINE)
 # A region's function: the kernel's own code, which may have loops besides those that run it.
 _REGION = re.compile(r"^define [^\n]*@gridjit\.region\.[^\n]*\n.*?^}", re.MULTILINE | re.DOTALL)
 
@@ -106,7 +107,7 @@ def _optimized(
         widest = runs_widest_vectors_well(target)
         plan = _plan(lowered, body, regions, shared, guarded, order, checked=options.debug, widest=widest)
         text = _assemble(body, [guarded.text, *regions.texts], plan, regions)
-        text += checks_ir(options.checks) if options.checks else ""
+        text += _not_declared_in(text, checks_ir(options.checks)) if options.checks else ""
         text = with_lines(text, _kernel(lowered), lowered.source[1]) if lines else text
     with phase("host: optimization"):
         return _final(text, target, _level(text, options), abreast=_is_short(text)), plan, places
@@ -289,6 +290,12 @@ def _assemble(body: Body, functions: Sequence[str], plan: LoopPlan, regions: Reg
     rest = "\n".join(line for line in body.rest.splitlines() if not _DECLARED_AGAIN.match(line))
     tagged = [access_group(text) if regions.parallel else text for text in functions]
     return "\n".join([rest, *tagged, entry_text(plan)])
+
+
+def _not_declared_in(text: str, more: str) -> str:
+    """Return more without what text declares as well: the kernel may use the same operations of LLVM's."""
+    known = set(_DECLARED.findall(text))
+    return "\n".join(line for line in more.split("\n") if not known.intersection(_DECLARED.findall(line)))
 
 
 def _resources(plan: LoopPlan, image: bytes) -> dict[str, int]:
