@@ -52,6 +52,7 @@ _HUGE = 10_000
 _LONG = 500
 # What the regions have become, and what the entry declares.
 _DECLARED_AGAIN = re.compile(r"declare void @gridjit\.|declare [^@]*@(free|aligned_alloc)\(")
+_DECLARED = re.compile(r"^declare [^@\n]*@([^(\s]+)\(", re.MULTILINE)
 # A region's function: the kernel's own code, which may have loops besides those that run it.
 _REGION = re.compile(r"^define [^\n]*@gridjit\.region\.[^\n]*\n.*?^}", re.MULTILINE | re.DOTALL)
 
@@ -123,7 +124,7 @@ def _optimized(
             recursive=bool(loops),
         )
         text = _assemble(body, [guarded.text, *regions.texts], plan, regions)
-        text += checks_ir(options.checks) if options.checks else ""
+        text += _not_declared_in(text, checks_ir(options.checks)) if options.checks else ""
         text = with_lines(text, _kernel(lowered), lowered.source[1]) if lines else text
     with phase("host: optimization"):
         waits = {plan.first_turn + number: place_of(spot, lowered) for number, spot in enumerate(waiting.spots)}
@@ -314,6 +315,12 @@ def _assemble(body: Body, functions: Sequence[str], plan: LoopPlan, regions: Reg
     rest = "\n".join(line for line in body.rest.splitlines() if not _DECLARED_AGAIN.match(line))
     tagged = [access_group(text) if regions.parallel else text for text in functions]
     return "\n".join([with_library(rest), *tagged, entry_text(plan)])
+
+
+def _not_declared_in(text: str, more: str) -> str:
+    """Return more without what text declares as well: the kernel may use the same operations of LLVM's."""
+    known = set(_DECLARED.findall(text))
+    return "\n".join(line for line in more.split("\n") if not known.intersection(_DECLARED.findall(line)))
 
 
 def _resources(plan: LoopPlan, image: bytes) -> dict[str, int]:

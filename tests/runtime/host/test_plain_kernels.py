@@ -343,3 +343,14 @@ def test_half_precision_numbers_are_converted(run):
     out = np.zeros(33, np.float16)
     run(halves, 1, 64, x, out)
     assert np.array_equal(out, x * 2)
+
+
+def smallest(x, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = min(x[i], np.uint64(i)) + cuda.ffs(x[i])
+
+
+def test_checked_kernels_may_use_the_operations_that_checks_use(compiled):
+    checks = Options(debug=True, checks=("bounds", "uninitialized", "races"))
+    assert compiled(smallest, (np.ones(4, np.uint64), np.ones(4, np.uint64)), checks).image
