@@ -3,6 +3,7 @@
 # mypy: ignore-errors
 from __future__ import annotations
 
+import resource
 import threading
 
 import numpy as np
@@ -171,3 +172,41 @@ def test_a_thread_with_a_stack_of_256_kilobytes_compiles():
     finally:
         threading.stack_size(before)
     assert x[0] == 5
+
+
+UNLIMITED = """
+import resource
+import numpy as np
+import gridjit
+from gridjit import cuda
+
+most = resource.getrlimit(resource.RLIMIT_AS)[1]
+resource.setrlimit(resource.RLIMIT_STACK, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+resource.setrlimit(resource.RLIMIT_AS, (8 << 30, most))  # should it take all memory, only this process ends
+
+@gridjit.jit(device=True)
+def depth(n):
+    return 0 if n <= 0 else depth(n - 1) + 1
+
+@gridjit.jit(target="host")
+def kernel(out, n):
+    out[cuda.grid(1)] = depth(n)
+
+out = np.zeros(8)
+for _ in range(4):
+    kernel[1, 8](out, 5)
+try:
+    kernel[1, 8](out, 10**12)
+except gridjit.LaunchError as error:
+    print("too deep" in str(error))
+kernel[1, 8](out, 100)
+print(out[0])
+"""
+
+
+@pytest.mark.skipif(
+    resource.getrlimit(resource.RLIMIT_STACK)[1] != resource.RLIM_INFINITY, reason="stacks have a hard limit here"
+)
+def test_recursion_on_a_stack_without_a_limit_does_not_take_all_memory():
+    done = run_python("-c", UNLIMITED)
+    assert (done.stdout, done.returncode) == ("True\n100.0\n", 0), done.stderr

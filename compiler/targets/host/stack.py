@@ -19,6 +19,8 @@ _DEEP = "gridjit.stack.deep"
 _THREADS = 1024
 # What is kept for the C library's functions and for signal handlers, of Python too: at most so much, or a quarter.
 _KEPT = 1 << 18
+# What a recursion may take of a stack without a limit, which would take all memory.
+_MOST = 1 << 26
 _FUNCTION = re.compile(r'^define [^\n]*?@("[^"\n]*"|[^"(\s]+)\([^\n]*\n(?:.*?)^\}', re.MULTILINE | re.DOTALL)
 _RETURNS_CODE = re.compile(r"define (?:\w+ )*?i32 @")
 _BEGINS = re.compile(r'^  br label (%"?[^"\s]+"?)$', re.MULTILINE)
@@ -81,7 +83,11 @@ read:
   %bytes = load i64, ptr %size
   %quarter = lshr i64 %bytes, 2
   %kept = call i64 @llvm.umin.i64(i64 %quarter, i64 {_KEPT})
-  %end = add i64 %start, %kept
+  %ends = add i64 %start, %kept
+  %frame = call ptr @llvm.frameaddress.p0(i32 0)
+  %here = ptrtoint ptr %frame to i64
+  %enough = sub i64 %here, {_MOST}
+  %end = call i64 @llvm.umax.i64(i64 %ends, i64 %enough)
   %end.at = getelementptr i64, ptr %row, i64 1
   store i64 %end, ptr %end.at
   br label %done
