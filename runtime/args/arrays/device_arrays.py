@@ -1,9 +1,10 @@
-"""gridjit's own device arrays as arguments: their parameters are packed when they are made."""
+"""gridjit's own arrays as arguments: their parameters are packed when they are made."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Hashable
+from typing import Any
 
 from gridjit.compiler.item_types import item_type
 from gridjit.compiler.signature import ArgType, ArrayType, array_codes
@@ -15,25 +16,32 @@ from gridjit.runtime.native.probes import slot_offset
 
 
 class OwnArray:
-    """A DeviceArray: its slot `_parameters` holds what is passed, its slot `_kind` an object for each type."""
+    """An array of python_type: its slot `_parameters` holds what is passed, its slot `_kind` an object for each type.
 
-    def kind(self, value: DeviceArray) -> Hashable:
-        return value._kind
+    called: what errors call it.
+    """
 
-    def type_of(self, value: DeviceArray, place: Place) -> ArrayType:
+    def __init__(self, python_type: Any, called: str) -> None:
+        self.python_type = python_type
+        self.called = called
+
+    def kind(self, value: Any) -> Hashable:
+        return value._kind  # type: ignore[no-any-return]
+
+    def type_of(self, value: Any, place: Place) -> ArrayType:
         dtype, ndim, layout, writable, aligned, device, _ = value._kind
-        check_device("a device array", device, place)
+        check_device(self.called, device, place)
         return ArrayType(dtype=item_type(dtype), ndim=ndim, layout=layout, readonly=not writable, aligned=aligned)
 
-    def parameters(self, value: DeviceArray, transfer: Transfer) -> Parameters:
+    def parameters(self, value: Any, transfer: Transfer) -> Parameters:
         return struct.unpack("@" + array_codes(value.ndim), value._parameters)
 
-    def operation(self, value: DeviceArray, place: Place, declared: ArgType) -> Operation | None:
-        parameters, kind = slot_offset(DeviceArray, "_parameters"), slot_offset(DeviceArray, "_kind")
-        if type(value) is not DeviceArray or parameters is None or kind is None:
+    def operation(self, value: Any, place: Place, declared: ArgType) -> Operation | None:
+        parameters, kind = slot_offset(self.python_type, "_parameters"), slot_offset(self.python_type, "_kind")
+        if type(value) is not self.python_type or parameters is None or kind is None:
             return None
-        size = len(value._parameters)
-        return BytesInSlot(python_type=DeviceArray, size=size, parameters=parameters, kind=kind, holds=value._kind)
+        size, holds = len(value._parameters), value._kind
+        return BytesInSlot(python_type=self.python_type, size=size, parameters=parameters, kind=kind, holds=holds)
 
 
-register(DeviceArray, OwnArray())
+register(DeviceArray, OwnArray(DeviceArray, "a device array"))
