@@ -52,6 +52,20 @@ def test_arrays_made_in_kernels_and_device_functions_are_used_and_freed():
     assert taken == freed == heads == heads_freed == 16
 
 
+def test_kernels_that_wait_for_other_blocks_allocate():
+    @gridjit.jit
+    def kernel(lock, x):
+        while cuda.atomic.cas(lock, 0, 0, 1) != 0:
+            pass
+        x[0] += np.ones(3).sum()
+        cuda.atomic.exch(lock, 0, 0)
+
+    x = np.zeros(1)
+    taken, freed, *_ = counted(lambda: kernel[4, 8](np.zeros(1, np.int32), x))
+    assert x[0] == 96.0
+    assert taken == freed == 32
+
+
 def test_an_array_that_outlives_a_branch_is_freed_once():
     @gridjit.jit
     def kernel(x):

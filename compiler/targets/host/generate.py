@@ -50,9 +50,7 @@ _HUGE = 10_000
 # Lines of the kernel's own code, from which on it is not searched for operations side by side that make a vector: the
 # search takes longer than all other passes, and the loops over the threads are vectorized anyway.
 _LONG = 500
-# What the regions have become, and what the entry declares.
-_DECLARED_AGAIN = re.compile(r"declare void @gridjit\.|declare [^@]*@(free|aligned_alloc)\(")
-_DECLARED = re.compile(r"^declare [^@\n]*@([^(\s]+)\(", re.MULTILINE)
+_DECLARED = re.compile(r"^declare [^@\n]*@([^(\s]+)\([^\n]*\n?", re.MULTILINE)
 # A region's function: the kernel's own code, which may have loops besides those that run it.
 _REGION = re.compile(r"^define [^\n]*@gridjit\.region\.[^\n]*\n.*?^}", re.MULTILINE | re.DOTALL)
 
@@ -124,7 +122,7 @@ def _optimized(
             recursive=bool(loops),
         )
         text = _assemble(body, [guarded.text, *regions.texts], plan, regions)
-        text += _not_declared_in(text, checks_ir(options.checks)) if options.checks else ""
+        text = _declared_once(text + (checks_ir(options.checks) if options.checks else ""))
         text = with_lines(text, _kernel(lowered), lowered.source[1]) if lines else text
     with phase("host: optimization"):
         waits = {plan.first_turn + number: place_of(spot, lowered) for number, spot in enumerate(waiting.spots)}
@@ -312,15 +310,21 @@ def _fails(body: Body) -> bool:
 
 def _assemble(body: Body, functions: Sequence[str], plan: LoopPlan, regions: Regions) -> str:
     """Return the text of the final module: what the kernel still needs, its regions, and the loops that run them."""
-    rest = "\n".join(line for line in body.rest.splitlines() if not _DECLARED_AGAIN.match(line))
+    rest = "\n".join(line for line in body.rest.splitlines() if not line.startswith("declare void @gridjit."))
     tagged = [access_group(text) if regions.parallel else text for text in functions]
     return "\n".join([with_library(rest), *tagged, entry_text(plan)])
 
 
-def _not_declared_in(text: str, more: str) -> str:
-    """Return more without what text declares as well: the kernel may use the same operations of LLVM's."""
-    known = set(_DECLARED.findall(text))
-    return "\n".join(line for line in more.split("\n") if not known.intersection(_DECLARED.findall(line)))
+def _declared_once(text: str) -> str:
+    """Return a module's text with one declaration of each function: its parts declare what they call themselves."""
+    seen: set[str] = set()
+
+    def first(found: re.Match[str]) -> str:
+        again = found[1] in seen
+        seen.add(found[1])
+        return "" if again else found[0]
+
+    return _DECLARED.sub(first, text)
 
 
 def _resources(plan: LoopPlan, image: bytes) -> dict[str, int]:
