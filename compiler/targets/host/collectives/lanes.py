@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gridjit.compiler.targets.host.collectives.text import each_lane, function, item, put
-from gridjit.compiler.targets.host.loops.frame import CONTEXT_VALUES, block_loads, launch_loads
+from gridjit.compiler.targets.host.loops.frame import CONTEXT_VALUES, block_loads, launch_loads, position_of
 from gridjit.compiler.targets.host.loops.metadata import lane_loop
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
 from gridjit.compiler.targets.host.loops.runs import SUMMARY, call, note, summary_end, summary_start
@@ -127,10 +127,7 @@ def _one_by_one(plan: LoopPlan) -> str:
     states = ", ".join(f"[ %state.{number}, %case.{number} ]" for number in numbers)
     body = [
         "  %t = add i32 %go.t, 0",
-        "  %tid.x = urem i32 %t, %ntid.x",
-        "  %row = udiv i32 %t, %ntid.x",
-        "  %tid.y = urem i32 %row, %ntid.y",
-        "  %tid.z = udiv i32 %row, %ntid.y",
+        *position_of("%t"),
         *item("%waits", "%states", "%go.wide"),
         "  switch i32 %waits, label %never [",
         *(f"    i32 {number}, label %case.{number}" for number in numbers),

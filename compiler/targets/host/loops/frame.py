@@ -49,6 +49,16 @@ def launch_loads() -> list[str]:
     ]
 
 
+def position_of(number: str) -> list[str]:
+    """Return the code that finds where in its block the thread of a number is: %tid.x, %tid.y and %tid.z."""
+    return [
+        f"  %tid.x = urem i32 {number}, %ntid.x",
+        f"  {number}.row = udiv i32 {number}, %ntid.x",
+        f"  %tid.y = urem i32 {number}.row, %ntid.y",
+        f"  %tid.z = udiv i32 {number}.row, %ntid.y",
+    ]
+
+
 def note_stack(plan: LoopPlan) -> list[str]:
     """Return the code that notes where the thread's stack ends, for functions that call themselves."""
     return [f"  call void @{NOTE}()"] if plan.recursive else []

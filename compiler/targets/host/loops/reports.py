@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gridjit.compiler.targets.host.loops.frame import CONTEXT, CONTEXT_VALUES, launch_loads
+from gridjit.compiler.targets.host.loops.frame import CONTEXT, CONTEXT_VALUES, launch_loads, position_of
 from gridjit.compiler.targets.host.loops.plan import DIVERGENT
 
 
@@ -63,17 +63,19 @@ def _look() -> list[str]:
 
 
 def _fill() -> list[str]:
-    """Return the code that fills the status with the code, the block and the thread found, and returns the first."""
-    values = ["code", *(f"ctaid.{axis}" for axis in "xyz"), *(f"tid.{axis}" for axis in "xyz")]
-    lines = [
+    """Return the code that tells of the thread found."""
+    return [
         "found:",
         "  %plain = and i32 %i.state, 2147483647",
         f"  %code = select i1 %raised, i32 %plain, i32 {DIVERGENT}",
-        "  %tid.x = urem i32 %i, %ntid.x",
-        "  %i.row = udiv i32 %i, %ntid.x",
-        "  %tid.y = urem i32 %i.row, %ntid.y",
-        "  %tid.z = udiv i32 %i.row, %ntid.y",
+        *told_of("%i"),
     ]
+
+
+def told_of(number: str) -> list[str]:
+    """Return the code that fills the status with %code, the block, and the thread of a number, and returns the code."""
+    values = ["code", *(f"ctaid.{axis}" for axis in "xyz"), *(f"tid.{axis}" for axis in "xyz")]
+    lines = position_of(number)
     for index, value in enumerate(values):
         lines.append(f"  %status.{index} = getelementptr inbounds i8, ptr %status, i64 {4 * index}")
         lines.append(f"  store i32 %{value}, ptr %status.{index}, align 4")

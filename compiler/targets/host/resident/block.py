@@ -7,6 +7,7 @@ from gridjit.compiler.targets.host.collectives.full import AGAIN, meets, name_of
 from gridjit.compiler.targets.host.collectives.step import RAISED
 from gridjit.compiler.targets.host.loops.frame import CONTEXT, CONTEXT_VALUES, launch_loads
 from gridjit.compiler.targets.host.loops.plan import DIVERGENT, SPINS, LoopPlan
+from gridjit.compiler.targets.host.loops.reports import told_of
 from gridjit.compiler.targets.host.loops.runs import SUMMARY
 from gridjit.compiler.targets.host.resident.runs import run_name
 
@@ -251,8 +252,7 @@ def _search(plan: LoopPlan) -> list[str]:
 
     It fills the status with a code, the block and the thread, and returns the code.
     """
-    values = ["code", *(f"ctaid.{axis}" for axis in "xyz"), *(f"tid.{axis}" for axis in "xyz")]
-    lines = [
+    return [
         "search.raised:",
         "  br label %search",
         "name.turn:",
@@ -285,12 +285,5 @@ def _search(plan: LoopPlan) -> list[str]:
         f"  %s.spins = sub i32 {SPINS}, %s.state",
         f"  %s.waits = select i1 %s.names, i32 %s.spins, i32 {DIVERGENT}",
         "  %code = select i1 %s.raised, i32 %s.plain, i32 %s.waits",
-        "  %tid.x = urem i32 %s, %ntid.x",
-        "  %s.row = udiv i32 %s, %ntid.x",
-        "  %tid.y = urem i32 %s.row, %ntid.y",
-        "  %tid.z = udiv i32 %s.row, %ntid.y",
+        *told_of("%s"),
     ]
-    for index, value in enumerate(values):
-        lines.append(f"  %status.{index} = getelementptr inbounds i8, ptr %status, i64 {4 * index}")
-        lines.append(f"  store i32 %{value}, ptr %status.{index}, align 4")
-    return [*lines, "  ret i32 %code"]
