@@ -74,6 +74,9 @@ _borrowed: list[Any] = []
 # What Python holds while it imports a module, by its name, and those that a fork has waited for in vain.
 _module_locks: dict[str, Callable[[], Any]] = getattr(sys.modules.get("_frozen_importlib"), "_module_locks", {})
 _long_imports: weakref.WeakSet[Any] = weakref.WeakSet()
+# How many modules were imported when the wait was last registered, and the threads that wait or have waited to fork.
+_modules_seen = 0
+_has_waited: set[int] = set()
 
 
 class _Own(threading.local):
@@ -102,7 +105,20 @@ def held(known: Lock) -> int:
 
 def section() -> Lock:
     """Return what to enter for work that no other thread may fork in the middle of; it may be entered again inside."""
+    if len(sys.modules) != _modules_seen:
+        _wait_first()
     return _own.section
+
+
+def _wait_first() -> None:
+    """Have a fork wait for sections before it takes locks of modules imported since, as logging has it do.
+
+    Who is in a section may need such a lock. What registers last is called first, so the wait registers again.
+    """
+    global _modules_seen
+    _modules_seen = len(sys.modules)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=_wait_before_fork)
 
 
 class cached_property(Generic[Value]):  # noqa: N801  # it stands where functools.cached_property did
@@ -164,6 +180,9 @@ def _imports_of_others() -> list[Any]:
 
 
 def _wait_before_fork() -> None:
+    if threading.get_ident() in _has_waited:
+        return
+    _has_waited.add(threading.get_ident())
     # Before sections are taken, which an import may need, and after, as what was in one may import.
     _wait_for_imports()
     _wait_for_sections()
@@ -181,6 +200,7 @@ def _wait_for_sections() -> None:
 
 
 def _leave_sections() -> None:
+    _has_waited.discard(threading.get_ident())
     while _borrowed:
         _borrowed.pop().release()
     # An interrupt may have come between having one and noting it.
