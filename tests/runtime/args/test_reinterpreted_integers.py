@@ -1,4 +1,4 @@
-"""Kernels declared for narrow integers take arrays of wider ones, as they do under numba-cuda, which looks at no items."""
+"""Kernels declared for narrow integers take arrays of wider ones, as under numba-cuda, which does not look at items."""
 
 # mypy: ignore-errors
 from __future__ import annotations
