@@ -36,13 +36,15 @@ test-slow: .venv/test  ## run the slow ones: many interrupts, forks, races and p
 SUITE := cudapy cudadrv nocuda doc_examples
 LISTED := $(CURDIR)/tests/clients/numba-cuda-on-host.txt
 
-suite: .venv/test  ## run numba-cuda's own tests on the host, and the code in the documentation (no GPU needed)
-	$(BIN)/python -m pip install --quiet filecheck cffi ml_dtypes
+# It fetches the NAS programs with git; GRIDJIT_NPB names a folder that has them.
+suite: .venv/test  ## run numba-cuda's own tests and the NAS programs on the host, and the documents' code (no GPU needed)
+	$(BIN)/python -m pip install --quiet filecheck cffi ml_dtypes py-cpuinfo
 	mkdir -p build/suite
 	echo '[pytest]' > build/suite/pytest.ini
 	cd build/suite && GRIDJIT_TARGET=host $(CURDIR)/$(BIN)/python -m pytest -q -c pytest.ini --numprocesses auto \
 		--timeout 120 --import-mode=importlib -p gridjit.testing.numba_suite -p gridjit.testing.listed --listed $(LISTED) $(ARGS) \
 		--pyargs $(addprefix numba.cuda.tests.,$(SUITE))
+	GRIDJIT_TARGET=host $(BIN)/python scripts/run-npb.py $(NPB)
 	GRIDJIT_TARGET=host $(BIN)/python -m pytest -q tests/packaging/test_documentation.py
 
 # Without a device these tests are skipped, which here would look like success.

@@ -29,7 +29,7 @@ class Conversion(enum.IntEnum):
     """How an argument is converted, the best way first; all but the last are numba's.
 
     PROMOTE: more bits of the same kind. SAFE: another kind that holds all its values. UNSAFE: values may change or not
-    fit. REINTERPRET: the items of an array are read with the other sign.
+    fit. REINTERPRET: the items of an array are read with the other sign, or by the low bits of each.
     """
 
     EXACT = 0
@@ -150,7 +150,7 @@ def _array_conversion(given: ArrayType, wanted: ArrayType) -> Conversion | None:
     same = given.dtype == wanted.dtype
     # In C's order and in Fortran's, the items of one axis follow each other alike.
     layout = wanted.layout in ("A", given.layout) or given.ndim == 0 or (given.ndim == 1 and given.layout != "A")
-    if given.ndim != wanted.ndim or not layout or not (same or _differ_in_sign(given.dtype, wanted.dtype)):
+    if given.ndim != wanted.ndim or not layout or not (same or _reads_as(given.dtype, wanted)):
         return None
     if (given.readonly and not wanted.readonly) or (wanted.aligned and not given.aligned):
         return None
@@ -172,10 +172,18 @@ def _record_conversion(given: RecordType, wanted: RecordType) -> Conversion | No
     return Conversion.SAFE if begins and (given.aligned or not wanted.aligned) else None
 
 
-def _differ_in_sign(one: ItemType, other: ItemType) -> bool:
-    """Return whether two item types are integers of one width: the same bits, read with a sign or without."""
-    names = {one, other}
-    return any(names == {f"int{bits}", f"uint{bits}"} for bits in (8, 16, 32, 64))
+def _reads_as(item: ItemType, wanted: ArrayType) -> bool:
+    """Return whether integers of an array are those of another type: the same bits, or the low ones of each.
+
+    The low ones are where the item begins, and kernels find wider items only by the strides that layout A has.
+    """
+    given, read = _bits(item), _bits(wanted.dtype)
+    return bool(given and read) and (given == read or (given > read and (wanted.layout == "A" or wanted.ndim == 0)))
+
+
+def _bits(item: ItemType) -> int:
+    """Return how many bits an integer type has, 0 for any other type."""
+    return 8 * struct.calcsize(SCALAR_CODES[str(item)]) if str(item).lstrip("u").startswith("int") else 0
 
 
 def _to_number(name: str) -> Converter | None:

@@ -173,7 +173,7 @@ class HostSpace:
 def _block(space: HostSpace, size: int, free: Callable[[], None] | None = None) -> Memory:
     """Return size bytes of this process's memory."""
     # A little more, so that the address can be what CUDA's would be: a multiple of 256.
-    block = np.empty(size + 256, np.uint8)
+    block = np.zeros(size + 256, np.uint8)
     return Memory(space, -(-address_of(block) // 256) * 256, size, owner=block, free=free)
 
 

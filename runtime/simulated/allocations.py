@@ -24,7 +24,7 @@ class Allocations:
 
     def make(self, size: int, freed: Callable[[], None] | None = None) -> int:
         """Return the address of a new block of size bytes, aligned as a GPU's are; freed is called when it is freed."""
-        memory = np.empty(size + _ALIGNMENT, np.uint8)
+        memory = np.zeros(size + _ALIGNMENT, np.uint8)
         address = -(-int(memory.ctypes.data) // _ALIGNMENT) * _ALIGNMENT
         bisect.insort(self._addresses, address)
         self._blocks[address] = size, memory, freed

@@ -56,7 +56,7 @@ DATES = [np.datetime64(5, "ns"), np.datetime64(5, "us"), np.timedelta64(5, "ns")
 RECORDS = [np.zeros(1, dtype)[0] for dtype in (SHORT, LONG, ALIGNED)]
 PLANE = np.ones((3, 4), "f4")
 ARRAYS = [
-    *(np.ones(3, dtype) for dtype in ("f4", "f8", "i4", "u4")),
+    *(np.ones(3, dtype) for dtype in ("f4", "f8", "i4", "u4", "i8", "u2")),
     *(PLANE, PLANE.T, PLANE[:, ::2], READONLY, np.ones(6, "f4")[::2], np.array(1, "f4")),
 ]
 OTHERS = [None, "ab", np.str_("ab"), np.bytes_(b"ab")]
@@ -163,8 +163,10 @@ def our_bytes(declared: Any, value: Any) -> bytes | None:
 def taken_here_alone(declared: Any, value: Any) -> bool:
     """Return whether gridjit says that it takes more than numba-cuda's rules do."""
     if isinstance(value, np.ndarray):
-        other_sign = value.dtype.kind in "iu" and declared.dtype in (types.int32, types.uint32)
-        return value.ndim == 1 and (other_sign or declared.layout == "F")
+        integers = value.dtype.kind in "iu" and isinstance(declared.dtype, types.Integer)
+        low_bits = integers and declared.layout == "A" and 8 * value.itemsize > declared.dtype.bitwidth
+        other_sign = integers and 8 * value.itemsize == declared.dtype.bitwidth
+        return value.ndim == 1 and (low_bits or other_sign or declared.layout == "F")
     if isinstance(value, tuple):
         return hasattr(value, "_fields") or isinstance(declared, types.BaseNamedTuple)
     others = (types.IntEnumMember,) if isinstance(value, Level) else ()
