@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import functools
 import gc
+import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain
+from itertools import chain, compress, repeat
 from types import ModuleType
 from typing import Any
 
@@ -32,6 +33,7 @@ _OF_MODULES = frozenset(
     {"__file__", "__cached__", "__path__", "__doc__", "__builtins__", "__annotations__", "__spec__"}
 )
 _NOT_TOLD = _MEMORIES | _MEMOS
+_NOT_TOLD_OF_MODULES = _NOT_TOLD | _OF_MODULES
 # gridjit gives the driver's module a GPU that the host stands in for; it is no part of what compiles callees.
 _DRIVER = "numba.cuda.cudadrv.driver"
 
@@ -40,25 +42,37 @@ class _Group:
     """Modules and classes that were found together, with all that their names stood for."""
 
     def __init__(self) -> None:
-        self._tables = Watched(_copied, _same, _of_names)
-        # The names of modules and classes, each followed by those in it, and what these stood for, all the way down.
-        self.told: list[str] = []
-        self.within = Within()
+        # With the dictionary of each one's names.
+        self._owners: Watched[tuple[Any, dict[str, object]]] = Watched(_copied, _same, _of_names)
+        # What these names stood for, all the way down.
+        self._within = Within()
         # The text of all this, once it was asked for, by how many there were.
-        self.text: dict[int, str | None] = {}
+        self._text: dict[int, str | None] = {}
 
     def add(self, owners: Iterable[Any]) -> None:
         """Watch these too."""
-        start = len(self._tables.objects)
-        self._tables.add(sorted(owners, key=owner_name))
-        new = zip(self._tables.objects[start:], self._tables.then[start:], strict=True)
-        told = [(name, _telling(names)) for owner, names in new if (name := owner_name(owner)) not in SETTINGS]
-        self.told += chain.from_iterable((name, *names) for name, names in told)
-        self.within.add(chain.from_iterable(names.values() for _, names in told))
+        start = len(self._owners.objects)
+        self._owners.add((owner, _dictionary(vars(owner))) for owner in sorted(owners, key=owner_name))
+        self._within.add(chain.from_iterable(names.values() for _, names in self._told(start)))
 
     def hold(self) -> bool:
         """Return whether all is what it was."""
-        return self._tables.hold() and self.within.hold()
+        return self._owners.hold() and self._within.hold()
+
+    def text(self) -> str | None:
+        """Return what tells all this in any process; None if a program's code is in it."""
+        from gridjit.compiler.frontend.kept.stored.around import numbas_text
+
+        if (count := len(self._owners.objects)) not in self._text:
+            told = chain.from_iterable((name, *_but_modules(names)) for name, names in self._told(0))
+            self._text[count] = numbas_text(told, self._within)
+        return self._text[count]
+
+    def _told(self, start: int) -> Iterator[tuple[str, Mapping[str, object]]]:
+        """Yield the names of modules and classes, each with its own names and what these stood for."""
+        for (owner, _), names in zip(self._owners.objects[start:], self._owners.then[start:], strict=True):
+            if (name := owner_name(owner)) not in SETTINGS:
+                yield name, _telling(names)
 
 
 class _Watch:
@@ -87,11 +101,12 @@ class _Watch:
         return True
 
     def _add(self, new: list[Any]) -> None:
-        self._owners.update((id(owner), owner) for owner in new)
-        _first_modules.update(() if _first_modules else map(module_of, new))
-        first = [module_of(owner) in _first_modules for owner in new]
-        self.first.add(owner for owner, is_first in zip(new, first, strict=True) if is_first)
-        self.later.add(owner for owner, is_first in zip(new, first, strict=True) if not is_first)
+        self._owners.update(zip(map(id, new), new, strict=True))
+        modules = [*map(module_of, new)]
+        _first_modules.update(() if _first_modules else modules)
+        first = [*map(_first_modules.__contains__, modules)]
+        self.first.add(compress(new, first))
+        self.later.add(compress(new, map(operator.not_, first)))
 
 
 def _imports() -> Watched[dict[str, ModuleType]]:
@@ -117,24 +132,16 @@ def numbas_own_text() -> str | None:
 
     What was imported in the middle of compiles is looked at too, but what that was is up to them.
     """
-    first, later = map(_text_of, (_watch.first, _watch.later))
-    return None if later is None else first
+    later = _watch.later.text()
+    return None if later is None else _watch.first.text()
 
 
-def _text_of(group: _Group) -> str | None:
-    from gridjit.compiler.frontend.kept.stored.around import numbas_text
-
-    if (count := len(group.told)) not in group.text:
-        group.text[count] = numbas_text(group.told, group.within)
-    return group.text[count]
+def _copied(one: tuple[Any, dict[str, object]]) -> dict[str, object]:
+    return one[1].copy()
 
 
-def _copied(owner: Any) -> dict[str, object]:
-    return dict(vars(owner))
-
-
-def _of_names(owners: Iterable[Any]) -> Any:
-    return of_dictionaries([_dictionary(vars(owner)) for owner in owners])
+def _of_names(owners: Iterable[tuple[Any, dict[str, object]]]) -> Any:
+    return of_dictionaries([names for _, names in owners])
 
 
 def _dictionary(names: Mapping[str, object]) -> dict[Any, Any]:
@@ -143,18 +150,22 @@ def _dictionary(names: Mapping[str, object]) -> dict[Any, Any]:
     return found
 
 
-def _telling(names: Mapping[str, object]) -> Mapping[str, object]:
-    """Return the names but those that Python and numba change themselves, and the modules of a package."""
-    is_module = "__spec__" in names
-    if not is_module and _NOT_TOLD.isdisjoint(names):
+def _telling(names: dict[str, object]) -> Mapping[str, object]:
+    """Return the names but those that Python and numba change themselves."""
+    skipped = _NOT_TOLD_OF_MODULES if "__spec__" in names else _NOT_TOLD
+    if names.keys().isdisjoint(skipped):
         return names
-    skipped = _NOT_TOLD | _OF_MODULES if is_module else _NOT_TOLD
-    return {key: value for key, value in names.items() if type(value) is not ModuleType and key not in skipped}
+    return {key: value for key, value in names.items() if key not in skipped}
 
 
-def _same(owner: Any, then: dict[str, object]) -> bool:
+def _but_modules(names: Mapping[str, object]) -> Iterator[str]:
+    """Return the names that stand for other things than the modules of a package: which are there is up to imports."""
+    return compress(names, map(operator.is_not, map(type, names.values()), repeat(ModuleType)))
+
+
+def _same(one: tuple[Any, dict[str, object]], then: dict[str, object]) -> bool:
     """Return whether names stand for what they did then, and note what was added or changed that changes nothing."""
-    names: Any = _dictionary(vars(owner))
+    owner, names = one
     if same_items(names, then):
         return True
     is_settings = type(owner) is ModuleType and owner.__name__ in SETTINGS
@@ -190,10 +201,8 @@ def _owners(modules: Mapping[str, Any]) -> Iterator[Any]:
         if name != _DRIVER and type(module) is ModuleType and module.__name__ == name:
             yield module
             values: list[Any] = [*vars(module).values()]
-            kinds: list[Any] = [*map(type, values)]
-            yield from (
-                one for one, kind in zip(values, kinds, strict=True) if _is_of_classes(kind) and one.__module__ == name
-            )
+            classes = compress(values, map(_is_of_classes, map(type, values)))
+            yield from (one for one in classes if one.__module__ == name)
 
 
 # Of each class once: there are thousands of values.

@@ -549,7 +549,7 @@ def test_numbas_code_that_was_changed_within_what_its_names_stand_for_is_seen(
     change: Callable[[pytest.MonkeyPatch], None], has_stamps: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not has_stamps:
-        for name in ("of_dictionaries", "of_cells", "of_attribute"):
+        for name in ("of_dictionaries", "of_cells", "of_attributes"):
             monkeypatch.setattr(within, name, lambda *_: None)
         monkeypatch.setattr(patches, "of_dictionaries", lambda _: None)
         monkeypatch.setattr(patches, "_watch", patches._Watch())

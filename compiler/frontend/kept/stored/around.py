@@ -15,7 +15,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from gridjit.compiler.frontend.kept.within import Within
@@ -42,7 +42,7 @@ def numbas_text(names: Iterable[str], within: Within) -> str | None:
     """
     files: set[str] = set()
     # There are tens of thousands of names, so they are looked at all at once.
-    texts = (*names, *_texts(within.met, files))
+    texts = (*names, *_texts([value for value in within.met if type(value) is not ModuleType], files))
     at_home = all(map(_is_at_home, files))
     return blake2b(utf8("\n".join(texts)), digest_size=16).hexdigest() if at_home else None
 
