@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, compress, repeat
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 from gridjit.compiler.frontend.kept.stamps import of_dictionaries
 from gridjit.compiler.frontend.kept.within import FRONT_END, Watched, Within, same_items
@@ -37,6 +37,9 @@ _NOT_TOLD_OF_MODULES = _NOT_TOLD | _OF_MODULES
 # gridjit gives the driver's module a GPU that the host stands in for; it is no part of what compiles callees.
 _DRIVER = "numba.cuda.cudadrv.driver"
 
+# What a compile replaced in numba's modules and classes and what that was, by their identity and by name.
+Originals: TypeAlias = "Mapping[int, Mapping[str, Any]]"
+
 
 class _Group:
     """Modules and classes that were found together, with all that their names stood for."""
@@ -49,10 +52,13 @@ class _Group:
         # The text of all this, once it was asked for, by how many there were.
         self._text: dict[int, str | None] = {}
 
-    def add(self, owners: Iterable[Any]) -> None:
+    def add(self, owners: Iterable[Any], originals: Originals) -> None:
         """Watch these too."""
         start = len(self._owners.objects)
         self._owners.add((owner, _dictionary(vars(owner))) for owner in sorted(owners, key=owner_name))
+        if originals:
+            for (owner, _), names in zip(self._owners.objects[start:], self._owners.then[start:], strict=True):
+                _restore(names, originals.get(id(owner), {}))
         self._within.add(chain.from_iterable(names.values() for _, names in self._told(start)))
 
     def hold(self) -> bool:
@@ -87,7 +93,7 @@ class _Watch:
     def hold(self) -> bool:
         return self.first.hold() and self.later.hold()
 
-    def look_for_more(self) -> bool:
+    def look_for_more(self, originals: Originals) -> bool:
         """Watch what was imported since; return whether each module is still the one that goes by its name."""
         if self._imports.objects and self._imports.hold():
             return True
@@ -97,16 +103,16 @@ class _Watch:
         if any(found.get(name) is not module for name, module in self._modules.items()):
             return False
         self._modules = found
-        self._add([owner for owner in _owners(found) if id(owner) not in self._owners])
+        self._add([owner for owner in _owners(found, originals) if id(owner) not in self._owners], originals)
         return True
 
-    def _add(self, new: list[Any]) -> None:
+    def _add(self, new: list[Any], originals: Originals) -> None:
         self._owners.update(zip(map(id, new), new, strict=True))
         modules = [*map(module_of, new)]
-        _first_modules.update(() if _first_modules else modules)
+        note_first_modules()
         first = [*map(_first_modules.__contains__, modules)]
-        self.first.add(compress(new, first))
-        self.later.add(compress(new, map(operator.not_, first)))
+        self.first.add(compress(new, first), originals)
+        self.later.add(compress(new, map(operator.not_, first)), originals)
 
 
 def _imports() -> Watched[dict[str, ModuleType]]:
@@ -117,14 +123,28 @@ def _numbas_modules(modules: Mapping[str, ModuleType]) -> dict[str, ModuleType]:
     return {name: module for name, module in [*modules.items()] if name.startswith(FRONT_END)}
 
 
-def patches() -> int:
-    """Return a number that is another once numba's code is another; its own functions must be in place."""
+def patches(originals: Originals) -> int:
+    """Return a number that is another once numba's code is another.
+
+    originals: what gridjit's compile that is under way replaced in numba, which counts as what it was.
+    """
     global _patched, _watch
-    if not _watch.hold() or not _watch.look_for_more():
+    if not _watch.hold() or not _watch.look_for_more(originals):
         _patched += 1
         _watch = _Watch()
-        _watch.look_for_more()
+        _watch.look_for_more(originals)
     return _patched
+
+
+def note_first_modules() -> bool:
+    """Note which of numba's modules are there, if no compile began before; later ones are told apart.
+
+    Return whether none did.
+    """
+    if _first_modules:
+        return False
+    _first_modules.update(_numbas_modules(sys.modules))
+    return True
 
 
 def numbas_own_text() -> str | None:
@@ -195,14 +215,20 @@ def module_of(owner: Any) -> str:
     return str(owner.__name__ if type(owner) is ModuleType else owner.__module__)
 
 
-def _owners(modules: Mapping[str, Any]) -> Iterator[Any]:
+def _restore(names: dict[str, Any], originals: Mapping[str, Any]) -> None:
+    names.update(originals)
+    for name in [name for name, value in originals.items() if value is MISSING]:
+        del names[name]
+
+
+def _owners(modules: Mapping[str, Any], originals: Originals) -> Iterator[Any]:
     """Yield numba's modules and their classes, llvmlite's too."""
     for name, module in modules.items():
         if name != _DRIVER and type(module) is ModuleType and module.__name__ == name:
             yield module
-            values: list[Any] = [*vars(module).values()]
+            values: list[Any] = [*vars(module).values(), *originals.get(id(module), {}).values()]
             classes = compress(values, map(_is_of_classes, map(type, values)))
-            yield from (one for one in classes if one.__module__ == name)
+            yield from dict.fromkeys(one for one in classes if one.__module__ == name)
 
 
 # Of each class once: there are thousands of values.
@@ -210,5 +236,5 @@ _is_of_classes: Callable[[Any], bool] = functools.cache(lambda kind: issubclass(
 
 _watch = _Watch()
 _patched = 0
-# The modules that were there when they were looked at first, before any compile.
+# The modules that were there before any compile.
 _first_modules: set[str] = set()

@@ -75,7 +75,10 @@ def test_other_defaults_and_other_contents_of_cells_show_in_their_stamps():
     first, with_default = (FunctionType(one.__code__, {}, argdefs=given) for given in (None, (1,)))
 
     cells = [CellType(1), CellType("two")]
-    defaults, contents = the_stamps(of_attributes(("__defaults__",), [first, with_default])), the_stamps(of_cells(cells))
+    defaults, contents = (
+        the_stamps(of_attributes(("__defaults__",), [first, with_default])),
+        the_stamps(of_cells(cells)),
+    )
     assert defaults.changed(defaults.read()) == contents.changed(contents.read()) == []
     before = with_default.__defaults__, cells[1].cell_contents  # kept alive, as whoever asks has to
     with_default.__defaults__, cells[1].cell_contents = (1.0,), "three"
