@@ -39,14 +39,17 @@ _DRIVER = "numba.cuda.cudadrv.driver"
 
 # What a compile replaced in numba's modules and classes and what that was, by their identity and by name.
 Originals: TypeAlias = "Mapping[int, Mapping[str, Any]]"
+# The name of a module or a class, itself, and the dictionary of its names.
+_Owner: TypeAlias = "tuple[str, Any, dict[str, object]]"
 
 
 class _Group:
     """Modules and classes that were found together, with all that their names stood for."""
 
     def __init__(self) -> None:
-        # With the dictionary of each one's names.
-        self._owners: Watched[tuple[Any, dict[str, object]]] = Watched(_copied, _same, _of_names)
+        self._owners: Watched[_Owner] = Watched(_copied, _same, _of_names)
+        # Their names, each with its own names that count and what these stood for.
+        self._told: list[tuple[str, Mapping[str, object]]] = []
         # What these names stood for, all the way down.
         self._within = Within()
         # The text of all this, once it was asked for, by how many there were.
@@ -55,11 +58,15 @@ class _Group:
     def add(self, owners: Iterable[Any], originals: Originals) -> None:
         """Watch these too."""
         start = len(self._owners.objects)
-        self._owners.add((owner, _dictionary(vars(owner))) for owner in sorted(owners, key=owner_name))
+        found = [(owner_name(owner), owner, _dictionary(vars(owner))) for owner in owners]
+        self._owners.add(sorted(found, key=operator.itemgetter(0)))
         if originals:
-            for (owner, _), names in zip(self._owners.objects[start:], self._owners.then[start:], strict=True):
+            for (_, owner, _), names in zip(self._owners.objects[start:], self._owners.then[start:], strict=True):
                 _restore(names, originals.get(id(owner), {}))
-        self._within.add(chain.from_iterable(names.values() for _, names in self._told(start)))
+        added = zip(self._owners.objects[start:], self._owners.then[start:], strict=True)
+        told = [(name, _telling(names)) for (name, _, _), names in added if name not in SETTINGS]
+        self._told += told
+        self._within.add(chain.from_iterable(names.values() for _, names in told))
 
     def hold(self) -> bool:
         """Return whether all is what it was."""
@@ -70,15 +77,9 @@ class _Group:
         from gridjit.compiler.frontend.kept.stored.around import numbas_text
 
         if (count := len(self._owners.objects)) not in self._text:
-            told = chain.from_iterable((name, *_but_modules(names)) for name, names in self._told(0))
+            told = chain.from_iterable((name, *_but_modules(names)) for name, names in self._told)
             self._text[count] = numbas_text(told, self._within)
         return self._text[count]
-
-    def _told(self, start: int) -> Iterator[tuple[str, Mapping[str, object]]]:
-        """Yield the names of modules and classes, each with its own names and what these stood for."""
-        for (owner, _), names in zip(self._owners.objects[start:], self._owners.then[start:], strict=True):
-            if (name := owner_name(owner)) not in SETTINGS:
-                yield name, _telling(names)
 
 
 class _Watch:
@@ -156,12 +157,12 @@ def numbas_own_text() -> str | None:
     return None if later is None else _watch.first.text()
 
 
-def _copied(one: tuple[Any, dict[str, object]]) -> dict[str, object]:
-    return one[1].copy()
+def _copied(one: _Owner) -> dict[str, object]:
+    return one[2].copy()
 
 
-def _of_names(owners: Iterable[tuple[Any, dict[str, object]]]) -> Any:
-    return of_dictionaries([names for _, names in owners])
+def _of_names(owners: Iterable[_Owner]) -> Any:
+    return of_dictionaries([names for _, _, names in owners])
 
 
 def _dictionary(names: Mapping[str, object]) -> dict[Any, Any]:
@@ -183,9 +184,9 @@ def _but_modules(names: Mapping[str, object]) -> Iterator[str]:
     return compress(names, map(operator.is_not, map(type, names.values()), repeat(ModuleType)))
 
 
-def _same(one: tuple[Any, dict[str, object]], then: dict[str, object]) -> bool:
+def _same(one: _Owner, then: dict[str, object]) -> bool:
     """Return whether names stand for what they did then, and note what was added or changed that changes nothing."""
-    owner, names = one
+    _, owner, names = one
     if same_items(names, then):
         return True
     is_settings = type(owner) is ModuleType and owner.__name__ in SETTINGS
