@@ -11,23 +11,26 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from gridjit.compiler.frontend.isolated.replacing import on_undo
+from gridjit.compiler.frontend.isolated.replacing import put
 from gridjit.compiler.view.config import ConfigView
 
 _NUMBAS = ("numba.", "gridjit.")
 
 
 def tell_who_asks(view: ConfigView, lines: bool) -> None:
-    """Until the changes are undone, make view's result private if others ask. lines: whether the key has the lines."""
+    """Until the changes are undone, make view's result private if others ask. lines: whether the key has the lines.
+
+    A compile inside another puts its own in front of what the other did.
+    """
     from numba.cuda.core.bytecode import FunctionIdentity
     from numba.cuda.core.ir import Loc
 
     for name in ("func", "code", "module"):
-        _put(FunctionIdentity, name, _Asked(view, name, f"the kernel's function ({name})"))
+        put(FunctionIdentity, name, _Asked(view, name, f"the kernel's function ({name})"))
     if not lines:
         for owner, names in ((FunctionIdentity, ("filename", "firstlineno")), (Loc, ("filename", "line", "col"))):
             for name in names:
-                _put(owner, name, _Asked(view, name, f"where the kernel's code stands ({name})"))
+                put(owner, name, _Asked(view, name, f"where the kernel's code stands ({name})"))
 
 
 class _Asked:
@@ -49,15 +52,3 @@ class _Asked:
 
     def __set__(self, instance: Any, value: Any) -> None:
         vars(instance)[self._name] = value
-
-
-def _put(owner: type, name: str, asked: _Asked) -> None:
-    """Put it in front of what instances hold; a compile inside another puts its own in front of that, for a while."""
-    before = vars(owner).get(name)
-    on_undo(lambda: _take_away(owner, name) if before is None else setattr(owner, name, before))
-    setattr(owner, name, asked)
-
-
-def _take_away(owner: type, name: str) -> None:
-    if name in vars(owner):
-        delattr(owner, name)

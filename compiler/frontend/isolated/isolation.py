@@ -33,7 +33,7 @@ from gridjit.compiler.frontend.isolated.depth import allow_depth
 from gridjit.compiler.frontend.isolated.names import make_names_readable
 from gridjit.compiler.frontend.isolated.passes import time_passes
 from gridjit.compiler.frontend.isolated.record import Isolation as Isolation
-from gridjit.compiler.frontend.isolated.replacing import changes_now, replace, undo_to
+from gridjit.compiler.frontend.isolated.replacing import changes_now, originals, replace, undo_to
 from gridjit.compiler.frontend.isolated.tables import (
     empty,
     empty_device_functions,
@@ -48,8 +48,10 @@ from gridjit.compiler.frontend.kept.drafts import NotedReads
 from gridjit.compiler.frontend.kept.keeping import Keeping
 from gridjit.compiler.frontend.kept.library import find_modules_once
 from gridjit.compiler.frontend.kept.noticing import note_what_spoils, reuse_internal_functions, suspend_others
-from gridjit.compiler.frontend.kept.surroundings import Surroundings, surroundings
+from gridjit.compiler.frontend.kept.patches import note_first_modules
+from gridjit.compiler.frontend.kept.surroundings import Surroundings, allow_keeping, surroundings
 from gridjit.compiler.frontend.locks import compiler_locks, compiling_locks, give_back, taken
+from gridjit.compiler.key.extensions import all_registrations
 from gridjit.compiler.phases import phase
 from gridjit.compiler.recorded.reads import Reads
 from gridjit.compiler.view.config import ConfigView
@@ -115,7 +117,7 @@ def _isolated(
         undo_to(0)  # left by a compile that was cut short while undoing
         mend_contexts()
         if keep:
-            _keep_callees(record, reads, surroundings(compute_capability, boundscheck))
+            _keep_callees(record, reads, compute_capability, boundscheck)
     start = changes_now()
     try:
         if not outermost:
@@ -125,7 +127,7 @@ def _isolated(
         _silence_what_cannot_speak()
         make_names_readable(replace)
         make_faster(replace)
-        replace(matched, "surroundings", None if record.keeping is None else record.keeping.surroundings)
+        replace(matched, "surroundings", _alike(record.keeping))
         _answer_device(compute_capability)
         _set_boundscheck(boundscheck)
         number_exceptions(record)
@@ -231,11 +233,33 @@ def _set_boundscheck(boundscheck: bool) -> None:
     replace(CUDATargetContext, "enable_boundscheck", boundscheck)
 
 
-def _keep_callees(record: Isolation, reads: Reads, surrounded: Surroundings) -> None:
-    """Have what is kept of callees used, and what is compiled of them kept, where nothing could alter it unseen."""
-    if surrounded.allow_keeping:
-        asking = Asking(reads=reads, recording=recording_of(record.view), number=functools.partial(number, record))
-        record.keeping = Keeping(record.view, asking, surrounded, record.drafts, functools.partial(empty, record))
+def _keep_callees(record: Isolation, reads: Reads, compute_capability: tuple[Any, ...], boundscheck: bool) -> None:
+    """Have what is kept of callees used, and what is compiled of them kept, where nothing could alter it unseen.
+
+    A process's first compile looks at what surrounds it when it meets a callee, as there is nothing kept before: to
+    look the first time takes a tenth of a small kernel's compile.
+    """
+    if not allow_keeping(all_registrations()):
+        return
+
+    def look_around() -> Surroundings:
+        replaced = originals()
+        found = surroundings(compute_capability, boundscheck, replaced)
+        if replaced:  # the compile is under way
+            matched.surroundings = found if found.allow_keeping else None
+        return found
+
+    asking = Asking(reads=reads, recording=recording_of(record.view), number=functools.partial(number, record))
+    record.keeping = Keeping(record.view, asking, look_around, record.drafts, functools.partial(empty, record))
+    if not note_first_modules() and not record.keeping.surroundings.allow_keeping:
+        record.keeping = None
+
+
+def _alike(keeping: Keeping | None) -> object | None:
+    """Return what is the same object for the compiles that nothing but types tells apart; None if it is not known."""
+    if keeping is None:
+        return None
+    return keeping.surroundings if keeping.has_looked else object()
 
 
 def _listen(record: Isolation) -> None:

@@ -6,21 +6,53 @@ short anywhere, by an interrupt or by a fork in another thread, the next one can
 
 from __future__ import annotations
 
-import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
+
+from gridjit.compiler.key.source.objects import MISSING
 
 # What undoes the changes of the running compile and of those that it runs inside, in their order.
 _changes: list[Callable[[], object]] = []
 
 
+@dataclass(frozen=True, slots=True)
+class _Replaced:
+    """An attribute that a compile set, and what it was; MISSING if the owner had none. Called, it undoes that."""
+
+    owner: Any
+    name: str
+    original: Any
+
+    def __call__(self) -> None:
+        if self.original is not MISSING:
+            setattr(self.owner, self.name, self.original)
+        elif self.name in vars(self.owner):
+            delattr(self.owner, self.name)
+
+
 def replace(owner: Any, name: str, value: Any) -> Any:
     """Set an attribute of owner until the change is undone, and return what it was."""
     original = inspect.getattr_static(owner, name)
-    on_undo(functools.partial(setattr, owner, name, original))
+    on_undo(_Replaced(owner, name, original))
     setattr(owner, name, value)
     return original
+
+
+def put(owner: Any, name: str, value: Any) -> None:
+    """Set an attribute of owner, which may have none of that name, until the change is undone."""
+    on_undo(_Replaced(owner, name, vars(owner).get(name, MISSING)))
+    setattr(owner, name, value)
+
+
+def originals() -> Mapping[int, Mapping[str, Any]]:
+    """Return what the replaced attributes were before all changes, by the identity of their owners and by name."""
+    found: dict[int, dict[str, Any]] = {}
+    for one in _changes:
+        if isinstance(one, _Replaced):
+            found.setdefault(id(one.owner), {}).setdefault(one.name, one.original)
+    return found
 
 
 def on_undo(undo: Callable[[], object]) -> None:

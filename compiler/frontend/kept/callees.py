@@ -72,7 +72,8 @@ class Callees:
 
         They are None for arguments that it does not implement.
         """
-        if (keeping := self._keeping) is None or (key := _implementation_key(template, arguments, keywords)) is None:
+        keeping = self._keeping if self._keeping is not None and self._keeping.has_looked else None
+        if keeping is None or (key := _implementation_key(template, arguments, keywords)) is None:
             return build(template, numbas_key, arguments, keywords)
         key = (keeping.surroundings, key)
         if (found := _implementations.get(key)) is None:

@@ -52,14 +52,15 @@ class Keeping:
         self,
         view: ConfigView,
         asking: Asking,
-        surroundings: Surroundings,
+        look_around: Callable[[], Surroundings],
         drafts: Drafts,
         empty: Callable[[Any], None],
     ) -> None:
         self.reused: dict[str, None] = {}
         self._view = view
         self._asking = asking
-        self.surroundings = surroundings
+        self._look_around = look_around
+        self._around: list[Surroundings] = []
         self._drafts = drafts
         self._empty = empty
         self._made: list[tuple[Table, object, Unit]] = []
@@ -71,10 +72,28 @@ class Keeping:
         self._demands = Demands(callee=self._callee, numbas=self._numbas)
         self._from_disk: dict[int, Unit] = {}
 
+    def look(self) -> None:
+        """Look at what surrounds the compile, if that was not done: before any callee is compiled or found."""
+        if not self._around:
+            self._around.append(self._look_around())
+
+    @property
+    def has_looked(self) -> bool:
+        """Whether the surroundings are known: nothing that was made before can be kept."""
+        return bool(self._around)
+
+    @property
+    def surroundings(self) -> Surroundings:
+        """What surrounds the compile."""
+        self.look()
+        return self._around[0]
+
     def result(self, callee: Callee, compile_it: Callable[[], Any]) -> Any:
         """Return what a callee is compiled to: from a unit that holds, else from compile_it()."""
         if self._drafts.suspended:
             return compile_it()
+        if callee.table is not None:
+            self.look()
         if callee.place.told is not None and (found := callee.place.found(self._empty)) is not None:
             return found
         if (unit := self._found(callee)) is not None:
@@ -106,7 +125,7 @@ class Keeping:
 
     def keep(self) -> None:
         """End a compile that went well: later ones may use what was made in it, and found."""
-        if not self.surroundings.hold:
+        if not self.has_looked or not self.surroundings.hold or not self.surroundings.allow_keeping:
             return
         if self._shelving and self._shelving[0] is not None:
             self._shelving[0].put()
@@ -125,7 +144,8 @@ class Keeping:
     def shelving(self) -> Shelving | None:
         """What other processes kept of callees; None if nothing is found there, or left."""
         if not self._shelving:  # a kernel that calls nothing does without
-            self._shelving.append(_shelving(self._asking, self.surroundings))
+            no_shelf = self._asking.recording.shelf is None
+            self._shelving.append(None if no_shelf else _shelving(self._asking, self.surroundings))
         return self._shelving[0]
 
     def _found(self, callee: Callee) -> Unit | None:
@@ -257,7 +277,7 @@ class Keeping:
 def _shelving(asking: Asking, surroundings: Surroundings) -> Shelving | None:
     """Return the use of the shelf, if there is one and what surrounds the compile can be told."""
     shelf = asking.recording.shelf
-    told = None if shelf is None else surroundings.told
+    told = None if shelf is None or not surroundings.allow_keeping else surroundings.told
     return None if shelf is None or told is None else Shelving(shelf, told)
 
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import functools
 import gc
+import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain
+from itertools import chain, compress, repeat
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 from gridjit.compiler.frontend.kept.stamps import of_dictionaries
 from gridjit.compiler.frontend.kept.within import FRONT_END, Watched, Within, same_items
@@ -32,33 +33,53 @@ _OF_MODULES = frozenset(
     {"__file__", "__cached__", "__path__", "__doc__", "__builtins__", "__annotations__", "__spec__"}
 )
 _NOT_TOLD = _MEMORIES | _MEMOS
+_NOT_TOLD_OF_MODULES = _NOT_TOLD | _OF_MODULES
 # gridjit gives the driver's module a GPU that the host stands in for; it is no part of what compiles callees.
 _DRIVER = "numba.cuda.cudadrv.driver"
+
+# What a compile replaced in numba's modules and classes and what that was, by their identity and by name.
+Originals: TypeAlias = "Mapping[int, Mapping[str, Any]]"
+# The name of a module or a class, itself, and the dictionary of its names.
+_Owner: TypeAlias = "tuple[str, Any, dict[str, object]]"
 
 
 class _Group:
     """Modules and classes that were found together, with all that their names stood for."""
 
     def __init__(self) -> None:
-        self._tables = Watched(_copied, _same, _of_names)
-        # The names of modules and classes, each followed by those in it, and what these stood for, all the way down.
-        self.told: list[str] = []
-        self.within = Within()
+        self._owners: Watched[_Owner] = Watched(_copied, _same, _of_names)
+        # Their names, each with its own names that count and what these stood for.
+        self._told: list[tuple[str, Mapping[str, object]]] = []
+        # What these names stood for, all the way down.
+        self._within = Within()
         # The text of all this, once it was asked for, by how many there were.
-        self.text: dict[int, str | None] = {}
+        self._text: dict[int, str | None] = {}
 
-    def add(self, owners: Iterable[Any]) -> None:
+    def add(self, owners: Iterable[Any], originals: Originals) -> None:
         """Watch these too."""
-        start = len(self._tables.objects)
-        self._tables.add(sorted(owners, key=owner_name))
-        new = zip(self._tables.objects[start:], self._tables.then[start:], strict=True)
-        told = [(name, _telling(names)) for owner, names in new if (name := owner_name(owner)) not in SETTINGS]
-        self.told += chain.from_iterable((name, *names) for name, names in told)
-        self.within.add(chain.from_iterable(names.values() for _, names in told))
+        start = len(self._owners.objects)
+        found = [(owner_name(owner), owner, _dictionary(vars(owner))) for owner in owners]
+        self._owners.add(sorted(found, key=operator.itemgetter(0)))
+        if originals:
+            for (_, owner, _), names in zip(self._owners.objects[start:], self._owners.then[start:], strict=True):
+                _restore(names, originals.get(id(owner), {}))
+        added = zip(self._owners.objects[start:], self._owners.then[start:], strict=True)
+        told = [(name, _telling(names)) for (name, _, _), names in added if name not in SETTINGS]
+        self._told += told
+        self._within.add(chain.from_iterable(names.values() for _, names in told))
 
     def hold(self) -> bool:
         """Return whether all is what it was."""
-        return self._tables.hold() and self.within.hold()
+        return self._owners.hold() and self._within.hold()
+
+    def text(self) -> str | None:
+        """Return what tells all this in any process; None if a program's code is in it."""
+        from gridjit.compiler.frontend.kept.stored.around import numbas_text
+
+        if (count := len(self._owners.objects)) not in self._text:
+            told = chain.from_iterable((name, *_but_modules(names)) for name, names in self._told)
+            self._text[count] = numbas_text(told, self._within)
+        return self._text[count]
 
 
 class _Watch:
@@ -73,7 +94,7 @@ class _Watch:
     def hold(self) -> bool:
         return self.first.hold() and self.later.hold()
 
-    def look_for_more(self) -> bool:
+    def look_for_more(self, originals: Originals) -> bool:
         """Watch what was imported since; return whether each module is still the one that goes by its name."""
         if self._imports.objects and self._imports.hold():
             return True
@@ -83,15 +104,16 @@ class _Watch:
         if any(found.get(name) is not module for name, module in self._modules.items()):
             return False
         self._modules = found
-        self._add([owner for owner in _owners(found) if id(owner) not in self._owners])
+        self._add([owner for owner in _owners(found, originals) if id(owner) not in self._owners], originals)
         return True
 
-    def _add(self, new: list[Any]) -> None:
-        self._owners.update((id(owner), owner) for owner in new)
-        _first_modules.update(() if _first_modules else map(module_of, new))
-        first = [module_of(owner) in _first_modules for owner in new]
-        self.first.add(owner for owner, is_first in zip(new, first, strict=True) if is_first)
-        self.later.add(owner for owner, is_first in zip(new, first, strict=True) if not is_first)
+    def _add(self, new: list[Any], originals: Originals) -> None:
+        self._owners.update(zip(map(id, new), new, strict=True))
+        modules = [*map(module_of, new)]
+        note_first_modules()
+        first = [*map(_first_modules.__contains__, modules)]
+        self.first.add(compress(new, first), originals)
+        self.later.add(compress(new, map(operator.not_, first)), originals)
 
 
 def _imports() -> Watched[dict[str, ModuleType]]:
@@ -102,14 +124,28 @@ def _numbas_modules(modules: Mapping[str, ModuleType]) -> dict[str, ModuleType]:
     return {name: module for name, module in [*modules.items()] if name.startswith(FRONT_END)}
 
 
-def patches() -> int:
-    """Return a number that is another once numba's code is another; its own functions must be in place."""
+def patches(originals: Originals) -> int:
+    """Return a number that is another once numba's code is another.
+
+    originals: what gridjit's compile that is under way replaced in numba, which counts as what it was.
+    """
     global _patched, _watch
-    if not _watch.hold() or not _watch.look_for_more():
+    if not _watch.hold() or not _watch.look_for_more(originals):
         _patched += 1
         _watch = _Watch()
-        _watch.look_for_more()
+        _watch.look_for_more(originals)
     return _patched
+
+
+def note_first_modules() -> bool:
+    """Note which of numba's modules are there, if no compile began before; later ones are told apart.
+
+    Return whether none did.
+    """
+    if _first_modules:
+        return False
+    _first_modules.update(_numbas_modules(sys.modules))
+    return True
 
 
 def numbas_own_text() -> str | None:
@@ -117,24 +153,16 @@ def numbas_own_text() -> str | None:
 
     What was imported in the middle of compiles is looked at too, but what that was is up to them.
     """
-    first, later = map(_text_of, (_watch.first, _watch.later))
-    return None if later is None else first
+    later = _watch.later.text()
+    return None if later is None else _watch.first.text()
 
 
-def _text_of(group: _Group) -> str | None:
-    from gridjit.compiler.frontend.kept.stored.around import numbas_text
-
-    if (count := len(group.told)) not in group.text:
-        group.text[count] = numbas_text(group.told, group.within)
-    return group.text[count]
+def _copied(one: _Owner) -> dict[str, object]:
+    return one[2].copy()
 
 
-def _copied(owner: Any) -> dict[str, object]:
-    return dict(vars(owner))
-
-
-def _of_names(owners: Iterable[Any]) -> Any:
-    return of_dictionaries([_dictionary(vars(owner)) for owner in owners])
+def _of_names(owners: Iterable[_Owner]) -> Any:
+    return of_dictionaries([names for _, _, names in owners])
 
 
 def _dictionary(names: Mapping[str, object]) -> dict[Any, Any]:
@@ -143,18 +171,22 @@ def _dictionary(names: Mapping[str, object]) -> dict[Any, Any]:
     return found
 
 
-def _telling(names: Mapping[str, object]) -> Mapping[str, object]:
-    """Return the names but those that Python and numba change themselves, and the modules of a package."""
-    is_module = "__spec__" in names
-    if not is_module and _NOT_TOLD.isdisjoint(names):
+def _telling(names: dict[str, object]) -> Mapping[str, object]:
+    """Return the names but those that Python and numba change themselves."""
+    skipped = _NOT_TOLD_OF_MODULES if "__spec__" in names else _NOT_TOLD
+    if names.keys().isdisjoint(skipped):
         return names
-    skipped = _NOT_TOLD | _OF_MODULES if is_module else _NOT_TOLD
-    return {key: value for key, value in names.items() if type(value) is not ModuleType and key not in skipped}
+    return {key: value for key, value in names.items() if key not in skipped}
 
 
-def _same(owner: Any, then: dict[str, object]) -> bool:
+def _but_modules(names: Mapping[str, object]) -> Iterator[str]:
+    """Return the names that stand for other things than the modules of a package: which are there is up to imports."""
+    return compress(names, map(operator.is_not, map(type, names.values()), repeat(ModuleType)))
+
+
+def _same(one: _Owner, then: dict[str, object]) -> bool:
     """Return whether names stand for what they did then, and note what was added or changed that changes nothing."""
-    names: Any = _dictionary(vars(owner))
+    _, owner, names = one
     if same_items(names, then):
         return True
     is_settings = type(owner) is ModuleType and owner.__name__ in SETTINGS
@@ -184,16 +216,20 @@ def module_of(owner: Any) -> str:
     return str(owner.__name__ if type(owner) is ModuleType else owner.__module__)
 
 
-def _owners(modules: Mapping[str, Any]) -> Iterator[Any]:
+def _restore(names: dict[str, Any], originals: Mapping[str, Any]) -> None:
+    names.update(originals)
+    for name in [name for name, value in originals.items() if value is MISSING]:
+        del names[name]
+
+
+def _owners(modules: Mapping[str, Any], originals: Originals) -> Iterator[Any]:
     """Yield numba's modules and their classes, llvmlite's too."""
     for name, module in modules.items():
         if name != _DRIVER and type(module) is ModuleType and module.__name__ == name:
             yield module
-            values: list[Any] = [*vars(module).values()]
-            kinds: list[Any] = [*map(type, values)]
-            yield from (
-                one for one, kind in zip(values, kinds, strict=True) if _is_of_classes(kind) and one.__module__ == name
-            )
+            values: list[Any] = [*vars(module).values(), *originals.get(id(module), {}).values()]
+            classes = compress(values, map(_is_of_classes, map(type, values)))
+            yield from dict.fromkeys(one for one in classes if one.__module__ == name)
 
 
 # Of each class once: there are thousands of values.
@@ -201,5 +237,5 @@ _is_of_classes: Callable[[Any], bool] = functools.cache(lambda kind: issubclass(
 
 _watch = _Watch()
 _patched = 0
-# The modules that were there when they were looked at first, before any compile.
+# The modules that were there before any compile.
 _first_modules: set[str] = set()

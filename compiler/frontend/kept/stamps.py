@@ -27,15 +27,16 @@ _WORD = 8
 
 
 class Stamps:
-    """The stamps of some objects, which have to stay alive. word: where an object has the number, in words."""
+    """The stamps of some objects, which have to stay alive. words: where an object has its numbers, in words."""
 
-    def __init__(self, objects: Sequence[object], word: int) -> None:
+    def __init__(self, objects: Sequence[object], *words: int) -> None:
         # Seen once: the addresses of objects that stay.
-        places = numpy.fromiter(map(id, objects), dtype=numpy.uint64, count=len(objects)) // _WORD + word
+        heads = numpy.fromiter(map(id, objects), dtype=numpy.uint64, count=len(objects)) // _WORD
+        places = (heads[:, None] + numpy.array(words, dtype=numpy.uint64)).ravel()
         start = int(places.min()) if len(objects) else 0
         self._indices = (places - start).astype(numpy.intp)
         self._memory = _words(start * _WORD, int(self._indices.max()) + 1) if len(objects) else None
-
+        self._each = len(words)
         self._settled: Any = None
 
     def read(self) -> Any:
@@ -45,9 +46,9 @@ class Stamps:
     def changed(self, now: Any) -> list[int]:
         """Return the indices of the objects that are not known to be as they were settled; of all at first."""
         if self._settled is None:
-            return list(range(len(now)))
+            return list(range(len(now) // self._each))
         found: list[int] = numpy.flatnonzero(now != self._settled).tolist()
-        return found
+        return [*dict.fromkeys(index // self._each for index in found)]
 
     def settle(self, now: Any) -> None:
         """Note that the objects with these stamps are as they should be."""
@@ -64,13 +65,13 @@ def of_dictionaries(dictionaries: Sequence[dict[Any, Any]]) -> Stamps | None:
     return Stamps(dictionaries, _VERSION) if _has_versions() else None
 
 
-def of_attribute(name: str, functions: Sequence[FunctionType]) -> Stamps | None:
+def of_attributes(names: Sequence[str], functions: Sequence[FunctionType]) -> Stamps | None:
     """Return what reads the addresses of functions' codes, or of their defaults; None if they are not found.
 
     What was there has to stay alive, here and in cells, so that nothing else gets its address.
     """
-    word = _place_of(name)
-    return None if word is None else Stamps(functions, word)
+    words = [word for word in map(_place_of, names) if word is not None]
+    return Stamps(functions, *words) if len(words) == len(names) else None
 
 
 def of_cells(cells: Sequence[CellType]) -> Stamps | None:

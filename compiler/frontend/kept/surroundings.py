@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from types import MappingProxyType
 from typing import Any
 
 from gridjit.compiler.frontend.kept.apart import is_apart
-from gridjit.compiler.frontend.kept.patches import SETTINGS, numbas_own_text, patches
+from gridjit.compiler.frontend.kept.patches import SETTINGS, Originals, numbas_own_text, patches
 from gridjit.compiler.frontend.kept.plain import Mark
 from gridjit.compiler.key.extensions import all_registrations
 from gridjit.compiler.key.numba_settings import affects_code, dumps, environment
@@ -37,8 +38,8 @@ class Surroundings:
 
     @property
     def allow_keeping(self) -> bool:
-        """Whether callees may be kept: nothing registered can alter them unseen, and nothing is to be printed."""
-        return all(one.stub or is_apart(one) for one in self._registered) and not dumps()
+        """Whether callees may be kept."""
+        return allow_keeping(self._registered)
 
     @property
     def hold(self) -> bool:
@@ -46,16 +47,22 @@ class Surroundings:
         return _registered_marks(all_registrations()) == _registered_marks(self._registered)
 
 
+def allow_keeping(registered: Iterable[Registration]) -> bool:
+    """Return whether callees may be kept: nothing registered can alter them unseen, and nothing is to be printed."""
+    return all(one.stub or is_apart(one) for one in registered) and not dumps()
+
+
+NOTHING: Originals = MappingProxyType({})
 # What was met last, the newest at the end.
 _known: list[Surroundings] = []
 _MOST = 16
 
 
-def surroundings(capability: tuple[Any, ...], boundscheck: bool) -> Surroundings:
-    """Return what surrounds a compile that begins now; numba's own functions must be in place."""
+def surroundings(capability: tuple[Any, ...], boundscheck: bool, originals: Originals = NOTHING) -> Surroundings:
+    """Return what surrounds a compile. originals: what it replaced in numba, if it began already."""
     registered = all_registrations()
     config = _config()
-    mark = (capability, boundscheck, environment(), config, _registered_marks(registered), patches())
+    mark = (capability, boundscheck, environment(), config, _registered_marks(registered), patches(originals))
     found = next((one for one in _known if one.mark == mark), None)
     if found is None:
         found = Surroundings(mark, registered, functools.partial(_told, capability, boundscheck, config))

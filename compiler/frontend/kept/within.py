@@ -8,11 +8,11 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, compress, repeat
 from types import CellType, FunctionType, MethodType
 from typing import Any, Generic, TypeVar
 
-from gridjit.compiler.frontend.kept.stamps import Stamps, of_attribute, of_cells, of_dictionaries
+from gridjit.compiler.frontend.kept.stamps import Stamps, of_attributes, of_cells, of_dictionaries
 from gridjit.compiler.key.source.objects import cell_value
 
 One = TypeVar("One")
@@ -65,23 +65,21 @@ class Within:
 
     def __init__(self) -> None:
         self.met: list[Any] = []
-        self.functions: Watched[FunctionType] = _attribute("__code__")
-        self._defaults: Watched[FunctionType] = _attribute("__defaults__")
-        self._named_defaults: Watched[FunctionType] = _attribute("__kwdefaults__")
+        self.functions: Watched[FunctionType] = Watched(_CHANGEABLE, _is_unchanged, _of_functions)
         self._cells: Watched[CellType] = Watched(cell_value, lambda cell, then: cell_value(cell) is then, of_cells)
         self._tables: Watched[dict[Any, Any]] = Watched(dict, same_items, of_dictionaries)
         self._sets: Watched[set[Any]] = Watched(frozenset, operator.eq)
         self._lists: list[list[Any]] = []
         self._lengths: list[int] = []
         self._items: list[Any] = []
+        self._seen_functions: set[FunctionType] = set()
         self._seen: dict[int, object] = {}  # kept alive: by their identity
 
     def add(self, values: Iterable[Any]) -> None:
         """Look into values, and watch what is there from now on."""
         found: dict[type, list[Any]] = {kind: [] for kind in (FunctionType, CellType, dict, list, set)}
         self._walk([*values], found)
-        for watched in (self.functions, self._defaults, self._named_defaults):
-            watched.add(found[FunctionType])
+        self.functions.add(found[FunctionType])
         self._cells.add(found[CellType])
         self._tables.add(found[dict])
         self._sets.add(found[set])
@@ -91,7 +89,7 @@ class Within:
 
     def hold(self) -> bool:
         """Return whether all of it is what it was."""
-        watched = (self.functions, self._defaults, self._named_defaults, self._cells, self._tables, self._sets)
+        watched = (self.functions, self._cells, self._tables, self._sets)
         return all(one.hold() for one in watched) and self._lists_hold()
 
     def _lists_hold(self) -> bool:
@@ -101,24 +99,34 @@ class Within:
         )
 
     def _walk(self, values: list[Any], found: dict[type, list[Any]]) -> None:
+        # There are tens of thousands of values, so they are told apart all at once.
         while values:
             self.met += values
             kinds = [*map(type, values)]
             looked_into = {kind: as_what for kind in {*kinds} if (as_what := _kind_within(kind)) is not None}
-            inside = [value for kind, value in zip(kinds, values, strict=True) if kind in looked_into]
-            inside = [value for value in inside if id(value) not in self._seen]
-            # Each once: the same function goes by several names.
-            new = {id(value): value for value in inside}
-            self._seen.update(new)
-            values = []
-            functions = [value for value in new.values() if type(value) is FunctionType]
+            looked_into.pop(FunctionType, None)
+            functions = self._new_functions(compress(values, map(operator.is_, kinds, repeat(FunctionType))))
+            others = self._new(compress(values, map(looked_into.__contains__, kinds)))
             found[FunctionType] += functions
-            values += chain.from_iterable(_of_function(one, found) for one in functions if _HOLDS(one) != _NOTHING)
-            for value in new.values():
-                if (kind := looked_into[type(value)]) is not FunctionType:
-                    if kind in found:
-                        found[kind].append(value)
-                    values += _PARTS[kind](value)
+            holding = compress(functions, map(_NOTHING.__ne__, map(_HOLDS, functions)))
+            values = [*chain.from_iterable(_of_function(function, found) for function in holding)]
+            for value in others:
+                kind = looked_into[type(value)]
+                if kind in found:
+                    found[kind].append(value)
+                values += _PARTS[kind](value)
+
+    # Each once: the same function goes by several names.
+    def _new_functions(self, met: Iterable[FunctionType]) -> list[FunctionType]:
+        seen = self._seen_functions
+        new = [function for function in dict.fromkeys(met) if function not in seen]
+        seen.update(new)
+        return new
+
+    def _new(self, met: Iterable[Any]) -> list[Any]:
+        new = {id(value): value for value in met if id(value) not in self._seen}
+        self._seen.update(new)
+        return [*new.values()]
 
 
 def same_items(table: dict[Any, Any], then: dict[Any, Any]) -> bool:
@@ -130,37 +138,48 @@ def same_items(table: dict[Any, Any], then: dict[Any, Any]) -> bool:
     )
 
 
-def _attribute(name: str) -> Watched[FunctionType]:
-    look = operator.attrgetter(name)
-    return Watched(look, lambda function, then: look(function) is then, functools.partial(of_attribute, name))
-
-
+# What can be changed in a function, all but what its closure's cells hold.
+_NAMES_OF_CHANGEABLE = ("__code__", "__defaults__", "__kwdefaults__")
+_CHANGEABLE = operator.attrgetter(*_NAMES_OF_CHANGEABLE)
 # What may hold something in a function, and what is there where it holds nothing.
 _HOLDS = operator.attrgetter("__defaults__", "__kwdefaults__", "__closure__")
 _NOTHING = (None, None, None)
 
 
+def _is_unchanged(function: FunctionType, then: tuple[object, ...]) -> bool:
+    return all(map(operator.is_, _CHANGEABLE(function), then))
+
+
+def _of_functions(functions: Sequence[FunctionType]) -> Stamps | None:
+    return of_attributes(_NAMES_OF_CHANGEABLE, functions)
+
+
 def _of_function(function: FunctionType, found: dict[type, list[Any]]) -> Iterator[Any]:
-    if not _is_front_ends(function):
+    if not (_is_front_ends(function.__globals__.get("__name__")) or _is_front_ends(function.__module__)):
         return
-    defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
     # In a default that can change, a function keeps what it made before.
-    yield from (one for one in defaults if not isinstance(one, _CONTAINERS))
+    if function.__defaults__:
+        yield from (one for one in function.__defaults__ if not isinstance(one, _CONTAINERS))
     if function.__kwdefaults__:
         found[dict].append(function.__kwdefaults__)
-    found[CellType] += function.__closure__ or ()
-    yield from map(cell_value, function.__closure__ or ())
+        yield from (one for one in function.__kwdefaults__.values() if not isinstance(one, _CONTAINERS))
+    if function.__closure__:
+        found[CellType] += function.__closure__
+        yield from map(cell_value, function.__closure__)
 
 
-def _is_front_ends(function: FunctionType) -> bool:
-    """Return whether a function is numba's or llvmlite's, or what a decorator of others made of one."""
-    modules = function.__globals__.get("__name__"), function.__module__
-    return any(isinstance(module, str) and module.startswith(FRONT_END) for module in modules)
+def _is_front_ends(module: Any) -> bool:
+    """Return whether a function of that module is numba's or llvmlite's, or what a decorator of others made of one."""
+    return isinstance(module, str) and _is_of_front_end(module)
+
+
+# Of each module once: there are thousands of functions.
+_is_of_front_end: Callable[[str], bool] = functools.cache(lambda module: module.startswith(FRONT_END))
 
 
 def _in_order(items: set[Any]) -> list[Any]:
     """Return a set's items in an order that is the same in another process."""
-    return sorted(items, key=lambda one: str(getattr(one, "__qualname__", None) or one))
+    return [*items] if len(items) < 2 else sorted(items, key=lambda one: str(getattr(one, "__qualname__", None) or one))
 
 
 _PARTS: dict[Any, Callable[[Any], Iterable[Any]]] = {

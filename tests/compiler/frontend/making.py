@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from gridjit import LaunchConfig, cuda
+from gridjit.compiler.frontend.kept import patches
 from gridjit.compiler.frontend.kept.surroundings import Surroundings
 from gridjit.compiler.frontend.lower import lower
 from gridjit.compiler.key.source.fingerprint import fingerprint
@@ -72,6 +73,12 @@ def nothing_kept() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Surroundings, "allow_keeping", property(lambda self: False))
         yield
+
+
+def begin_anew(patch: pytest.MonkeyPatch) -> None:
+    """Have the next compile be the first one for what looks at numba's code, as in a new process."""
+    patch.setattr(patches, "_watch", patches._Watch())
+    patch.setattr(patches, "_first_modules", set())
 
 
 def everything_of(one: Made) -> tuple[object, ...]:

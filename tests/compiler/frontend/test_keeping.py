@@ -36,7 +36,7 @@ class Answered:
 def test_a_unit_that_comes_where_another_was_let_go_of_is_asked_itself() -> None:
     view, surrounding = ConfigView(None), Surroundings((), (), lambda: None)
     asking = Asking(reads=Reads(lambda: None), recording=recording_of(view), number=lambda *given: 0)
-    keeping = Keeping(view, asking, surrounding, Drafts(), lambda dispatcher: None)
+    keeping = Keeping(view, asking, lambda: surrounding, Drafts(), lambda dispatcher: None)
 
     def is_found(same: bool) -> bool:
         unit = Unit(place=OfKernel(), result=None, surroundings=surrounding, events=(Answered(same),))

@@ -16,11 +16,13 @@ import gridjit
 from gridjit import CompileError, LaunchConfig, cuda
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.frontend.kept import patches, surroundings, within
+from gridjit.compiler.frontend.kept.keeping import Keeping
 from gridjit.compiler.options import Options
 from tests.compiler.frontend.making import (
     HOPPER,
     HOST,
     Made,
+    begin_anew,
     everything_of,
     in_llvm,
     kernel_of,
@@ -549,7 +551,7 @@ def test_numbas_code_that_was_changed_within_what_its_names_stand_for_is_seen(
     change: Callable[[pytest.MonkeyPatch], None], has_stamps: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not has_stamps:
-        for name in ("of_dictionaries", "of_cells", "of_attribute"):
+        for name in ("of_dictionaries", "of_cells", "of_attributes"):
             monkeypatch.setattr(within, name, lambda *_: None)
         monkeypatch.setattr(patches, "of_dictionaries", lambda _: None)
         monkeypatch.setattr(patches, "_watch", patches._Watch())
@@ -558,6 +560,37 @@ def test_numbas_code_that_was_changed_within_what_its_names_stand_for_is_seen(
     with pytest.MonkeyPatch.context() as patch:
         change(patch)
         assert surroundings.surroundings((9, 0), False) is not before
+
+
+@pytest.mark.parametrize("change", CHANGES_OF_NUMBA, ids=lambda one: one.__name__)
+def test_numbas_code_that_was_changed_after_a_processs_first_compile_is_seen(
+    change: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin_anew(monkeypatch)
+    program = Program()
+    program.device("shared", f"value * {FIRST}")
+    made(kernel_of("shared(x[i])", **program.names))
+    assert program.compiled().reused == {"shared"}
+    change(monkeypatch)
+    assert not made(kernel_of("shared(x[i])", **program.names)).reused
+
+
+def test_numbas_code_that_is_changed_in_a_processs_first_compile_is_seen_in_the_second(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begin_anew(monkeypatch)
+    program = Program()
+    program.device("shared", f"value + {FIRST}")
+    use = Keeping.use
+
+    def change_and_use(keeping: Keeping, result: Any) -> None:
+        in_a_dictionary(monkeypatch)  # the callee is compiled
+        use(keeping, result)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Keeping, "use", change_and_use)
+        assert " fadd " in made(kernel_of("shared(x[i])", **program.names)).text
+    assert " fsub " in program.compiled().text
 
 
 def test_a_list_of_numbas_with_another_item_is_seen() -> None:

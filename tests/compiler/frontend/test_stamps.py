@@ -7,7 +7,7 @@ import pytest
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.frontend.kept import patches, stamps, surroundings, within
-from gridjit.compiler.frontend.kept.stamps import Stamps, of_attribute, of_cells, of_dictionaries
+from gridjit.compiler.frontend.kept.stamps import Stamps, of_attributes, of_cells, of_dictionaries
 
 needs_versions = pytest.mark.skipif(sys.version_info >= (3, 13), reason="dictionaries have no versions")
 
@@ -65,7 +65,7 @@ def test_an_attribute_set_on_a_class_or_a_module_shows_in_its_stamp():
 
 def test_another_code_in_place_shows_in_a_functions_stamp():
     other, function = (FunctionType(code.__code__, {}) for code in (two, one))
-    found = the_stamps(of_attribute("__code__", [other, function]))
+    found = the_stamps(of_attributes(("__code__",), [other, function]))
     assert found.changed(found.read()) == []
     function.__code__ = two.__code__
     assert found.changed(found.read()) == [1]
@@ -75,7 +75,10 @@ def test_other_defaults_and_other_contents_of_cells_show_in_their_stamps():
     first, with_default = (FunctionType(one.__code__, {}, argdefs=given) for given in (None, (1,)))
 
     cells = [CellType(1), CellType("two")]
-    defaults, contents = the_stamps(of_attribute("__defaults__", [first, with_default])), the_stamps(of_cells(cells))
+    defaults, contents = (
+        the_stamps(of_attributes(("__defaults__",), [first, with_default])),
+        the_stamps(of_cells(cells)),
+    )
     assert defaults.changed(defaults.read()) == contents.changed(contents.read()) == []
     before = with_default.__defaults__, cells[1].cell_contents  # kept alive, as whoever asks has to
     with_default.__defaults__, cells[1].cell_contents = (1.0,), "three"
@@ -90,7 +93,7 @@ def test_with_and_without_stamps_a_patch_of_numba_is_another_surrounding(monkeyp
     if not has_stamps:
         for owner, name in ((patches, "of_dictionaries"), (within, "of_dictionaries"), (within, "of_cells")):
             monkeypatch.setattr(owner, name, lambda _: None)
-        monkeypatch.setattr(within, "of_attribute", lambda *_: None)
+        monkeypatch.setattr(within, "of_attributes", lambda *_: None)
         monkeypatch.setattr(patches, "_watch", patches._Watch())
     first = surroundings.surroundings((9, 0), False)
     assert surroundings.surroundings((9, 0), False) is first

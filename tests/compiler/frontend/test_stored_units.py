@@ -19,7 +19,7 @@ from gridjit.compiler.frontend.kept.within import Within
 from gridjit.compiler.options import Options
 from gridjit.compiler.target import Target
 from gridjit.runtime.simulated import under_numba
-from tests.compiler.frontend.making import HOPPER, HOST, Made, everything_of
+from tests.compiler.frontend.making import HOPPER, HOST, Made, begin_anew, everything_of
 from tests.compiler.frontend.shelves import NAME, DictShelf, made_by, program
 
 
@@ -254,6 +254,19 @@ def test_what_a_process_that_changed_numba_finds_is_not_from_one_that_did_not(
         assert not made_by(program(text), shelf).reused
     monkeypatch.undo()
     assert made_by(program(text), shelf).reused == {"f"}
+
+
+@pytest.mark.parametrize("first_meets_a_callee", [True, False])
+def test_a_process_whose_first_kernel_calls_nothing_and_another_leave_the_same_functions(
+    first_meets_a_callee: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, shelf = BODIES["numba's own"], DictShelf()
+    for has_begun in (first_meets_a_callee, not first_meets_a_callee):
+        begin_anew(monkeypatch)
+        if has_begun:
+            made_by(program(kernel("x[i] + 1")), shelf)
+        found = made_by(program(text), shelf)
+    assert found.reused == {"f"}
 
 
 def test_nothing_is_taken_or_left_while_a_programs_code_stands_in_numbas_place(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,8 +14,8 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
+from itertools import chain, compress, repeat
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from gridjit.compiler.frontend.kept.within import Within
@@ -41,41 +41,55 @@ def numbas_text(names: Iterable[str], within: Within) -> str | None:
     names: of all these, in an order that is the same in another process. within: what they stood for, all the way down.
     """
     files: set[str] = set()
-    # There are tens of thousands of names, so they are looked at all at once.
+    # There are tens of thousands of names and of values, so they are looked at all at once.
     texts = (*names, *_texts(within.met, files))
     at_home = all(map(_is_at_home, files))
     return blake2b(utf8("\n".join(texts)), digest_size=16).hexdigest() if at_home else None
 
 
-def _texts(values: Sequence[Any], files: set[str]) -> Iterator[str]:
+def _texts(met: Sequence[Any], files: set[str]) -> Iterator[str]:
     """Yield what values are: functions, plain values, what has a name or a text, then how many there are of each class.
 
-    Where functions are written is added to files.
+    Where functions are written is added to files. Which modules are there is up to imports.
     """
+    values = [*compress(met, map(operator.is_not, map(type, met), repeat(ModuleType)))]
     kinds = [*map(type, values)]
-    of_kinds: dict[Any, list[Any]] = {kind: [] for kind in kinds}
-    for kind, value in zip(kinds, values, strict=True):
-        of_kinds[kind].append(value)
-    functions = of_kinds.get(FunctionType, [])
+    counts = Counter(kinds)
+    functions = [*compress(values, map(operator.is_, kinds, repeat(FunctionType)))]
     codes = [*map(_code_of, functions)]
-    files.update(map(_file_of, codes))
+    written = [*map(_file_of, codes)]
+    files.update(written)
     if _GENERATED in files:
         files.remove(_GENERATED)
-        files.update(_generated(functions))
+        files.update(_generated(compress(functions, map(_GENERATED.__eq__, written))))
     yield _digest([*map(_line_of, codes)])
     # One code in another's place may be of the same line.
-    yield _digest([one for one in chain.from_iterable(map(_constants_of, codes)) if type(one) in _PLAIN])
-    yield _digest([value for kind, value in zip(kinds, values, strict=True) if kind in _PLAIN])
-    for kind, found in of_kinds.items():
-        if issubclass(kind, type | BuiltinFunctionType):
-            yield from map(_qualified, found)
-            files.update(_FOREIGN for one in found if _is_a_programs(one))
-        elif _has_a_text(kind):
-            yield from map(_text_of, found)
-    counts = Counter(kinds)
+    constants = [*chain.from_iterable(map(_constants_of, codes))]
+    yield _digest([*compress(constants, map(_PLAIN.__contains__, map(type, constants)))])
+    yield _digest([*compress(values, map(_PLAIN.__contains__, kinds))])
+    with_names = {kind for kind in counts if issubclass(kind, type | BuiltinFunctionType)}
+    yield from _names([*compress(values, map(with_names.__contains__, kinds))], files)
+    with_texts = {kind for kind in counts if kind not in with_names and _has_a_text(kind)}
+    yield from _own_texts([*compress(values, map(with_texts.__contains__, kinds))])
     if not all(map(_is_known, counts)):
         files.add(_FOREIGN)
     yield from sorted(f"{kind.__module__}.{kind.__qualname__} {count}" for kind, count in counts.items())
+
+
+def _own_texts(values: Sequence[Any]) -> Iterator[str]:
+    """Return the text of each value; most are there several times."""
+    texts = {id(value): _text_of(value) for value in {id(value): value for value in values}.values()}
+    return map(texts.__getitem__, map(id, values))
+
+
+def _names(named: Sequence[Any], files: set[str]) -> Iterator[str]:
+    """Yield what tells classes and functions in C by their names; a program's adds the foreign file to files."""
+    modules = [*map(str, map(operator.attrgetter("__module__"), named))]
+    yield _digest(modules)
+    yield _digest([*map(str, map(operator.attrgetter("__qualname__"), named))])
+    elsewhere = {module for module in {*modules} if not _is_home_of_classes(module)}
+    if any(map(_is_a_programs, compress(named, map(elsewhere.__contains__, modules)))):
+        files.add(_FOREIGN)
 
 
 def _digest(values: list[Any]) -> str:
@@ -85,8 +99,8 @@ def _digest(values: list[Any]) -> str:
 
 
 def _is_a_programs(value: Any) -> bool:
-    """Return whether a class is a program's, or made of one of numba's outside it."""
-    if not isinstance(value, type) or not value.__flags__ & _HEAP_TYPE or _is_home_of_classes(value.__module__):
+    """Return whether a class from elsewhere is a program's, or made of one of numba's."""
+    if not isinstance(value, type) or not value.__flags__ & _HEAP_TYPE:
         return False
     return any(base.__module__.startswith(_HOMES) for base in value.__mro__) or not _is_installed(value.__module__)
 
@@ -96,10 +110,6 @@ def _is_installed(module: str) -> bool:
     """Return whether a module is of an installed package: numba's modules import some that may be there."""
     file = getattr(sys.modules.get(module), "__file__", None)
     return file is not None and bool(_PACKAGES & {*file.split(os.sep)})
-
-
-def _qualified(value: Any) -> str:
-    return f"{value.__module__}.{value.__qualname__}"
 
 
 @functools.cache
@@ -139,10 +149,10 @@ def _is_home_of_classes(module: str) -> bool:
 
 
 def _generated(functions: Iterable[FunctionType]) -> Iterator[str]:
-    """Yield the foreign file for a function without a file that no library generated: named tuples' methods are."""
+    """Yield the foreign file for a generated function that no library made: named tuples' methods are."""
     for function in functions:
         home = str(function.__globals__.get("__name__"))
-        if function.__code__.co_filename == _GENERATED and not (is_library(home) or home.startswith("namedtuple_")):
+        if not (is_library(home) or home.startswith("namedtuple_")):
             yield _FOREIGN
 
 
