@@ -1,15 +1,21 @@
 """Pickles of kernels and device functions: their module and name if these lead to them, else their whole content.
 
+Those of the program's own file (`__main__`) hold both: a process that runs the same file finds them there, any other
+makes them.
+
 The second needs numba's serializer, which takes functions apart; it is imported for them alone. The cache reads no
 pickles, neither of these nor of any other kind.
 """
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import sys
 import threading
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Collection
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,49 +25,67 @@ Reduced = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
 def reduced(value: Any, function: Callable[..., Any], make: Callable[..., Any], *parts: Any) -> Reduced:
-    """Return, as __reduce__ does, how to find value by its function's name, or to make it: make(function, *parts)."""
-    module, name = function.__module__, function.__qualname__
-    if "<locals>" not in name and module not in _for.absent and _named(module, name) is value:
-        return _named, (module, name)
-    from gridjit.compiler.frontend.serializer import dumps
+    """Return, as __reduce__ does, how to find value by its function's name, or to make it: make(function, *parts).
 
-    return _made, (dumps((make, (function, *parts))),)
+    What the program's own file has goes both ways: that file is __main__ here, and another one, or none, elsewhere.
+    """
+    module, name = function.__module__, function.__qualname__
+    named = "<locals>" not in name and module not in _state.absent and _named(module, name) is value
+    if named and module != "__main__" and module not in _by_value():
+        return _found, (module, name)
+    if _state.whole:
+        return make, (function, *parts)  # the serializer is at work, which knows functions that refer to themselves
+    if not named or module != "__main__":
+        return _made, (_whole(make, (function, *parts)),)
+    try:
+        data, why = _whole(make, (function, *parts)), ""
+    except Exception as error:  # what the function refers to may raise anything
+        data, why = b"", f"{type(error).__name__}: {error}"
+    return _found_or_made, (module, name, _digest(function), data, why)
 
 
 def reduced_kernel(kernel: Kernel) -> Reduced:
     """Return how to find a kernel, or to make one like it, as it was jitted, marked and declared."""
-    return reduced(kernel, kernel.py_func, _kernel, type(kernel), kernel.options, kernel._settings, _state(kernel))
+    return reduced(kernel, kernel.py_func, _kernel, type(kernel), kernel.options, kernel._settings, _marks(kernel))
 
 
 def reduced_as(kernel: Kernel, kind: type[Kernel]) -> Reduced:
     """Return how to make a kernel like it of another kind; no name leads to it."""
-    from gridjit.compiler.frontend.serializer import dumps
-
-    return _made, (dumps((_kernel, (kernel.py_func, kind, kernel.options, kernel._settings, _state(kernel)))),)
+    return _made, (_whole(_kernel, (kernel.py_func, kind, kernel.options, kernel._settings, _marks(kernel))),)
 
 
-def _state(kernel: Kernel) -> dict[str, Any]:
+def _marks(kernel: Kernel) -> dict[str, Any]:
     return {"marks": kernel.marks, "declared": kernel.declared, "specialized": kernel.specialized}
 
 
-class _For(threading.local):
-    """Whom a thread pickles for. absent: names of modules that are not there, or others, where it is read."""
+class _State(threading.local):
+    """What a thread pickles, and for whom.
+
+    absent: names of modules that are not there, or others, where it is read. whole: whether it is pickling a function
+    by its code.
+    """
 
     absent: tuple[str, ...] = ()
+    whole: bool = False
 
 
-_for = _For()
+_state = _State()
+# What was made of pickles of other processes, so that many tasks with one kernel have one kernel; and those of this
+# process, whose copies are kernels of their own.
+_known: OrderedDict[bytes, Any] = OrderedDict()
+_KNOWN = 128
+_own: dict[int, None] = {}
 
 
 def pickled_for_others(kernel: Kernel, absent: tuple[str, ...]) -> bytes:
     """Return a kernel's pickle for a process that has other modules of the absent names: nothing goes by those."""
     import pickle  # few processes hand anything over
 
-    _for.absent = absent
+    _state.absent = absent
     try:
         return pickle.dumps(kernel)
     finally:
-        _for.absent = ()
+        _state.absent = ()
 
 
 def _kernel(function: Callable[..., Any], kind: Any, options: Any, settings: dict[str, Any], state: Any) -> Any:
@@ -71,11 +95,85 @@ def _kernel(function: Callable[..., Any], kind: Any, options: Any, settings: dic
     return made
 
 
+def _whole(make: Callable[..., Any], parts: tuple[Any, ...]) -> bytes:
+    """Return a pickle of make(*parts), by the code of the functions among them and what these refer to."""
+    from gridjit.compiler.frontend.serializer import dumps
+
+    _state.whole, before = True, _state.whole
+    try:
+        data = dumps((make, parts))
+    finally:
+        _state.whole = before
+    _own[hash(data)] = None
+    while len(_own) > _KNOWN:
+        _own.pop(next(iter(_own)), None)
+    return data
+
+
 def _made(data: bytes) -> Any:
+    if data in _known:
+        return _known[data]
     from gridjit.compiler.frontend.serializer import loads
 
     make, parts = loads(data)
-    return make(*parts)
+    made = make(*parts)
+    if hash(data) not in _own:
+        _known[data] = made
+        while len(_known) > _KNOWN:
+            _known.popitem(last=False)
+    return made
+
+
+def _found_or_made(module: str, name: str, digest: bytes, data: bytes, why: str) -> Any:
+    """Return what a program's own file has under a name if it is the same function's, else what was pickled of it."""
+    from gridjit.runtime.device_function import DeviceFunction
+    from gridjit.runtime.numba_names.inspection import Inspection
+
+    found = _named(module, name)
+    if isinstance(found, (Inspection, DeviceFunction)) and digest == _digest(found.py_func):
+        return found
+    if data:
+        return _made(data)
+    raise AttributeError(
+        f"This pickle holds gridjit's {name} of a program's own file, which is not in this process's {module}, and it "
+        f"could not be pickled with its code ({why}); put it into a module that both processes can import"
+    )
+
+
+def _digest(function: Any) -> bytes:
+    """Return what tells a function's code from others, the same in every process."""
+    return hashlib.sha256(_look(function.__code__).encode()).digest()
+
+
+def _look(code: CodeType) -> str:
+    constants = [
+        _look(value)
+        if isinstance(value, CodeType)
+        else sorted(map(repr, value))
+        if isinstance(value, frozenset)
+        else repr(value)
+        for value in code.co_consts
+    ]
+    names = code.co_names, code.co_varnames, code.co_freevars
+    return repr((code.co_firstlineno, code.co_code, names, constants))
+
+
+def _by_value() -> Collection[str]:
+    """Return the names of modules that cloudpickle was told to send with their content."""
+    known = getattr(sys.modules.get("cloudpickle"), "list_registry_pickle_by_value", set)
+    names: Collection[str] = known()
+    return names
+
+
+def _found(module: str, name: str) -> Any:
+    """Return what a module has under a name; raises AttributeError or ModuleNotFoundError if nothing."""
+    imported: Any = sys.modules.get(module) or importlib.import_module(module)
+    if (found := _named(module, name)) is None:
+        raise AttributeError(
+            f"This pickle refers to gridjit's {module}.{name}, but {imported!r} has no such name in this process; "
+            "have both processes import the same module"
+        )
+    return found
 
 
 def _named(module: str, qualname: str) -> Any:
