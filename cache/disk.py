@@ -340,7 +340,7 @@ class DiskStore:
     def _warn(self, what: str, way_on: str = "") -> None:
         if not self._warned:
             self._warned = True
-            warn(f"cache folder {self.folder} {what}. {way_on or self._way_without()}", stacklevel=4)
+            warn(f"cache folder {self.folder} {what}. {way_on or self._way_without()}")
 
     def _way_without(self) -> str:
         return _NO_SUCH_BASE if self.read_only else _OWN_FOLDER

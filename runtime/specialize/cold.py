@@ -20,6 +20,7 @@ from gridjit.compiler.job import CompileJob
 from gridjit.compiler.phases import phase, phases_text, phases_until_now
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import Target
+from gridjit.messages import DEBUG, INFO
 from gridjit.runtime.session import Session
 from gridjit.runtime.specialize.kernel_code import KernelCode
 from gridjit.runtime.specialize.look import Launch, Look
@@ -179,7 +180,8 @@ def add(found: Specialization, cold: Cold) -> Specialization:
         lambda: (
             f"{found.origin} {kernel.name}{found} in {found.milliseconds} ms: {found.reason}; "
             f"{phases_text(found.phases)}"
-        )
+        ),
+        level=INFO if found.origin == "compiled" else DEBUG,
     )
     if cold.here.recorder is not None and not found.signature.foreign:
         from gridjit.runtime.specialize.needs import Need
