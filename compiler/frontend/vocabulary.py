@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.signature_text import parsed
 from gridjit.compiler.options import Options
 
 
@@ -31,7 +32,7 @@ def device_dispatcher(function: Callable[..., Any], options: Options, signatures
     from numba.cuda.core.sigutils import normalize_signature
     from numba.cuda.dispatcher import CUDADispatcher
 
-    declared = [normalize_signature(signature) for signature in signatures]
+    declared = [normalize_signature(parsed(one) if isinstance(one, str) else one) for one in signatures]
 
     class DeclaredDispatcher(CUDADispatcher):  # type: ignore[misc]  # numba is untyped
         """Offers the declared signatures, and no other, to calls."""
