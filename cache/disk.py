@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from gridjit.cache import files
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from gridjit.cache.tally import Tally
 
 _OWN_FOLDER = "Set GRIDJIT_CACHE_DIR to a folder of your own, or GRIDJIT_CACHE=0 to run without a cache."
+# How many entries are forgotten with one change of the index.
+_AT_ONCE = 256
 _NO_SUCH_BASE = "Set GRIDJIT_CACHE_BASE without it to run without its entries."
 _TRUST = "Set GRIDJIT_CACHE_ALLOW_SHARED=1 to use it anyway, and run what others put there."
 _START_ANEW = "Delete it, or the whole folder: what others put there would be run."
@@ -142,10 +144,22 @@ class DiskStore:
         self._forget(keys)
         return len(keys)
 
-    def verify(self, *, remove: bool = True) -> Verification:
-        """Read every entry; remove the bad ones if asked to, and sort into the index what is missing there."""
+    def remove_all(self, infos: Sequence[EntryInfo], each: Callable[[str], object] = str) -> None:
+        """Forget entries, some at a time; each: called with the key of each before it is forgotten."""
+        for first in range(0, len(infos), _AT_ONCE):
+            keys = [info.key for info in infos[first : first + _AT_ONCE]]
+            for key in keys:
+                each(key)
+            self._forget(keys)
+
+    def verify(self, *, remove: bool = True, each: Callable[[str], object] = str) -> Verification:
+        """Read every entry; remove the bad ones if asked to, and sort into the index what is missing there.
+
+        each: called with the key of each entry before it is read.
+        """
         good, bad = 0, []
         for info in self.entries():
+            each(info.key)
             match self._is_good(info):
                 case True:
                     good += 1

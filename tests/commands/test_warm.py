@@ -19,7 +19,8 @@ import pytest
 from rich.console import Console
 
 from gridjit.commands import main
-from gridjit.commands.warm import follow, shown
+from gridjit.commands.progress import shown
+from gridjit.commands.warm import follow
 from gridjit.commands.warm_work import Work
 from gridjit.runtime.pool.pool import Task
 from tests.programs import run_python

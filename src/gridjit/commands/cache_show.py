@@ -16,16 +16,6 @@ from gridjit.compiler.errors import GridjitError
 from gridjit.runtime.specialize.explain import recent_artifacts
 
 
-def register(subparsers: Any) -> None:
-    """Add the subcommand."""
-    parser = subparsers.add_parser("show", help="show what one entry holds")
-    parser.add_argument("key", metavar="KEY", help="the entry's key, or a unique beginning of it")
-    parser.add_argument("--asm", action="store_true", help="print the PTX that a GPU's code was generated from")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--dir", metavar="FOLDER", help="use this cache folder instead of the one in use")
-    parser.set_defaults(run=run)
-
-
 def run(given: argparse.Namespace) -> int:
     """Print the entry; returns 0, or 1 if it is damaged."""
     store = open_cache(given.dir)

@@ -10,10 +10,9 @@ from gridjit.cache.history import PastJob, read_history
 from gridjit.cache.manifest import read_manifest
 from gridjit.cache.store import Store
 from gridjit.commands import printing
-from gridjit.commands.cache_ls import KEY_DIGITS
-from gridjit.commands.kernels import find_kernel, parse_config, parse_targets
+from gridjit.commands.inventory import KEY_DIGITS
+from gridjit.commands.kernels import find_kernel
 from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.footprint import CIRCUMSTANCES, Fact
 from gridjit.compiler.job import CompileJob
 from gridjit.compiler.launch_config import LaunchConfig
@@ -30,35 +29,15 @@ CURRENT = "up to date"
 _VARIANTS = ("signature", "target.kind", "target.arch", "target.features")
 
 
-def register(subparsers: Any) -> None:
-    """Add the subcommand."""
-    parser = subparsers.add_parser(
-        "explain",
-        help="show what is stored for a kernel, and why it would be compiled",
-        description="With --signature, the status is 0 if its code is in the cache and 1 if it would be compiled.",
-    )
-    parser.add_argument("kernel", metavar="MODULE:KERNEL", help="a kernel, such as stats.rows:scale")
-    parser.add_argument("--signature", metavar="S", help='argument types, such as "void(float32[::1], int64)"')
-    parser.add_argument("--config", metavar="C", help="a launch, such as grid=4,block=128,sharedmem=1024")
-    parser.add_argument("--target", metavar="T", help='"host", or an architecture: sm_90 (default: this machine)')
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=run)
-
-
 def run(given: argparse.Namespace) -> int:
     """Print what is stored, and the answer for a signature; returns 0, or 1 if that would be compiled."""
-    if not given.signature and (given.config or given.target):
-        raise ConfigError("--config and --target describe the launch to ask about: give --signature with them")
     kernel = find_kernel(given.kernel)
     store = session().store(kernel.cached)
     stored = list(stored_results(kernel, store))
     answer = None
     if given.signature:
-        config = parse_config(given.config) if given.config else None
-        target, *others = parse_targets(given.target)
-        if others:
-            raise ConfigError(f"--target {given.target}: give one")
-        answer = predict(kernel, store, given.signature, config, target)
+        (target,) = given.target or [None]
+        answer = predict(kernel, store, given.signature, given.config, target)
     if given.json:
         printing.print_json({"kernel": given.kernel, "stored": stored, "now": answer})
     else:

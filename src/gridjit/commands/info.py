@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from gridjit.commands import printing
 from gridjit.compiler.key.toolchain import toolchain
 from gridjit.runtime.session import session
-
-
-def register(subparsers: Any) -> None:
-    """Add the subcommand."""
-    parser = subparsers.add_parser("info", help="show versions, the target that kernels run on, and the cache")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.set_defaults(run=run)
 
 
 def run(given: argparse.Namespace) -> int:
