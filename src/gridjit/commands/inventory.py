@@ -19,6 +19,7 @@ from gridjit.cache.store import EntryInfo
 from gridjit.commands.progress import steps
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.errors import GridjitError
+from gridjit.compiler.footprint import Fact
 from gridjit.compiler.frontend.kept.stored.record import from_bytes as units_of
 from gridjit.runtime.misspelt import near_names
 from gridjit.runtime.session import session
@@ -62,6 +63,11 @@ class ListedEntry:
                 "facts": {fact.field: fact.value for fact in artifact.footprint.facts},
             }
         return plain
+
+
+def plain_fact(fact: Fact) -> dict[str, Any]:
+    """Return a fact as JSON values: what was read, its value, and where."""
+    return {"field": fact.field, "value": fact.value, "where": fact.where or None}
 
 
 def open_cache(folder: str | None = None, *, new: bool = False) -> DiskStore:

@@ -50,7 +50,8 @@ def _code(path: str) -> Any:
         raise GridjitError(f"script {path} cannot be read: {error.strerror}") from None
     except (SyntaxError, ValueError) as error:
         raise GridjitError(f"script {path} is not Python: {error}") from None
-    return compile(_NotMain().visit(tree), path, "exec", dont_inherit=True)
+    # Python names a script it runs by its whole path.
+    return compile(_NotMain().visit(tree), os.path.abspath(path), "exec", dont_inherit=True)
 
 
 class _NotMain(ast.NodeTransformer):

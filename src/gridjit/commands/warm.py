@@ -13,12 +13,14 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress
 
+from gridjit import reading
 from gridjit.commands import printing
 from gridjit.commands.kernels import find_kernels
 from gridjit.commands.progress import is_wanted, left_text, shown
 from gridjit.commands.warm_work import Built, Work
 from gridjit.compiler.errors import ConfigError, GridjitError
 from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.digests import utf8
 from gridjit.printable import printable
 from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.pool.pool import Pool, Task
@@ -73,6 +75,8 @@ def recorded(path: Path, targets: Sequence[str] | None) -> tuple[list[Work], lis
         lines = path.read_text("utf-8", "replace").splitlines()
     except OSError as error:
         raise GridjitError(f"{path} cannot be read: {error.strerror}") from None
+    if not any(_may_be_recorded(line) for line in lines) and any(line.strip() for line in lines):
+        raise GridjitError(f"{path} is not a file of recorded needs: GRIDJIT_RECORD={path} has a run write one")
     works: dict[tuple[object, ...], Work] = {}
     failures = []
     for number, line in enumerate(lines, 1):
@@ -89,6 +93,15 @@ def recorded(path: Path, targets: Sequence[str] | None) -> tuple[list[Work], lis
             )
             works.setdefault((need.kernel, need.signature, need.facts, target), work)
     return list(works.values()), failures
+
+
+def _may_be_recorded(line: str) -> bool:
+    """Return whether a line is of a recorded file, of whatever version."""
+    try:
+        plain = reading.parse(utf8(line))
+    except (reading.Unreadable, ValueError):
+        return False
+    return isinstance(plain, dict) and "schema" in plain
 
 
 def build_all(works: Sequence[Work], processes: int, *, quiet: bool) -> list[Built]:
