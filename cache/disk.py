@@ -7,6 +7,7 @@ drop the oldest when there are too many; it is imported and opened on the first 
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,7 +23,9 @@ from gridjit.values import dataclass
 
 if TYPE_CHECKING:
     from gridjit.cache.index import Index
+    from gridjit.cache.store import Store
     from gridjit.cache.tally import Tally
+    from gridjit.cache.uses import Use
 
 _OWN_FOLDER = "Set GRIDJIT_CACHE_DIR to a folder of your own, or GRIDJIT_CACHE=0 to run without a cache."
 # How many entries are forgotten with one change of the index.
@@ -122,6 +125,32 @@ class DiskStore:
                 self._write(suffix, sealed)
         except (OSError, ImportError) as error:  # a Python without SQLite has no index
             self._tell(error, "written")
+
+    def note_use(self, key: str, *, hit: bool) -> None:
+        """Have the folder count that an artifact was found, or compiled; a count may be lost.
+
+        Not in a folder that others may write: what is there under this name may be a link to another file.
+        """
+        if self.read_only or self._refused or len(key) < 16:
+            return
+        with contextlib.suppress(OSError):
+            if not is_open_to_others(self._place) and files.append_use(self._place, key, hit=hit):
+                from gridjit.cache.uses import halve_uses
+
+                halve_uses(self._place)
+
+    def uses(self) -> list[Use]:
+        """Return the uses that the folder counted."""
+        from gridjit.cache.uses import read_uses
+
+        return list(read_uses(self._place))
+
+    def forget_uses(self) -> None:
+        """Have the folder count anew."""
+        from gridjit.cache.uses import forget_uses
+
+        if self._changeable():
+            forget_uses(self._place)
 
     def find(self, key: str) -> EntryInfo | None:
         """Return what is known of key without reading it, or None."""
@@ -365,3 +394,10 @@ class DiskStore:
             _inherited.append(self._index)
             self._index = None
         return self._lock
+
+
+def note_use(store: Store, key: str, *, hit: bool) -> None:
+    """Have the folder that a store writes to, if it has one, count that an artifact was found or compiled."""
+    top = store.layers[0]
+    if isinstance(top, DiskStore):
+        top.note_use(key, hit=hit)

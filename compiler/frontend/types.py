@@ -8,7 +8,7 @@ from typing import Any
 from gridjit.compiler.errors import ArgumentError, ConfigError
 from gridjit.compiler.frontend.bootstrap import load_installed_extensions, numba_cuda
 from gridjit.compiler.frontend.foreign_types import foreign_argument, foreign_item, is_foreign
-from gridjit.compiler.frontend.signature_text import parsed
+from gridjit.compiler.frontend.signatures.text import parsed
 from gridjit.compiler.item_types import dtype_of, item_type
 from gridjit.compiler.signature import (
     BFLOAT16,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.frontend.signature_text import parsed
+from gridjit.compiler.frontend.signatures.text import parsed
 from gridjit.compiler.options import Options
 
 

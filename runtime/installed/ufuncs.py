@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
-from gridjit.compiler.frontend.signature_text import parsed
+from gridjit.compiler.frontend.signatures.text import parsed
 from gridjit.runtime.installed.replaced import Replaced
 from gridjit.runtime.jit import jit
 from gridjit.runtime.memory.create import as_device_array, device_array, to_device

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from gridjit.cache import disk
 from gridjit.cache.lock import Locks
 from gridjit.cache.manifest import note_use
 from gridjit.cache.store import Store
@@ -91,6 +92,7 @@ def look_up(look: Look, cold: Cold) -> Specialization | None:
         for shape, name in look.candidates():
             if (found := _read(look, name)) is not None:
                 note_use(look.store, look.key, shape, name, look.manifest, cold.locks)
+                disk.note_use(look.store, name, hit=True)
                 return specialization(look, found, "disk", "in the cache")
     return None
 

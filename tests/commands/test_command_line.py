@@ -15,8 +15,8 @@ import pytest
 
 import gridjit
 from gridjit.commands import main
-from gridjit.commands.completion import candidates
 from gridjit.commands.progress import left_text
+from gridjit.commands.words.completion import candidates
 from gridjit.runtime.settings import VARIABLES
 
 FLOATS = "void(float32[::1])"
@@ -243,7 +243,7 @@ def test_to_clear_a_kernel_that_is_not_there_is_an_error_with_near_names(
         (["ca"], ["cache"]),
         (["cache", "c"], ["clear"]),
         (["cache", "ls", "--s"], ["--sort"]),
-        (["cache", "ls", "--sort", ""], ["age", "compile", "kernel", "size", "target"]),
+        (["cache", "ls", "--sort", ""], ["age", "compile", "hits", "kernel", "size", "target", "used"]),
         (["cache", "ls", "--sort", "size", "--j"], ["--json"]),
         (["completion", "f"], ["fish"]),
         (["--v"], ["--version"]),
@@ -257,7 +257,7 @@ def test_words_are_completed_from_the_declarations(words: list[str], expected: l
 
 def test_every_command_is_completed() -> None:
     assert candidates([""]) == ["cache", "completion", "demo", "explain", "info", "warm"]
-    assert {"ls", "du", "show", "verify", "gc", "clear", "export", "import"} == set(candidates(["cache", ""]))
+    assert {"ls", "du", "stats", "show", "verify", "gc", "clear", "export", "import"} == set(candidates(["cache", ""]))
 
 
 def test_bash_completes_words(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
-"""The command line: `arguments` declares its words; each command has a file with what runs it, imported when it is run.
+"""The command line: `words` declares what may be written; each command has a file with what runs it.
 
-Nothing else is imported before all words are right.
+That is imported when it is run: nothing else is before all words are right.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import sys
 from collections.abc import Sequence
 
 from gridjit.commands import printing
-from gridjit.commands.arguments import check, parser
-from gridjit.commands.values import WrongWord
+from gridjit.commands.words.arguments import check, parser
+from gridjit.commands.words.values import WrongWord
 from gridjit.compiler.errors import ConfigError, GridjitError
 
 

@@ -55,6 +55,8 @@ def run_clear(given: argparse.Namespace) -> int:
         gone = [item.info for item in select_some(read_items(store, given), given.kernel, store.folder)]
     if not given.dry_run:
         _remove(store, gone, given)
+        if given.kernel is None:
+            store.forget_uses()
     _report(given, gone, {})
     return 0
 

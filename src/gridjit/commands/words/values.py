@@ -15,7 +15,7 @@ from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.runtime.settings import bytes_of
 
 SHELLS = ("bash", "zsh", "fish")
-ORDERS = ("kernel", "size", "age", "target", "compile")
+ORDERS = ("kernel", "size", "age", "target", "compile", "hits", "used")
 _TARGET = re.compile(r"host|sm_\d{2,3}[af]?")
 _FIELDS = {"grid": "griddim", "block": "blockdim", "griddim": "griddim", "blockdim": "blockdim"}
 _DAYS = {"h": 1 / 24, "d": 1.0, "w": 7.0}

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 
 from gridjit.commands import printing
-from gridjit.commands.arguments import parser
+from gridjit.commands.words.arguments import parser
 
 # Where nothing fits, shells complete names of files.
 _SCRIPTS = {

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gridjit import __version__
-from gridjit.commands import values
+from gridjit.commands.words import values
 
 _JSON = "print JSON"
 _QUIET = "without progress"
@@ -109,7 +109,7 @@ def _cache(commands: Any) -> None:
     )
     cache.set_defaults(shown=cache)
     actions = cache.add_subparsers(title="actions", metavar="ACTION", required=True)
-    for add in (_ls, _du, _show, _verify, _gc, _clear, _export, _import):
+    for add in (_ls, _du, _stats, _show, _verify, _gc, _clear, _export, _import):
         add(actions)
 
 
@@ -125,6 +125,12 @@ def _du(actions: Any) -> None:
     du = actions.add_parser("du", help="show how much space kernels take")
     _add_selection(du)
     _finish(du, "cache_ls:run_du", quiet=False)
+
+
+def _stats(actions: Any) -> None:
+    stats = actions.add_parser("stats", help="show how often kernels were found and compiled, and when last")
+    _add_selection(stats)
+    _finish(stats, "cache_ls:run_stats", quiet=False)
 
 
 def _show(actions: Any) -> None:
@@ -190,7 +196,7 @@ def _completion(commands: Any) -> None:
     )
     completion.add_argument("shell", choices=values.SHELLS)
     completion.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    completion.set_defaults(run="completion:run")
+    completion.set_defaults(run="words.completion:run")
 
 
 def _add_folder(made: argparse.ArgumentParser) -> None:
