@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 from gridjit.cache.folder import rooted
 from gridjit.compiler.errors import ConfigError
-from gridjit.printable import printable
 from gridjit.values import dataclass, field
 
 PREFIX = "GRIDJIT_"
@@ -104,7 +103,7 @@ def bytes_of(name: str, text: str) -> int:
     except ValueError:
         from gridjit.runtime.setting_words import SIZES
 
-        raise ConfigError(f"{name}={printable(text)}: give {SIZES}") from None
+        raise ConfigError(f"{_said(name, text)}: give {SIZES}") from None
 
 
 class Variable(NamedTuple):
@@ -122,11 +121,18 @@ class Variable(NamedTuple):
         try:
             return self.read(text)
         except _WrongWordError as error:
-            raise ConfigError(f"{self.name}={printable(text)}: {error}") from None
+            raise ConfigError(f"{_said(self.name, text)}: {error}") from None
         except ValueError:
             from gridjit.runtime.setting_words import WORDS
 
-            raise ConfigError(f"{self.name}={printable(text)}: give {WORDS[self.name].accepts}") from None
+            raise ConfigError(f"{_said(self.name, text)}: give {WORDS[self.name].accepts}") from None
+
+
+def _said(name: str, text: str) -> str:
+    """Return what was said, as an error shows it; a long text is cut."""
+    from gridjit.printable import printable  # few are wrong
+
+    return f"{name}={printable(text if len(text) < 200 else f'{text[:200]}...')}"
 
 
 class _WrongWordError(ValueError):

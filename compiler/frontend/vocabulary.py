@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,6 +25,16 @@ def dtype_of_type(kind: Any) -> Any:
     from numba.cuda.np import numpy_support
 
     return numpy_support.as_dtype(kind)
+
+
+def parsing(declare: Callable[..., Any]) -> Callable[..., Any]:
+    """Return numba-cuda's declare_device, for which a signature that is a text is parsed: it would evaluate it."""
+
+    @functools.wraps(declare)
+    def declare_device(name: str, sig: Any, *others: Any, **options: Any) -> Any:
+        return declare(name, parsed(sig) if isinstance(sig, str) else sig, *others, **options)
+
+    return declare_device
 
 
 def device_dispatcher(function: Callable[..., Any], options: Options, signatures: Sequence[Any]) -> Any:

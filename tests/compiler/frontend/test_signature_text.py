@@ -140,3 +140,9 @@ def test_signatures_of_ufuncs_are_not_evaluated_either(decorator: Any, several: 
     with pytest.raises(gridjit.ConfigError):
         decorator([text] if several else text, "(n)->(n)", target="cuda")(lambda x: x)
     assert not (tmp_path / "touched").exists()
+
+
+def test_the_signature_of_a_declared_device_function_is_not_evaluated_either(tmp_path: Path) -> None:
+    with pytest.raises(gridjit.ConfigError):
+        gridjit.cuda.declare_device("twice", f"open('{tmp_path / 'touched'}', 'w')")
+    assert not (tmp_path / "touched").exists()
