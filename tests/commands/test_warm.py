@@ -167,6 +167,8 @@ def test_failures_are_listed_and_do_not_stop_the_others(warm: Any, tmp_path: Pat
     status, told = warm("--from", str(record), "--target", "host")
     assert (status, told["compiled"]) == (1, 1)
     errors = {failure["what"].partition(" ")[0]: failure["error"] for failure in told["failed"]}
+    assert {failure["kernel"] for failure in told["failed"]} <= {*errors, None}
+    assert all(failure["kernel"] is None or failure["signature"] for failure in told["failed"])
     assert errors.keys() == {f"{record}:2", "opstats:gone"}
     assert "is not a kernel" in errors["opstats:gone"]
 

@@ -8,6 +8,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -134,10 +135,8 @@ def follow(
 
 
 def _outcome(work: Work, task: Task) -> Built:
-    if task.result is None:
-        return Built(label=str(work), error=task.lost)
-    built: Built = task.result
-    return built
+    built: Built = Built(label=str(work), error=task.lost) if task.result is None else task.result
+    return replace(built, work=work)
 
 
 def _report(builds: Iterable[Built], seconds: float, *, as_json: bool) -> int:
@@ -145,7 +144,7 @@ def _report(builds: Iterable[Built], seconds: float, *, as_json: bool) -> int:
     failures = [built for built in done if built.error]
     counts = Counter(built.origin for built in done if not built.error)
     if as_json:
-        failed = [{"what": built.label, "error": built.error} for built in failures]
+        failed = [built.as_dict() for built in failures]
         printing.print_json(
             {"compiled": counts["compiled"], "cached": counts["disk"], "failed": failed, "seconds": round(seconds, 2)}
         )
