@@ -10,14 +10,17 @@ unexport PYTHONDONTWRITEBYTECODE
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 24
 
+# On a terminal, pip says what it installs, how much of it is there and how long the rest takes.
+QUIET := $(shell test -t 2 || echo --quiet)
+
 # pip is made last, so an environment that was interrupted in the making is made again.
 .venv/run: pyproject.toml
 	test -x $(BIN)/pip || { $(SUPPORTED) && $(PYTHON) -m venv --clear .venv; }
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install $(QUIET) --editable .
 	touch $@
 
 .venv/test: .venv/run
-	$(BIN)/python -m pip install --quiet --editable '.[dev,cu13]'
+	$(BIN)/python -m pip install $(QUIET) --editable '.[dev,cu13]'
 	touch $@
 
 demo: .venv/run  ## compile a block-wide sum, run it, and reuse it in a second process

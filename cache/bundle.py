@@ -11,7 +11,7 @@ import contextlib
 import os
 import stat
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -51,9 +51,16 @@ class Imported:
     dropped: tuple[str, ...]
 
 
-def write_bundle(path: str | os.PathLike[str], store: Store, infos: Iterable[EntryInfo], secret: bytes | None) -> int:
+def write_bundle(
+    path: str | os.PathLike[str],
+    store: Store,
+    infos: Iterable[EntryInfo],
+    secret: bytes | None,
+    each: Callable[[str], object] = str,
+) -> int:
     """Write the entries to a file, which appears when it is complete; return how many were still there and good.
 
+    each: called with the key of each entry before it is read.
     It takes the place of a regular file only: raises CacheError if a pipe, a device, a link or the like is there.
     """
     target = Path(path)
@@ -61,7 +68,7 @@ def write_bundle(path: str | os.PathLike[str], store: Store, infos: Iterable[Ent
     temporary = target.with_name(f".{target.name}.{os.urandom(6).hex()}")
     try:
         with open(temporary, "xb") as file:
-            count = _write(file, store, sorted(infos, key=_order), secret)
+            count = _write(file, store, sorted(infos, key=_order), secret, each)
         _check_place(target)
         temporary.replace(target)
     finally:
@@ -84,14 +91,30 @@ def read_bundle(path: str | os.PathLike[str], secret: bytes | None) -> Iterator[
             yield BundleEntry(key=parsed[0], suffix=parsed[1], payload=open_entry(parsed[0], data, secret=secret))
 
 
-def import_bundle(path: str | os.PathLike[str], store: Store, locks: Locks, secret: bytes | None) -> Imported:
+def entries_in(path: str | os.PathLike[str]) -> int:
+    """Return how many entries a file says it has, if it is a bundle; it is not checked."""
+    with _opened(path) as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - HEAD.size - sha256().digest_size))
+        end = file.read(HEAD.size)
+    return int(HEAD.unpack(end)[1]) if len(end) == HEAD.size else 0
+
+
+def import_bundle(
+    path: str | os.PathLike[str],
+    store: Store,
+    locks: Locks,
+    secret: bytes | None,
+    each: Callable[[str], object] = str,
+) -> Imported:
     """Add a bundle's entries to store. Whatever is there already stays, or is merged with.
 
+    each: called with the key of each entry before it is added.
     Raises CacheError, before anything is added, if the file is not a bundle, or is cut short or altered.
     """
     done: dict[str, list[str]] = {"added": [], "merged": [], "known": [], "refused": [], "dropped": []}
     # Artifacts come first in a bundle: a manifest is put when what it names is there.
     for entry in read_bundle(path, secret):
+        each(entry.key)
         done["refused" if entry.payload is None else _add(store, locks, entry, entry.payload)].append(entry.key)
     return Imported(**{what: tuple(keys) for what, keys in done.items()})
 
@@ -109,7 +132,9 @@ def _order(info: EntryInfo) -> tuple[bool, str, str]:
     return info.suffix in _MERGED, info.key, info.suffix
 
 
-def _write(file: BinaryIO, store: Store, infos: Iterable[EntryInfo], secret: bytes | None) -> int:
+def _write(
+    file: BinaryIO, store: Store, infos: Iterable[EntryInfo], secret: bytes | None, each: Callable[[str], object]
+) -> int:
     digest = sha256()
     count = 0
 
@@ -119,6 +144,7 @@ def _write(file: BinaryIO, store: Store, infos: Iterable[EntryInfo], secret: byt
 
     put(MAGIC)
     for info in infos:
+        each(info.key)
         payload = store.get(info.key)
         if payload is not None:
             name, data = file_name(info.key, info.suffix).encode("ascii"), seal(info.key, payload, secret=secret)

@@ -7,9 +7,10 @@ drop the oldest when there are too many; it is imported and opened on the first 
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from gridjit.cache import files
@@ -22,9 +23,13 @@ from gridjit.values import dataclass
 
 if TYPE_CHECKING:
     from gridjit.cache.index import Index
+    from gridjit.cache.store import Store
     from gridjit.cache.tally import Tally
+    from gridjit.cache.uses import Use
 
 _OWN_FOLDER = "Set GRIDJIT_CACHE_DIR to a folder of your own, or GRIDJIT_CACHE=0 to run without a cache."
+# How many entries are forgotten with one change of the index.
+_AT_ONCE = 256
 _NO_SUCH_BASE = "Set GRIDJIT_CACHE_BASE without it to run without its entries."
 _TRUST = "Set GRIDJIT_CACHE_ALLOW_SHARED=1 to use it anyway, and run what others put there."
 _START_ANEW = "Delete it, or the whole folder: what others put there would be run."
@@ -121,6 +126,32 @@ class DiskStore:
         except (OSError, ImportError) as error:  # a Python without SQLite has no index
             self._tell(error, "written")
 
+    def note_use(self, key: str, *, hit: bool) -> None:
+        """Have the folder count that an artifact was found, or compiled; a count may be lost.
+
+        Not in a folder that others may write: what is there under this name may be a link to another file.
+        """
+        if self.read_only or self._refused or len(key) < 16:
+            return
+        with contextlib.suppress(OSError):
+            if not is_open_to_others(self._place) and files.append_use(self._place, key, hit=hit):
+                from gridjit.cache.uses import halve_uses
+
+                halve_uses(self._place)
+
+    def uses(self) -> list[Use]:
+        """Return the uses that the folder counted."""
+        from gridjit.cache.uses import read_uses
+
+        return list(read_uses(self._place))
+
+    def forget_uses(self) -> None:
+        """Have the folder count anew."""
+        from gridjit.cache.uses import forget_uses
+
+        if self._changeable():
+            forget_uses(self._place)
+
     def find(self, key: str) -> EntryInfo | None:
         """Return what is known of key without reading it, or None."""
         check_key(key)
@@ -142,10 +173,22 @@ class DiskStore:
         self._forget(keys)
         return len(keys)
 
-    def verify(self, *, remove: bool = True) -> Verification:
-        """Read every entry; remove the bad ones if asked to, and sort into the index what is missing there."""
+    def remove_all(self, infos: Sequence[EntryInfo], each: Callable[[str], object] = str) -> None:
+        """Forget entries, some at a time; each: called with the key of each before it is forgotten."""
+        for first in range(0, len(infos), _AT_ONCE):
+            keys = [info.key for info in infos[first : first + _AT_ONCE]]
+            for key in keys:
+                each(key)
+            self._forget(keys)
+
+    def verify(self, *, remove: bool = True, each: Callable[[str], object] = str) -> Verification:
+        """Read every entry; remove the bad ones if asked to, and sort into the index what is missing there.
+
+        each: called with the key of each entry before it is read.
+        """
         good, bad = 0, []
         for info in self.entries():
+            each(info.key)
             match self._is_good(info):
                 case True:
                     good += 1
@@ -340,7 +383,7 @@ class DiskStore:
     def _warn(self, what: str, way_on: str = "") -> None:
         if not self._warned:
             self._warned = True
-            warn(f"cache folder {self.folder} {what}. {way_on or self._way_without()}", stacklevel=4)
+            warn(f"cache folder {self.folder} {what}. {way_on or self._way_without()}")
 
     def _way_without(self) -> str:
         return _NO_SUCH_BASE if self.read_only else _OWN_FOLDER
@@ -351,3 +394,10 @@ class DiskStore:
             _inherited.append(self._index)
             self._index = None
         return self._lock
+
+
+def note_use(store: Store, key: str, *, hit: bool) -> None:
+    """Have the folder that a store writes to, if it has one, count that an artifact was found or compiled."""
+    top = store.layers[0]
+    if isinstance(top, DiskStore):
+        top.note_use(key, hit=hit)

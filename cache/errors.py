@@ -13,8 +13,8 @@ class CacheError(Exception):
     """The cache was asked for something that has no meaning: a name, suffix or value that cannot be stored."""
 
 
-def warn(message: str, *, stacklevel: int) -> None:
+def warn(message: str) -> None:
     """Issue a CacheWarning; where warnings are errors, log it instead, for it must neither end a launch nor be lost."""
     from gridjit.printable import printable  # most processes have nothing to warn of
 
-    messages.warn_or_log(CacheWarning(printable(message)), logger="gridjit.cache", stacklevel=stacklevel + 1)
+    messages.warn_or_log(CacheWarning(printable(message)), logger="gridjit.cache")

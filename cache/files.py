@@ -18,6 +18,7 @@ from gridjit.cache.folder import (
     LIST,
     Distrusted,
     Folder,
+    check_file,
     distrust_owner,
     open_below,
     open_folder,
@@ -27,6 +28,8 @@ from gridjit.cache.folder import (
 from gridjit.cache.store import SUFFIXES, EntryInfo
 
 TEMPORARY_FOLDER = "tmp"
+# What was found and compiled, and when; when it is full, its older half goes.
+USES, MOST_USES_BYTES = "gridjit-uses", 1 << 20
 TEMPORARY_LIFE_S = 3600.0
 MOST_BYTES = 1 << 30  # of an entry, unless its store is bounded to more
 # Compiled when first used: what only reads entries needs none of them.
@@ -93,6 +96,34 @@ def write_file(folder: Folder, key: str, suffix: str, data: bytes) -> None:
                 if other != suffix:
                     with contextlib.suppress(OSError):
                         os.unlink(key + other, dir_fd=shard)
+
+
+def append_use(folder: Folder, key: str, *, hit: bool) -> bool:
+    """Add a record of a use to the folder's file of them, in one write; return whether it is full. May raise OSError.
+
+    gridjit.cache.uses reads it: 8 bytes of the key, the time in seconds, whether it was found, and 3 zero bytes.
+    """
+    record = bytes.fromhex(key[:16]) + int(time.time()).to_bytes(4, "little") + bytes((hit, 0, 0, 0))
+    how = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    with (
+        opened(open_folder(folder)) as top,
+        opened(os.open(USES, how, os.fstat(top).st_mode & 0o666, dir_fd=top)) as file,
+    ):
+        found = os.fstat(file)
+        check_file(folder, found, USES)
+        return os.write(file, record) + found.st_size > MOST_USES_BYTES
+
+
+def write_beside(top: int, name: str, data: bytes) -> None:
+    """Replace a file in the folder, which is open, by a complete one; may raise OSError."""
+    temporary = f".{name}-{os.urandom(8).hex()}"
+    try:
+        _write_new(temporary, data, os.fstat(top).st_mode & 0o666, top)
+        os.rename(temporary, name, src_dir_fd=top, dst_dir_fd=top)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary, dir_fd=top)
+        raise
 
 
 def remove_files(folder: Folder, key: str) -> None:

@@ -121,8 +121,7 @@ def _warn_of_contradictions(given: Mapping[str, Any]) -> None:
         ("lineinfo", "debug and lineinfo are mutually exclusive, so only line information is kept"),
     ):
         if given.get(name):
-            # The caller of jit.
-            warn(ConfigWarning(f"jit(debug=True, {name}={given[name]!r}): {words}"), stacklevel=4)
+            warn(ConfigWarning(f"jit(debug=True, {name}={given[name]!r}): {words}"))
 
 
 def _text(value: Any) -> str:

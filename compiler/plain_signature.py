@@ -1,6 +1,7 @@
 """plain_signature: a signature's text read without numba, so that what it declares is found without a compiler.
 
-It reads what nearly all texts are made of, numbers and arrays of them; everything else is for numba to read.
+It reads what nearly all texts are made of, numbers and arrays of them; everything else is for
+compiler/frontend/signatures/text.py.
 """
 
 from __future__ import annotations

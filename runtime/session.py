@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from gridjit.cache.store import Store
 from gridjit.compiler.errors import ConfigError, DeviceError
 from gridjit.compiler.target import Target
 from gridjit.forking import cached_property, lock, section
+from gridjit.messages import INFO, report
 from gridjit.runtime.settings import Settings, settings
 
 if TYPE_CHECKING:
@@ -117,13 +117,9 @@ class Session:
             return Target(kind="ptx", arch=name)
         return self.device(name).target
 
-    def report(self, message: Callable[[], str]) -> None:
-        """Say what happened on standard error, if GRIDJIT_LOG asks for it; only then is the message made."""
-        if "compiles" in self.settings.log:
-            from gridjit.messages import say
-            from gridjit.printable import printable
-
-            say(f"gridjit: {printable(message())}", sys.stderr)
+    def report(self, message: Callable[[], str], *, level: int = INFO) -> None:
+        """Log what happened; say it on standard error if GRIDJIT_LOG asks. Only then is the message made."""
+        report(message, level=level, shown="compiles" in self.settings.log)
 
     def pool(self, processes: int) -> Pool:
         """Return the processes that compile for this one; how many counts when it is first asked for."""
@@ -162,7 +158,7 @@ class Session:
             overlay, bases = self.open_disk(), self.open_bases()
         except ConfigError as error:
             # Not even unsigned entries are used: who asked for signatures does not trust the folder without them.
-            warn(f"{error}. Nothing is cached on disk", stacklevel=4)
+            warn(f"{error}. Nothing is cached on disk")
             return None
         if not bases:
             return overlay

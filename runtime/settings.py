@@ -1,67 +1,56 @@
-"""Settings: the environment variables gridjit reads. They are read here and nowhere else."""
+"""Settings: the environment variables gridjit reads. Each is declared once, in VARIABLES, and read nowhere else.
+
+A value that is not accepted is a ConfigError when the settings are first used. A name that is nearly one of these is
+a warning.
+"""
 
 from __future__ import annotations
 
 import functools
 import os
 import pwd
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from gridjit.cache.folder import rooted
 from gridjit.compiler.errors import ConfigError
-from gridjit.values import dataclass
+from gridjit.values import dataclass, field
 
-_DEFAULT_CACHE_BYTES = 1 << 30
-_DEFAULT_CACHE_ENTRIES = 100_000
+PREFIX = "GRIDJIT_"
 _CHECKS = ("bounds", "uninitialized", "races")
-_DEFAULT_PATIENCE_S = 10.0
-_MOST_SECONDS = 1e9
+_LOGS = ("compiles",)
+_ON, _OFF = ("1", "on", "yes", "true"), ("0", "off", "no", "false")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_SIZE = re.compile(r"(\d{1,18}(?:\.\d{0,9})?)\s*([KMGT]?)(?:I?B)?", re.I | re.A)
+_MOST_SECONDS = 1e9
+# As many threads, processes or devices as nothing has; and numbers that any other count stays far below.
+MOST, _MOST_ENTRIES = 1 << 16, 1 << 62
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the environment asks for.
+    """What the environment asks for. VARIABLES says what each field means, and which variable sets it."""
 
-    cache: whether to keep artifacts on disk (GRIDJIT_CACHE=0 turns it off).
-    cache_dir: where (GRIDJIT_CACHE_DIR; default $XDG_CACHE_HOME/gridjit or ~/.cache/gridjit).
-    cache_bytes: how much (GRIDJIT_CACHE_SIZE, like "512M"; default 1 GiB).
-    cache_entries: how many entries (GRIDJIT_CACHE_ENTRIES; default 100,000).
-    cache_bases: folders that are read where cache_dir misses, and never written (GRIDJIT_CACHE_BASE, like a PATH).
-    cache_key_file: a secret that signs entries; only what it signed is read (GRIDJIT_CACHE_KEY_FILE).
-    cache_allow_shared: use folders that other users can write (GRIDJIT_CACHE_ALLOW_SHARED=1).
-    record: a file to add a line to for each specialization that a run needs (GRIDJIT_RECORD).
-    target: "cuda", "host" or None for whichever is there (GRIDJIT_TARGET).
-    host_threads: threads that run blocks on the host target (GRIDJIT_HOST_THREADS; default: the usable cores).
-    host_device: the GPU that the host stands in for, by its name or a JSON file's (GRIDJIT_HOST_DEVICE; default: h100).
-    host_devices: how many of it (GRIDJIT_HOST_DEVICES; default 1).
-    host_limits: refuse on the host what such a GPU has no room for (GRIDJIT_HOST_LIMITS=0 turns that off).
-    host_checks: what debug kernels are checked for on the host (GRIDJIT_HOST_CHECKS=bounds,uninitialized,races, all of
-        which is the default; "none").
-    host_step: run kernels on the host as plain Python, one thread at a time, for debuggers (GRIDJIT_HOST_STEP=1).
-    host_symbols: a folder to write the host's code with line tables to, for gdb (GRIDJIT_HOST_SYMBOLS).
-    host_patience: seconds that a kernel's threads may wait for each other in vain; 0: for ever (GRIDJIT_HOST_PATIENCE;
-        default: 10).
-    log: what to report on standard error ("compiles"; GRIDJIT_LOG).
-    assert_no_compile: turn any compile into an error (GRIDJIT_ASSERT_NO_COMPILE=1).
-    native_launch: launch through machine code (GRIDJIT_NATIVE_LAUNCH=0: from Python, with equal results).
-    compile_processes: how many processes compile declared signatures (GRIDJIT_COMPILE_PROCESSES); None: not said.
-    """
-
-    cache: bool
     cache_dir: Path
-    cache_bytes: int
-    cache_entries: int = _DEFAULT_CACHE_ENTRIES
+    cache: bool = True
+    cache_bytes: int = 1 << 30
+    cache_entries: int = 100_000
     cache_bases: tuple[Path, ...] = ()
     cache_key_file: Path | None = None
     cache_allow_shared: bool = False
     record: Path | None = None
-    target: str | None
-    host_threads: int
-    log: str
-    assert_no_compile: bool
-    native_launch: bool
+    target: str | None = None
+    host_threads: int = field(default_factory=usable_cores)
+    log: tuple[str, ...] = ()
+    assert_no_compile: bool = False
+    native_launch: bool = True
     compile_processes: int | None = None
     host_device: str | None = None
     host_devices: int = 1
@@ -69,37 +58,16 @@ class Settings:
     host_checks: tuple[str, ...] = _CHECKS
     host_step: bool = False
     host_symbols: Path | None = None
-    host_patience: float = _DEFAULT_PATIENCE_S
+    host_patience: float = 10.0
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> Settings:
-        """Return the settings that environ asks for; raises ConfigError naming a variable that makes no sense."""
-        target = environ.get("GRIDJIT_TARGET") or None
-        if target not in (None, "cuda", "host"):
-            raise ConfigError(f"GRIDJIT_TARGET={target}: give 'cuda' or 'host', or unset it to use what is available")
-        return cls(
-            cache=_switch("GRIDJIT_CACHE", environ.get("GRIDJIT_CACHE")),
-            cache_dir=_cache_dir(environ),
-            cache_bytes=_bytes("GRIDJIT_CACHE_SIZE", environ.get("GRIDJIT_CACHE_SIZE"), _DEFAULT_CACHE_BYTES),
-            cache_entries=_count("GRIDJIT_CACHE_ENTRIES", environ.get("GRIDJIT_CACHE_ENTRIES"), _DEFAULT_CACHE_ENTRIES),
-            cache_bases=_paths(environ.get("GRIDJIT_CACHE_BASE")),
-            cache_key_file=_path(environ.get("GRIDJIT_CACHE_KEY_FILE")),
-            cache_allow_shared=_switched_on(environ.get("GRIDJIT_CACHE_ALLOW_SHARED")),
-            record=_path(environ.get("GRIDJIT_RECORD")),
-            target=target,
-            host_threads=_threads(environ.get("GRIDJIT_HOST_THREADS")),
-            log=environ.get("GRIDJIT_LOG", ""),
-            assert_no_compile=_switched_on(environ.get("GRIDJIT_ASSERT_NO_COMPILE")),
-            native_launch=environ.get("GRIDJIT_NATIVE_LAUNCH", "1") != "0",
-            compile_processes=_processes(environ.get("GRIDJIT_COMPILE_PROCESSES")),
-            host_device=environ.get("GRIDJIT_HOST_DEVICE") or None,
-            host_devices=_count("GRIDJIT_HOST_DEVICES", environ.get("GRIDJIT_HOST_DEVICES"), 1),
-            host_limits=_switch("GRIDJIT_HOST_LIMITS", environ.get("GRIDJIT_HOST_LIMITS")),
-            host_symbols=_path(environ.get("GRIDJIT_HOST_SYMBOLS")),
-            host_step=_switched_on(environ.get("GRIDJIT_HOST_STEP")),
-            host_checks=_checks(environ.get("GRIDJIT_HOST_CHECKS")),
-            host_patience=_seconds("GRIDJIT_HOST_PATIENCE", environ.get("GRIDJIT_HOST_PATIENCE"), _DEFAULT_PATIENCE_S),
-        )
+        """Return the settings that environ asks for; raises ConfigError naming a variable, its value and what is right.
+
+        An empty variable is one that is not set.
+        """
+        given: dict[str, Any] = {one.field: one.value(text) for one in VARIABLES if (text := environ.get(one.name))}
+        return cls(**({"cache_dir": _default_dir(environ)} | given))
 
     def processes_for(self, background: bool | None) -> int:
         """Return how many processes compile what a kernel declares: background is what jit was told, None nothing."""
@@ -110,25 +78,129 @@ class Settings:
 
 @functools.cache
 def settings() -> Settings:
-    """Return this process's settings, read on the first call."""
-    return Settings.of(os.environ)
+    """Return this process's settings, read on the first call; warns of variables that look misspelt."""
+    found = Settings.of(os.environ)
+    if unknown := unknown_names(os.environ):
+        from gridjit.runtime.misspelt import warn_of_misspelt  # hardly anybody misspells
+
+        warn_of_misspelt(unknown, [one.name for one in VARIABLES])
+    return found
 
 
-def _switch(name: str, text: str | None) -> bool:
-    """Return whether a switch is on, as it is when it is not set."""
-    if (text or "1").lower() in ("1", "on", "yes", "true"):
-        return True
-    if (text or "1").lower() in ("0", "off", "no", "false"):
-        return False
-    raise ConfigError(f"{name}={text}: give 1 or 0")
+def unknown_names(environ: Mapping[str, str]) -> list[str]:
+    """Return the names that begin as settings do, and are none: another program's, or misspelt."""
+    # os.environ decodes each name that it yields; below, all names are at hand.
+    names: Iterable[Any] = getattr(environ, "_data", environ)
+    prefix: Any = PREFIX if names is environ else PREFIX.encode()
+    given = {os.fsdecode(name) for name in names if name.startswith(prefix)}
+    return sorted(given - {one.name for one in VARIABLES}) if given else []
 
 
-def _cache_dir(environ: Mapping[str, str]) -> Path:
-    if given := environ.get("GRIDJIT_CACHE_DIR"):
-        return _absolute(given)
+def bytes_of(name: str, text: str) -> int:
+    """Return the bytes that text like "512M" stands for; raises ConfigError naming where it was given."""
+    try:
+        return _size(text)
+    except ValueError:
+        from gridjit.runtime.setting_words import SIZES
+
+        raise ConfigError(f"{_said(name, text)}: give {SIZES}") from None
+
+
+class Variable(NamedTuple):
+    """One environment variable: the field that it sets, and what returns a text's value or raises ValueError.
+
+    runtime/setting_words.py says what it accepts and means.
+    """
+
+    name: str
+    field: str
+    read: Callable[[str], Any]
+
+    def value(self, text: str) -> Any:
+        """Return what a text that is not empty stands for; raises ConfigError."""
+        try:
+            return self.read(text)
+        except _WrongWordError as error:
+            raise ConfigError(f"{_said(self.name, text)}: {error}") from None
+        except ValueError:
+            from gridjit.runtime.setting_words import WORDS
+
+            raise ConfigError(f"{_said(self.name, text)}: give {WORDS[self.name].accepts}") from None
+
+
+def _said(name: str, text: str) -> str:
+    """Return what was said, as an error shows it; a long text is cut."""
+    from gridjit.printable import printable  # few are wrong
+
+    return f"{name}={printable(text if len(text) < 200 else f'{text[:200]}...')}"
+
+
+class _WrongWordError(ValueError):
+    """A word among several is not known; the message says which, and what is."""
+
+
+def _switch(text: str) -> bool:
+    word = text.strip().lower()
+    if word not in (*_ON, *_OFF):
+        raise ValueError
+    return word in _ON
+
+
+def _target(text: str) -> str:
+    if text not in ("cuda", "host"):
+        raise ValueError
+    return text
+
+
+def _size(text: str) -> int:
+    match = _SIZE.fullmatch(text.strip())
+    size = int(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
+    if not 0 < size < _MOST_ENTRIES:
+        raise ValueError
+    return size
+
+
+def _count(text: str, *, least: int = 1, most: int = MOST) -> int:
+    number = int(text) if re.fullmatch(r"\d{1,19}", text, re.A) else -1
+    if not least <= number <= most:
+        raise ValueError
+    return number
+
+
+def _words(known: tuple[str, ...], none: tuple[str, ...] = ()) -> Callable[[str], tuple[str, ...]]:
+    """Return what reads several words with commas between, in the order of known; none: what "none" stands for."""
+
+    def read(text: str) -> tuple[str, ...]:
+        named = {name.strip() for name in text.lower().split(",")} - {""}
+        if unknown := named - {*known, "none"}:
+            raise _WrongWordError(f"{sorted(unknown)[0]!r} is not one of {', '.join(known)}, none")
+        if not named:
+            raise ValueError
+        return tuple(name for name in known if name in named) or none
+
+    return read
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 <= seconds < _MOST_SECONDS:
+        raise ValueError
+    return seconds
+
+
+def _path(text: str) -> Path:
+    """Return a path that stays the same when the process changes its folder; ~ is the home, as in a shell."""
+    return Path(rooted(os.path.expanduser(text)))
+
+
+def _paths(text: str) -> tuple[Path, ...]:
+    return tuple(_path(part) for part in text.split(os.pathsep) if part)
+
+
+def _default_dir(environ: Mapping[str, str]) -> Path:
     if (base := environ.get("XDG_CACHE_HOME")) and os.path.isabs(base):  # of others, its specification says: ignore
         return Path(base) / "gridjit"
-    return _absolute(environ.get("HOME") or _home()) / ".cache" / "gridjit"
+    return _path(environ.get("HOME") or _home()) / ".cache" / "gridjit"
 
 
 def _home() -> str:
@@ -139,84 +211,26 @@ def _home() -> str:
         return os.devnull
 
 
-def bytes_of(name: str, text: str) -> int:
-    """Return the bytes that text like "512M" stands for; raises ConfigError naming where it was given."""
-    number, unit = text.rstrip("iIbB").rstrip("KMGTkmgt"), text.rstrip("iIbB")[-1:].upper()
-    try:
-        size = int(float(number) * _UNITS.get(unit, 1))
-    except (ValueError, OverflowError):
-        raise ConfigError(f"{name}={text}: give bytes, such as 1073741824, 512M or 2G") from None
-    if size <= 0:
-        raise ConfigError(f"{name}={text}: give more than 0 bytes (GRIDJIT_CACHE=0 turns the cache off)")
-    return size
-
-
-def _bytes(name: str, text: str | None, default: int) -> int:
-    return bytes_of(name, text) if text else default
-
-
-def _count(name: str, text: str | None, default: int) -> int:
-    if not text:
-        return default
-    if not (text.isascii() and text.isdigit()) or int(text) < 1:
-        raise ConfigError(f"{name}={text}: give a whole number from 1")
-    return int(text)
-
-
-def _checks(text: str | None) -> tuple[str, ...]:
-    if text is None or not text.strip():
-        return _CHECKS
-    named = {name.strip() for name in text.lower().split(",")}
-    if unknown := named - {*_CHECKS, "none"}:
-        raise ConfigError(
-            f"GRIDJIT_HOST_CHECKS={text}: {sorted(unknown)[0]!r} is not one of {', '.join(_CHECKS)}, none"
-        )
-    return tuple(name for name in _CHECKS if name in named) or ("none",)
-
-
-def _seconds(name: str, text: str | None, default: float) -> float:
-    try:
-        seconds = float(text) if text else default
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < _MOST_SECONDS:
-        raise ConfigError(f"{name}={text}: give seconds, such as 10 or 0.5, or 0 for no limit")
-    return seconds
-
-
-def _absolute(text: str) -> Path:
-    """Return a path that stays the same when the process changes its folder; ~ is the home, as in a shell."""
-    return Path(rooted(os.path.expanduser(text)))
-
-
-def _path(text: str | None) -> Path | None:
-    return _absolute(text) if text else None
-
-
-def _paths(text: str | None) -> tuple[Path, ...]:
-    return tuple(_absolute(part) for part in (text or "").split(os.pathsep) if part)
-
-
-def _switched_on(text: str | None) -> bool:
-    return (text or "0") not in ("0", "off", "no")
-
-
-def usable_cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _processes(text: str | None) -> int | None:
-    if not text:
-        return None
-    if not (text.isascii() and text.isdigit()):
-        raise ConfigError(f"GRIDJIT_COMPILE_PROCESSES={text}: give a whole number, 0 for none")
-    return int(text)
-
-
-def _threads(text: str | None) -> int:
-    if not text:
-        return usable_cores()
-    if not text.isdigit() or int(text) < 1:
-        raise ConfigError(f"GRIDJIT_HOST_THREADS={text}: give a whole number from 1")
-    return int(text)
+VARIABLES = (
+    Variable("GRIDJIT_TARGET", "target", _target),
+    Variable("GRIDJIT_CACHE", "cache", _switch),
+    Variable("GRIDJIT_CACHE_DIR", "cache_dir", _path),
+    Variable("GRIDJIT_CACHE_SIZE", "cache_bytes", _size),
+    Variable("GRIDJIT_CACHE_ENTRIES", "cache_entries", functools.partial(_count, most=_MOST_ENTRIES)),
+    Variable("GRIDJIT_CACHE_BASE", "cache_bases", _paths),
+    Variable("GRIDJIT_CACHE_KEY_FILE", "cache_key_file", _path),
+    Variable("GRIDJIT_CACHE_ALLOW_SHARED", "cache_allow_shared", _switch),
+    Variable("GRIDJIT_RECORD", "record", _path),
+    Variable("GRIDJIT_LOG", "log", _words(_LOGS)),
+    Variable("GRIDJIT_ASSERT_NO_COMPILE", "assert_no_compile", _switch),
+    Variable("GRIDJIT_COMPILE_PROCESSES", "compile_processes", functools.partial(_count, least=0)),
+    Variable("GRIDJIT_NATIVE_LAUNCH", "native_launch", _switch),
+    Variable("GRIDJIT_HOST_THREADS", "host_threads", _count),
+    Variable("GRIDJIT_HOST_DEVICE", "host_device", str),
+    Variable("GRIDJIT_HOST_DEVICES", "host_devices", _count),
+    Variable("GRIDJIT_HOST_LIMITS", "host_limits", _switch),
+    Variable("GRIDJIT_HOST_PATIENCE", "host_patience", _seconds),
+    Variable("GRIDJIT_HOST_CHECKS", "host_checks", _words(_CHECKS, none=("none",))),
+    Variable("GRIDJIT_HOST_STEP", "host_step", _switch),
+    Variable("GRIDJIT_HOST_SYMBOLS", "host_symbols", _path),
+)

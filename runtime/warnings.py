@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from types import FrameType
 from typing import ClassVar
 
 from gridjit.compiler.key.numba_settings import is_asked_for, is_on
@@ -45,11 +43,7 @@ def warn_of_few_blocks(kernel: str, config: LaunchConfig) -> None:
 
 
 def _warn(message: str) -> None:
-    """Warn at the line that called gridjit."""
+    """Warn, unless numba-cuda's switch says not to."""
     if is_on("DISABLE_PERFORMANCE_WARNINGS"):
         return
-    level = 1
-    frame: FrameType | None = sys._getframe()
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("gridjit."):
-        level, frame = level + 1, frame.f_back
-    warn(PerformanceWarning(message), stacklevel=level)
+    warn(PerformanceWarning(message))

@@ -35,7 +35,7 @@ def count(module: Any) -> None:
     theirs, here = _device_of(rtsys._memsys), get_context().device.id
     if theirs != here:
         text = f"allocations on device {here} are not counted: numba-cuda's counters are on device {theirs}"
-        warn(RuntimeWarning(text), stacklevel=2)
+        warn(RuntimeWarning(text))
         return
     rtsys.set_memsys_to_module(SimpleNamespace(get_function=partial(_function, module)))
     # Whatever stream the kernel is launched in, it must find the counters.

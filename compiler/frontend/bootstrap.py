@@ -6,7 +6,6 @@ import contextlib
 import functools
 import os
 import sys
-import warnings
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
@@ -18,6 +17,7 @@ from gridjit.compiler.phases import phase
 from gridjit.compiler.view.recording import while_current
 from gridjit.forking import held, lock, section
 from gridjit.interrupts import uninterrupted
+from gridjit.messages import warn
 
 # What numba-cuda asks the CUDA runtime library while it is imported, answered where there is none: CUDA 13.0.
 _CUDA_VERSION = 13000
@@ -107,6 +107,6 @@ def _load() -> None:
     try:
         while_current(None, entrypoints.init_all)
     except Exception as error:  # a description that nobody can read, of any distribution
-        warnings.warn(f"numba cannot look for extensions to load: {error!r}", stacklevel=4)
+        warn(UserWarning(f"numba cannot look for extensions to load: {error!r}"))
     forget_in_keys(one for one in all_registrations() if id(one.sources[0]) not in before)
     note_loaded_settings(set(sys.modules) - modules)

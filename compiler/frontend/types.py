@@ -8,6 +8,7 @@ from typing import Any
 from gridjit.compiler.errors import ArgumentError, ConfigError
 from gridjit.compiler.frontend.bootstrap import load_installed_extensions, numba_cuda
 from gridjit.compiler.frontend.foreign_types import foreign_argument, foreign_item, is_foreign
+from gridjit.compiler.frontend.signatures.text import parsed
 from gridjit.compiler.item_types import dtype_of, item_type
 from gridjit.compiler.signature import (
     BFLOAT16,
@@ -35,7 +36,8 @@ def numba_arguments(signature: Signature) -> tuple[Any, ...]:
 def parse_signature(signature: Any) -> Signature:
     """Return the Signature for whatever numba.cuda.jit takes as one.
 
-    A string ("void(float32[::1], int64)"), a numba signature, a tuple of numba types, or a Signature.
+    A string ("void(float32[::1], int64)"; it is parsed, not evaluated), a numba signature, a tuple of numba types, or a
+    Signature.
     Raises ConfigError naming what is not understood.
     """
     if isinstance(signature, Signature):
@@ -45,7 +47,9 @@ def parse_signature(signature: Any) -> Signature:
     from numba.cuda.core import sigutils
 
     try:
-        arguments, result = sigutils.normalize_signature(signature)
+        arguments, result = sigutils.normalize_signature(parsed(signature) if isinstance(signature, str) else signature)
+    except ConfigError:
+        raise
     except Exception as error:  # numba raises many types here, NameError for an unknown type among them
         raise ConfigError(f"signature {signature!r} is not understood: {error}") from error
     if result not in (None, types.void):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.signatures.text import parsed
 from gridjit.compiler.options import Options
 
 
@@ -25,13 +27,23 @@ def dtype_of_type(kind: Any) -> Any:
     return numpy_support.as_dtype(kind)
 
 
+def parsing(declare: Callable[..., Any]) -> Callable[..., Any]:
+    """Return numba-cuda's declare_device, for which a signature that is a text is parsed: it would evaluate it."""
+
+    @functools.wraps(declare)
+    def declare_device(name: str, sig: Any, *others: Any, **options: Any) -> Any:
+        return declare(name, parsed(sig) if isinstance(sig, str) else sig, *others, **options)
+
+    return declare_device
+
+
 def device_dispatcher(function: Callable[..., Any], options: Options, signatures: Sequence[Any]) -> Any:
     """Return numba-cuda's dispatcher for a device function; its numba type lives only as long as it does."""
     numba_cuda()
     from numba.cuda.core.sigutils import normalize_signature
     from numba.cuda.dispatcher import CUDADispatcher
 
-    declared = [normalize_signature(signature) for signature in signatures]
+    declared = [normalize_signature(parsed(one) if isinstance(one, str) else one) for one in signatures]
 
     class DeclaredDispatcher(CUDADispatcher):  # type: ignore[misc]  # numba is untyped
         """Offers the declared signatures, and no other, to calls."""

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.signatures.text import parsed
 from gridjit.runtime.installed.replaced import Replaced
 from gridjit.runtime.jit import jit
 from gridjit.runtime.memory.create import as_device_array, device_array, to_device
@@ -24,12 +25,24 @@ from gridjit.runtime.numba_names.functions import is_cuda_array, stream
 
 def vectorize(*args: Any, **options: Any) -> Any:
     """Return what makes a ufunc of a function of numbers, as numba-cuda's vectorize does."""
-    return decorators().vectorize(*args, **options)
+    return decorators().vectorize(*_parsed(*args), **options)
 
 
 def guvectorize(*args: Any, **options: Any) -> Any:
     """Return what makes a generalized ufunc of a function of arrays, as numba-cuda's guvectorize does."""
-    return decorators().guvectorize(*args, **options)
+    return decorators().guvectorize(*_parsed(*args), **options)
+
+
+def _parsed(*given: Any) -> tuple[Any, ...]:
+    """Return a decorator's arguments with the signatures that are texts parsed: numba would evaluate them."""
+    if not given:
+        return given
+    first, *others = given
+    if isinstance(first, str):
+        first = [first]
+    if isinstance(first, list | tuple):
+        first = [parsed(one) if isinstance(one, str) else one for one in first]
+    return first, *others
 
 
 @functools.cache

@@ -23,7 +23,7 @@ class Surroundings:
     @classmethod
     def of(cls, settings: Settings) -> Surroundings:
         """Return what surrounds this thread, with settings that have another process only compile and store."""
-        quiet = dataclasses.replace(settings, record=None, log="", compile_processes=0)
+        quiet = dataclasses.replace(settings, record=None, log=(), compile_processes=0)
         return cls(settings=quiet, folder=_folder(), environ=tuple(os.environ.items()), path=tuple(map(str, sys.path)))
 
     def to_bytes(self) -> bytes:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from gridjit.cache import disk
 from gridjit.cache.lock import Locks
 from gridjit.cache.manifest import note_use
 from gridjit.cache.store import Store
@@ -20,6 +21,7 @@ from gridjit.compiler.job import CompileJob
 from gridjit.compiler.phases import phase, phases_text, phases_until_now
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import Target
+from gridjit.messages import DEBUG, INFO
 from gridjit.runtime.session import Session
 from gridjit.runtime.specialize.kernel_code import KernelCode
 from gridjit.runtime.specialize.look import Launch, Look
@@ -90,6 +92,7 @@ def look_up(look: Look, cold: Cold) -> Specialization | None:
         for shape, name in look.candidates():
             if (found := _read(look, name)) is not None:
                 note_use(look.store, look.key, shape, name, look.manifest, cold.locks)
+                disk.note_use(look.store, name, hit=True)
                 return specialization(look, found, "disk", "in the cache")
     return None
 
@@ -179,7 +182,8 @@ def add(found: Specialization, cold: Cold) -> Specialization:
         lambda: (
             f"{found.origin} {kernel.name}{found} in {found.milliseconds} ms: {found.reason}; "
             f"{phases_text(found.phases)}"
-        )
+        ),
+        level=INFO if found.origin == "compiled" else DEBUG,
     )
     if cold.here.recorder is not None and not found.signature.foreign:
         from gridjit.runtime.specialize.needs import Need

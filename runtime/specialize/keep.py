@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from gridjit.cache.disk import note_use
 from gridjit.cache.errors import CacheError
 from gridjit.cache.history import PastJob, add_job
 from gridjit.cache.lock import Locks
@@ -25,6 +26,7 @@ def keep(look: Look, artifact: Artifact, locks: Locks) -> Artifact:
     except (CacheError, ValueError, TypeError) as error:
         return dataclasses.replace(artifact, private=(f"it could not be read back from a file: {error}",))
     look.store.put(name, data, suffix=artifact.suffix)
+    note_use(look.store, name, hit=False)
     if not add_compile(look.store, look.key, shape_of(artifact), name, locks).shapes:
         add_job(look.store, look.job.kernel, PastJob.of(look.key, look.job.fields))
     return artifact

@@ -55,4 +55,4 @@ class KernelCode:
 
             self._crowded = True
             crowded = SpecializationWarning(explain.crowding(name, self.table))
-            warn_or_log(crowded, logger="gridjit", stacklevel=2)
+            warn_or_log(crowded, logger="gridjit")

@@ -120,7 +120,7 @@ class Recorder:
             if not self._warned:
                 self._warned = True
                 way_on = "Set it to a file that can be, or not at all."
-                warn(f"GRIDJIT_RECORD={self._path} cannot be written: {error}. {way_on}", stacklevel=4)
+                warn(f"GRIDJIT_RECORD={self._path} cannot be written: {error}. {way_on}")
 
 
 def _append(path: Path, line: bytes) -> None:

@@ -193,6 +193,10 @@ def __getattr__(name: str) -> Any:
         from gridjit.runtime.numba_names.reduction import reduce_in
 
         return reduce_in(sys.modules[__name__])
+    if name == "declare_device":
+        from gridjit.compiler.frontend.vocabulary import parsing
+
+        return parsing(_numbas(name))
     if (name in _ON_THE_HOST or name == "devices") and session().is_host:
         found = importlib.import_module(_DEVICES)
         return found if name == "devices" else getattr(found, name)

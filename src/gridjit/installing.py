@@ -88,7 +88,7 @@ class Installed:
         self._replaced = names.replace_names(ours, configs, device_functions=self._device_functions)
         taken.replace_taken(originals, {**ours, "jit": vars(cuda)["jit"]}, self._replaced)
         if before:
-            warn(InstallWarning(_late(before)), stacklevel=4)
+            warn(InstallWarning(_late(before)))
 
     def __enter__(self) -> Installed:
         return self

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import gridjit
 from gridjit.cache.store import EntryInfo
 from gridjit.commands import main
 from gridjit.commands.cache_upkeep import surplus
@@ -88,7 +89,9 @@ def test_show_describes_an_artifact(run: Any, filled: Any, listed: Any) -> None:
     assert "compiled because  blockdim.x 32 -> 64, read at opstats.py:" in out
     told = json.loads(run("show", key, "--json")[1])
     assert told["kernel"] == "opstats.sized"
-    assert told["compiled in ms"] > 0
+    assert told["compile_ms"] > 0
+    (fact,) = told["facts"]
+    assert (fact["field"], fact["value"], fact["where"].startswith("opstats.py:")) == ("blockdim.x", 64, True)
 
 
 def test_show_lists_the_records_of_a_manifest_and_the_jobs_of_a_history(run: Any, filled: Any, listed: Any) -> None:
@@ -97,9 +100,9 @@ def test_show_lists_the_records_of_a_manifest_and_the_jobs_of_a_history(run: Any
     history = next(item["key"] for item in items if item["kind"] == "history")
     codes = [item["key"] for item in items if item["kind"] == "code"]
     told = json.loads(run("show", manifest, "--json")[1])
-    assert {told["record 1"][0], told["record 2"][0]} == {f"artifact {code}" for code in codes}
-    assert told["record 1"][1].startswith("blockdim.x 32, read at")
-    assert json.loads(run("show", history, "--json")[1])["job 1"][0] == manifest
+    assert {one["key"] for one in told["artifacts"]} == set(codes)
+    assert told["artifacts"][0]["facts"][0]["value"] == 32
+    assert [job["key"] for job in json.loads(run("show", history, "--json")[1])["jobs"]] == [manifest]
     assert run("show", manifest, "--asm")[0] == 1
 
 
@@ -221,3 +224,32 @@ def test_sizes_and_ages_are_written_as_people_do() -> None:
     ]
     now = time.time()
     assert [age_text(now - age) for age in (0, 61, 7300, 200_000)] == ["0 s", "1 min", "2 h", "2 d"]
+
+
+def test_stats_count_finds_and_compiles_by_kernel(
+    run: Any, filled: Any, listed: Any, restart: Callable[[], None]
+) -> None:
+    for _ in range(3):
+        restart()
+        fresh = gridjit.jit(filled.scale.py_func)
+        fresh[1, 32](np.ones(4, np.float32), 2.0)
+    told = json.loads(run("stats", "--json")[1])
+    kernels = {one["kernel"]: (one["hits"], one["compiles"]) for one in told["kernels"]}
+    assert kernels == {"opstats.scale": (3, 1), "opstats.sized": (0, 2), "opstats.declared": (0, 1)}
+    assert (told["hits"], told["compiles"], told["hit_rate"]) == (3, 4, 0.4286)
+    assert told["since"] <= told["last_use"] <= time.time()
+    assert "opstats.scale" in run("stats")[1] and "43%" in run("stats")[1]
+    assert listed("--sort", "hits")[0]["kernel"] == "opstats.scale"
+    assert listed("--sort", "hits")[0]["hits"] == 3
+    assert run("clear")[0] == 0
+    assert run("stats")[1] == "no uses are counted yet\n"
+
+
+@pytest.mark.parametrize("order", ["size", "age", "compile", "target", "hits", "used", "kernel"])
+def test_ls_sorts(run: Any, filled: Any, listed: Any, order: str) -> None:
+    found = listed("--sort", order)
+    assert len(found) == 4
+    values = {"size": "size", "age": "stored", "hits": "hits", "used": "last_use"}
+    if order in values:
+        assert found == sorted(found, key=lambda one: one[values[order]], reverse=True)
+    assert run("ls", "--sort", order)[0] == 0

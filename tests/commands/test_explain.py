@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gridjit.commands import main
-from gridjit.commands.kernels import parse_config, parse_targets
+from gridjit.commands.words.values import parse_config, parse_targets
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.launch_config import LaunchConfig
 
@@ -52,24 +52,24 @@ def test_stored_results_are_listed_with_facts_reasons_and_state(explain: Any) ->
     status, told = explain("opstats:sized")
     assert status == 0
     first, second = told["stored"]
-    assert first["depends on"][0].startswith("blockdim.x 32, read at opstats.py:")
-    assert first["compiled because"].startswith("first use")
-    assert second["compiled because"].startswith("blockdim.x 32 -> 64, read at opstats.py:")
-    assert first["state"] == second["state"] == "up to date"
+    assert [(fact["field"], fact["value"]) for fact in first["facts"]] == [("blockdim.x", 32)]
+    assert first["reason"].startswith("first use")
+    assert second["reason"].startswith("blockdim.x 32 -> 64, read at opstats.py:")
+    assert (first["changed"], second["changed"]) == (None, None)
 
 
 def test_what_has_changed_since_is_named(explain: Any, edit: Callable[[str, str], None]) -> None:
     edit("THRESHOLD = 3", "THRESHOLD = 4")
     (stored,) = explain("opstats:scale")[1]["stored"]
-    assert stored["state"] == "out of date: global opstats.THRESHOLD 3 -> 4"
-    assert {result["state"] for result in explain("opstats:sized")[1]["stored"]} == {"up to date"}
+    assert stored["changed"] == "out of date: global opstats.THRESHOLD 3 -> 4"
+    assert {result["changed"] for result in explain("opstats:sized")[1]["stored"]} == {None}
 
 
 @pytest.mark.usefixtures("filled")
 def test_a_result_whose_code_went_is_said_to_be_gone(explain: Any, cache_dir: Path) -> None:
     for file in cache_dir.glob("??/*.o"):
         file.unlink()
-    assert explain("opstats:scale")[1]["stored"][0]["state"] == "its code is no longer in the cache, or is damaged"
+    assert explain("opstats:scale")[1]["stored"][0]["changed"] == "its code is no longer in the cache, or is damaged"
 
 
 @pytest.mark.usefixtures("filled")
@@ -83,15 +83,15 @@ def test_a_launch_that_would_hit_is_status_0_and_names_the_artifact(explain: Any
 def test_a_launch_that_would_compile_is_status_1_and_says_why(explain: Any) -> None:
     status, told = explain("opstats:sized", "--signature", SIGNATURE, "--config", "grid=1,block=128")
     assert (status, told["now"]["artifact"]) == (1, None)
-    assert told["now"]["why"].startswith("blockdim.x 32 -> 128") or told["now"]["why"].startswith(
+    assert told["now"]["reason"].startswith("blockdim.x 32 -> 128") or told["now"]["reason"].startswith(
         "blockdim.x 64 -> 128"
     )
     status, told = explain("opstats:scale", "--signature", "void(float64[::1], float64)")
     assert status == 1
-    assert told["now"]["why"] == "signature (float32[1d C], float64) -> (float64[1d C], float64)"
+    assert told["now"]["reason"] == "signature (float32[1d C], float64) -> (float64[1d C], float64)"
     status, told = explain("opstats:scale", "--signature", "void(float32[::1], float64)", "--target", "sm_90")
     assert status == 1
-    assert told["now"]["why"].endswith("-> sm_90")
+    assert told["now"]["reason"].endswith("-> sm_90")
 
 
 @pytest.mark.usefixtures("filled")

@@ -19,7 +19,8 @@ import pytest
 from rich.console import Console
 
 from gridjit.commands import main
-from gridjit.commands.warm import follow, shown
+from gridjit.commands.progress import shown
+from gridjit.commands.warm import follow
 from gridjit.commands.warm_work import Work
 from gridjit.runtime.pool.pool import Task
 from tests.programs import run_python
@@ -166,6 +167,8 @@ def test_failures_are_listed_and_do_not_stop_the_others(warm: Any, tmp_path: Pat
     status, told = warm("--from", str(record), "--target", "host")
     assert (status, told["compiled"]) == (1, 1)
     errors = {failure["what"].partition(" ")[0]: failure["error"] for failure in told["failed"]}
+    assert {failure["kernel"] for failure in told["failed"]} <= {*errors, None}
+    assert all(failure["kernel"] is None or failure["signature"] for failure in told["failed"])
     assert errors.keys() == {f"{record}:2", "opstats:gone"}
     assert "is not a kernel" in errors["opstats:gone"]
 

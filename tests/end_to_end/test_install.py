@@ -93,8 +93,9 @@ def test_a_kernel_that_was_made_before_is_named_in_a_warning(program: Callable[.
         "with warnings.catch_warnings(record=True) as found:",
         "    warnings.simplefilter('always')",
         "    gridjit.install()",
-        "print([(w.category.__name__, str(w.message)) for w in found])",
+        "print([(w.category.__name__, str(w.message), w.filename == __file__, w.lineno) for w in found])",
     )
+    assert "True, 5)]" in said
     assert "InstallWarning" in said and "theirs.double:12" in said and "twice" not in said
 
 

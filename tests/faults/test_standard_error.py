@@ -42,9 +42,9 @@ def launch(dtype):
 
 exec(sys.argv[1])
 right = [launch(dtype) for dtype in (np.float32, np.float64, np.int32)]  # too many specializations: a warning
-warn("größe \\ud800", stacklevel=1)
+warn("größe \\ud800")
 warnings.simplefilter("error", CacheWarning)
-warn("größe \\ud800", stacklevel=1)  # logged
+warn("größe \\ud800")  # logged
 print(right == [True] * 3, größe.stats.compiles)
 """
 

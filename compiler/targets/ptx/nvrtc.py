@@ -156,7 +156,7 @@ def _result(file: LinkedFile, outcome: _Outcome, escaped: _Wanted | None, lto: b
     if not outcome.good:
         raise LinkedSourceError(f"NVRTC: {file.name}: {outcome.status}\n{outcome.log}{_searched(file, outcome.log)}")
     if outcome.log:
-        warn(LinkedCodeWarning(f"{file.name}, NVRTC log messages:\n{outcome.log}"), stacklevel=3)
+        warn(LinkedCodeWarning(f"{file.name}, NVRTC log messages:\n{outcome.log}"))
     reasons = unseen(file)
     if escaped is not None:
         reasons += (f"NVRTC read {escaped[1]} itself for {file.name}",)

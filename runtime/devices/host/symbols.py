@@ -26,4 +26,4 @@ def write_symbols(folder: Path, image: bytes, entry: str, address: int) -> None:
             script.write(f'add-symbol-file "{path}" {address - place[0]:#x}\n')
     except OSError as error:
         words = f"GRIDJIT_HOST_SYMBOLS: {path} cannot be written: {error}"
-        warn_or_log(ConfigWarning(words), logger="gridjit", stacklevel=2)
+        warn_or_log(ConfigWarning(words), logger="gridjit")

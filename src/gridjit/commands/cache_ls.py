@@ -1,51 +1,108 @@
-"""`gridjit cache ls` and `du`: what is in the cache folder, and how much space it takes."""
+"""`gridjit cache ls`, `du` and `stats`: what is in the cache folder, how much space it takes, how often it was used."""
 
 from __future__ import annotations
 
 import argparse
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
-from gridjit.commands import printing
-from gridjit.commands.inventory import CODE, ListedEntry, open_cache, read_items, select
+from gridjit.cache.disk import DiskStore
+from gridjit.cache.uses import Tally, Use
+from gridjit.commands import printing, tables
+from gridjit.commands.inventory import CODE, KEY_DIGITS, ListedEntry, is_named, open_cache, read_items, select
 from gridjit.runtime.session import session
-
-KEY_DIGITS = 12
-
-
-def register(subparsers: Any) -> None:
-    """Add both."""
-    listing = subparsers.add_parser("ls", help="list the compiled kernels in the cache")
-    listing.add_argument("--all", action="store_true", help="list every entry, manifests and histories too")
-    listing.set_defaults(run=run_ls)
-    usage = subparsers.add_parser("du", help="show how much space kernels take")
-    usage.set_defaults(run=run_du)
-    for parser in (listing, usage):
-        add_selection(parser)
-        parser.add_argument("--json", action="store_true", help="print JSON")
-
-
-def add_selection(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say which entries are meant."""
-    parser.add_argument("--kernel", metavar="NAME", help="of this kernel only: its full name, its end, or a pattern")
-    parser.add_argument("--dir", metavar="FOLDER", help="use this cache folder instead of the one in use")
 
 
 def run_ls(given: argparse.Namespace) -> int:
     """Print one line for each entry; returns 0."""
-    items = select(read_items(open_cache(given.dir)), given.kernel)
-    shown = [item for item in items if given.all or item.kind == CODE]
+    store = open_cache(given.dir)
+    items = select(read_items(store), given.kernel)
+    used = uses_by_key(store)
+    shown = sorted((item for item in items if given.all or item.kind == CODE), key=_order(given.sort, used))
     if given.json:
-        printing.print_json([item.as_dict() for item in shown])
+        printing.print_json([item.as_dict() | _used(used.get(item.info.key[:16], Tally())) for item in shown])
         return 0
-    table = printing.table("key", "kernel", "signature", "target", "depends on", "size", "age", right=("size", "age"))
+    numbers = ("size", "age", "hits", "used")
+    table = tables.table("key", "kernel", "signature", "target", "depends on", *numbers, right=numbers)
     for item in shown:
-        table.add_row(item.info.key[:KEY_DIGITS], item.kernel, *_what(item), *_size_and_age(item))
+        use = used.get(item.info.key[:16], Tally())
+        last = "" if use.last is None else printing.age_text(use.last)
+        table.add_row(item.info.key[:KEY_DIGITS], item.kernel, *_what(item), *_size_and_age(item), str(use.hits), last)
     if shown:
-        printing.console().print(table)
+        tables.console().print(table)
     else:
         printing.say(f"nothing in the cache{f' of {given.kernel}' if given.kernel else ''}")
     return 0
+
+
+def uses_by_key(store: DiskStore) -> dict[str, Tally]:
+    """Return the uses of each artifact, by the first digits of its key."""
+    uses: dict[str, list[Use]] = {}
+    for use in store.uses():
+        uses.setdefault(use.key, []).append(use)
+    return {key: Tally.of(found) for key, found in uses.items()}
+
+
+def run_stats(given: argparse.Namespace) -> int:
+    """Print how often the code of each kernel was found and compiled, and when last; returns 0."""
+    store = open_cache(given.dir)
+    kernels = {item.info.key[:16]: item.kernel for item in read_items(store) if item.kind == CODE}
+    by_kernel: dict[str, list[Use]] = {}
+    for use in store.uses():
+        by_kernel.setdefault(kernels.get(use.key, ""), []).append(use)
+    chosen = {name: uses for name, uses in by_kernel.items() if given.kernel is None or is_named(name, given.kernel)}
+    tallies = {name: Tally.of(uses) for name, uses in sorted(chosen.items())}
+    whole = Tally.of(use for uses in chosen.values() for use in uses)
+    if given.json:
+        rows = [{"kernel": name or None, **_used(tally)} for name, tally in tallies.items()]
+        printing.print_json({"folder": store.folder, **_used(whole), "kernels": rows})
+        return 0
+    if whole.since is None:
+        printing.say("no uses are counted yet")
+        return 0
+    table = tables.table("kernel", *(numbers := ("hits", "compiles", "hit rate", "last use")), right=numbers)
+    for name, tally in tallies.items():
+        table.add_row(name or "(no longer there)", *_row(tally))
+    table.add_section()
+    table.add_row("all", *_row(whole))
+    printing.say(f"{store.folder}, counted for {printing.age_text(whole.since)}")
+    tables.console().print(table)
+    return 0
+
+
+def _used(tally: Tally) -> dict[str, Any]:
+    """Return uses as JSON values; times are in seconds since 1970."""
+    return {
+        "hits": tally.hits,
+        "compiles": tally.compiles,
+        "hit_rate": tally.rate,
+        "since": tally.since,
+        "last_use": tally.last,
+    }
+
+
+def _row(tally: Tally) -> tuple[str, str, str, str]:
+    last = "" if tally.last is None else printing.age_text(tally.last)
+    return str(tally.hits), str(tally.compiles), "" if tally.rate is None else f"{tally.rate:.0%}", last
+
+
+def _order(name: str, used: dict[str, Tally]) -> Callable[[ListedEntry], Any]:
+    """Return what sorts entries: names from A, times and sizes from the newest and largest."""
+
+    def use(item: ListedEntry) -> Tally:
+        return used.get(item.info.key[:16], Tally())
+
+    orders: dict[str, Callable[[ListedEntry], Any]] = {
+        "kernel": lambda item: 0,  # as they are read
+        "target": lambda item: str(item.artifact.target) if item.artifact else "",
+        "size": lambda item: -item.info.size,
+        "age": lambda item: -item.info.stored,
+        "compile": lambda item: -float((item.artifact.metadata.get("compile_ms") if item.artifact else 0) or 0),
+        "hits": lambda item: -use(item).hits,
+        "used": lambda item: -(use(item).last or 0),
+    }
+    return orders[name]
 
 
 def run_du(given: argparse.Namespace) -> int:
@@ -70,14 +127,14 @@ def run_du(given: argparse.Namespace) -> int:
             }
         )
         return 0
-    table = printing.table("kernel", "entries", "size", right=("entries", "size"))
+    table = tables.table("kernel", "entries", "size", right=("entries", "size"))
     for name, size in sizes.most_common():
         table.add_row(name or "(gridjit's own)", str(counts[name]), printing.size_text(size))
     table.add_section()
     table.add_row("all", str(len(items)), printing.size_text(sizes.total()))
     table.add_row("bound", str(limits.cache_entries), printing.size_text(limits.cache_bytes))
     printing.say(store.folder)
-    printing.console().print(table)
+    tables.console().print(table)
     return 0
 
 

@@ -10,20 +10,10 @@ from gridjit.cache.history import History, PastJob
 from gridjit.cache.manifest import Manifest
 from gridjit.cache.store import Store
 from gridjit.commands import printing
-from gridjit.commands.inventory import ListedEntry, find_item, open_cache
+from gridjit.commands.inventory import DAMAGED, ListedEntry, find_item, open_cache, plain_fact
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.errors import GridjitError
 from gridjit.runtime.specialize.explain import recent_artifacts
-
-
-def register(subparsers: Any) -> None:
-    """Add the subcommand."""
-    parser = subparsers.add_parser("show", help="show what one entry holds")
-    parser.add_argument("key", metavar="KEY", help="the entry's key, or a unique beginning of it")
-    parser.add_argument("--asm", action="store_true", help="print the PTX that a GPU's code was generated from")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--dir", metavar="FOLDER", help="use this cache folder instead of the one in use")
-    parser.set_defaults(run=run)
 
 
 def run(given: argparse.Namespace) -> int:
@@ -33,20 +23,73 @@ def run(given: argparse.Namespace) -> int:
     if given.asm:
         printing.say_lines(_assembly(item))
         return 0
-    facts = dict(describe(item, store))
     if given.json:
-        printing.print_json(facts)
+        printing.print_json(plain(item, store))
     else:
-        width = max(map(len, facts))
-        for label, value in facts.items():
-            lines = value if isinstance(value, list) else [value]
-            for number, line in enumerate(lines or ["none"]):
-                printing.say(f"{label if number == 0 else '':{width}}  {line}")
-    return 1 if item.kind == "damaged" else 0
+        _print(dict(describe(item, store)))
+    return 1 if item.kind == DAMAGED else 0
+
+
+def plain(item: ListedEntry, store: Store) -> dict[str, Any]:
+    """Return what an entry holds as JSON values: numbers, texts, lists; a time is in seconds since 1970."""
+    known = item.as_dict()
+    match item.content:
+        case Artifact():
+            known |= _plain_artifact(item.content)
+        case Manifest():
+            known |= _plain_manifest(item.content, store)
+        case History():
+            jobs = ({"key": job.key, "made": job.made, "fields": dict(job.fields)} for job in item.content.jobs)
+            known |= {"jobs": list(jobs)}
+    return known
+
+
+def _plain_artifact(artifact: Artifact) -> dict[str, Any]:
+    known, target = artifact._description(), artifact.target
+    hooks = {name: known[name] for name in ("hooks", "setup", "teardown")}
+    return {
+        "signature": artifact.signature,
+        "target": {"kind": target.kind, "arch": target.arch, "features": target.features},
+        "entry": artifact.entry,
+        "facts": [plain_fact(fact) for fact in artifact.footprint.facts],
+        "sharedmem": artifact.effects.sharedmem,
+        **hooks,
+        "dependencies": known["dependencies"],
+        "resources": artifact.resources,
+        "exceptions": [
+            {"code": code, "type": f"{e.module}.{e.qualname}", "arguments": list(e.arguments), "where": e.where}
+            for code, e in sorted(artifact.exceptions.items())
+        ],
+        "cooperative": artifact.cooperative,
+        "launch_config_sensitive": artifact.launch_config_sensitive,
+        "job": artifact.metadata.get("job"),
+        "compile_ms": artifact.metadata.get("compile_ms"),
+        "phases_ms": artifact.metadata.get("phases") or {},
+        "reason": artifact.metadata.get("why"),
+    }
+
+
+def _plain_manifest(manifest: Manifest, store: Store) -> dict[str, Any]:
+    recent = reversed(list(recent_artifacts(store, manifest)))
+    return {
+        "shapes": [{"facts": list(shape.facts), "used": list(map(list, shape.used))} for shape in manifest.shapes],
+        "artifacts": [
+            {"key": key, "facts": None if found is None else [plain_fact(fact) for fact in found.footprint.facts]}
+            for key, found in recent
+        ],
+    }
+
+
+def _print(facts: dict[str, Any]) -> None:
+    width = max(map(len, facts))
+    for label, value in facts.items():
+        lines = value if isinstance(value, list) else [value]
+        for number, line in enumerate(lines or ["none"]):
+            printing.say(f"{label if number == 0 else '':{width}}  {line}")
 
 
 def describe(item: ListedEntry, store: Store) -> Iterator[tuple[str, Any]]:
-    """Yield (label, value) of what an entry holds; a value is a number, a text or a list of texts."""
+    """Yield (label, value) of what an entry holds, for people; a value is a number, a text or a list of texts."""
     yield "key", item.info.key
     yield "kind", item.kind
     yield "kernel", item.kernel

@@ -3,50 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import re
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from gridjit.cache.disk import DiskStore
 from gridjit.cache.lock import Locks
 from gridjit.cache.store import EntryInfo
 from gridjit.commands import printing
-from gridjit.commands.cache_ls import KEY_DIGITS, add_selection
-from gridjit.commands.inventory import open_cache, read_items, select
-from gridjit.compiler.errors import ConfigError
+from gridjit.commands.inventory import KEY_DIGITS, open_cache, read_items, select_some
+from gridjit.commands.progress import steps
 from gridjit.runtime.session import session
-from gridjit.runtime.settings import bytes_of
-
-_DAYS = {"h": 1 / 24, "d": 1.0, "w": 7.0}
-_DAY_S = 86400.0
-
-
-def register(subparsers: Any) -> None:
-    """Add the three."""
-    verify = subparsers.add_parser("verify", help="read every entry; status 1 if one is damaged or not signed")
-    verify.add_argument("--remove", action="store_true", help="remove what is damaged")
-    verify.add_argument("--dir", metavar="FOLDER", help="use this cache folder instead of the one in use")
-    verify.set_defaults(run=run_verify)
-    gc = subparsers.add_parser("gc", help="remove what dead processes left, and the oldest entries beyond the bounds")
-    gc.add_argument("--max-size", metavar="SIZE", help="bytes to keep, such as 512M (default: GRIDJIT_CACHE_SIZE)")
-    gc.add_argument("--max-entries", metavar="N", type=int, help="entries to keep (default: GRIDJIT_CACHE_ENTRIES)")
-    gc.add_argument("--older-than", metavar="AGE", help="remove entries older than this: 36h, 30d, 8w")
-    gc.add_argument("--dir", metavar="FOLDER", help="use this cache folder instead of the one in use")
-    gc.set_defaults(run=run_gc)
-    clear = subparsers.add_parser("clear", help="remove the entries of a kernel, or all")
-    add_selection(clear)
-    clear.set_defaults(run=run_clear)
-    for parser in (gc, clear):
-        parser.add_argument("--dry-run", action="store_true", help="only say what would be removed")
-    for parser in (verify, gc, clear):
-        parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run_verify(given: argparse.Namespace) -> int:
     """Read every entry; returns 0 if all are good, else 1."""
     store = open_cache(given.dir)
-    found = store.verify(remove=given.remove)
+    with steps(given, "checking", sum(1 for _ in store.entries())) as step:
+        found = store.verify(remove=given.remove, each=lambda key: step(key[:KEY_DIGITS]))
     if given.json:
         printing.print_json({"good": found.good, "bad": [info.key for info in found.bad], "removed": given.remove})
         return 1 if found.bad else 0
@@ -60,15 +33,13 @@ def run_gc(given: argparse.Namespace) -> int:
     """Remove leftovers and whatever exceeds the bounds; returns 0."""
     store = open_cache(given.dir)
     limits = session().settings
-    max_bytes = bytes_of("--max-size", given.max_size) if given.max_size else limits.cache_bytes
+    max_bytes = given.max_size or limits.cache_bytes
     max_entries = limits.cache_entries if given.max_entries is None else given.max_entries
-    if max_entries < 0:
-        raise ConfigError(f"--max-entries {max_entries}: give 0 or more")
-    before = time.time() - _age(given.older_than) if given.older_than else 0.0
+    before = 0.0 if given.older_than is None else time.time() - given.older_than
     gone = surplus(store.entries(), max_bytes=max_bytes, max_entries=max_entries, before=before)
     swept = 0
     if not given.dry_run:
-        _remove(store, gone)
+        _remove(store, gone, given)
         swept = store.sweep() + Locks(store.folder, allow_shared=limits.cache_allow_shared).sweep()
         store.collect()
     _report(given, gone, {"leftovers": swept})
@@ -76,16 +47,16 @@ def run_gc(given: argparse.Namespace) -> int:
 
 
 def run_clear(given: argparse.Namespace) -> int:
-    """Remove what was selected; returns 0."""
+    """Remove what was selected; returns 0. A kernel that has nothing there is a GridjitError: a name was misspelt."""
     store = open_cache(given.dir)
     if given.kernel is None:
         gone = list(store.entries())
-        if not given.dry_run:
-            store.clear()
     else:
-        gone = [item.info for item in select(read_items(store), given.kernel)]
-        if not given.dry_run:
-            _remove(store, gone)
+        gone = [item.info for item in select_some(read_items(store, given), given.kernel, store.folder)]
+    if not given.dry_run:
+        _remove(store, gone, given)
+        if given.kernel is None:
+            store.forget_uses()
     _report(given, gone, {})
     return 0
 
@@ -103,9 +74,9 @@ def surplus(infos: Iterable[EntryInfo], *, max_bytes: int, max_entries: int, bef
     return gone
 
 
-def _remove(store: DiskStore, infos: Sequence[EntryInfo]) -> None:
-    for info in infos:
-        store.remove(info.key)
+def _remove(store: DiskStore, infos: Sequence[EntryInfo], given: argparse.Namespace) -> None:
+    with steps(given, "removing", len(infos)) as step:
+        store.remove_all(infos, each=lambda key: step(key[:KEY_DIGITS]))
 
 
 def _report(given: argparse.Namespace, gone: Sequence[EntryInfo], more: dict[str, int]) -> None:
@@ -120,11 +91,3 @@ def _report(given: argparse.Namespace, gone: Sequence[EntryInfo], more: dict[str
     verb = "would remove" if given.dry_run else "removed"
     leftovers = f", and {more['leftovers']} files left by dead processes" if more.get("leftovers") else ""
     printing.say(f"{verb} {len(gone)} entries ({printing.size_text(size)}){leftovers}")
-
-
-def _age(text: str) -> float:
-    """Return the seconds that text like "30d" stands for."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([hdw])", text)
-    if match is None:
-        raise ConfigError(f"--older-than {text}: give hours, days or weeks, such as 36h, 30d or 8w")
-    return float(match[1]) * _DAYS[match[2]] * _DAY_S

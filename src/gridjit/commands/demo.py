@@ -18,34 +18,22 @@ from rich.table import Table
 
 from gridjit.commands.demo_job import launches
 from gridjit.compiler.errors import GridjitError
+from gridjit.runtime.settings import settings
 
 PROCESSES = ("first", "second")
 
 
-def register(subparsers: Any) -> None:
-    """Add the subcommand."""
-    parser = subparsers.add_parser(
-        "demo", help="sum a few million floats with a kernel whose shared array fits the launch"
-    )
-    parser.add_argument("--size", type=int, default=4_000_000, help="how many floats (default: %(default)s)")
-    parser.add_argument(
-        "--keep", action="store_true", help="use your own cache instead of an empty one made for the demo"
-    )
-    parser.set_defaults(run=run)
-
-
 def run(given: argparse.Namespace) -> int:
     """Run both processes and print the table; returns 0 if every sum was right and the second compiled nothing."""
-    if given.size < 1:
-        raise GridjitError(f"--size {given.size}: give at least 1 float")
-    console = Console()
+    settings()  # a wrong one is told here, and not by the processes
+    console, quiet = Console(), Console(quiet=True)
     console.print(
         f"\nA block-wide sum of {given.size:,} floats. Its shared array has the size of the\n"
         "launched block: the kernel depends on the block size, and on nothing else.\n"
     )
     with tempfile.TemporaryDirectory(prefix="gridjit-demo-") as folder:
         environment = dict(os.environ) if given.keep else {**os.environ, "GRIDJIT_CACHE_DIR": folder}
-        reports = [_watch(console, name, given.size, environment) for name in PROCESSES]
+        reports = [_watch(quiet if given.quiet else console, name, given.size, environment) for name in PROCESSES]
     console.print(_table(reports))
     return _verdict(console, reports, expect_compiles=not given.keep)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,10 +11,9 @@ from gridjit.cache.history import PastJob, read_history
 from gridjit.cache.manifest import read_manifest
 from gridjit.cache.store import Store
 from gridjit.commands import printing
-from gridjit.commands.cache_ls import KEY_DIGITS
-from gridjit.commands.kernels import find_kernel, parse_config, parse_targets
+from gridjit.commands.inventory import KEY_DIGITS, plain_fact
+from gridjit.commands.kernels import find_kernel
 from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.footprint import CIRCUMSTANCES, Fact
 from gridjit.compiler.job import CompileJob
 from gridjit.compiler.launch_config import LaunchConfig
@@ -30,35 +30,15 @@ CURRENT = "up to date"
 _VARIANTS = ("signature", "target.kind", "target.arch", "target.features")
 
 
-def register(subparsers: Any) -> None:
-    """Add the subcommand."""
-    parser = subparsers.add_parser(
-        "explain",
-        help="show what is stored for a kernel, and why it would be compiled",
-        description="With --signature, the status is 0 if its code is in the cache and 1 if it would be compiled.",
-    )
-    parser.add_argument("kernel", metavar="MODULE:KERNEL", help="a kernel, such as stats.rows:scale")
-    parser.add_argument("--signature", metavar="S", help='argument types, such as "void(float32[::1], int64)"')
-    parser.add_argument("--config", metavar="C", help="a launch, such as grid=4,block=128,sharedmem=1024")
-    parser.add_argument("--target", metavar="T", help='"host", or an architecture: sm_90 (default: this machine)')
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=run)
-
-
 def run(given: argparse.Namespace) -> int:
     """Print what is stored, and the answer for a signature; returns 0, or 1 if that would be compiled."""
-    if not given.signature and (given.config or given.target):
-        raise ConfigError("--config and --target describe the launch to ask about: give --signature with them")
     kernel = find_kernel(given.kernel)
     store = session().store(kernel.cached)
     stored = list(stored_results(kernel, store))
     answer = None
     if given.signature:
-        config = parse_config(given.config) if given.config else None
-        target, *others = parse_targets(given.target)
-        if others:
-            raise ConfigError(f"--target {given.target}: give one")
-        answer = predict(kernel, store, given.signature, config, target)
+        (target,) = given.target or [None]
+        answer = predict(kernel, store, given.signature, given.config, target)
     if given.json:
         printing.print_json({"kernel": given.kernel, "stored": stored, "now": answer})
     else:
@@ -74,10 +54,10 @@ def stored_results(kernel: Kernel, store: Store) -> Iterator[dict[str, Any]]:
                 "artifact": key,
                 "job": job.key,
                 "signature": job.field("signature"),
-                "target": _target_text(job),
-                "depends on": [str(fact) for fact in _facts(artifact) if fact.field not in CIRCUMSTANCES],
-                "state": _state(kernel, job, artifact),
-                "compiled because": artifact and artifact.metadata.get("why"),
+                "target": {"kind": job.field("target.kind"), "arch": job.field("target.arch")},
+                "facts": [plain_fact(fact) for fact in _facts(artifact) if fact.field not in CIRCUMSTANCES],
+                "changed": _changed(kernel, job, artifact),
+                "reason": artifact and artifact.metadata.get("why"),
             }
 
 
@@ -93,10 +73,10 @@ def predict(
     why = "" if found else explain.reason(Specializations(), look)
     return {
         "signature": str(job.signature),
-        "target": str(job.target),
-        "config": None if config is None else str(config),
+        "target": {"kind": job.target.kind, "arch": job.target.arch},
+        "config": None if config is None else dataclasses.asdict(config),
         "artifact": found,
-        "why": why,
+        "reason": why or None,
         "private": list(job.private),
     }
 
@@ -104,25 +84,29 @@ def predict(
 def _print(name: str, stored: list[dict[str, Any]], answer: dict[str, Any] | None) -> None:
     printing.say(f"{name}: {len(stored)} stored")
     for result in stored:
-        printing.say(f"{result['artifact'][:KEY_DIGITS]}  {result['signature']} for {result['target']}")
-        printing.say(f"  depends on: {'; '.join(result['depends on']) or 'nothing of the launch configuration'}")
-        printing.say(f"  compiled because: {result['compiled because'] or 'unknown'}")
-        printing.say(f"  state: {result['state']}")
+        facts = "; ".join(str(Fact.read(**fact | {"where": fact["where"] or ""})) for fact in result["facts"])
+        printing.say(f"{result['artifact'][:KEY_DIGITS]}  {result['signature']} for {_target_text(**result['target'])}")
+        printing.say(f"  depends on: {facts or 'nothing of the launch configuration'}")
+        printing.say(f"  compiled because: {result['reason'] or 'unknown'}")
+        printing.say(f"  state: {result['changed'] or CURRENT}")
     if answer is None:
         return
-    launch = f", {answer['config']}" if answer["config"] else ""
-    printing.say(f"now {answer['signature']} for {answer['target']}{launch}:")
+    launch = f", {LaunchConfig(**answer['config'])}" if answer["config"] else ""
+    kind = answer["target"]["kind"] if answer["target"]["kind"] == "host" else answer["target"]["arch"]
+    printing.say(f"now {answer['signature']} for {kind}{launch}:")
     printing.say(
-        f"  in the cache: {answer['artifact'][:KEY_DIGITS]}" if answer["artifact"] else f"  compiles: {answer['why']}"
+        f"  in the cache: {answer['artifact'][:KEY_DIGITS]}"
+        if answer["artifact"]
+        else f"  compiles: {answer['reason']}"
     )
-    if not answer["artifact"] and answer["config"] is None and any(result["depends on"] for result in stored):
+    if not answer["artifact"] and answer["config"] is None and any(result["facts"] for result in stored):
         printing.say("  it depends on the launch: give one with --config")
     for reason in answer["private"]:
         printing.say(f"  not stored on disk: {reason}")
 
 
-def _state(kernel: Kernel, job: PastJob, artifact: Artifact | None) -> str:
-    """Return what has changed since an artifact was made, or that it is up to date."""
+def _changed(kernel: Kernel, job: PastJob, artifact: Artifact | None) -> str | None:
+    """Return what has changed since an artifact was made, in words; None if it is up to date."""
     if artifact is None:
         return "its code is no longer in the cache, or is damaged"
     now = _job_now(kernel, job)
@@ -130,7 +114,7 @@ def _state(kernel: Kernel, job: PastJob, artifact: Artifact | None) -> str:
     if (change := explain.change_text(_without_variants(job), _without_variants(shown))) is not None:
         return f"out of date: {change}"
     function = explain.broken_dependency(artifact, now)
-    return CURRENT if function is None else f"out of date: {function} has changed, or is not imported"
+    return None if function is None else f"out of date: {function} has changed, or is not imported"
 
 
 def _job_now(kernel: Kernel, job: PastJob) -> CompileJob:
@@ -147,9 +131,8 @@ def _facts(artifact: Artifact | None) -> tuple[Fact, ...]:
     return () if artifact is None else artifact.footprint.facts
 
 
-def _target_text(job: PastJob) -> str:
-    kind, arch = job.field("target.kind") or "", job.field("target.arch") or ""
-    return arch if kind == "ptx" else f"{kind} {arch}".strip()
+def _target_text(kind: str | None, arch: str | None) -> str:
+    return arch or "" if kind == "ptx" else f"{kind or ''} {arch or ''}".strip()
 
 
 def _name(kernel: Kernel) -> str:

@@ -1,20 +1,23 @@
-"""`gridjit info`: what gridjit sees of this machine - versions, target, cache."""
+"""`gridjit info`: what gridjit sees of this machine - versions, target, GPUs, cache, settings and their origin."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import platform
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from gridjit.commands import printing
-from gridjit.compiler.key.toolchain import toolchain
-from gridjit.runtime.session import session
+from gridjit.compiler.errors import DeviceError
+from gridjit.compiler.key.toolchain import NOT_INSTALLED, toolchain
+from gridjit.runtime.devices.cuda import census, presence
+from gridjit.runtime.misspelt import near_name
+from gridjit.runtime.session import Session, session
+from gridjit.runtime.settings import VARIABLES, Settings, Variable, unknown_names
 
-
-def register(subparsers: Any) -> None:
-    """Add the subcommand."""
-    parser = subparsers.add_parser("info", help="show versions, the target that kernels run on, and the cache")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.set_defaults(run=run)
+_NOT_VERSIONS = ("artifact schema", "python", "gridjit sources", "cuda toolkit")
 
 
 def run(given: argparse.Namespace) -> int:
@@ -23,22 +26,109 @@ def run(given: argparse.Namespace) -> int:
     if given.json:
         printing.print_json(facts)
         return 0
-    width = max(map(len, facts))
-    for name, value in facts.items():
-        printing.say(f"{name:{width}}  {value}")
+    rows = list(_rows(facts))
+    width = max(len(label) for label, _ in rows)
+    for label, text in rows:
+        printing.say(f"{label:{width}}  {text}".rstrip())
     return 0
 
 
-def collect() -> dict[str, str]:
-    """Return the facts, in the order people want them."""
-    here = session()
-    target = here.target(None)
-    settings = here.settings
+def collect() -> dict[str, Any]:
+    """Return the facts as values: numbers, texts, lists, None for what there is none of."""
+    here, made_with = session(), dict(toolchain("ptx"))
     return {
-        "target": f"{target} ({target.arch})",
-        "host threads": str(settings.host_threads),
-        "compile processes": str(settings.processes_for(None) or "none"),
-        "cache": str(settings.cache_dir) if settings.cache else "off (GRIDJIT_CACHE=0)",
-        "cache bound": f"{settings.cache_bytes} bytes",
-        **dict(toolchain("ptx")),
+        "gridjit": made_with["gridjit"],
+        "python": platform.python_version(),
+        "versions": {
+            name: None if version == NOT_INSTALLED else version
+            for name, version in made_with.items()
+            if name not in (*_NOT_VERSIONS, "gridjit")
+        },
+        "artifact_schema": int(made_with["artifact schema"]),
+        "target": _target(here),
+        "cuda": {
+            "driver": census.driver_version(),
+            "gpus": census.gpus(),
+            "why_not": presence.why_not() or None,
+        },
+        "cache": {
+            "enabled": here.settings.cache,
+            "folder": str(here.settings.cache_dir),
+            "max_bytes": here.settings.cache_bytes,
+            "max_entries": here.settings.cache_entries,
+        },
+        "settings": [_setting(one, here.settings) for one in VARIABLES],
+        "unknown_variables": [
+            {"variable": name, "did_you_mean": near_name(name, [one.name for one in VARIABLES])}
+            for name in unknown_names(os.environ)
+        ],
     }
+
+
+def _target(here: Session) -> dict[str, Any]:
+    """Return what kernels that name no target are compiled for, or why there is none."""
+    try:
+        found = here.target(None)
+    except DeviceError as error:
+        return {"kind": None, "arch": None, "stands_in_for": None, "why_not": str(error)}
+    stands_in = None
+    if found.kind == "host":
+        from gridjit.runtime.simulated.models import model
+
+        stands_in = model(here.settings.host_device).name
+    return {"kind": found.kind, "arch": found.arch, "stands_in_for": stands_in, "why_not": None}
+
+
+def _setting(one: Variable, settings: Settings) -> dict[str, Any]:
+    value = getattr(settings, one.field)
+    return {"variable": one.name, "value": _plain(value), "source": _source(one)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def _source(one: Variable) -> str:
+    """Return where a setting is from: "environment", "default", or the other variable that the default depends on."""
+    if os.environ.get(one.name):
+        return "environment"
+    is_xdg = one.field == "cache_dir" and os.path.isabs(os.environ.get("XDG_CACHE_HOME", ""))
+    return "XDG_CACHE_HOME" if is_xdg else "default"
+
+
+def _rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield (label, text) for people."""
+    target, cuda, cache = facts["target"], facts["cuda"], facts["cache"]
+    yield "gridjit", f"{facts['gridjit']}, artifacts of schema {facts['artifact_schema']}"
+    yield "python", facts["python"]
+    for name, version in facts["versions"].items():
+        yield name, version or "not installed"
+    instead = f", stands in for {target['stands_in_for']}" if target["stands_in_for"] else ""
+    yield "target", f"{target['kind']} ({target['arch']}){instead}" if target["kind"] else f"none: {target['why_not']}"
+    yield "CUDA driver", cuda["driver"] or "none"
+    for gpu in cuda["gpus"]:
+        yield f"GPU {gpu['device']}", f"{gpu['name']}, {gpu['arch']}, {printing.size_text(gpu['bytes'])}"
+    if cuda["why_not"]:
+        yield "GPUs", f"none: {cuda['why_not']}"
+    bounds = f"at most {printing.size_text(cache['max_bytes'])} and {cache['max_entries']} entries"
+    yield "cache", f"{cache['folder']}, {bounds}" if cache["enabled"] else "off"
+    for one in facts["settings"]:
+        yield one["variable"], f"{_text(one['value'])}  ({one['source']})"
+    for unknown in facts["unknown_variables"]:
+        near = f"; did you mean {unknown['did_you_mean']}?" if unknown["did_you_mean"] else ""
+        yield unknown["variable"], f"is not a setting of gridjit{near}"
+
+
+def _text(value: Any) -> str:
+    """Return a setting's value as the variable would say it."""
+    if value is None or value == []:
+        return "-"
+    if isinstance(value, bool):
+        return str(int(value))
+    return (
+        os.pathsep.join(value)
+        if isinstance(value, list) and value[0].startswith("/")
+        else (",".join(value) if isinstance(value, list) else str(value))
+    )

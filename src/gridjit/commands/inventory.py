@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import fnmatch
 import os
@@ -15,13 +16,18 @@ from gridjit.cache.folder import Distrusted, folder_at, open_folder
 from gridjit.cache.history import History
 from gridjit.cache.manifest import Manifest
 from gridjit.cache.store import EntryInfo
+from gridjit.commands.progress import steps
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.errors import GridjitError
+from gridjit.compiler.footprint import Fact
 from gridjit.compiler.frontend.kept.stored.record import from_bytes as units_of
+from gridjit.runtime.misspelt import near_names
 from gridjit.runtime.session import session
 
 CODE, MANIFEST, HISTORY, LAUNCHER, DAMAGED, UNKNOWN = "code", "manifest", "history", "launcher", "damaged", "unknown"
 FUNCTION = "function"
+# Of a key, as people see it.
+KEY_DIGITS = 12
 _ELF = b"\x7fELF"
 
 
@@ -59,6 +65,11 @@ class ListedEntry:
         return plain
 
 
+def plain_fact(fact: Fact) -> dict[str, Any]:
+    """Return a fact as JSON values: what was read, its value, and where."""
+    return {"field": fact.field, "value": fact.value, "where": fact.where or None}
+
+
 def open_cache(folder: str | None = None, *, new: bool = False) -> DiskStore:
     """Return the store of a folder, by default the one in use; raises GridjitError if it is not to be trusted.
 
@@ -80,9 +91,14 @@ def open_cache(folder: str | None = None, *, new: bool = False) -> DiskStore:
     return store
 
 
-def read_items(store: DiskStore) -> list[ListedEntry]:
-    """Return every entry with what it holds, sorted by kernel, kind and age."""
-    items = [_item(store, info) for info in store.entries()]
+def read_items(store: DiskStore, given: argparse.Namespace | None = None) -> list[ListedEntry]:
+    """Return every entry with what it holds, sorted by kernel, kind and age; given: whether to show how far it is."""
+    items: list[ListedEntry] = []
+    infos = list(store.entries())
+    with steps(given or argparse.Namespace(quiet=True), "reading", len(infos)) as step:
+        for info in infos:
+            step(items[-1].kernel if items else "")
+            items.append(_item(store, info))
     owners = dict(_owners(items))
     named = [dataclasses.replace(item, kernel=item.kernel or owners.get(item.info.key, "")) for item in items]
     return sorted(named, key=lambda item: (item.kernel, item.kind, item.info.stored, item.info.key))
@@ -100,6 +116,18 @@ def select(items: Iterable[ListedEntry], kernel: str | None, targets: Iterable[s
     code = [item for item in chosen if item.artifact and str(item.artifact.target) in wanted]
     keys, jobs = {item.info.key for item in code}, {item.job for item in code}
     return [item for item in chosen if item.info.key in keys or _is_about(item, jobs)]
+
+
+def select_some(items: Iterable[ListedEntry], kernel: str, where: str) -> list[ListedEntry]:
+    """Return the items of a kernel; raises GridjitError with the names that may have been meant if there are none."""
+    known = list(items)
+    if chosen := select(known, kernel):
+        return chosen
+    names = sorted({item.kernel for item in known if item.kernel})
+    by_end = {name.rpartition(".")[2]: name for name in names}
+    near = list(dict.fromkeys([by_end.get(one, one) for one in near_names(kernel, [*names, *by_end])]))
+    meant = f"did you mean {' or '.join(near)}?" if near else "`gridjit cache ls` lists what is there"
+    raise GridjitError(f"{where} holds no entry of {kernel}; {meant}")
 
 
 def is_named(kernel: str, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""How the command line prints: lines, tables that fit the terminal, readable sizes and ages, JSON for scripts.
+"""How the command line prints: lines, readable sizes and ages, JSON for scripts.
 
 All that a command prints goes through here, so that no name from a cache can do anything to a terminal.
 """
@@ -10,20 +10,10 @@ import sys
 import time
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
-
 from gridjit.printable import lines, printable
 
-_PIPED_WIDTH = 160
 _SIZES = ("B", "KiB", "MiB", "GiB")
 _UNITS = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
-
-
-def console() -> Console:
-    """Return the console that prints tables; when output is piped, it is wide enough for most of them."""
-    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else _PIPED_WIDTH)
 
 
 def say(line: str, *, error: bool = False) -> None:
@@ -40,22 +30,6 @@ def _write(text: str, error: bool) -> None:
     stream = sys.stderr if error else sys.stdout
     encoding = stream.encoding or "utf-8"
     print(text.encode(encoding, "backslashreplace").decode(encoding), file=stream)
-
-
-class PlainTable(Table):
-    """A table whose cells are shown as they are."""
-
-    def add_row(self, *cells: Any, **options: Any) -> None:
-        """Add a row of texts."""
-        super().add_row(*(printable(str(cell)) for cell in cells), **options)
-
-
-def table(*headings: str, right: tuple[str, ...] = ()) -> Table:
-    """Return an empty table; numbers are in the columns of `right`."""
-    made = PlainTable(box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
-    for heading in headings:
-        made.add_column(heading, justify="right" if heading in right else "left", overflow="fold")
-    return made
 
 
 def print_json(value: Any) -> None:

@@ -5,21 +5,23 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import Progress
 
+from gridjit import reading
 from gridjit.commands import printing
-from gridjit.commands.kernels import find_kernels, parse_config, parse_targets
+from gridjit.commands.kernels import find_kernels
+from gridjit.commands.progress import is_wanted, left_text, shown
 from gridjit.commands.warm_work import Built, Work
 from gridjit.compiler.errors import ConfigError, GridjitError
 from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.digests import utf8
 from gridjit.printable import printable
 from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.pool.pool import Pool, Task
@@ -30,33 +32,10 @@ from gridjit.runtime.specialize.needs import Need
 _BUILD = "gridjit.commands.warm_work:build"
 
 
-def register(subparsers: Any) -> None:
-    """Add the subcommand."""
-    parser = subparsers.add_parser(
-        "warm",
-        help="compile kernels ahead of their first launch",
-        description="Status 1 if something could not be compiled or stored; the rest is then in the cache.",
-    )
-    parser.add_argument(
-        "kernels", metavar="MODULE[:KERNEL]", nargs="*", help="kernels; without :KERNEL, all kernels of the module"
-    )
-    parser.add_argument("--signature", metavar="S", action="append", default=[], help='"void(float32[::1], int64)"')
-    parser.add_argument("--config", metavar="C", action="append", default=[], help="grid=4,block=128[,sharedmem=1024]")
-    parser.add_argument("--from", dest="file", type=Path, metavar="FILE", help="what GRIDJIT_RECORD=FILE recorded")
-    parser.add_argument("--target", metavar="T,T", help="sm_80,sm_90,host (default: as recorded, or this machine)")
-    parser.add_argument("--jobs", metavar="N", type=int, help="parallel processes (default: the usable cores)")
-    parser.add_argument("--json", action="store_true", help="print JSON, without progress")
-    parser.set_defaults(run=run)
-
-
 def run(given: argparse.Namespace) -> int:
     """Build everything asked for; returns 0 if all of it is in the cache now, else 1."""
-    if bool(given.kernels) == (given.file is not None):
-        raise ConfigError("give kernels (module:kernel) or --from FILE, but not both")
     if not session().settings.cache:
         raise ConfigError("GRIDJIT_CACHE turns the cache off: nothing would be kept")
-    if given.jobs is not None and given.jobs < 1:
-        raise ConfigError(f"--jobs {given.jobs}: give a whole number from 1")
     try:
         os.getcwd()  # where processes begin
     except FileNotFoundError:
@@ -65,14 +44,14 @@ def run(given: argparse.Namespace) -> int:
     works, unreadable = recorded(given.file, given.target) if given.file else (list(asked(given)), [])
     if given.kernels and not works:
         raise ConfigError(f"no kernel of {', '.join(given.kernels)} declares a signature: give one with --signature")
-    builds = unreadable + build_all(works, given.jobs or usable_cores(), quiet=given.json or not sys.stderr.isatty())
+    builds = unreadable + build_all(works, given.jobs or usable_cores(), quiet=not is_wanted(given))
     return _report(builds, time.perf_counter() - started, as_json=given.json)
 
 
 def asked(given: argparse.Namespace) -> Iterator[Work]:
     """Yield the work that the command line describes: every kernel, signature, launch and target."""
-    configs: list[LaunchConfig | None] = [parse_config(text) for text in given.config] or [None]
-    targets = parse_targets(given.target)
+    configs: list[LaunchConfig | None] = [*given.config] or [None]
+    targets = given.target or [None]
     for name, kernel in _kernels(given.kernels):
         signatures = given.signature or [*kernel.declared, *kernel.signatures]
         if not signatures and name in given.kernels:
@@ -91,13 +70,14 @@ def _kernels(names: Sequence[str]) -> list[tuple[str, Kernel]]:
         here.compiles_declared = before
 
 
-def recorded(path: Path, targets: str | None) -> tuple[list[Work], list[Built]]:
+def recorded(path: Path, targets: Sequence[str] | None) -> tuple[list[Work], list[Built]]:
     """Return the work of a recorded file, each once, and a failure for every line that is damaged."""
     try:
         lines = path.read_text("utf-8", "replace").splitlines()
     except OSError as error:
         raise GridjitError(f"{path} cannot be read: {error.strerror}") from None
-    wanted = parse_targets(targets)
+    if not any(_may_be_recorded(line) for line in lines) and any(line.strip() for line in lines):
+        raise GridjitError(f"{path} is not a file of recorded needs: GRIDJIT_RECORD={path} has a run write one")
     works: dict[tuple[object, ...], Work] = {}
     failures = []
     for number, line in enumerate(lines, 1):
@@ -108,12 +88,21 @@ def recorded(path: Path, targets: str | None) -> tuple[list[Work], list[Built]]:
         except GridjitError as error:
             failures.append(Built(label=f"{path}:{number}", error=str(error)))
             continue
-        for target in wanted if targets else [need.target]:
+        for target in targets or [need.target]:
             work = Work(
                 kernel=need.kernel, signature=need.signature, config=need.config, target=target, facts=need.facts
             )
             works.setdefault((need.kernel, need.signature, need.facts, target), work)
     return list(works.values()), failures
+
+
+def _may_be_recorded(line: str) -> bool:
+    """Return whether a line is of a recorded file, of whatever version."""
+    try:
+        plain = reading.parse(utf8(line))
+    except (reading.Unreadable, ValueError):
+        return False
+    return isinstance(plain, dict) and "schema" in plain
 
 
 def build_all(works: Sequence[Work], processes: int, *, quiet: bool) -> list[Built]:
@@ -130,12 +119,6 @@ def build_all(works: Sequence[Work], processes: int, *, quiet: bool) -> list[Bui
     return [_outcome(work, task) for work, task in tasks]
 
 
-def shown(console: Console) -> Progress:
-    """Return what shows how far a run is, which kernels are compiled at the moment, and how long the rest may take."""
-    columns = (BarColumn(20), MofNCompleteColumn(), TextColumn("{task.fields[left]}{task.description}"))
-    return Progress(*columns, console=console, transient=True)
-
-
 def follow(
     pool: Pool,
     tasks: Sequence[tuple[Work, Task]],
@@ -147,23 +130,13 @@ def follow(
     while (over := sum(task.is_over for _, task in tasks)) < len(tasks):
         names = dict.fromkeys(work.kernel for work, task in tasks if task.begun and not task.is_over)
         said = printable(", ".join(names) or "starting")
-        progress.update(line, completed=over, description=said, left=_left(clock() - started, over, len(tasks)))
+        progress.update(line, completed=over, description=said, left=left_text(clock() - started, over, len(tasks)))
         pool.turn()
 
 
-def _left(elapsed: float, over: int, total: int) -> str:
-    """Return in words how long the rest takes, if it takes as long as what is over."""
-    if not over:
-        return ""
-    minutes, seconds = divmod(round(elapsed / over * (total - over)), 60)
-    return f"about {minutes}:{seconds:02} left: "
-
-
 def _outcome(work: Work, task: Task) -> Built:
-    if task.result is None:
-        return Built(label=str(work), error=task.lost)
-    built: Built = task.result
-    return built
+    built: Built = Built(label=str(work), error=task.lost) if task.result is None else task.result
+    return replace(built, work=work)
 
 
 def _report(builds: Iterable[Built], seconds: float, *, as_json: bool) -> int:
@@ -171,7 +144,7 @@ def _report(builds: Iterable[Built], seconds: float, *, as_json: bool) -> int:
     failures = [built for built in done if built.error]
     counts = Counter(built.origin for built in done if not built.error)
     if as_json:
-        failed = [{"what": built.label, "error": built.error} for built in failures]
+        failed = [built.as_dict() for built in failures]
         printing.print_json(
             {"compiled": counts["compiled"], "cached": counts["disk"], "failed": failed, "seconds": round(seconds, 2)}
         )

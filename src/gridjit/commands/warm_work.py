@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from gridjit.commands.kernels import find_kernel
 from gridjit.compiler.errors import GridjitError
@@ -34,11 +35,24 @@ class Work:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
-    """What became of a work: where its code came from ("compiled", "disk"), or why there is none in the cache."""
+    """What became of a work: where its code came from ("compiled", "disk"), or why there is none in the cache.
+
+    work: what it was, None for a line that could not be read.
+    """
 
     label: str
     origin: str = ""
     error: str = ""
+    work: Work | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return a failure as plain JSON values; the kernel is None where a recorded line could not be read."""
+        known = {"what": self.label, "error": self.error, "kernel": None, "signature": None, "config": None}
+        if (work := self.work) is None:
+            return {**known, "target": None}
+        config = None if work.config is None else asdict(work.config)
+        told = {"kernel": work.kernel, "signature": str(work.signature), "config": config, "target": work.target}
+        return known | told
 
 
 def build(work: Work) -> Built:

@@ -50,6 +50,9 @@ def test_a_module_counts_before_whatever_stream_it_is_launched_in_goes_on(counte
 def test_on_another_device_nothing_is_counted_and_a_warning_says_so(counters):
     made, device = counters
     device.id = 1
-    with pytest.warns(RuntimeWarning, match="on device 1 are not counted: numba-cuda's counters are on device 0"):
+    with pytest.warns(
+        RuntimeWarning, match="on device 1 are not counted: numba-cuda's counters are on device 0"
+    ) as caught:
         allocations.count(MODULE)
+    assert caught[0].filename == __file__
     assert made.launched == ["initialized"]

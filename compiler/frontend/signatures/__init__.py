@@ -1,0 +1,1 @@
+"""Signatures as people write them, read as numba's types."""

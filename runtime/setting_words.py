@@ -1,0 +1,98 @@
+"""Setting words: what each setting accepts and means, for errors, `gridjit info` and docs/settings.md."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Words(NamedTuple):
+    """What a variable may be, what counts where it is not set, and what it means; the last two in Markdown."""
+
+    accepts: str
+    unset: str
+    meaning: str
+
+
+SIZES = "bytes above 0, such as 1073741824, 512M or 2G"
+_SWITCH = "1 or 0 (also: on, off, yes, no, true, false)"
+_NUMBER = "a whole number from 1 to 65536"
+_FILE, _FOLDER = "the path of a file", "the path of a folder"
+_CHECKS = "[debugging](debugging.md)"
+_STEPPING = "[debugging](debugging.md#stepping-through-a-kernel)"
+_SYMBOLS = "[debugging](debugging.md#native-debuggers)"
+_DEVICE = "[a name or a JSON file](host-target.md#the-gpu-that-it-stands-in-for)"
+_WAITING = "[host-target](host-target.md#waiting-for-other-threads-and-blocks)"
+
+WORDS = {
+    "GRIDJIT_TARGET": Words(
+        "cuda or host, or unset it to use what is available",
+        "`cuda` if a driver and a device are found, else `host`",
+        "where kernels run",
+    ),
+    "GRIDJIT_CACHE": Words(_SWITCH, "`1`", "`0`: keep results in this process's memory only, and write nothing"),
+    "GRIDJIT_CACHE_DIR": Words(
+        _FOLDER,
+        "`$XDG_CACHE_HOME/gridjit`, else `~/.cache/gridjit`",
+        "the cache's folder, preferably used for nothing else; `~` is the home directory",
+    ),
+    "GRIDJIT_CACHE_SIZE": Words(SIZES, "`1G`", "the most it may hold, in bytes or with the suffix K, M, G or T"),
+    "GRIDJIT_CACHE_ENTRIES": Words("a whole number from 1", "`100000`", "the most entries it may hold"),
+    "GRIDJIT_CACHE_BASE": Words(
+        "paths of folders, separated as in PATH",
+        "",
+        "more folders, that are read after a miss in the cache's own folder and never written; "
+        "entries found there are copied into the cache's own folder",
+    ),
+    "GRIDJIT_CACHE_KEY_FILE": Words(
+        _FILE, "", "a file with a secret that signs entries; only entries signed with it are read"
+    ),
+    "GRIDJIT_CACHE_ALLOW_SHARED": Words(
+        _SWITCH, "`0`", "`1`: use folders that other users can write to. What is read from them is run as code"
+    ),
+    "GRIDJIT_RECORD": Words(_FILE, "", "a file to which a run adds a line for each specialization that it needs"),
+    "GRIDJIT_LOG": Words(
+        "compiles, or none",
+        "`none`",
+        "`compiles`: one line on standard error for each specialization that is compiled or loaded",
+    ),
+    "GRIDJIT_ASSERT_NO_COMPILE": Words(
+        _SWITCH, "`0`", "`1`: a compile is a `CompileDisabledError` that says what is missing and why"
+    ),
+    "GRIDJIT_COMPILE_PROCESSES": Words(
+        "a whole number from 0 to 65536",
+        "",
+        "how many other processes compile what kernels declare; `0`: none ([processes.md](processes.md))",
+    ),
+    "GRIDJIT_NATIVE_LAUNCH": Words(
+        _SWITCH, "`1`", "`0`: launch from Python instead of through machine code, with equal results"
+    ),
+    "GRIDJIT_HOST_THREADS": Words(_NUMBER, "the usable cores", "number of threads that run blocks on the host target"),
+    "GRIDJIT_HOST_DEVICE": Words(
+        "the name of a GPU, or the path of a JSON file", "`h100`", f"the GPU that the host stands in for: {_DEVICE}"
+    ),
+    "GRIDJIT_HOST_DEVICES": Words(_NUMBER, "`1`", "how many such GPUs there are"),
+    "GRIDJIT_HOST_LIMITS": Words(_SWITCH, "`1`", "`0`: run on the host what such a GPU would refuse"),
+    "GRIDJIT_HOST_PATIENCE": Words(
+        "seconds, such as 10 or 0.5, or 0 for no limit",
+        "`10`",
+        f"seconds that threads on the host may wait for each other in vain ({_WAITING})",
+    ),
+    "GRIDJIT_HOST_CHECKS": Words(
+        "bounds, uninitialized and races, those wanted with commas between, or none",
+        "all",
+        f"what debug kernels on the host are checked for ({_CHECKS})",
+    ),
+    "GRIDJIT_HOST_STEP": Words(
+        _SWITCH, "`0`", f"`1`: run kernels on the host as plain Python, one thread at a time ({_STEPPING})"
+    ),
+    "GRIDJIT_HOST_SYMBOLS": Words(
+        _FOLDER, "", f"a folder to write object files with line tables to, for gdb ({_SYMBOLS})"
+    ),
+}
+
+
+def table() -> str:
+    """Return all of it as a table in Markdown, that of docs/settings.md."""
+    rows = ["| variable | accepts | if it is not set | meaning |", "|---|---|---|---|"]
+    rows += [f"| `{name}` | {' | '.join(words)} |".replace("|  |", "| |") for name, words in WORDS.items()]
+    return "\n".join(rows) + "\n"

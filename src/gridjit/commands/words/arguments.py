@@ -1,0 +1,228 @@
+"""The command line's words: every command and its arguments, declared without importing what carries them out.
+
+So `--help`, `--version`, completion and wrong usage cost no more than reading the words. Each command names the
+function that runs it: `main` imports that when all words are right.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from gridjit import __version__
+from gridjit.commands.words import values
+
+_JSON = "print JSON"
+_QUIET = "without progress"
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command line; `run` of what it parses is "module:function"."""
+    made = argparse.ArgumentParser(prog="gridjit", description="GPU kernels in Python, compiled once and kept.")
+    made.add_argument("--version", action="version", version=f"gridjit {__version__}")
+    made.set_defaults(run=None, shown=made)
+    commands = made.add_subparsers(title="commands", metavar="COMMAND")
+    for add in (_demo, _info, _explain, _warm, _cache, _completion):
+        add(commands)
+    return made
+
+
+def _demo(commands: Any) -> None:
+    demo = commands.add_parser("demo", help="sum a few million floats with a kernel whose shared array fits the launch")
+    demo.add_argument(
+        "--size", type=values.count("--size"), default=4_000_000, help="how many floats (default: %(default)s)"
+    )
+    demo.add_argument(
+        "--keep", action="store_true", help="use your own cache instead of an empty one made for the demo"
+    )
+    demo.add_argument("--quiet", action="store_true", help=_QUIET)
+    demo.set_defaults(run="demo:run")
+
+
+def _info(commands: Any) -> None:
+    info = commands.add_parser(
+        "info", help="show versions, targets and GPUs, the cache, and settings with their origin"
+    )
+    info.add_argument("--json", action="store_true", help="print one JSON object")
+    info.set_defaults(run="info:run")
+
+
+def _explain(commands: Any) -> None:
+    explain = commands.add_parser(
+        "explain",
+        help="show what is stored for a kernel, and why it would be compiled",
+        description="With --signature, the status is 0 if its code is in the cache and 1 if it would be compiled.",
+    )
+    explain.add_argument(
+        "kernel", metavar="KERNEL", type=values.kernel, help="a kernel: stats.rows:scale, or script.py:scale"
+    )
+    explain.add_argument("--signature", metavar="S", help='argument types, such as "void(float32[::1], int64)"')
+    explain.add_argument(
+        "--config", metavar="C", type=values.launch, help="a launch, such as grid=4,block=128,sharedmem=1024"
+    )
+    explain.add_argument(
+        "--target", metavar="T", type=values.targets, help='"host", or an architecture: sm_90 (default: this machine)'
+    )
+    explain.add_argument("--json", action="store_true", help=_JSON)
+    explain.set_defaults(run="explain:run")
+
+
+def _warm(commands: Any) -> None:
+    warm = commands.add_parser(
+        "warm",
+        help="compile kernels ahead of their first launch",
+        description="Status 1 if something could not be compiled or stored; the rest is then in the cache.",
+    )
+    warm.add_argument(
+        "kernels",
+        metavar="MODULE[:KERNEL]",
+        nargs="*",
+        help="kernels of modules or scripts (script.py); without :KERNEL, all that declare signatures",
+    )
+    warm.add_argument("--signature", metavar="S", action="append", default=[], help='"void(float32[::1], int64)"')
+    warm.add_argument(
+        "--config",
+        metavar="C",
+        type=values.launch,
+        action="append",
+        default=[],
+        help="grid=4,block=128[,sharedmem=1024]",
+    )
+    warm.add_argument("--from", dest="file", type=Path, metavar="FILE", help="what GRIDJIT_RECORD=FILE recorded")
+    warm.add_argument(
+        "--target", metavar="T,T", type=values.targets, help="sm_80,sm_90,host (default: as recorded, or this machine)"
+    )
+    warm.add_argument(
+        "--jobs", metavar="N", type=values.count("--jobs"), help="parallel processes (default: the usable cores)"
+    )
+    warm.add_argument("--json", action="store_true", help=f"{_JSON}, {_QUIET}")
+    warm.add_argument("--quiet", action="store_true", help=_QUIET)
+    warm.set_defaults(run="warm:run")
+
+
+def _cache(commands: Any) -> None:
+    cache = commands.add_parser(
+        "cache",
+        help="inspect, check, tidy, export and import the cache",
+        description="Exit status: 0 if all is well, 1 if problems were found, 2 for wrong usage.",
+    )
+    cache.set_defaults(shown=cache)
+    actions = cache.add_subparsers(title="actions", metavar="ACTION", required=True)
+    for add in (_ls, _du, _stats, _show, _verify, _gc, _clear, _export, _import):
+        add(actions)
+
+
+def _ls(actions: Any) -> None:
+    ls = actions.add_parser("ls", help="list the compiled kernels in the cache")
+    ls.add_argument("--all", action="store_true", help="list every entry, manifests and histories too")
+    ls.add_argument("--sort", choices=values.ORDERS, default="kernel", help="the order (default: %(default)s)")
+    _add_selection(ls)
+    _finish(ls, "cache_ls:run_ls", quiet=False)
+
+
+def _du(actions: Any) -> None:
+    du = actions.add_parser("du", help="show how much space kernels take")
+    _add_selection(du)
+    _finish(du, "cache_ls:run_du", quiet=False)
+
+
+def _stats(actions: Any) -> None:
+    stats = actions.add_parser("stats", help="show how often kernels were found and compiled, and when last")
+    _add_selection(stats)
+    _finish(stats, "cache_ls:run_stats", quiet=False)
+
+
+def _show(actions: Any) -> None:
+    show = actions.add_parser("show", help="show what one entry holds")
+    show.add_argument("key", metavar="KEY", help="the entry's key, or a unique beginning of it")
+    show.add_argument("--asm", action="store_true", help="print the PTX that a GPU's code was generated from")
+    _add_folder(show)
+    _finish(show, "cache_show:run", quiet=False)
+
+
+def _verify(actions: Any) -> None:
+    verify = actions.add_parser("verify", help="read every entry; status 1 if one is damaged or not signed")
+    verify.add_argument("--remove", action="store_true", help="remove what is damaged")
+    _add_folder(verify)
+    _finish(verify, "cache_upkeep:run_verify")
+
+
+def _gc(actions: Any) -> None:
+    gc = actions.add_parser("gc", help="remove what dead processes left, and the oldest entries beyond the bounds")
+    gc.add_argument(
+        "--max-size", metavar="SIZE", type=values.size, help="bytes to keep, such as 512M (default: GRIDJIT_CACHE_SIZE)"
+    )
+    gc.add_argument(
+        "--max-entries",
+        metavar="N",
+        type=values.count("--max-entries", least=0),
+        help="entries to keep (default: GRIDJIT_CACHE_ENTRIES)",
+    )
+    gc.add_argument("--older-than", metavar="AGE", type=values.age, help="remove entries older than this: 36h, 30d, 8w")
+    gc.add_argument("--dry-run", action="store_true", help="only say what would be removed")
+    _add_folder(gc)
+    _finish(gc, "cache_upkeep:run_gc")
+
+
+def _clear(actions: Any) -> None:
+    clear = actions.add_parser("clear", help="remove the entries of a kernel, or all; status 1 if it has none")
+    clear.add_argument("--dry-run", action="store_true", help="only say what would be removed")
+    _add_selection(clear)
+    _finish(clear, "cache_upkeep:run_clear")
+
+
+def _export(actions: Any) -> None:
+    export = actions.add_parser("export", help="write entries to a file for other machines")
+    export.add_argument("file", type=Path, metavar="FILE")
+    export.add_argument("--target", metavar="T,T", type=values.targets, help='only code for these: "sm_90", "host"')
+    _add_selection(export)
+    _finish(export, "cache_bundle:run_export")
+
+
+def _import(actions: Any) -> None:
+    importing = actions.add_parser("import", help="add a file's entries; status 1 if some are refused or dropped")
+    importing.add_argument("file", type=Path, metavar="FILE")
+    _add_folder(importing)
+    _finish(importing, "cache_bundle:run_import")
+
+
+def _completion(commands: Any) -> None:
+    completion = commands.add_parser(
+        "completion",
+        help="print a shell's script that completes gridjit's words",
+        description='In ~/.bashrc or ~/.zshrc: eval "$(gridjit completion bash)", with your shell\'s name. '
+        "In fish: gridjit completion fish > ~/.config/fish/completions/gridjit.fish",
+    )
+    completion.add_argument("shell", choices=values.SHELLS)
+    completion.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    completion.set_defaults(run="words.completion:run")
+
+
+def _add_folder(made: argparse.ArgumentParser) -> None:
+    made.add_argument("--dir", metavar="FOLDER", help="use this cache folder instead of the one in use")
+
+
+def _add_selection(made: argparse.ArgumentParser) -> None:
+    """Add the options that say which entries are meant."""
+    made.add_argument("--kernel", metavar="NAME", help="of this kernel only: its full name, its end, or a pattern")
+    _add_folder(made)
+
+
+def _finish(made: argparse.ArgumentParser, run: str, *, quiet: bool = True) -> None:
+    """Add what nearly all commands take, and the function that runs it."""
+    made.add_argument("--json", action="store_true", help=f"{_JSON}, {_QUIET}" if quiet else _JSON)
+    if quiet:
+        made.add_argument("--quiet", action="store_true", help=_QUIET)
+    made.set_defaults(run=run)
+
+
+def check(given: argparse.Namespace) -> None:
+    """Raise WrongWord where words that are right by themselves make no sense together."""
+    match given.run:
+        case "warm:run" if bool(given.kernels) == (given.file is not None):
+            raise values.WrongWord("give kernels (module:kernel) or --from FILE, but not both")
+        case "explain:run" if not given.signature and (given.config or given.target):
+            raise values.WrongWord("--config and --target describe the launch to ask about: give --signature with them")
+        case "explain:run" if given.target and len(given.target) > 1:
+            raise values.WrongWord(f"--target {','.join(given.target)}: give one")

@@ -1,0 +1,81 @@
+"""`gridjit completion`: scripts for shells, which ask gridjit itself what may come next on the line."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+
+from gridjit.commands import printing
+from gridjit.commands.words.arguments import parser
+
+# Where nothing fits, shells complete names of files.
+_SCRIPTS = {
+    "bash": """_gridjit() {
+    local IFS=$'\\n'
+    COMPREPLY=($(gridjit completion bash -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+}
+complete -o default -F _gridjit gridjit""",
+    "zsh": """#compdef gridjit
+_gridjit() {
+    local -a found
+    found=("${(@f)$(gridjit completion zsh -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+    if [[ -n "${found[1]}" ]]; then compadd -- "${found[@]}"; else _files; fi
+}
+(( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
+compdef _gridjit gridjit""",
+    "fish": """function __gridjit_complete
+    gridjit completion fish -- (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null
+end
+complete -c gridjit -a '(__gridjit_complete)'""",
+}
+
+
+def run(given: argparse.Namespace) -> int:
+    """Print the script, or what may take the place of the last of some words; returns 0."""
+    words = given.words[given.words[:1] == ["--"] :]
+    for line in candidates(words) if given.words else [_SCRIPTS[given.shell]]:
+        printing.say_lines(line)
+    return 0
+
+
+def candidates(words: Sequence[str]) -> list[str]:
+    """Return what may take the place of the last word, after those before it."""
+    *before, last = words or [""]
+    here = parser()
+    expected: argparse.Action | None = None  # the option whose value comes next
+    for word in before:
+        if expected is not None:
+            expected = None
+        elif (option := _options(here).get(word)) is not None:
+            expected = option if option.nargs != 0 else None
+        else:
+            here = _subcommands(here).get(word, here)
+    known = _choices(expected) if expected is not None else _next(here, last)
+    return sorted(word for word in known if word.startswith(last))
+
+
+def _next(here: argparse.ArgumentParser, last: str) -> Iterator[str]:
+    """Yield the words that may come next: options where one is begun, else subcommands and choices."""
+    if last.startswith("-"):
+        yield from _options(here)
+        return
+    yield from _subcommands(here)
+    for action in here._get_positional_actions():
+        if not isinstance(action, argparse._SubParsersAction):
+            yield from _choices(action)
+
+
+def _options(here: argparse.ArgumentParser) -> dict[str, argparse.Action]:
+    return {name: action for name, action in here._option_string_actions.items() if name.startswith("--")}
+
+
+def _subcommands(here: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    found: dict[str, argparse.ArgumentParser] = {}
+    for action in here._get_positional_actions():
+        if isinstance(action, argparse._SubParsersAction):
+            found |= action.choices
+    return found
+
+
+def _choices(action: argparse.Action) -> Iterator[str]:
+    yield from map(str, action.choices or ())
