@@ -1,0 +1,154 @@
+"""Names: what is not defined, what is defined but of no use in a kernel, and attributes that are not there."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import math
+import re
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any, Final
+
+from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.explained.failure import Failure
+from gridjit.compiler.frontend.explained.rules.finding import Finding, near
+from gridjit.compiler.frontend.explained.source import text_of
+
+_UNTYPED = re.compile(r"^Untyped (?:global|freevar)? ?(?:name )?'(?P<name>[^']+)'")
+_ATTRIBUTE = re.compile(r"^Unknown attribute '(?P<name>[^']+)' of type (?P<type>.+?)$")
+_OF_MODULE = re.compile(r"^module '(?P<module>[\w.]+)' has no attribute '(?P<name>\w+)'")
+_OF_OBJECT = re.compile(r"^'?(?P<type>[\w.]+)'? object has no attribute '(?P<name>\w+)'")
+_ARRAYS: Final = ("size", "shape", "ndim", "strides", "itemsize", "dtype", "T", "flat", "real", "imag", "sum", "reshape")
+_NUMBERS = "Arrays of a kernel have shape, size, ndim, strides, itemsize and dtype; for all else, write a loop."
+# What has no meaning for a thread of a GPU, with what to use for it.
+_INSTEAD: Final = {
+    "input": "Pass what the kernel needs as an argument.",
+    "open": "Read the file before the launch, and pass what is in it as an array.",
+    "list": "Use cuda.local.array(size, dtype), with a size that is known when the kernel is compiled.",
+    "dict": "Use arrays: one of keys, one of values.",
+    "set": "Use an array.",
+    "str": "Texts cannot be made in a kernel; print(...) takes several values.",
+    "sorted": "Sort on the CPU, with CuPy, or write a sort over an array.",
+    "reversed": "Count downwards: range(n - 1, -1, -1).",
+    "getattr": "Write the attribute's name: x.name.",
+}
+
+
+def undefined(failure: Failure) -> Finding | None:
+    """A name that is neither assigned in the function nor a global of its module."""
+    if "UndefinedType" not in failure.words and not failure.words.startswith("NameError"):
+        return None
+    known = {*failure.source.local_names, *failure.names, *vars(builtins)}
+    for node in failure.source.of(ast.Name):
+        if node.id not in known or (isinstance(node.ctx, ast.Load) and node.id not in known):
+            return Finding(sentence=f"{node.id!r} is not defined", advice=_meant(node.id, known, failure), node=node)
+    return Finding(sentence="a name is not defined", advice="Look for a name that is misspelled or not imported.")
+
+
+def _meant(name: str, known: set[str], failure: Failure) -> str:
+    for module, prefix in ((vars(numba_cuda()), _prefix(failure)), (vars(math), "math.")):
+        if name in module and not name.startswith("_"):
+            return f"Write {prefix}{name}." + (" Its module must be imported." if prefix[:-1] not in known else "")
+    own = {*failure.source.local_names, *failure.names}
+    if (found := near(name, sorted(own)) or near(name, sorted(known))) is not None:
+        return f"Did you mean {found!r}?"
+    return "Assign it before this line, pass it as an argument, or define it as a global of the module."
+
+
+def _prefix(failure: Failure) -> str:
+    """Return what the module calls cuda."""
+    names = (name for name, value in failure.names.items() if _is_cuda(value))
+    return next(names, "cuda") + "."
+
+
+def _is_cuda(value: Any) -> bool:
+    return isinstance(value, ModuleType) and value.__name__ in ("gridjit.cuda", "numba.cuda")
+
+
+def unusable(failure: Failure) -> Finding | None:
+    """A global that no kernel can use: a plain function, a class, an object, a container."""
+    if (found := _UNTYPED.match(failure.words)) is None:
+        return None
+    name = found["name"]
+    node = next((node for node in failure.source.of(ast.Name) if node.id == name), None)
+    value = failure.names.get(name, getattr(builtins, name, None))
+    sentence, advice = _of_value(name, value, failure)
+    return Finding(sentence=sentence, advice=advice, node=node)
+
+
+def _of_value(name: str, value: Any, failure: Failure) -> tuple[str, str]:
+    if name in vars(builtins) and value is vars(builtins)[name]:
+        return f"{name}(...) is not available in kernels", _INSTEAD.get(name, "")
+    if isinstance(value, FunctionType):
+        return (
+            f"{name!r} is a plain Python function, and kernels call device functions only",
+            f"Decorate it: @{_prefix(failure)}jit(device=True)",
+        )
+    if isinstance(value, BuiltinFunctionType):
+        return f"{name!r} is a function of a library, which kernels cannot call", "Use math or cuda.libdevice."
+    if isinstance(value, type):
+        return (
+            f"{name!r} is a class, and kernels cannot make objects",
+            "Use scalars, tuples (also named ones), or a structured dtype.",
+        )
+    if isinstance(value, dict | set | frozenset | list):
+        return f"{name!r} is a {type(value).__name__}, which kernels cannot use", "Use a tuple or a NumPy array."
+    if isinstance(value, ModuleType):
+        return f"the module {name!r} cannot be used here", "Use its functions: " + f"{name}.function(...)"
+    return (
+        f"{name!r} is an object of class {type(value).__name__}, which kernels cannot use",
+        "Pass its numbers and arrays as arguments, or assign them to globals of their own.",
+    )
+
+
+def attribute(failure: Failure) -> Finding | None:
+    """An attribute that a value does not have."""
+    found = _ATTRIBUTE.match(failure.words)
+    if found is None:
+        return None
+    name, kind = found["name"], found["type"]
+    node = next((node for node in failure.source.of(ast.Attribute) if node.attr == name), None)
+    owner = text_of(node.value) if node is not None else ""
+    if kind.startswith("module "):
+        return Finding(
+            sentence=f"{owner or kind[7:]}.{name} is not available in kernels", advice=_of_numpy(kind, name), node=node
+        )
+    whose = f"{owner!r}, of type {kind}," if owner and owner != kind else kind
+    return Finding(sentence=f"{whose} does not have an attribute {name!r}", advice=_attribute_of(kind, name), node=node)
+
+
+def _of_numpy(kind: str, name: str) -> str:
+    if kind.startswith("module numpy.random"):
+        return "Use cuda.random: create_xoroshiro128p_states(...) before the launch, xoroshiro128p_uniform_float32(...)."
+    return f"Use math.{name}." if name in vars(math) else "Use math or cuda.libdevice, or write a loop."
+
+
+def _attribute_of(kind: str, name: str) -> str:
+    known: tuple[str, ...] = _ARRAYS if kind.endswith("]") else ("x", "y", "z") if kind == "Dim3" else ()
+    if kind == "Dim3":
+        return "It has x, y and z."
+    if kind == "list":
+        return "Lists cannot grow in a kernel: use cuda.local.array(size, dtype) with a size known when it is compiled."
+    if kind == "str":
+        return "Texts can be printed and compared in kernels, and little else."
+    if kind == "None":
+        return "It is None where the kernel is compiled: assign it before the launch, or pass it as an argument."
+    found = near(name, known) or {"length": "size", "len": "size"}.get(name if known else "")
+    return f"Did you mean {found!r}?" if found else _NUMBERS if known else ""
+
+
+def attribute_of_python(failure: Failure) -> Finding | None:
+    """An attribute that a module, or an object that is looked at when the kernel is compiled, does not have."""
+    found = _OF_MODULE.match(failure.words)
+    if found is None:
+        return None
+    name = found["name"]
+    node = next((node for node in failure.source.of(ast.Attribute) if node.attr == name), None)
+    module = failure.value(node.value) if node is not None else None
+    owner = text_of(node.value) if node is not None else found["module"]
+    meant = near(name, dir(module)) if module is not None else None
+    advice = f"Did you mean {owner}.{meant}?" if meant else ""
+    return Finding(sentence=f"{owner} does not have an attribute {name!r}", advice=advice, node=node)
+
+
+RULES = (undefined, unusable, attribute, attribute_of_python)
