@@ -44,6 +44,7 @@ class Settings:
     host_patience: seconds that a kernel's threads may wait for each other in vain; 0: for ever (GRIDJIT_HOST_PATIENCE;
         default: 10).
     log: what to report on standard error ("compiles"; GRIDJIT_LOG).
+    traceback: what errors show: "short", what users wrote, or "full", all of it (GRIDJIT_TRACEBACK).
     assert_no_compile: turn any compile into an error (GRIDJIT_ASSERT_NO_COMPILE=1).
     native_launch: launch through machine code (GRIDJIT_NATIVE_LAUNCH=0: from Python, with equal results).
     compile_processes: how many processes compile declared signatures (GRIDJIT_COMPILE_PROCESSES); None: not said.
@@ -63,6 +64,7 @@ class Settings:
     assert_no_compile: bool
     native_launch: bool
     compile_processes: int | None = None
+    traceback: str = "short"
     host_device: str | None = None
     host_devices: int = 1
     host_limits: bool = True
@@ -89,6 +91,7 @@ class Settings:
             target=target,
             host_threads=_threads(environ.get("GRIDJIT_HOST_THREADS")),
             log=environ.get("GRIDJIT_LOG", ""),
+            traceback=_one_of("GRIDJIT_TRACEBACK", environ.get("GRIDJIT_TRACEBACK"), ("short", "full")),
             assert_no_compile=_switched_on(environ.get("GRIDJIT_ASSERT_NO_COMPILE")),
             native_launch=environ.get("GRIDJIT_NATIVE_LAUNCH", "1") != "0",
             compile_processes=_processes(environ.get("GRIDJIT_COMPILE_PROCESSES")),
@@ -121,6 +124,14 @@ def _switch(name: str, text: str | None) -> bool:
     if (text or "1").lower() in ("0", "off", "no", "false"):
         return False
     raise ConfigError(f"{name}={text}: give 1 or 0")
+
+
+def _one_of(name: str, text: str | None, known: tuple[str, ...]) -> str:
+    """Return which of the known words text is; the first if it is not set."""
+    word = (text or known[0]).lower()
+    if word not in known:
+        raise ConfigError(f"{name}={text}: give {' or '.join(known)}")
+    return word
 
 
 def _cache_dir(environ: Mapping[str, str]) -> Path:
