@@ -75,6 +75,12 @@ def text_of(node: ast.AST | None) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
+def subscript_of(source: Source, context: type[ast.expr_context]) -> ast.Subscript | None:
+    """Return the first item of a line that is read (ast.Load), written (ast.Store) or deleted (ast.Del)."""
+    found = tuple(source.of(ast.Subscript))
+    return next((node for node in found if isinstance(node.ctx, context)), found[0] if found else None)
+
+
 def innermost_function(tree: ast.AST, line: int) -> FunctionNode | None:
     """Return the innermost function whose lines a line is among; decorators count."""
     found: FunctionNode | None = None

@@ -51,7 +51,7 @@ def _uniform(found: re.Match[str]) -> str:
 
 # What numba writes, and what users write for it. Applied until nothing changes, so from the inside outwards.
 _WRITTEN: Final[tuple[tuple[str, Written], ...]] = (
-    (r"Literal\[(\w+)\]\((.*?)\)(?=[,)\s'\"]|$)", _literal),
+    (r"Literal\[(\w+)\]\((.*?)\)(?=[,)\]}\s'\"]|$)", _literal),
     (r"Record\([^()]*\)", "record"),
     (_FLAGS + r"array\(([^(),]+), (\d+)d, [CFA](?:, \w+)?\)", _array),
     (r"Array\(([^(),]+), (\d+), '[CFA]', \w+, aligned=\w+\)", _array),

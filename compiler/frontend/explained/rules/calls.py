@@ -8,7 +8,7 @@ from typing import Final
 
 from gridjit.compiler.frontend.explained.failure import Failure
 from gridjit.compiler.frontend.explained.rules.finding import Finding
-from gridjit.compiler.frontend.explained.source import text_of
+from gridjit.compiler.frontend.explained.source import subscript_of, text_of
 
 _BOUND = re.compile(r"Cannot bind 'args=.*?' to signature '\((?P<parameters>.*?)\)' due to \"TypeError: (?P<why>[^\"]+)\"")
 _MISMATCH = re.compile(r"Signature mismatch: (\d+) argument types given, but function takes (\d+) arguments?")
@@ -51,7 +51,7 @@ def mismatch(failure: Failure) -> Finding | None:
     return Finding(
         sentence=f"it takes {taken} argument{'s' * (taken != 1)}, and {given} {'are' if given != 1 else 'is'} given",
         advice="Give a type, or a value, for each parameter; those of kernels do not have defaults.",
-        node=failure.source.function.args if failure.source.function else None,
+        node=failure.source.function,
     )
 
 
@@ -61,7 +61,8 @@ def called(failure: Failure) -> Finding | None:
         return None
     if found["type"] in ("getiter", "iternext"):
         loop = next(failure.source.of(ast.For), None)
-        kind, over = found["given"], loop.iter if loop else None
+        over = loop.iter if loop else None
+        kind = found["given"] + ")" * (found["given"].count("(") - found["given"].count(")"))
         return Finding(
             sentence=f"a loop cannot go over {text_of(over) or 'this'}, of type {kind}",
             advice="Loop over range(n), an array, or a tuple whose items have one type.",
@@ -94,20 +95,19 @@ def two_types(failure: Failure) -> Finding | None:
 def lengths(failure: Failure) -> Finding | None:
     """A tuple that is unpacked into another number of names, or indexed beyond its end."""
     if "wrong tuple length" in failure.text and (found := _LENGTH.search(failure.text)) is not None:
-        node = next((one for one in failure.source.of(ast.Assign)), None)
-        what = text_of(node.value) if node is not None else "this"
+        made = next(failure.source.of(ast.Assign), None)
+        what = text_of(made.value) if made is not None else "this"
         return Finding(
             sentence=f"{what} has {found[2]} values, and {found[1]} names are assigned",
             advice=f"Assign {found[2]} names.",
-            node=node,
+            node=made,
         )
     if failure.words.startswith("tuple index out of range"):
-        subscript = next(failure.source.of(ast.Subscript), None)
-        sub = next((s for s in failure.source.of(ast.Subscript) if isinstance(s.slice, ast.Constant | ast.UnaryOp)), subscript)
+        node = subscript_of(failure.source, ast.Load)
         return Finding(
-            sentence=f"{text_of(sub) or 'a tuple'}: the index is beyond the end of the tuple",
-            advice="An array's shape has one number for each dimension." if "shape" in text_of(sub) else "",
-            node=sub,
+            sentence=f"{text_of(node) or 'a tuple'}: the index is beyond the end of the tuple",
+            advice="An array's shape has one number for each dimension." if "shape" in text_of(node) else "",
+            node=node,
         )
     return None
 
@@ -138,6 +138,32 @@ def printed(failure: Failure) -> Finding | None:
     return None
 
 
+def not_a_tuple(failure: Failure) -> Finding | None:
+    """A star before an argument that is not a tuple."""
+    found = re.match(r"^\*args in function call should be a tuple, got (.+)$", failure.words)
+    if found is None:
+        return None
+    node = next(failure.source.of(ast.Starred), None)
+    return Finding(
+        sentence=f"{text_of(node) or '*'} stands for the items of a tuple, and it is {found[1]}",
+        advice="Write the arguments one by one.",
+        node=node,
+    )
+
+
+def dimensions(failure: Failure) -> Finding | None:
+    """cuda.grid, or cuda.gridsize, of another number of dimensions than there are."""
+    if not failure.words.startswith("argument can only be 1, 2, 3"):
+        return None
+    node = next((call for call in failure.source.of(ast.Call) if "grid" in text_of(call.func)), None)
+    name = text_of(node.func) if node is not None else "cuda.grid"
+    return Finding(
+        sentence=f"{text_of(node) or name} is not possible: a grid has 1, 2 or 3 dimensions",
+        advice=f"Give {name} a constant: 1, 2 or 3.",
+        node=node,
+    )
+
+
 def recursion(failure: Failure) -> Finding | None:
     """A function that calls itself, and whose result's type cannot be found."""
     if not any(sign in failure.text for sign in _RECURSION):
@@ -161,4 +187,4 @@ def cast(failure: Failure) -> Finding | None:
     )
 
 
-RULES = (arguments, mismatch, recursion, called, two_types, lengths, unknown_items, printed, cast)
+RULES = (arguments, mismatch, recursion, called, two_types, lengths, unknown_items, printed, not_a_tuple, dimensions, cast)

@@ -8,6 +8,7 @@ from typing import Final
 
 from gridjit.compiler.frontend.explained.failure import Failure
 from gridjit.compiler.frontend.explained.rules.finding import Finding
+from gridjit.compiler.frontend.explained.source import text_of
 
 _LOCAL_ARRAY = "Use an array: cuda.local.array(size, dtype), with a size that is known when the kernel is compiled."
 _TRY: Final = getattr(ast, "TryStar", ast.Try)
@@ -38,7 +39,6 @@ _CONSTRUCTS: Final[tuple[tuple[tuple[type[ast.AST], ...], str, str], ...]] = (
     ((ast.Import, ast.ImportFrom), "import is not possible in a kernel", "Import at the top of the module."),
     ((ast.Global,), "a kernel cannot assign a global", "Write results to an array that is an argument."),
     ((ast.Nonlocal,), "nonlocal is not supported in kernels", "Return the value and assign it."),
-    ((ast.Delete,), "del is not supported in kernels", ""),
     (
         (ast.MatchMapping, ast.MatchClass, ast.MatchSequence, ast.MatchStar),
         "match compares with constants only in kernels",
@@ -74,6 +74,14 @@ def _found(failure: Failure, nodes: tuple[ast.AST, ...]) -> Finding | None:
     return None
 
 
+def deleted(failure: Failure) -> Finding | None:
+    """Something other than a variable that is deleted."""
+    for node in failure.source.of(ast.Delete):
+        if not all(isinstance(target, ast.Name) for target in node.targets):
+            return Finding(sentence="del is for variables only in a kernel", advice="Arrays keep their size.", node=node)
+    return None
+
+
 def returned(failure: Failure) -> Finding | None:
     """A value that a kernel returns."""
     found = re.match(r"^No conversion from (.+) to None\b", failure.words)
@@ -89,6 +97,10 @@ def returned(failure: Failure) -> Finding | None:
 
 def raised(failure: Failure) -> Finding | None:
     """An exception that is made of what is only known while the kernel runs."""
+    text = next((node for node in failure.source.of(ast.Raise) if isinstance(node.exc, ast.Constant)), None)
+    if text is not None:
+        advice = f"Raise an exception: raise ValueError({text_of(text.exc)})."
+        return Finding(sentence="a text is raised, and only exceptions can be", advice=advice, node=text)
     if "return_dynamic_user_exc" not in failure.text:
         return None
     node = next(failure.source.of(ast.Raise), None) or next(
@@ -109,5 +121,5 @@ def _raises_what_varies(node: ast.AST) -> bool:
     )
 
 
-RULES = (returned, raised)
+RULES = (returned, raised, deleted)
 LAST = (construct, around)

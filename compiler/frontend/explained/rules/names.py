@@ -108,6 +108,8 @@ def attribute(failure: Failure) -> Finding | None:
         return None
     name, kind = found["name"], found["type"]
     node = next((node for node in failure.source.of(ast.Attribute) if node.attr == name), None)
+    if node is None and failure.source.nodes:
+        return None  # the user does not write it: it is in what Python, or numba, makes of the line
     owner = text_of(node.value) if node is not None else ""
     if kind.startswith("module "):
         return Finding(
@@ -151,4 +153,16 @@ def attribute_of_python(failure: Failure) -> Finding | None:
     return Finding(sentence=f"{owner} does not have an attribute {name!r}", advice=advice, node=node)
 
 
-RULES = (undefined, unusable, attribute, attribute_of_python)
+def container(failure: Failure) -> Finding | None:
+    """A global list, dict or set on the line that failed: numba has no words for some of their uses."""
+    if failure.operation is not None:
+        return None
+    for node in failure.source.of(ast.Name):
+        value = failure.value(node)
+        if isinstance(value, list | dict | set | frozenset):
+            sentence, advice = _of_value(node.id, value, failure)
+            return Finding(sentence=sentence, advice=advice, node=node)
+    return None
+
+
+RULES = (undefined, unusable, attribute, attribute_of_python, container)

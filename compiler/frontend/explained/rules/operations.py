@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from gridjit.compiler.frontend.explained.failure import Failure, Operation
 from gridjit.compiler.frontend.explained.rules.finding import Finding
-from gridjit.compiler.frontend.explained.source import text_of
+from gridjit.compiler.frontend.explained.source import subscript_of, text_of
 
 _BINARY: Final = {
     **{"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@"},
@@ -19,7 +19,12 @@ _BINARY: Final = {
 _INPLACE: Final = {f"i{name.rstrip('_')}": f"{sign}=" for name, sign in _BINARY.items()}
 _UNARY: Final = {"neg": "-", "pos": "+", "invert": "~", "not_": "not "}
 _ITEM = "A kernel works on items: index the array, as in x[i]."
+_NUMPYS = "Write a loop over the items, or compute it before the launch."
+_LINEAR = re.compile(r"scipy .* is required|\bBLAS\b|\bLAPACK\b")
+# Reasons of candidates that speak of numba's own code.
+_OF_NUMBA = re.compile(r"argument names|pipeline|Untyped|[Uu]nsupported|argument 'name' must be")
 _ALLOCATES = ("NRT required but not enabled", "Only accept returning of array", "_ol_array_allocate")
+_ARRAYS = "Use cuda.local.array(shape, dtype) or cuda.shared.array(shape, dtype), or write a loop."
 _ENABLE = "Kernels may allocate with NUMBA_CUDA_ENABLE_NRT=1, or numba.cuda.config.CUDA_ENABLE_NRT = True"
 
 
@@ -27,19 +32,23 @@ def allocation(failure: Failure) -> Finding | None:
     """An array, or a text, that would have to be allocated while the kernel runs."""
     if not any(sign in failure.text for sign in _ALLOCATES):
         return None
-    call = _called(failure) or next(failure.source.of(ast.Subscript), None) or next(failure.source.of(ast.BinOp), None)
-    what = f"{text_of(call)} makes a new array" if call is not None else "this line makes a new array"
-    if _is_truth(failure):
-        return _truth(failure)
     if any("str" in one for one in failure.operation.arguments) if failure.operation else False:
-        return Finding(sentence="texts cannot be made in a kernel", advice="print(...) takes several values.", node=call)
-    if isinstance(failure.value(call.func) if isinstance(call, ast.Call) else None, type(None)):
-        what = what.replace("makes a new array", "allocates memory")
+        node = next(failure.source.of(ast.Call), None)
+        return Finding(sentence="texts cannot be made in a kernel", advice="print(...) takes several values.", node=node)
+    allocates = _allocates(failure)
+    instead = _ITEM if isinstance(allocates, ast.BinOp | ast.UnaryOp) else _ARRAYS
     return Finding(
-        sentence=f"{what}, and kernels do not allocate memory",
-        advice=f"Use cuda.local.array(shape, dtype) or cuda.shared.array(shape, dtype), or write a loop. {_ENABLE}.",
-        node=call,
+        sentence=f"{text_of(allocates) or 'this'} makes a new array, and kernels do not allocate memory",
+        advice=f"{instead} {_ENABLE}.",
+        node=allocates,
     )
+
+
+def _allocates(failure: Failure) -> ast.AST | None:
+    """Return the expression of a line that makes an array: a call, a list, or an operator."""
+    if (call := _called(failure)) is not None:
+        return call
+    return next((node for node in failure.source.nodes if isinstance(node, ast.BinOp | ast.UnaryOp | ast.List)), None)
 
 
 def items(failure: Failure) -> Finding | None:
@@ -47,7 +56,7 @@ def items(failure: Failure) -> Finding | None:
     operation = failure.operation
     if operation is None or operation.name not in ("getitem", "setitem", "static_getitem", "static_setitem", "delitem"):
         return None
-    node = next(failure.source.of(ast.Subscript), None)
+    node = subscript_of(failure.source, ast.Store if operation.name.endswith("setitem") else ast.Load)
     if operation.name == "delitem":
         return Finding(sentence="items cannot be deleted in a kernel", node=node)
     owner, index, *value = (*operation.arguments, "", "")[:3]
@@ -80,7 +89,7 @@ def _wrong_index(name: str, owner: str, index: str, failure: Failure) -> tuple[s
         axes = owner.count(":")
         return f"{name!r} is {owner}: it has {axes} dimension{'s' * (axes != 1)}, and {count[1]} indices are given", ""
     if index.startswith("float"):
-        return f"{name!r} is indexed with a {index}, and an index must be a whole number", "Write int(index), or use //."
+        return f"{name!r} is indexed with a {index}, not with a whole number", "Write int(index), or divide with //."
     if owner.startswith("(") and not index.isdigit():
         return (
             f"the items of {name!r} have different types, {owner}, so its index must be a constant",
@@ -164,7 +173,19 @@ def calls(failure: Failure) -> Finding | None:
     reason = _reason(failure)
     if reason:
         return Finding(sentence=f"{given}: {reason}", advice="", node=node)
-    return Finding(sentence=f"{given} is not available in kernels", advice=_instead(name, operation, failure), node=node)
+    sentence = f"{given} is not available in kernels"
+    return Finding(sentence=sentence, advice=_instead(name, operation, failure), node=node)
+
+
+def numpys(failure: Failure) -> Finding | None:
+    """A function of NumPy, or an operator that stands for one, that fails in other words than its types."""
+    if not _LINEAR.search(failure.text):
+        return None
+    calls = (node for node in failure.source.of(ast.Call) if text_of(node.func).startswith(("np.", "numpy.")))
+    products = (node for node in failure.source.of(ast.BinOp) if isinstance(node.op, ast.MatMult))
+    node = next(calls, None) or next(products, None)
+    sentence = f"{text_of(node) or 'linear algebra'} is not available in kernels"
+    return Finding(sentence=sentence, advice=_NUMPYS, node=node)
 
 
 def _called(failure: Failure) -> ast.Call | None:
@@ -175,9 +196,10 @@ def _called(failure: Failure) -> ast.Call | None:
 
 
 def _reason(failure: Failure) -> str:
-    """Return why it is refused, if that is said in words for users."""
-    plain = (one for one in failure.reasons if "argument names" not in one and "pipeline" not in one)
-    reason = next((one for one in plain if "Untyped" not in one and "unsupported" not in one.lower()), "")
+    """Return why it is refused, if that is said in words for users, and candidates do not contradict each other."""
+    if any(_OF_NUMBA.search(one) for one in failure.reasons):
+        return ""
+    reason = next(iter(failure.reasons), "")
     return reason[:1].lower() + reason[1:] if reason[:2].istitle() else reason
 
 
@@ -186,13 +208,15 @@ def _instead(name: str, operation: Operation, failure: Failure) -> str:
     value: Any = failure.value(node.func) if node is not None else None
     if any(one[:1] in "'\"" or one == "str" for one in operation.arguments):
         return "Texts are for print(...) in kernels."
-    module = getattr(value, "__module__", "") or ""
-    if module.startswith("numpy") or isinstance(value, ModuleType):
-        return "Write a loop over the items, or compute it before the launch."
+    module = str(getattr(value, "__module__", "") or "")
+    if module.startswith("numpy") or isinstance(value, ModuleType) or name.startswith(("np.", "numpy.")):
+        return _NUMPYS
+    if ".atomic." in name:
+        return "It takes an array of a type that it knows (int32, int64, float32, ...), an index and a value."
     if any(one.endswith("]") for one in operation.arguments):
         return _ITEM
     return "Look at the types of its arguments: each must be one that the function takes."
 
 
-RULES = (truth, allocation, items, operators)
+RULES = (truth, numpys, allocation, items, operators)
 LAST = (calls,)
