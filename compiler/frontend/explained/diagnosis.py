@@ -41,7 +41,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """kernel: with the types of its arguments; steps: from the kernel inwards; sentence: what is wrong; advice: if any."""
+    """kernel: with the types of its arguments; steps: from there inwards; sentence: what is wrong; advice: if any."""
 
     kernel: str
     target: str

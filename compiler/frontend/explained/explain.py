@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -29,6 +30,8 @@ _RULES: Final[tuple[Callable[[Failure], Finding | None], ...]] = (
 )
 # Errors whose words are about the compiler itself, unless a library raised them with words for users.
 _INTERNAL: Final = (AttributeError, AssertionError, KeyError, IndexError, TypeError, NotImplementedError, NameError)
+_OF_OBJECTS = re.compile(r"object has no attribute|object at|Overload|<")
+_FEWEST_WORDS = 3
 _FULL = "GRIDJIT_TRACEBACK=full shows what the compiler said."
 
 
@@ -70,8 +73,8 @@ def _general(failure: Failure) -> Finding:
 
 
 def _speaks_of_the_compiler(failure: Failure) -> bool:
-    inner = type(failure.error).__module__ == "builtins" and isinstance(failure.error, _INTERNAL)
-    return inner and any(sign in failure.words for sign in ("object has no attribute", "object at", "Overload", "<"))
+    inner = isinstance(failure.error, _INTERNAL) and not isinstance(failure.error, GridjitError)
+    return len(failure.words.split()) < _FEWEST_WORDS or (inner and _OF_OBJECTS.search(failure.words) is not None)
 
 
 def _steps(failure: Failure, node: ast.AST | None) -> Iterator[Step]:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gridjit.compiler.frontend.explained.places import Place, places
+from gridjit.compiler.frontend.explained.places import Place, names_of, places
 from gridjit.compiler.frontend.explained.source import Source
 from gridjit.compiler.frontend.explained.types_said import cleaned, parts, said
 from gridjit.compiler.frontend.isolated.launch_visibility import said_by
@@ -19,9 +19,13 @@ _EMPTY_WORDS = re.compile(
     r"^(?:Failed in \w+ mode pipeline|- Resolution failure|During: |Internal error at|Known signatures|raised from )"
 )
 _END_OF_WORDS = re.compile(r'\n\s*(?:File "|During: |There are \d+ candidate|\* )')
-_OPERATION = re.compile(r"No implementation of function (.+?) found for signature:\s*>>> (\S+?|<unknown function>)\(", re.S)
+_OPERATION = re.compile(
+    r"No implementation of function (.+?) found for signature:\s*>>> (\S+?|<unknown function>)\(", re.S
+)
 # Why an implementation that numba tried refused, in numba's list of them.
-_REASON = re.compile(r"raised a specific error:\s*(\S.*?)(?=\n\s*raised from|\n\s*- Of which|\n\s*Overload |\Z)", re.DOTALL)
+_REASON = re.compile(
+    r"raised a specific error:\s*(\S.*?)(?=\n\s*raised from|\n\s*- Of which|\n\s*Overload |\Z)", re.DOTALL
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +76,7 @@ class Failure:
         function = inner.code or (self.function if self.function.__code__.co_filename == inner.path else None)
         if function is None:
             return {}
-        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
-        return {**function.__globals__, **{name: _content(cell) for name, cell in cells}}
+        return names_of(function)
 
     @property
     def in_kernel(self) -> bool:
@@ -91,13 +94,6 @@ class Failure:
                 return getattr(owner, node.attr, None)
             except Exception:  # the program's own
                 return None
-        return None
-
-
-def _content(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # not assigned yet
         return None
 
 

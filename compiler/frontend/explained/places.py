@@ -7,6 +7,7 @@ import re
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from gridjit.compiler.frontend.isolated.launch_visibility import said_by
@@ -20,6 +21,8 @@ _IN_TEXT = re.compile(
     r"|Raised from (?P<raised>\S.*?) \((?P<raised_line>\d+)\)",
     re.MULTILINE,
 )
+# How it names a function whose compile failed, before the place that calls it.
+_CALLEE = re.compile(r"^\s*During: resolving callee type: \S*<function (?P<name>\S+) at ", re.MULTILINE)
 # The names by which numba's frames know the statement that they work on.
 _STATEMENTS = ("constraint", "inst")
 _LIBRARIES = re.compile(r"[/\\\\](?:site|dist)-packages[/\\\\](?:numba|numba_cuda|gridjit|llvmlite)[/\\\\]")
@@ -28,7 +31,7 @@ _OURS = str(Path(__file__).resolve().parents[2]) + os.sep
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A line of a file. code: the function, where it is known. exact: whether it is a statement, not only a function."""
+    """A line of a file. code: the function, where it is known. exact: whether it is the line of a statement."""
 
     path: str
     line: int
@@ -45,6 +48,8 @@ def places(function: Callable[..., Any], error: BaseException) -> tuple[Place, .
             found = [one for one in found if one.exact or one.path != place.path]
             found.append(place)
             known.add((place.path, place.line))
+    if (callee := _callee_without_place(function, said_by(error))) is not None:
+        found.append(callee)
     code = function.__code__
     kernel = Place(path=code.co_filename, line=code.co_firstlineno, code=function, exact=False)
     return tuple(found) or (kernel,)
@@ -77,6 +82,47 @@ def _of_text(text: str) -> Iterator[Place]:
         if (path, line) not in seen:
             seen.add((path, line))
             yield Place(path=path, line=line)
+
+
+def _callee_without_place(function: Callable[..., Any], text: str) -> Place | None:
+    """Return the function that failed, where numba only says that, and not where in it."""
+    callee, first = _CALLEE.search(text), _IN_TEXT.search(text)
+    if callee is None or "During: Pass " not in text[: callee.start()]:
+        return None
+    if first is not None and first.start() < callee.start() and not first["during"]:
+        return None
+    if (found := _called(function, callee["name"])) is None:
+        return None
+    return Place(path=found.__code__.co_filename, line=found.__code__.co_firstlineno, code=found, exact=False)
+
+
+def _called(function: Callable[..., Any], name: str) -> FunctionType | None:
+    """Return the device function of a qualified name that a function calls, perhaps through others."""
+    waiting, seen = [function], {function}
+    while waiting:
+        one = waiting.pop()
+        known = names_of(one)
+        for value in (known.get(used) for used in (*one.__code__.co_names, *one.__code__.co_freevars)):
+            inner = getattr(value, "py_func", None)
+            if isinstance(inner, FunctionType) and inner not in seen:
+                if inner.__qualname__ == name:
+                    return inner
+                seen.add(inner)
+                waiting.append(inner)
+    return None
+
+
+def names_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the globals, and the values of closures, that a function sees."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
+    return {**function.__globals__, **{name: _content(cell) for name, cell in cells}}
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not assigned yet
+        return None
 
 
 def _path(named: str) -> str:

@@ -38,8 +38,8 @@ class Source:
             return cls(path=path, line=line)
         function = innermost_function(tree, line)
         around = function or tree
-        statement = _statement(around, line) if exact else None
-        nodes = tuple(_header(statement)) if statement is not None else tuple(ast.walk(around))
+        nodes = tuple(_at(around, line)) if exact else ()
+        nodes = nodes or tuple(ast.walk(around))
         return cls(path=path, line=line, function=function, nodes=nodes)
 
     def of(self, kind: type[Node]) -> Iterator[Node]:
@@ -62,9 +62,11 @@ class Source:
     @property
     def parameters(self) -> frozenset[str]:
         """The names of the function's parameters."""
-        return frozenset(node.arg for node in ast.walk(self.function.args) if isinstance(node, ast.arg)) if (
-            self.function is not None
-        ) else frozenset()
+        return (
+            frozenset(node.arg for node in ast.walk(self.function.args) if isinstance(node, ast.arg))
+            if (self.function is not None)
+            else frozenset()
+        )
 
 
 def text_of(node: ast.AST | None) -> str:
@@ -110,13 +112,17 @@ def _first_line(node: FunctionNode) -> int:
     return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
 
 
-def _statement(around: ast.AST, line: int) -> ast.stmt | None:
-    """Return the innermost statement at a line; None if that is the first line of the function itself."""
-    found: ast.stmt | None = None
+def _at(around: ast.AST, line: int) -> Iterator[ast.AST]:
+    """Yield what the statements of a line are made of, without the statements in them that are elsewhere."""
     for node in ast.walk(around):
-        if isinstance(node, ast.stmt) and node is not around and node.lineno <= line <= (node.end_lineno or node.lineno):
-            found = node
-    return found
+        if isinstance(node, ast.stmt) and node is not around:
+            header = tuple(_header(node))
+            if node.lineno <= line <= max(_last_line(one) for one in (header[1:] or header)):
+                yield from header
+
+
+def _last_line(node: ast.AST) -> int:
+    return getattr(node, "end_lineno", None) or 0
 
 
 def _header(statement: ast.stmt) -> Iterator[ast.AST]:

@@ -5,6 +5,7 @@ numba-cuda types such calls, and has no code for them. All of a kernel is linked
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from gridjit.compiler.frontend.isolated.replacing import on_undo, replace
@@ -14,13 +15,12 @@ _REFERENCE = "insert_unresolved_ref"
 
 def allow_recursion() -> None:
     """Let functions call each other in a circle, until the changes are undone."""
-    from llvmlite.ir import Function
+    from numba.cuda import cgutils
     from numba.cuda.codegen import JITCUDACodegen
     from numba.cuda.lowering import Lower
 
     def declared(codegen: Any, builder: Any, kind: Any, name: str) -> Any:
-        found = builder.module.globals.get(name)
-        return Function(builder.module, kind, name) if found is None else found
+        return cgutils.get_or_insert_function(builder.module, kind, name)
 
     def lower_call(lower: Any, called: Any, expression: Any, signature: Any) -> Any:
         _link(lower.library, called, signature)
@@ -28,8 +28,13 @@ def allow_recursion() -> None:
 
     original = replace(Lower, "_lower_call_RecursiveCall", lower_call)
     if not hasattr(JITCUDACodegen, _REFERENCE):
-        on_undo(lambda: _REFERENCE in vars(JITCUDACodegen) and delattr(JITCUDACodegen, _REFERENCE))
+        on_undo(functools.partial(_forget, JITCUDACodegen))
         setattr(JITCUDACodegen, _REFERENCE, declared)
+
+
+def _forget(codegen: type) -> None:
+    if _REFERENCE in vars(codegen):  # else it is undone already
+        delattr(codegen, _REFERENCE)
 
 
 def _link(library: Any, called: Any, signature: Any) -> None:

@@ -10,7 +10,7 @@ from gridjit.compiler.frontend.explained.failure import Failure
 from gridjit.compiler.frontend.explained.rules.finding import Finding
 from gridjit.compiler.frontend.explained.source import subscript_of, text_of
 
-_BOUND = re.compile(r"Cannot bind 'args=.*?' to signature '\((?P<parameters>.*?)\)' due to \"TypeError: (?P<why>[^\"]+)\"")
+_BOUND = re.compile(r"Cannot bind 'args=.*?' to signature '\((?P<all>.*?)\)' due to \"TypeError: (?P<why>[^\"]+)\"")
 _MISMATCH = re.compile(r"Signature mismatch: (\d+) argument types given, but function takes (\d+) arguments?")
 _CALLED = re.compile(r"^Invalid use of (?P<type>.+?) with parameters \((?P<given>.*?)\)")
 _UNIFIED = re.compile(r"^Cannot unify (?P<one>.+?) and (?P<other>.+?) for '(?P<name>\w+)'")
@@ -18,8 +18,9 @@ _UNIFIED_ALONE = re.compile(r"^Cannot unify (?P<one>.+?) and (?P<other>\S+)")
 _LENGTH = re.compile(r"expected (\d+), got (\d+)")
 _IMPRECISE = re.compile(r"Cannot infer the type of variable '(?P<name>\w+)', have imprecise type: (?P<type>\w+)")
 _PRINTED = re.compile(r"printing unimplemented for values of type (?P<type>.+)")
+_UNPACKED = re.compile(r"values to unpack \(expected")
 _CAST = re.compile(r"Cannot cast (?P<one>.+?) to (?P<other>\w+)")
-_RECURSION: Final = ("runaway recursion", "insert_unresolved_ref", "type inference failed in recursive", "recursive call")
+_RECURSION: Final = ("runaway recursion", "Return type of recursive function", "recursive call")
 
 
 def arguments(failure: Failure) -> Finding | None:
@@ -29,8 +30,8 @@ def arguments(failure: Failure) -> Finding | None:
     called = re.search(r"resolving callee type: \S*?<function ([\w.<>]+) at", failure.text)
     name = called[1].rpartition(".")[2] if called else "the function"
     node = _call_of(failure, name)
-    sentence = f"{name}({found['parameters']}) is called with {_given(node)}: {found['why']}"
-    return Finding(sentence=sentence, advice=f"Call it as {name}({found['parameters']}).", node=node)
+    sentence = f"{name}({found['all']}) is called with {_given(node)}: {found['why']}"
+    return Finding(sentence=sentence, advice=f"Call it as {name}({found['all']}).", node=node)
 
 
 def _given(node: ast.Call | None) -> str:
@@ -71,10 +72,42 @@ def called(failure: Failure) -> Finding | None:
     node = next((call for call in failure.source.of(ast.Call) if isinstance(call.func, ast.Name)), None)
     name = text_of(node.func) if node is not None else found["type"]
     given = found["given"] if len(found["given"]) < 80 else "..."
+    if found["type"].startswith("module "):
+        return _module_called(failure, found["type"])
+    declared = getattr(failure.value(node.func), "signatures", ()) if node is not None else ()
+    if declared:
+        return Finding(
+            sentence=f"{name} does not take ({given})",
+            advice=f"It is declared as {', '.join(map(str, declared))}.",
+            node=node,
+        )
     local = name in failure.source.local_names
-    why = f"{name!r} is {found['type']} here, not a function" if local else f"{name}({given}) is not possible in a kernel"
+    why = (
+        f"{name!r} is {found['type']} here, not a function" if local else f"{name}({given}) is not possible in a kernel"
+    )
     advice = f"The kernel assigns {name!r}: use another name for that value." if local else ""
     return Finding(sentence=why, advice=advice, node=node)
+
+
+def _module_called(failure: Failure, kind: str) -> Finding:
+    module = kind.removeprefix("module ")
+    node = next((call for call in failure.source.of(ast.Call) if text_of(call.func).endswith(module)), None)
+    made = f"Did you mean {module}.array?" if module in ("cuda.shared", "cuda.local", "cuda.const") else ""
+    return Finding(sentence=f"{module} is a module, not a function", advice=made, node=node)
+
+
+def unpacked(failure: Failure) -> Finding | None:
+    """A function of cuda that is called with too few or too many arguments: numba unpacks them."""
+    if _UNPACKED.search(failure.words) is None:
+        return None
+    node = next((call for call in failure.source.of(ast.Call) if "cuda" in text_of(call.func)), None)
+    if node is None:
+        return None
+    return Finding(
+        sentence=f"{text_of(node.func)} is called with {_given(node)}, which is not what it takes",
+        advice=f"help({text_of(node.func)}) says what it takes.",
+        node=node,
+    )
 
 
 def two_types(failure: Failure) -> Finding | None:
@@ -84,7 +117,11 @@ def two_types(failure: Failure) -> Finding | None:
         return None
     name = found.groupdict().get("name")
     named = f"{name!r}" if name else "a value"
-    node = next((node for node in failure.source.of(ast.Name) if node.id == name), None)
+    node = (
+        next((node for node in failure.source.of(ast.Name) if node.id == name), None)
+        if name
+        else (next(failure.source.of(ast.IfExp), None))
+    )
     return Finding(
         sentence=f"{named} is {found['one']} in one branch and {found['other']} in another",
         advice="A variable has one type in a kernel: use another name for the other value, or convert one of them.",
@@ -187,4 +224,7 @@ def cast(failure: Failure) -> Finding | None:
     )
 
 
-RULES = (arguments, mismatch, recursion, called, two_types, lengths, unknown_items, printed, not_a_tuple, dimensions, cast)
+RULES = (
+    *(unpacked, arguments, mismatch, recursion, called, two_types, lengths),
+    *(unknown_items, printed, not_a_tuple, dimensions, cast),
+)

@@ -7,10 +7,10 @@ import re
 from typing import Final
 
 from gridjit.compiler.frontend.explained.failure import Failure
-from gridjit.compiler.frontend.explained.rules.finding import Finding
+from gridjit.compiler.frontend.explained.rules.finding import Finding, ways_round
 from gridjit.compiler.frontend.explained.source import text_of
 
-_LOCAL_ARRAY = "Use an array: cuda.local.array(size, dtype), with a size that is known when the kernel is compiled."
+_LOCAL_ARRAY = ways_round("list")
 _TRY: Final = getattr(ast, "TryStar", ast.Try)
 # Node -> what it is, and what to write for it.
 _CONSTRUCTS: Final[tuple[tuple[tuple[type[ast.AST], ...], str, str], ...]] = (
@@ -20,7 +20,11 @@ _CONSTRUCTS: Final[tuple[tuple[tuple[type[ast.AST], ...], str, str], ...]] = (
         "Write what it yields to an array: out[i] = value.",
     ),
     ((ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith), "a kernel cannot be asynchronous", ""),
-    ((ast.ListComp,), "a list comprehension makes a list, which kernels do not have", f"{_LOCAL_ARRAY} Fill it in a loop."),
+    (
+        (ast.ListComp,),
+        "a list comprehension makes a list, which kernels do not have",
+        f"{_LOCAL_ARRAY} Fill it in a loop.",
+    ),
     ((ast.DictComp, ast.Dict), "a dict cannot be made in a kernel", "Use arrays or tuples, indexed by numbers."),
     ((ast.SetComp, ast.Set), "a set cannot be made in a kernel", _LOCAL_ARRAY),
     ((ast.GeneratorExp,), "a generator expression does not work in kernels", "Write a loop."),
@@ -32,7 +36,7 @@ _CONSTRUCTS: Final[tuple[tuple[tuple[type[ast.AST], ...], str, str], ...]] = (
     (
         (ast.Try, _TRY),
         "try is not supported in kernels",
-        "Test for the condition with if. What a kernel raises is reported to the launch if it is compiled with debug=True.",
+        "Test for the condition with if. With debug=True, what a kernel raises is raised by the launch.",
     ),
     ((ast.With,), "with is not supported in kernels", "Do what it does before or after the launch."),
     ((ast.ClassDef,), "a class cannot be defined in a kernel", "Use tuples, or a structured dtype."),
@@ -78,8 +82,19 @@ def deleted(failure: Failure) -> Finding | None:
     """Something other than a variable that is deleted."""
     for node in failure.source.of(ast.Delete):
         if not all(isinstance(target, ast.Name) for target in node.targets):
-            return Finding(sentence="del is for variables only in a kernel", advice="Arrays keep their size.", node=node)
+            return Finding(
+                sentence="del is for variables only in a kernel", advice="Arrays keep their size.", node=node
+            )
     return None
+
+
+def starred(failure: Failure) -> Finding | None:
+    """A target with a star: it would be a list."""
+    node = next((node for node in failure.source.of(ast.Starred) if isinstance(node.ctx, ast.Store)), None)
+    if node is None:
+        return None
+    sentence = f"{text_of(node)} would be a list, which kernels do not have"
+    return Finding(sentence=sentence, advice="Assign the items one by one.", node=node)
 
 
 def returned(failure: Failure) -> Finding | None:
@@ -121,5 +136,5 @@ def _raises_what_varies(node: ast.AST) -> bool:
     )
 
 
-RULES = (returned, raised, deleted)
+RULES = (returned, raised, deleted, starred)
 LAST = (construct, around)

@@ -18,6 +18,13 @@ class Finding:
     node: ast.AST | None = None
 
 
+def ways_round(kind: str) -> str:
+    """Return what to use for a container that kernels do not have."""
+    if kind == "dict":
+        return "Use arrays or tuples, indexed by numbers."
+    return "Use cuda.local.array(size, dtype), with a size that is known when the kernel is compiled."
+
+
 def near(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that was probably meant, if there is one."""
     names = [one for one in dict.fromkeys(known) if one != name and not one.startswith("__")]

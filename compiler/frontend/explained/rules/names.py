@@ -16,9 +16,12 @@ from gridjit.compiler.frontend.explained.source import text_of
 
 _UNTYPED = re.compile(r"^Untyped (?:global|freevar)? ?(?:name )?'(?P<name>[^']+)'")
 _ATTRIBUTE = re.compile(r"^Unknown attribute '(?P<name>[^']+)' of type (?P<type>.+?)$")
-_OF_MODULE = re.compile(r"^module '(?P<module>[\w.]+)' has no attribute '(?P<name>\w+)'")
-_OF_OBJECT = re.compile(r"^'?(?P<type>[\w.]+)'? object has no attribute '(?P<name>\w+)'")
-_ARRAYS: Final = ("size", "shape", "ndim", "strides", "itemsize", "dtype", "T", "flat", "real", "imag", "sum", "reshape")
+_EARLY = re.compile(r"failed to analyze the bytecode. Variable '(\w+)' is not defined")
+_OF_MODULE = re.compile(r"^(?:module|type object) '(?P<module>[\w.]+)' has no attribute '(?P<name>\w+)'")
+_ARRAYS: Final = (
+    *("size", "shape", "ndim", "strides", "itemsize", "dtype", "T", "flat", "real", "imag", "reshape", "ravel"),
+    *("sum", "min", "max", "argmin", "argmax", "mean", "prod", "view", "fill", "item"),
+)
 _NUMBERS = "Arrays of a kernel have shape, size, ndim, strides, itemsize and dtype; for all else, write a loop."
 # What has no meaning for a thread of a GPU, with what to use for it.
 _INSTEAD: Final = {
@@ -31,16 +34,23 @@ _INSTEAD: Final = {
     "sorted": "Sort on the CPU, with CuPy, or write a sort over an array.",
     "reversed": "Count downwards: range(n - 1, -1, -1).",
     "getattr": "Write the attribute's name: x.name.",
+    **dict.fromkeys(("any", "all", "map", "filter"), "Write a loop."),
 }
 
 
 def undefined(failure: Failure) -> Finding | None:
     """A name that is neither assigned in the function nor a global of its module."""
+    if (early := _EARLY.search(failure.words)) is not None:
+        return Finding(
+            sentence=f"{early[1]!r} is used before it is assigned",
+            advice="Assign it on every way that leads here.",
+            node=next((node for node in failure.source.of(ast.Name) if node.id == early[1]), None),
+        )
     if "UndefinedType" not in failure.words and not failure.words.startswith("NameError"):
         return None
     known = {*failure.source.local_names, *failure.names, *vars(builtins)}
     for node in failure.source.of(ast.Name):
-        if node.id not in known or (isinstance(node.ctx, ast.Load) and node.id not in known):
+        if node.id not in known:
             return Finding(sentence=f"{node.id!r} is not defined", advice=_meant(node.id, known, failure), node=node)
     return Finding(sentence="a name is not defined", advice="Look for a name that is misspelled or not imported.")
 
@@ -72,8 +82,20 @@ def unusable(failure: Failure) -> Finding | None:
     name = found["name"]
     node = next((node for node in failure.source.of(ast.Name) if node.id == name), None)
     value = failure.names.get(name, getattr(builtins, name, None))
+    read = next((one for one in failure.source.of(ast.Attribute) if one.value is node), None)
+    if read is not None and not isinstance(value, FunctionType | ModuleType | dict | set | frozenset | list):
+        return _of_attribute(name, value, read)
     sentence, advice = _of_value(name, value, failure)
     return Finding(sentence=sentence, advice=advice, node=node)
+
+
+def _of_attribute(name: str, value: Any, read: ast.Attribute) -> Finding:
+    kind = "a class" if isinstance(value, type) else f"an object of class {type(value).__name__}"
+    return Finding(
+        sentence=f"{name!r} is {kind}, and kernels do not know attributes of such",
+        advice=f"Assign the value to a global of its own ({read.attr} = {text_of(read)}), or pass it as an argument.",
+        node=read,
+    )
 
 
 def _of_value(name: str, value: Any, failure: Failure) -> tuple[str, str]:
@@ -120,8 +142,12 @@ def attribute(failure: Failure) -> Finding | None:
 
 
 def _of_numpy(kind: str, name: str) -> str:
-    if kind.startswith("module numpy.random"):
-        return "Use cuda.random: create_xoroshiro128p_states(...) before the launch, xoroshiro128p_uniform_float32(...)."
+    if kind.startswith(("module gridjit", "module numba")):
+        return "It is called from Python, not in a kernel."
+    if not kind.startswith(("module numpy", "module random", "module math")):
+        return "Compute it before the launch, and pass the result as an argument."
+    if kind.startswith(("module numpy.random", "module random")):
+        return "Use gridjit.cuda.random: its states are made before the launch, and each thread draws from its own."
     return f"Use math.{name}." if name in vars(math) else "Use math or cuda.libdevice, or write a loop."
 
 
@@ -131,7 +157,7 @@ def _attribute_of(kind: str, name: str) -> str:
         return "It has x, y and z."
     if kind == "list":
         return "Lists cannot grow in a kernel: use cuda.local.array(size, dtype) with a size known when it is compiled."
-    if kind == "str":
+    if kind == "str" or kind[:1] in "'\"":
         return "Texts can be printed and compared in kernels, and little else."
     if kind == "None":
         return "It is None where the kernel is compiled: assign it before the launch, or pass it as an argument."

@@ -8,19 +8,36 @@ from types import ModuleType
 from typing import Any, Final
 
 from gridjit.compiler.frontend.explained.failure import Failure, Operation
-from gridjit.compiler.frontend.explained.rules.finding import Finding
+from gridjit.compiler.frontend.explained.rules.finding import Finding, ways_round
 from gridjit.compiler.frontend.explained.source import subscript_of, text_of
 
 _BINARY: Final = {
-    **{"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@"},
-    **{"and_": "&", "or_": "|", "xor": "^", "lshift": "<<", "rshift": ">>"},
-    **{"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "contains": "in"},
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "truediv": "/",
+    "floordiv": "//",
+    "mod": "%",
+    "pow": "**",
+    "matmul": "@",
+    "and_": "&",
+    "or_": "|",
+    "xor": "^",
+    "lshift": "<<",
+    "rshift": ">>",
+    "eq": "==",
+    "ne": "!=",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+    "contains": "in",
 }
 _INPLACE: Final = {f"i{name.rstrip('_')}": f"{sign}=" for name, sign in _BINARY.items()}
 _UNARY: Final = {"neg": "-", "pos": "+", "invert": "~", "not_": "not "}
 _ITEM = "A kernel works on items: index the array, as in x[i]."
 _NUMPYS = "Write a loop over the items, or compute it before the launch."
-_LINEAR = re.compile(r"scipy .* is required|\bBLAS\b|\bLAPACK\b")
+_LINEAR = re.compile(r"scipy .* is required|unsupported NumPy function|\bBLAS\b|\bLAPACK\b")
 # Reasons of candidates that speak of numba's own code.
 _OF_NUMBA = re.compile(r"argument names|pipeline|Untyped|[Uu]nsupported|argument 'name' must be")
 _ALLOCATES = ("NRT required but not enabled", "Only accept returning of array", "_ol_array_allocate")
@@ -32,13 +49,15 @@ def allocation(failure: Failure) -> Finding | None:
     """An array, or a text, that would have to be allocated while the kernel runs."""
     if not any(sign in failure.text for sign in _ALLOCATES):
         return None
-    if any("str" in one for one in failure.operation.arguments) if failure.operation else False:
+    if "unicode" in failure.text or "_empty_string" in failure.text:
         node = next(failure.source.of(ast.Call), None)
-        return Finding(sentence="texts cannot be made in a kernel", advice="print(...) takes several values.", node=node)
+        return Finding(
+            sentence="texts cannot be made in a kernel", advice="print(...) takes several values.", node=node
+        )
     allocates = _allocates(failure)
     instead = _ITEM if isinstance(allocates, ast.BinOp | ast.UnaryOp) else _ARRAYS
     return Finding(
-        sentence=f"{text_of(allocates) or 'this'} makes a new array, and kernels do not allocate memory",
+        sentence=f"{text_of(allocates) or 'this line'} makes a new array, and kernels do not allocate memory",
         advice=f"{instead} {_ENABLE}.",
         node=allocates,
     )
@@ -63,7 +82,7 @@ def items(failure: Failure) -> Finding | None:
     name = text_of(node.value) if node is not None else "this"
     refused = _not_indexed(name, owner) or _wrong_index(name, owner, index, failure)
     if refused is None and operation.name.endswith("setitem"):
-        refused = _wrong_value(owner, value[0])
+        refused = _read_only(name, owner, failure) or _wrong_value(owner, value[0])
     sentence, advice = refused or (f"{name}, a {owner}, cannot be indexed with {index}", "")
     return Finding(sentence=sentence, advice=advice, node=node)
 
@@ -76,6 +95,8 @@ def _not_indexed(name: str, owner: str) -> tuple[str, str] | None:
         )
     if owner in ("dict", "set"):
         return f"{name!r} is a {owner}, which kernels do not have", "Use arrays or tuples, indexed by numbers."
+    if owner == "list":
+        return f"{name!r} is a list, which kernels do not have", ways_round(owner)
     if owner == "None":
         return f"{name!r} is None", "Assign it before the kernel is compiled, or pass it as an argument."
     if not owner.endswith(("]", ")", "list", "str")) and "tuple" not in owner:
@@ -98,10 +119,23 @@ def _wrong_index(name: str, owner: str, index: str, failure: Failure) -> tuple[s
     return None
 
 
+def _read_only(name: str, owner: str, failure: Failure) -> tuple[str, str] | None:
+    """Return what is wrong with assigning to what cannot be written."""
+    if owner.startswith("(") or "tuple" in owner:
+        return f"{name!r} is a tuple, and its items cannot be assigned", "Use cuda.local.array(size, dtype)."
+    if "setitem(readonly " not in failure.text and ", True, aligned" not in failure.text:
+        return None
+    if name in failure.names:
+        return f"{name!r} is a global array, which is a constant in kernels", "To write to it, pass it as an argument."
+    return f"{name!r} is a read-only array, and an item of it is assigned", "Pass an array that can be written."
+
+
 def _wrong_value(owner: str, value: str) -> tuple[str, str]:
     item = owner.partition("[")[0]
     if value.endswith("]"):
         return f"an item is one {item}, and what is assigned to it is an array, {value}", _ITEM
+    if value == "pyobject":
+        return "its items are Python objects, which kernels cannot use", "Give the array a dtype of numbers."
     if value == "None":
         return f"None is assigned to an item of {owner}", "A function without a return statement returns None, too."
     if "complex" in value:
@@ -119,11 +153,30 @@ def _is_truth(failure: Failure) -> bool:
 
 
 def _truth(failure: Failure) -> Finding:
-    node = next((one.test for kind in (ast.If, ast.While, ast.IfExp) for one in failure.source.of(kind)), None)  # type: ignore[type-abstract]
+    node = next((one.test for one in failure.source.nodes if isinstance(one, ast.If | ast.While | ast.IfExp)), None)
     kind = (*(failure.operation.arguments if failure.operation else ()), "this")[0]
-    return Finding(
-        sentence=f"a condition must be one value, and {text_of(node) or 'this'} is {kind}", advice=_ITEM, node=node
-    )
+    sentence = f"a condition must be one value, and {text_of(node) or 'this'} is {kind}"
+    return Finding(sentence=sentence, advice=_ITEM, node=node)
+
+
+def containers(failure: Failure) -> Finding | None:
+    """A list, dict or set that something is done with."""
+    arguments = failure.operation.arguments if failure.operation is not None else ()
+    kind = next((one for one in arguments if one in ("list", "dict", "set")), None)
+    if kind is None:
+        return None
+    kinds = {"list": ast.List, "dict": ast.Dict, "set": ast.Set}
+    node = next((node for node in failure.source.nodes if isinstance(node, kinds[kind])), None)
+    return Finding(sentence=f"a {kind} cannot be used in a kernel", advice=ways_round(kind), node=node)
+
+
+def undefined_method(failure: Failure) -> Finding | None:
+    """A method that numba knows the types of, and has no code for."""
+    found = re.match(r"^No definition for lowering (?P<name>[\w.]+)\(", failure.words)
+    if found is None:
+        return None
+    node = _called(failure)
+    return Finding(sentence=f"{text_of(node) or found['name']} is not available in kernels", advice=_NUMPYS, node=node)
 
 
 def operators(failure: Failure) -> Finding | None:
@@ -218,5 +271,5 @@ def _instead(name: str, operation: Operation, failure: Failure) -> str:
     return "Look at the types of its arguments: each must be one that the function takes."
 
 
-RULES = (truth, numpys, allocation, items, operators)
+RULES = (truth, numpys, allocation, items, containers, undefined_method, operators)
 LAST = (calls,)

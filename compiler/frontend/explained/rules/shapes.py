@@ -23,6 +23,9 @@ def shape(failure: Failure) -> Finding | None:
     if operation is None or call is None or space is None or failure.reasons:
         return None
     given = next((one.value for one in call.keywords if one.arg == "shape"), call.args[0] if call.args else None)
+    if _is_known(given):
+        sentence = f"{text_of(call)} is given a dtype that it does not know"
+        return Finding(sentence=sentence, advice="Give one like numba.float32, np.float32 or 'float32'.", node=call)
     sentence = f"the shape of a {space} array must be known when the kernel is compiled, and {_what(failure, given)}"
     return Finding(sentence=sentence, advice=_advice(space, given), node=given)
 
@@ -31,10 +34,19 @@ def _call(failure: Failure) -> ast.Call | None:
     return next((call for call in failure.source.of(ast.Call) if text_of(call.func).endswith("array")), None)
 
 
+def _is_known(given: ast.AST | None) -> bool:
+    items = given.elts if isinstance(given, ast.Tuple) else [given]
+    return all(isinstance(one, ast.Constant) and type(one.value) is int for one in items)
+
+
 def _what(failure: Failure, given: ast.AST | None) -> str:
     """Return which part of a shape is not known, and what that is."""
     if given is None:
         return "none is given"
+    if isinstance(given, ast.Constant):
+        return f"{text_of(given)} is not a whole number"
+    if isinstance(given, ast.List):
+        return f"{text_of(given)} is a list: write a tuple"
     if (field := _launch_field(given)) is not None:
         return f"{text_of(field)} is read while it runs"
     for node in ast.walk(given):
