@@ -92,7 +92,7 @@ def unusable(failure: Failure) -> Finding | None:
 def _of_attribute(name: str, value: Any, read: ast.Attribute) -> Finding:
     kind = "a class" if isinstance(value, type) else f"an object of class {type(value).__name__}"
     return Finding(
-        sentence=f"{name!r} is {kind}, and kernels do not know attributes of such",
+        sentence=f"{name!r} is {kind}, and kernels cannot read its attributes",
         advice=f"Assign the value to a global of its own ({read.attr} = {text_of(read)}), or pass it as an argument.",
         node=read,
     )

@@ -57,7 +57,7 @@ def allocation(failure: Failure) -> Finding | None:
     allocates = _allocates(failure)
     instead = _ITEM if isinstance(allocates, ast.BinOp | ast.UnaryOp) else _ARRAYS
     return Finding(
-        sentence=f"{text_of(allocates) or 'this line'} makes a new array, and kernels do not allocate memory",
+        sentence=f"{text_of(allocates) or 'this line'} needs new memory, and kernels do not allocate any",
         advice=f"{instead} {_ENABLE}.",
         node=allocates,
     )

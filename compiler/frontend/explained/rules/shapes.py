@@ -25,7 +25,7 @@ def shape(failure: Failure) -> Finding | None:
     given = next((one.value for one in call.keywords if one.arg == "shape"), call.args[0] if call.args else None)
     if _is_known(given):
         sentence = f"{text_of(call)} is given a dtype that it does not know"
-        return Finding(sentence=sentence, advice="Give one like numba.float32, np.float32 or 'float32'.", node=call)
+        return Finding(sentence=sentence, advice="Give one like np.float32, or its name, 'float32'.", node=call)
     sentence = f"the shape of a {space} array must be known when the kernel is compiled, and {_what(failure, given)}"
     return Finding(sentence=sentence, advice=_advice(space, given), node=given)
 
