@@ -15,6 +15,7 @@ from gridjit.compiler.frontend.initial_stores import without_initial_stores
 from gridjit.compiler.frontend.isolated.asking import tell_who_asks
 from gridjit.compiler.frontend.isolated.isolation import Isolation, isolated
 from gridjit.compiler.frontend.isolated.launch_visibility import needs_launch, while_visible
+from gridjit.compiler.frontend.isolated.recursion import link_what_was_waited_for
 from gridjit.compiler.frontend.isolated.replacing import replace
 from gridjit.compiler.frontend.kept.library import is_printed
 from gridjit.compiler.frontend.linkable import discovered_files, numba_files
@@ -113,7 +114,7 @@ def _compiled(
     """Return numba's result for the kernel, compiled now or in another process."""
 
     def compile_it() -> Any:
-        return _run_pipeline(function, signature, options, target)
+        return _run_pipeline(function, signature, options, target, record)
 
     # What is folded is read of the launch when the code is complete.
     if record.keeping is None or options.specialize or type(function) is not FunctionType:
@@ -122,7 +123,9 @@ def _compiled(
     return record.keeping.kernel(function, numba_arguments(signature), told, compile_it)
 
 
-def _run_pipeline(function: Callable[..., Any], signature: Signature, options: Options, target: Target) -> Any:
+def _run_pipeline(
+    function: Callable[..., Any], signature: Signature, options: Options, target: Target, record: Isolation
+) -> Any:
     numba_cuda()
     from numba.cuda import types, utils
     from numba.cuda.compiler import compile_extra
@@ -143,6 +146,7 @@ def _run_pipeline(function: Callable[..., Any], signature: Signature, options: O
             call_conv=CUDACallConv(context),
             abi_info={},
         )
+    link_what_was_waited_for(result.library, record.waiting)
     result.library.finalize()
     return result
 

@@ -122,7 +122,7 @@ def _isolated(
         if not outermost:
             set_contexts_aside()
         allow_depth()
-        allow_recursion()
+        allow_recursion(record.waiting, record.keeping)
         suspend_others(record.drafts)
         _silence_what_cannot_speak()
         make_names_readable(replace)
