@@ -5,9 +5,12 @@ Some are also what numba-cuda raises in such a case, if that is imported.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from gridjit.compiler.shared_errors import SharedError
+
+if TYPE_CHECKING:
+    from gridjit.compiler.frontend.explained.diagnosis import Diagnosis
 
 
 class GridjitError(SharedError, Exception):
@@ -37,7 +40,13 @@ class ConfigTypeError(ConfigError, TypeError):
 
 
 class CompileError(GridjitError):
-    """A kernel could not be compiled; the message names the kernel, its argument types and the source line."""
+    """A kernel could not be compiled; the message names the kernel, its argument types and the source line.
+
+    diagnosis: the same as a value, if the front end refused the kernel; original: what the front end raised.
+    """
+
+    diagnosis: Diagnosis | None = None
+    original: BaseException | None = None
 
 
 class UnsupportedError(CompileError):

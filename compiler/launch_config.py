@@ -16,6 +16,8 @@ DimLike: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
 MAX_GRIDDIM: Dim3 = (2**31 - 1, 65535, 65535)
 MAX_BLOCKDIM: Dim3 = (1024, 1024, 64)
 MAX_BLOCK_THREADS = 1024
+# What a launch can say; devices have far less.
+MAX_SHAREDMEM = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +28,7 @@ class LaunchConfig:
     sharedmem: dynamic shared memory of a block, in bytes.
     cluster: blocks in a thread-block cluster as (x, y, z), or None.
     cooperative: whether all blocks must be resident at once (grid-wide sync).
+    Raises ConfigError naming the field and the limit for a value that no launch can have, however it is made.
     """
 
     griddim: Dim3
@@ -48,17 +51,25 @@ class LaunchConfig:
 
         Raises ConfigError naming the dimension and the limit when a value is out of CUDA's range.
         """
-        block = _dim3("blockdim", blockdim, MAX_BLOCKDIM)
-        threads = block[0] * block[1] * block[2]
-        if threads > MAX_BLOCK_THREADS:
-            raise LimitError(f"blockdim {block} has {threads} threads; a block holds at most {MAX_BLOCK_THREADS}")
         return cls(
-            griddim=_dim3("griddim", griddim, MAX_GRIDDIM),
-            blockdim=block,
+            griddim=_dim3("griddim", griddim),
+            blockdim=_dim3("blockdim", blockdim),
             sharedmem=_sharedmem(sharedmem),
-            cluster=None if cluster is None else _dim3("cluster", cluster, MAX_GRIDDIM),
+            cluster=None if cluster is None else _dim3("cluster", cluster),
             cooperative=bool(cooperative),
         )
+
+    def __post_init__(self) -> None:
+        _check_dim3("griddim", self.griddim, MAX_GRIDDIM)
+        _check_dim3("blockdim", self.blockdim, MAX_BLOCKDIM)
+        threads = self.blockdim[0] * self.blockdim[1] * self.blockdim[2]
+        if threads > MAX_BLOCK_THREADS:
+            raise LimitError(
+                f"blockdim {self.blockdim} has {threads} threads; a block holds at most {MAX_BLOCK_THREADS}"
+            )
+        if self.cluster is not None:
+            _check_dim3("cluster", self.cluster, MAX_GRIDDIM)
+        _check_sharedmem(self.sharedmem)
 
     def __str__(self) -> str:
         parts = [f"grid {dim_text(self.griddim)}", f"block {dim_text(self.blockdim)}"]
@@ -77,7 +88,8 @@ def dim_text(dim: tuple[int, ...]) -> str:
     return text
 
 
-def _dim3(name: str, value: DimLike, limits: Dim3) -> Dim3:
+def _dim3(name: str, value: DimLike) -> Dim3:
+    """Return a dimension that is given as a number, or as one to three numbers."""
     items: Sequence[object] = value if isinstance(value, Sequence) else (value,)
     if not 1 <= len(items) <= 3:
         raise ConfigError(f"{name} must be a sequence of 1, 2 or 3 integers, got {list(items)}")
@@ -86,17 +98,28 @@ def _dim3(name: str, value: DimLike, limits: Dim3) -> Dim3:
     except TypeError:
         raise ConfigTypeError(f"{name} must be a sequence of integers, got {list(items)}") from None
     dims += [1] * (3 - len(dims))
+    return (dims[0], dims[1], dims[2])
+
+
+def _check_dim3(name: str, dims: object, limits: Dim3) -> None:
+    if type(dims) is not tuple or len(dims) != 3 or not all(type(dim) is int for dim in dims):
+        raise ConfigTypeError(f"{name} is {dims!r}; give three integers, (x, y, z), or use LaunchConfig.of")
     for axis, dim, limit in zip("xyz", dims, limits, strict=True):
         if not 1 <= dim <= limit:
             raise LimitError(f"{name}.{axis} is {dim}; it must be from 1 to {limit}")
-    return (dims[0], dims[1], dims[2])
 
 
 def _sharedmem(value: SupportsIndex) -> int:
     try:
-        size = operator.index(value)
+        return operator.index(value)
     except TypeError:
         raise ConfigTypeError(f"sharedmem {value!r}: give a number of bytes") from None
+
+
+def _check_sharedmem(size: object) -> None:
+    if type(size) is not int:
+        raise ConfigTypeError(f"sharedmem {size!r}: give a number of bytes")
     if size < 0:
         raise ConfigError(f"sharedmem is {size}; it must be 0 or more bytes")
-    return size
+    if size > MAX_SHAREDMEM:
+        raise LimitError(f"sharedmem is {size} bytes; a launch takes at most {MAX_SHAREDMEM}")

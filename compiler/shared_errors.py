@@ -34,9 +34,9 @@ class SharedError:
         return str(self.args[0]) if self.args else ""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # What was taken from another library's error stays here: it may not pickle.
-        taken = vars(self).get(_TAKEN, ())
-        own = {name: value for name, value in vars(self).items() if name != _TAKEN and name not in taken}
+        # What was taken from another library's error stays here, and so does that error: it may not pickle.
+        left = {_TAKEN, "original", *vars(self).get(_TAKEN, ())}
+        own = {name: value for name, value in vars(self).items() if name not in left}
         return vars(type(self)).get("plain", type(self)), self.args, own
 
 

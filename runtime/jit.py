@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -11,6 +12,7 @@ from gridjit.compiler.options import Options, options_of
 from gridjit.runtime.device_function import DeviceFunction, Parameters, Result
 from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.specialize.table import DEFAULT_LIMIT
+from gridjit.runtime.tracebacks import for_users
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -101,6 +103,7 @@ def jit(
     if not isinstance(max_specializations, int) or max_specializations < 1:
         raise ConfigError(f"jit(max_specializations={max_specializations!r}): a whole number from 1")
 
+    @for_users
     def decorate(function: Callable[..., Any], signatures: list[Any]) -> Any:
         if isinstance(function, Kernel | DeviceFunction):
             function = function.py_func
@@ -124,11 +127,11 @@ def jit(
         return kernel
 
     if func_or_sig is None:
-        return lambda function: decorate(function, [])
+        return functools.partial(decorate, signatures=[])
     if callable(func_or_sig) and not hasattr(func_or_sig, "return_type"):
         return decorate(func_or_sig, [])
     signatures = func_or_sig if isinstance(func_or_sig, list) else [func_or_sig]
-    return lambda function: decorate(function, signatures)
+    return functools.partial(decorate, signatures=signatures)
 
 
 def _kind(options: Options) -> type[Kernel]:

@@ -27,6 +27,7 @@ from gridjit.runtime.specialize.kernel_code import KernelCode
 from gridjit.runtime.specialize.statistics import Statistics
 from gridjit.runtime.specialize.table import DEFAULT_LIMIT, Displaced, Specialization
 from gridjit.runtime.streams import Timeline
+from gridjit.runtime.tracebacks import for_users
 from gridjit.runtime.warnings import warn_of_few_blocks
 
 if TYPE_CHECKING:
@@ -140,6 +141,7 @@ class Kernel(Compilation, Inspection, Indexable):
 
         return LaunchedKernel(self, found)
 
+    @for_users
     def specialize(self, *args: Any) -> Kernel:
         """Return a kernel for one signature only: for arguments like args, or of numba's types.
 

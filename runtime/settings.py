@@ -52,6 +52,7 @@ class Settings:
     assert_no_compile: bool = False
     native_launch: bool = True
     compile_processes: int | None = None
+    traceback: str = "short"
     host_device: str | None = None
     host_devices: int = 1
     host_limits: bool = True
@@ -146,8 +147,8 @@ def _switch(text: str) -> bool:
     return word in _ON
 
 
-def _target(text: str) -> str:
-    if text not in ("cuda", "host"):
+def _one_of(text: str, known: tuple[str, ...]) -> str:
+    if text not in known:
         raise ValueError
     return text
 
@@ -212,7 +213,7 @@ def _home() -> str:
 
 
 VARIABLES = (
-    Variable("GRIDJIT_TARGET", "target", _target),
+    Variable("GRIDJIT_TARGET", "target", functools.partial(_one_of, known=("cuda", "host"))),
     Variable("GRIDJIT_CACHE", "cache", _switch),
     Variable("GRIDJIT_CACHE_DIR", "cache_dir", _path),
     Variable("GRIDJIT_CACHE_SIZE", "cache_bytes", _size),
@@ -222,6 +223,7 @@ VARIABLES = (
     Variable("GRIDJIT_CACHE_ALLOW_SHARED", "cache_allow_shared", _switch),
     Variable("GRIDJIT_RECORD", "record", _path),
     Variable("GRIDJIT_LOG", "log", _words(_LOGS)),
+    Variable("GRIDJIT_TRACEBACK", "traceback", functools.partial(_one_of, known=("short", "full"))),
     Variable("GRIDJIT_ASSERT_NO_COMPILE", "assert_no_compile", _switch),
     Variable("GRIDJIT_COMPILE_PROCESSES", "compile_processes", functools.partial(_count, least=0)),
     Variable("GRIDJIT_NATIVE_LAUNCH", "native_launch", _switch),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import traceback
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
@@ -15,7 +14,8 @@ from gridjit.compiler.frontend.fold import folded, launch_bounds
 from gridjit.compiler.frontend.initial_stores import without_initial_stores
 from gridjit.compiler.frontend.isolated.asking import tell_who_asks
 from gridjit.compiler.frontend.isolated.isolation import Isolation, isolated
-from gridjit.compiler.frontend.isolated.launch_visibility import needs_launch, said_by, while_visible
+from gridjit.compiler.frontend.isolated.launch_visibility import needs_launch, while_visible
+from gridjit.compiler.frontend.isolated.recursion import link_what_was_waited_for
 from gridjit.compiler.frontend.isolated.replacing import replace
 from gridjit.compiler.frontend.kept.library import is_printed
 from gridjit.compiler.frontend.linkable import discovered_files, numba_files
@@ -37,11 +37,6 @@ _HOST_CAPABILITY = (9, 0)
 # The functions that a module of LLVM IR defines, and whatever global names it mentions.
 _DEFINED = re.compile(r'^define[^@\n]*@("[^"\n]*"|[\w.$-]+)', re.MULTILINE)
 _NAMED = re.compile(r'@("[^"\n]*"|[\w.$-]+)')
-# What numba says of a kernel that allocates memory without its runtime, and what the user can do.
-_CANNOT_ALLOCATE = ("NRT required but not enabled", "Only accept returning of array")
-_HOW_TO_ALLOCATE = "\nKernels may allocate with NUMBA_CUDA_ENABLE_NRT=1, or numba.cuda.config.CUDA_ENABLE_NRT = True"
-# Why an implementation that numba tried refused, in numba's list of them.
-_REASON = re.compile(r"raised a specific error:\s*(\S.*?)(?=\n\s*raised from|\Z)", re.DOTALL)
 _ARCH = re.compile(r"sm_(\d+)(\d)([af]?)")
 
 
@@ -83,7 +78,19 @@ def lower(
         raise
     except Exception as error:  # numba raises dozens of types; each means that the user's kernel does not compile
         kind = LaunchNeededError if needs_launch(view, error) else CompileError
-        raise for_cause(kind, _message(function, signature, target, error), error) from error
+        raise _explained(kind, function, signature, target, error) from error
+
+
+def _explained(
+    kind: type[CompileError], function: Callable[..., Any], signature: Signature, target: Target, error: Exception
+) -> CompileError:
+    """Return the error to raise for what the front end raised: in the user's words, with that one as its original."""
+    from gridjit.compiler.frontend.explained.explain import explain
+
+    told = explain(function, signature, target, error)
+    made = for_cause(kind, str(told), error)
+    made.diagnosis, made.original = told, error
+    return made
 
 
 def _looks_at_bounds(options: Options) -> bool:
@@ -107,7 +114,7 @@ def _compiled(
     """Return numba's result for the kernel, compiled now or in another process."""
 
     def compile_it() -> Any:
-        return _run_pipeline(function, signature, options, target)
+        return _run_pipeline(function, signature, options, target, record)
 
     # What is folded is read of the launch when the code is complete.
     if record.keeping is None or options.specialize or type(function) is not FunctionType:
@@ -116,7 +123,9 @@ def _compiled(
     return record.keeping.kernel(function, numba_arguments(signature), told, compile_it)
 
 
-def _run_pipeline(function: Callable[..., Any], signature: Signature, options: Options, target: Target) -> Any:
+def _run_pipeline(
+    function: Callable[..., Any], signature: Signature, options: Options, target: Target, record: Isolation
+) -> Any:
     numba_cuda()
     from numba.cuda import types, utils
     from numba.cuda.compiler import compile_extra
@@ -137,6 +146,7 @@ def _run_pipeline(function: Callable[..., Any], signature: Signature, options: O
             call_conv=CUDACallConv(context),
             abi_info={},
         )
+    link_what_was_waited_for(result.library, record.waiting)
     result.library.finalize()
     return result
 
@@ -251,38 +261,3 @@ def _where(location: Any) -> str:
 def _discovered(record: Isolation) -> tuple[Callable[..., Any], ...]:
     # A function that exec made in a namespace without __name__ has no module.
     return tuple(f for f in record.discovered if not is_numbas(str(f.__module__)))
-
-
-def _message(function: Callable[..., Any], signature: Signature, target: Target, error: Exception) -> str:
-    """Return what failed: the kernel, its types, the target, the place, and numba's words or its candidates' errors."""
-    text = _words(error)
-    words, *candidates = re.split(r"\n\s*There are \d+ candidate", text)
-    reasons = dict.fromkeys(reason.strip() for one in candidates for reason in _REASON.findall(one))
-    words = "\n".join((words.strip(), *(f"because {reason}" for reason in reasons)))
-    head = f"{function.__module__}.{function.__qualname__}{signature} for {target} does not compile"
-    advice = _HOW_TO_ALLOCATE if any(sign in text for sign in _CANNOT_ALLOCATE) else ""
-    return f"{head}, at {_place(function, error)}\n{words}{advice}"
-
-
-def _words(error: Exception) -> str:
-    """Return what numba says, with the whole first line: an error's msg may lack the name that it is about."""
-    words = said_by(getattr(error, "msg", None) or error).strip()
-    first, *rest = words.splitlines() or [""]
-    whole = next((line for line in said_by(error).splitlines() if first and line.endswith(first)), first)
-    return "\n".join((whole, *rest))
-
-
-def _place(function: Callable[..., Any], error: Exception) -> str:
-    """Return file:line of the innermost place that numba names: the last one, since its text goes inwards."""
-    code = function.__code__
-    if named := re.findall(r'File "[^"]*?([^"/]+)", line (\d+)', said_by(error)):
-        return ":".join(named[-1])
-    location = getattr(error, "loc", None) or _constraint_location(error)
-    return f"{code.co_filename}:{getattr(location, 'line', code.co_firstlineno)}"
-
-
-def _constraint_location(error: Exception) -> Any:
-    """Return the source location that type inference had reached: errors of numba's own call resolution carry none."""
-    frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
-    constraints = [frame.f_locals["constraint"] for frame in frames if "constraint" in frame.f_locals]
-    return getattr(constraints[-1], "loc", None) if constraints else None

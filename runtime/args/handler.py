@@ -133,7 +133,18 @@ def _searched(value: Any) -> ArgumentHandler:
         return found
     if (own := next((h for name, h in _attributes.items() if hasattr(value, name)), None)) is not None:
         return own
-    raise ArgumentError(f"a {class_name(python_type)} cannot be passed to a kernel; {ACCEPTED}")
+    raise ArgumentError(f"a {class_name(python_type)} cannot be passed to a kernel; {_way_on(python_type)}")
+
+
+def _way_on(python_type: type) -> str:
+    """Return what to pass instead of a value of a class that kernels cannot take."""
+    if issubclass(python_type, list | range):
+        return "make an array of it, numpy.array(x), or a tuple if it is short and never changes"
+    if callable(getattr(python_type, "to_numpy", None)):
+        return "pass its values, x.to_numpy(), which may be a copy: what the kernel writes is then in the copy"
+    if python_type is type(None):
+        return "pass an array or a number, or make two kernels: one takes it, the other does not"
+    return ACCEPTED
 
 
 def class_name(python_type: type) -> str:

@@ -5,6 +5,7 @@ Copies are made on the launch's own stream. On the host target nothing is moved:
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -146,8 +147,24 @@ class Transfer:
 
 
 def own(array: Array) -> Array:
-    """Return an array as NumPy has it: what a subclass reports in attributes of its own need not be true."""
-    return array if type(array) is np.ndarray else np.ndarray.view(array, np.ndarray)
+    """Return an array as NumPy has it: what a subclass reports in attributes of its own need not be true.
+
+    Raises ArgumentError for a masked array.
+    """
+    if type(array) is np.ndarray:
+        return array
+    refuse_masked(array)
+    return np.ndarray.view(array, np.ndarray)
+
+
+def refuse_masked(value: Any) -> None:
+    """Raise ArgumentError for a masked array: kernels, and devices, know nothing of its mask."""
+    masked = getattr(sys.modules.get("numpy.ma"), "MaskedArray", None)
+    if masked is not None and issubclass(type(value), masked):
+        raise ArgumentError(
+            "a masked array cannot be passed, as its mask would be lost; pass x.filled(value), or x.data and "
+            "numpy.ma.getmaskarray(x) as two arrays"
+        )
 
 
 def has_aligned_steps(array: Array) -> bool:

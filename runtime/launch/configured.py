@@ -6,10 +6,12 @@ import pickle
 from collections.abc import Callable, Iterable, MutableSequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from gridjit.compiler.errors import GridjitError
 from gridjit.compiler.launch_config import Dim3, LaunchConfig
 from gridjit.runtime.launch.dispatch import launch
 from gridjit.runtime.launch.launcher import Launcher
 from gridjit.runtime.native.vectorcall import arm, disarm, vectorcalled
+from gridjit.runtime.tracebacks import trim
 
 if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel
@@ -45,6 +47,13 @@ class ConfiguredKernel:
 
     def __call__(self, /, *args: Any, **keywords: NoReturn) -> None:
         """Launch from Python, unless machine code is called in its place; that does not know callbacks."""
+        try:
+            self._launch(args, keywords)
+        except GridjitError as error:
+            trim(error)
+            raise
+
+    def _launch(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         launcher, watched = self.launcher, self.watched
         if keywords:
             launcher.refuse_keywords()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.runtime.launch.arguments import signature_of
+from gridjit.runtime.tracebacks import for_users
 
 if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel
@@ -27,6 +28,7 @@ class ForAll:
         self._stream = stream
         self._sharedmem = sharedmem
 
+    @for_users
     def __call__(self, *args: Any) -> None:
         """Launch at least as many threads as there are tasks; for none, only check the arguments."""
         signature = signature_of(self._kernel, args)

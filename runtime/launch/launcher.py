@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.errors import ArgumentError, GridjitError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.forking import lock, section
 from gridjit.runtime.launch.dispatch import launch
 from gridjit.runtime.session import session
+from gridjit.runtime.tracebacks import for_users, trim
 
 if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel
@@ -47,8 +48,13 @@ class Launcher:
 
     def slow(self, *args: Any) -> None:
         """Launch from Python, for the kinds of arguments that the native function was not told of."""
-        launch(self, args)
+        try:
+            launch(self, args)
+        except GridjitError as error:
+            trim(error)
+            raise
 
+    @for_users
     def failed(self, code: int | bytes, *args: Any) -> None:
         """Launch from Python after the native function could not: it raises what is wrong, or mends it.
 

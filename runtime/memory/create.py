@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from gridjit.compiler.errors import ArgumentError
+from gridjit.runtime.args.staging import refuse_masked
 from gridjit.runtime.current import current_space
 from gridjit.runtime.memory import unwritten
 from gridjit.runtime.memory.copies import Array, address_of
@@ -175,6 +176,7 @@ def _values(obj: Any, here: Space, stream: Any) -> Any:
         return np.asarray(obj)
     from gridjit.runtime.memory.foreign.over import over_device_memory
 
+    refuse_masked(obj)
     found = over_device_memory(obj, here, stream)
     return np.asarray(obj) if found is None else found
 

@@ -16,6 +16,7 @@ import numpy as np
 from gridjit.compiler.errors import ArgumentError, DeviceError, ShapeError
 from gridjit.compiler.item_types import identity, item_type
 from gridjit.compiler.signature import ArrayType, Signature, array_codes, array_struct, layout_letter
+from gridjit.runtime.args.staging import refuse_masked
 from gridjit.runtime.devices.cuda import presence
 from gridjit.runtime.memory.copies import Array, address_of, overlaps_itself
 from gridjit.runtime.memory.layout import StridedLayout
@@ -168,6 +169,7 @@ class DeviceArray:
         if isinstance(ary, DeviceArray):
             self._copy_from(ary, stream)
             return
+        refuse_masked(ary)
         values = np.asarray(ary)
         self._check_fits(values, "copy_to_device")
         self.space.write(self._ghost, values, self._in(stream))
@@ -253,6 +255,7 @@ class DeviceArray:
         if isinstance(value, DeviceArray):
             view.copy_to_device(value, stream)
         else:
+            refuse_masked(value)
             values = np.asarray(value).astype(view.dtype, copy=False)
             view.copy_to_device(broadcast(values, view.shape), stream)
 

@@ -13,6 +13,7 @@ from gridjit.runtime.numba_names.by_signature import BySignature, as_signature
 from gridjit.runtime.specialize.kernel_code import KernelCode
 from gridjit.runtime.specialize.statistics import Statistics
 from gridjit.runtime.specialize.table import Specialization
+from gridjit.runtime.tracebacks import for_users
 
 if TYPE_CHECKING:
     from gridjit.runtime.accepted import SignatureLike
@@ -45,12 +46,14 @@ class Inspection:
         return self.options.changed()
 
     @property
+    @for_users
     def specializations(self) -> tuple[Specialization, ...]:
         """The specializations in use in this process, oldest first within a signature; then those of specialize()."""
         made = tuple(self._specialized_kernels.values())
         return (*self._all(), *(found for kernel in made for found in kernel.specializations))
 
     @property
+    @for_users
     def overloads(self) -> BySignature[Overload]:
         """The newest specialization of each signature, with numba-cuda's names; by Signature or by numba's types."""
         from gridjit.runtime.numba_names.overload import Overload

@@ -22,6 +22,7 @@ from gridjit.runtime.specialize.cold import Cold, add, in_memory, look_up, shown
 from gridjit.runtime.specialize.kernel_code import KernelCode
 from gridjit.runtime.specialize.look import Launch, Look
 from gridjit.runtime.specialize.table import Displaced, Specialization
+from gridjit.runtime.tracebacks import for_users
 
 if TYPE_CHECKING:
     from gridjit.compiler.compiled import Compiled
@@ -45,6 +46,7 @@ class Compilation:
     _cache: bool
     _code: KernelCode
 
+    @for_users
     def compile(
         self, signature: SignatureLike, config: LaunchConfig | LaunchShape | None = None, target: str | None = None
     ) -> Artifact:
@@ -85,6 +87,7 @@ class Compilation:
         """Return the specialization for a launch that is not made now; it goes through the same cache."""
         return self._specialized(session(), signature, target, launch)
 
+    @for_users
     def recompile(self) -> None:
         """Compile every specialization again, with globals and callees as they are now."""
         self._settle()

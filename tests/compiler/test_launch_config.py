@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,34 @@ def test_what_cuda_cannot_launch_is_refused_with_the_limit(
 ) -> None:
     with pytest.raises(ConfigError, match=words):
         LaunchConfig.of(grid, block, sharedmem)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"blockdim": (99999, 1, 1)}, r"blockdim\.x is 99999; it must be from 1 to 1024"),
+        ({"blockdim": (32, 64, 1)}, "has 2048 threads"),
+        ({"griddim": (2**31, 1, 1)}, r"griddim\.x is 2147483648; it must be from 1 to 2147483647"),
+        ({"griddim": 8}, r"griddim is 8; give three integers, \(x, y, z\), or use LaunchConfig.of"),
+        ({"blockdim": (32,)}, r"blockdim is \(32,\); give three integers"),
+        ({"blockdim": (32, 1, 1.0)}, "give three integers"),
+        ({"cluster": (1, 1, 70000)}, r"cluster\.z is 70000"),
+        ({"sharedmem": -1}, "sharedmem is -1"),
+        ({"sharedmem": 2**31}, "sharedmem is 2147483648 bytes; a launch takes at most 2147483647"),
+        ({"sharedmem": "x"}, "give a number of bytes"),
+    ],
+)
+def test_a_configuration_that_no_launch_can_have_is_refused_however_it_is_made(changed: Any, words: str) -> None:
+    fields = {"griddim": (1, 1, 1), "blockdim": (1, 1, 1), **changed}
+    with pytest.raises(ConfigError, match=words):
+        LaunchConfig(**fields)
+    with pytest.raises(ConfigError, match=words):
+        dataclasses.replace(LaunchConfig.of(1, 1), **changed)
+
+
+def test_shared_memory_beyond_what_a_launch_can_say_is_refused_where_it_is_given() -> None:
+    with pytest.raises(ConfigError, match="sharedmem is 1099511627776 bytes"):
+        LaunchConfig.of(1, 1, 2**40)
 
 
 @pytest.mark.parametrize(("grid", "sharedmem"), [(2.0, 0), (2, 1.5)])

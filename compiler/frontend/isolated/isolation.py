@@ -33,6 +33,7 @@ from gridjit.compiler.frontend.isolated.depth import allow_depth
 from gridjit.compiler.frontend.isolated.names import make_names_readable
 from gridjit.compiler.frontend.isolated.passes import time_passes
 from gridjit.compiler.frontend.isolated.record import Isolation as Isolation
+from gridjit.compiler.frontend.isolated.recursion import allow_recursion
 from gridjit.compiler.frontend.isolated.replacing import changes_now, originals, replace, undo_to
 from gridjit.compiler.frontend.isolated.tables import (
     empty,
@@ -123,6 +124,7 @@ def _isolated(
         if not outermost:
             set_contexts_aside()
         allow_depth()
+        allow_recursion(record.waiting, record.keeping)
         suspend_others(record.drafts)
         _silence_what_cannot_speak()
         make_names_readable(replace)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from gridjit.compiler.frontend.isolated.recursion import Waiting
 from gridjit.compiler.frontend.kept.drafts import Drafts
 from gridjit.compiler.frontend.kept.keeping import Keeping
 from gridjit.compiler.view.config import ConfigView
@@ -17,6 +18,7 @@ class Isolation:
     discovered: functions of @overload and @intrinsic, in the order of their use.
     exceptions: (type, arguments, location) by return code. Codes are digests: callees' never collide with a kernel's,
         and they agree between processes.
+    waiting: functions that were called before their compile had ended.
     drafts: the callees that are being compiled. keeping: what is kept of callees; None if nothing is in this compile.
     """
 
@@ -26,3 +28,4 @@ class Isolation:
     emptied: set[int] = field(default_factory=set)
     drafts: Drafts = field(default_factory=Drafts)
     keeping: Keeping | None = None
+    waiting: list[Waiting] = field(default_factory=list)

@@ -71,6 +71,7 @@ class Keeping:
         self._shelving: list[Shelving | None] = []
         self._demands = Demands(callee=self._callee, numbas=self._numbas)
         self._from_disk: dict[int, Unit] = {}
+        self._looking = 0
 
     def look(self) -> None:
         """Look at what surrounds the compile, if that was not done: before any callee is compiled or found."""
@@ -123,6 +124,17 @@ class Keeping:
         else:
             self._drafts.note(unit)
 
+    def meet_recursion(self) -> None:
+        """Note that a function is called whose compile has not ended.
+
+        Raises RecursionError if that compile only serves to tell whether something on the shelf holds: what is called
+        so would be missing. All is then compiled without the shelf.
+        """
+        shelf = self._asking.recording.shelf
+        if self._looking and shelf is not None:
+            shelf.was_used = True
+            raise RecursionError("functions on the shelf came to call each other")
+
     def keep(self) -> None:
         """End a compile that went well: later ones may use what was made in it, and found."""
         if not self.has_looked or not self.surroundings.hold or not self.surroundings.allow_keeping:
@@ -166,9 +178,11 @@ class Keeping:
             return None
         # What is asked for is recorded by the questions themselves, and is no part of the unit that asks.
         self._drafts.begin(None)
+        self._looking += 1
         try:
             found = self.shelving.found(shelved, callee.function, self._asking, self._demands)
         finally:
+            self._looking -= 1
             self._drafts.end(None)
         if found is None:
             return None

@@ -167,7 +167,7 @@ def test_a_typing_error_names_kernel_types_and_line() -> None:
     with pytest.raises(CompileError) as caught:
         lowered(adds_text, FLOATS, ScalarType(dtype="int64"))
     message = str(caught.value)
-    assert "adds_text(float32[1d C], int64) for host does not compile" in message
+    assert message.startswith("adds_text(float32[:], int64) for host does not compile: ")
     assert f"test_lower.py:{adds_text.__code__.co_firstlineno + 1}" in message
 
 
@@ -186,7 +186,8 @@ def test_what_a_candidate_refused_is_told_and_the_candidates_are_not() -> None:
         tile = cuda.local.array(10, dtype="int33")
         x[0] = tile[0]
 
-    with pytest.raises(CompileError, match="because TypingError: Invalid NumPy dtype specified: 'int33'") as caught:
+    words = r"cuda\.local\.array\(10, .*: invalid NumPy dtype specified: 'int33'"
+    with pytest.raises(CompileError, match=words) as caught:
         lowered(odd, FLOATS)
     assert "candidate implementation" not in str(caught.value)
 

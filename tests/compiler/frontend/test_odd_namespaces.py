@@ -88,5 +88,5 @@ def test_an_error_that_has_no_words_is_a_compile_error_of_its_class() -> None:
     def kernel(out):
         out[0] = proxy
 
-    with pytest.raises(CompileError, match=r"does not compile, at .*\nWordless"):
+    with pytest.raises(CompileError, match=r"does not compile: (.|\n)*out\[0\] = proxy"):
         result(kernel)

@@ -219,12 +219,23 @@ def test_a_record_is_passed_by_the_address_of_its_own_memory() -> None:
     assert str(kernel.signatures[0].arguments[0]).startswith("record('a': float32 at 0, ")
 
 
+class Column:
+    """As pandas' and polars' columns: an array can be had of it, and it is not one."""
+
+    def to_numpy(self) -> Any:
+        raise AssertionError("nobody asked for it")
+
+
 @pytest.mark.parametrize(
     ("value", "words"),
     [
         ("text", "a builtins.str cannot be passed to a kernel; pass NumPy arrays"),
         (None, "a builtins.NoneType cannot be passed"),
-        ([1, 2], "a builtins.list cannot be passed"),
+        ([1, 2], r"a builtins.list cannot be passed to a kernel; make an array of it, numpy.array\(x\)"),
+        (range(3), r"a builtins.range cannot be passed to a kernel; make an array of it"),
+        (Column(), r"a .*Column cannot be passed to a kernel; pass its values, x.to_numpy\(\), which may be a copy"),
+        (np.ma.masked_array([1.0, 2.0], [0, 1]), r"its mask would be lost; pass x.filled\(value\), or x.data and"),
+        (In(np.ma.masked_array([1.0, 2.0])), "its mask would be lost"),
         (2**64, "the int 18446744073709551616 does not fit into 64 bits"),
         (np.array(["a"], ">U1"), r"items of >U1 have a foreign byte order"),
         (np.zeros(2, object), "items of object cannot be passed"),

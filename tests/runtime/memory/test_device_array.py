@@ -23,6 +23,14 @@ def on_host(values):
     return to_device(values, space=HOST_SPACE)
 
 
+def test_a_masked_array_is_not_copied_to_the_device_without_its_mask() -> None:
+    masked = np.ma.masked_array([1.0, 2.0], [0, 1])
+    with pytest.raises(ArgumentError, match="its mask would be lost"):
+        to_device(masked, space=HOST_SPACE)
+    with pytest.raises(ArgumentError, match="its mask would be lost"):
+        device_array(2, space=HOST_SPACE).copy_to_device(masked)
+
+
 @pytest.mark.parametrize("ndim", range(5))
 def test_the_descriptor_is_what_a_kernel_takes(ndim):
     shape = (2, 3, 4, 5)[:ndim]

@@ -189,7 +189,8 @@ def test_what_does_not_compile_is_the_same_error_as_in_this_process_at_each_use(
         with pytest.raises(CompileError) as there:
             use(kernel)
         assert (str(there.value), type(there.value)) == (str(here.value), type(here.value))
-        assert type(there.value.__cause__) is type(here.value.__cause__)
+        assert type(there.value.original) is type(here.value.original)
+        assert (there.value.__cause__, here.value.__cause__) == (None, None)
     assert "does not compile" in kernel.explain()
 
 

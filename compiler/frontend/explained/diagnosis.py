@@ -1,0 +1,67 @@
+"""Diagnosis: why a kernel does not compile, as a value: who, where, what is wrong, and the way on. At most a screen."""
+
+from __future__ import annotations
+
+import linecache
+
+from gridjit.printable import printable
+from gridjit.values import dataclass
+
+_MOST_CALLS = 5
+_LONGEST_LINE = 110
+_LONGEST_SENTENCE = 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A line of the user's on the way to what is wrong. columns: of the expression, counted from 0; None: not known."""
+
+    path: str
+    line: int
+    function: str = ""
+    columns: tuple[int, int] | None = None
+
+    def __str__(self) -> str:
+        inside = f", in {self.function}" if self.function else ""
+        return "\n".join((f"  {printable(self.path)}:{self.line}{inside}", *self._shown()))
+
+    def _shown(self) -> tuple[str, ...]:
+        """Return the source line, with the expression marked."""
+        text = linecache.getline(self.path, self.line).rstrip()
+        if not text.strip():
+            return ()
+        indent = len(text) - len(text.lstrip())
+        line = f"    {printable(text.strip())[:_LONGEST_LINE]}"
+        if self.columns is None:
+            return (line,)
+        begin, end = (max(0, column - indent) for column in self.columns)
+        mark = " " * (4 + begin) + "^" * max(1, min(end, len(text.strip())) - begin)
+        return (line,) if len(mark) > len(line) else (line, mark)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """kernel: with the types of its arguments; steps: from there inwards; sentence: what is wrong; advice: if any."""
+
+    kernel: str
+    target: str
+    steps: tuple[Step, ...]
+    sentence: str
+    advice: str = ""
+
+    def __str__(self) -> str:
+        sentence = _short(self.sentence)
+        head = f"{self.kernel} for {self.target} does not compile: {sentence}"
+        return "\n".join((head, "", *map(str, self._steps()), *(("", self.advice) if self.advice else ())))
+
+    def _steps(self) -> tuple[object, ...]:
+        """Return the steps that are shown: of a long chain of calls the first and the last."""
+        if len(self.steps) <= _MOST_CALLS:
+            return self.steps
+        left_out = len(self.steps) - _MOST_CALLS + 1
+        return (*self.steps[:2], f"  ... {left_out} more calls ...", *self.steps[2 + left_out :])
+
+
+def _short(sentence: str) -> str:
+    text = printable(" ".join(sentence.split())).rstrip(".")
+    return text if len(text) <= _LONGEST_SENTENCE else text[: _LONGEST_SENTENCE - 3] + "..."

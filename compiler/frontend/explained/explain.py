@@ -1,0 +1,86 @@
+"""explain: the diagnosis of a failed compile, for whatever the front end raised."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from gridjit.compiler.errors import GridjitError
+from gridjit.compiler.frontend.explained.diagnosis import Diagnosis, Step
+from gridjit.compiler.frontend.explained.failure import Failure
+from gridjit.compiler.frontend.explained.rules import calls, constructs, names, operations, shapes
+from gridjit.compiler.frontend.explained.rules.finding import Finding
+from gridjit.compiler.frontend.explained.source import columns_of, function_at, text_of
+from gridjit.compiler.frontend.explained.types_said import call_text
+from gridjit.compiler.signature import Signature
+from gridjit.compiler.target import Target
+
+# The first that knows the failure tells of it: what is told of one name or value before what is told of a whole line.
+_RULES: Final[tuple[Callable[[Failure], Finding | None], ...]] = (
+    *names.RULES,
+    *constructs.RULES,
+    *shapes.RULES,
+    *calls.RULES,
+    constructs.construct,
+    *operations.RULES,
+    *operations.LAST,
+    constructs.around,
+)
+# Errors whose words are about the compiler itself, unless a library raised them with words for users.
+_INTERNAL: Final = (AttributeError, AssertionError, KeyError, IndexError, TypeError, NotImplementedError, NameError)
+_OF_OBJECTS = re.compile(r"object has no attribute|object at|Overload|<")
+_FEWEST_WORDS = 3
+_FULL = "GRIDJIT_TRACEBACK=full shows what the compiler said."
+
+
+def explain(function: Callable[..., Any], signature: Signature, target: Target, error: BaseException) -> Diagnosis:
+    """Return why a kernel does not compile. Whatever goes wrong here, a plain diagnosis comes of it."""
+    failure = Failure.of(function, error)
+    found = _found(failure)
+    return Diagnosis(
+        kernel=call_text(_name(function), signature),
+        target=str(target),
+        steps=tuple(_steps(failure, found.node)),
+        sentence=found.sentence,
+        advice=found.advice,
+    )
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return function.__qualname__.rpartition("<locals>.")[2]
+
+
+def _found(failure: Failure) -> Finding:
+    for rule in _RULES:
+        try:
+            found = rule(failure)
+        except Exception:  # of a rule: the words of numba are still worth something
+            continue
+        if found is not None:
+            return found
+    return _general(failure)
+
+
+def _general(failure: Failure) -> Finding:
+    """Return what can be said of a failure that no rule knows: the first of numba's words, or the line itself."""
+    node = next((node for node in failure.source.nodes if isinstance(node, ast.Call)), None)
+    if _speaks_of_the_compiler(failure):
+        what = text_of(node) or "this"
+        return Finding(sentence=f"the compiler does not support {what}", advice=_FULL, node=node)
+    return Finding(sentence=failure.words, advice="" if isinstance(failure.error, GridjitError) else _FULL)
+
+
+def _speaks_of_the_compiler(failure: Failure) -> bool:
+    inner = isinstance(failure.error, _INTERNAL) and not isinstance(failure.error, GridjitError)
+    return len(failure.words.split()) < _FEWEST_WORDS or (inner and _OF_OBJECTS.search(failure.words) is not None)
+
+
+def _steps(failure: Failure, node: ast.AST | None) -> Iterator[Step]:
+    *outer, inner = failure.places
+    for place in outer:
+        yield Step(path=place.path, line=place.line, function=function_at(place.path, place.line))
+    line = node.lineno if isinstance(node, ast.expr | ast.stmt | ast.arg) else inner.line
+    columns = columns_of(inner.path, node) if node is not None else None
+    yield Step(path=inner.path, line=line, function=function_at(inner.path, line), columns=columns)

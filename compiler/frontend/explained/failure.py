@@ -1,0 +1,130 @@
+"""Failure: what the front end raised, taken apart once: its words, the operation they are about, and where it was."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gridjit.compiler.frontend.explained.places import Place, names_of, places
+from gridjit.compiler.frontend.explained.source import Source
+from gridjit.compiler.frontend.explained.types_said import cleaned, parts, said
+from gridjit.compiler.frontend.isolated.launch_visibility import said_by
+from gridjit.values import dataclass
+
+# Lines of numba's messages that do not say what is wrong.
+_EMPTY_WORDS = re.compile(
+    r"^(?:Failed in \w+ mode pipeline|- Resolution failure|During: |Internal error at|Known signatures|raised from )"
+)
+_END_OF_WORDS = re.compile(r'\n\s*(?:File "|During: |There are \d+ candidate|\* )')
+_OPERATION = re.compile(
+    r"No implementation of function (.+?) found for signature:\s*>>> (\S+?|<unknown function>)\(", re.S
+)
+# Why an implementation that numba tried refused, in numba's list of them.
+_REASON = re.compile(
+    r"raised a specific error:\s*(\S.*?)(?=\n\s*raised from|\n\s*- Of which|\n\s*Overload |\Z)", re.DOTALL
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """What numba found no implementation of: its name and the types of its arguments, as users write them."""
+
+    name: str
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A failed compile. text: all that numba said; words: of that, what is wrong; reasons: why candidates refused.
+
+    places: from the kernel inwards. source: of the innermost.
+    """
+
+    error: BaseException
+    function: Callable[..., Any]
+    text: str
+    words: str
+    operation: Operation | None
+    reasons: tuple[str, ...]
+    places: tuple[Place, ...]
+    source: Source
+
+    @classmethod
+    def of(cls, function: Callable[..., Any], error: BaseException) -> Failure:
+        """Return what an error of compiling a kernel's function tells."""
+        text = said_by(error)
+        where = places(function, error)
+        inner = where[-1]
+        return cls(
+            error=error,
+            function=function,
+            text=text,
+            words=_words(text) or type(error).__name__,
+            operation=_operation(text),
+            reasons=_reasons(text),
+            places=where,
+            source=Source.at(inner.path, inner.line, exact=inner.exact),
+        )
+
+    @property
+    def names(self) -> Mapping[str, Any]:
+        """The globals and the values of closures that the innermost function sees, as far as they are known."""
+        inner = self.places[-1]
+        function = inner.code or (self.function if self.function.__code__.co_filename == inner.path else None)
+        if function is None:
+            return {}
+        return names_of(function)
+
+    @property
+    def in_kernel(self) -> bool:
+        """Whether the innermost function is the kernel itself."""
+        node, code = self.source.function, self.function.__code__
+        return node is None or (node.name == code.co_name and self.places[-1].path == code.co_filename)
+
+    def value(self, node: ast.AST) -> Any:
+        """Return the Python value of a dotted name; None if it has none before the kernel runs."""
+        if isinstance(node, ast.Name):
+            local = node.id in self.source.local_names
+            return None if local else self.names.get(node.id, getattr(builtins, node.id, None))
+        if isinstance(node, ast.Attribute) and (owner := self.value(node.value)) is not None:
+            try:
+                return getattr(owner, node.attr, None)
+            except Exception:  # the program's own
+                return None
+        return None
+
+
+def _words(text: str) -> str:
+    """Return what is wrong, in numba's words as users can read them."""
+    lines = [line for line in text.strip().splitlines() if not _EMPTY_WORDS.match(line.strip())]
+    block = _END_OF_WORDS.split("\n" + "\n".join(lines).strip(), maxsplit=1)[0]
+    return " ".join(cleaned(block).split())
+
+
+def _operation(text: str) -> Operation | None:
+    found = _OPERATION.search(text)
+    if found is None:
+        return None
+    name = said(found[1]) if found[2] == "<unknown function>" or "." in said(found[1]) else found[2]
+    arguments = _balanced(text, found.end())
+    return Operation(name=name, arguments=parts(said(" ".join(arguments.split()))))
+
+
+def _balanced(text: str, begun: int) -> str:
+    """Return the text from begun to the bracket that closes what was open there."""
+    depth = 1
+    for at in range(begun, len(text)):
+        depth += (text[at] == "(") - (text[at] == ")")
+        if not depth:
+            return text[begun:at]
+    return text[begun:].partition("\n")[0]
+
+
+def _reasons(text: str) -> tuple[str, ...]:
+    """Return why candidates refused, where their words are about the user's code and not about numba's."""
+    found = (re.sub(r"^\w+: ", "", reason.strip()) for reason in _REASON.findall(text))
+    plain = (_words(reason) for reason in found if not _OPERATION.match(reason.strip()))
+    return tuple(dict.fromkeys(one for one in plain if one and not one.startswith("No implementation of")))

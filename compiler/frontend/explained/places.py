@@ -1,0 +1,137 @@
+"""Places: where in the user's files a compile failed, from the kernel inwards to the statement."""
+
+from __future__ import annotations
+
+import os
+import re
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+from gridjit.compiler.frontend.isolated.launch_visibility import said_by
+from gridjit.compiler.key.source.libraries import is_numbas
+from gridjit.values import dataclass
+
+# How numba names a place in its texts, which go from the inside outwards.
+_IN_TEXT = re.compile(
+    r'^\s*File "(?P<file>[^"\n]+)", line (?P<line>\d+):'
+    r"|^\s*During: (?:typing|lowering) .* at (?P<during>\S.*?) \((?P<during_line>\d+)\)$"
+    r"|Raised from (?P<raised>\S.*?) \((?P<raised_line>\d+)\)",
+    re.MULTILINE,
+)
+# How it names a function whose compile failed, before the place that calls it.
+_CALLEE = re.compile(r"^\s*During: resolving callee type: \S*<function (?P<name>\S+) at ", re.MULTILINE)
+# The names by which numba's frames know the statement that they work on.
+_STATEMENTS = ("constraint", "inst")
+_LIBRARIES = re.compile(r"[/\\\\](?:site|dist)-packages[/\\\\](?:numba|numba_cuda|gridjit|llvmlite)[/\\\\]")
+_OURS = str(Path(__file__).resolve().parents[2]) + os.sep
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A line of a file. code: the function, where it is known. exact: whether it is the line of a statement."""
+
+    path: str
+    line: int
+    code: Callable[..., Any] | None = None
+    exact: bool = True
+
+
+def places(function: Callable[..., Any], error: BaseException) -> tuple[Place, ...]:
+    """Return the places of the user that an error went through, from the kernel inwards; at least the kernel's own."""
+    found = [place for place in _of_frames(error) if _is_users(place)]
+    known = {(place.path, place.line) for place in found}
+    for place in reversed([place for place in _of_text(said_by(error)) if _is_users(place)]):
+        if (place.path, place.line) not in known:
+            found = [one for one in found if one.exact or one.path != place.path]
+            found.append(place)
+            known.add((place.path, place.line))
+    if (callee := _callee_without_place(function, said_by(error))) is not None:
+        found.append(callee)
+    code = function.__code__
+    kernel = Place(path=code.co_filename, line=code.co_firstlineno, code=function, exact=False)
+    return tuple(found) or (kernel,)
+
+
+def _of_frames(error: BaseException) -> list[Place]:
+    """Return where numba was, of each function that it compiled the innermost statement."""
+    levels: list[Place] = []
+    working_on: Any = None
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        if not str(frame.f_globals.get("__name__", "")).startswith(("numba.", "gridjit.")):
+            continue
+        known = frame.f_locals
+        identity = getattr(known.get("state"), "func_id", None)
+        if identity is not None and identity is not working_on:
+            working_on = identity
+            path, line = identity.filename, identity.func.__code__.co_firstlineno
+            levels.append(Place(path=path, line=line, code=identity.func, exact=False))
+        location = next(filter(None, (getattr(known.get(name), "loc", None) for name in _STATEMENTS)), None)
+        if location is not None and levels and location.filename == levels[-1].path:
+            levels[-1] = Place(path=levels[-1].path, line=location.line, code=levels[-1].code)
+    return levels
+
+
+def _of_text(text: str) -> Iterator[Place]:
+    seen: set[tuple[str, int]] = set()
+    for found in _IN_TEXT.finditer(text):
+        path = _path(found["file"] or found["during"] or found["raised"])
+        line = int(found["line"] or found["during_line"] or found["raised_line"])
+        if (path, line) not in seen:
+            seen.add((path, line))
+            yield Place(path=path, line=line)
+
+
+def _callee_without_place(function: Callable[..., Any], text: str) -> Place | None:
+    """Return the function that failed, where numba only says that, and not where in it."""
+    callee, first = _CALLEE.search(text), _IN_TEXT.search(text)
+    if callee is None or "During: Pass " not in text[: callee.start()]:
+        return None
+    if first is not None and first.start() < callee.start() and not first["during"]:
+        return None
+    if (found := _called(function, callee["name"])) is None:
+        return None
+    return Place(path=found.__code__.co_filename, line=found.__code__.co_firstlineno, code=found, exact=False)
+
+
+def _called(function: Callable[..., Any], name: str) -> FunctionType | None:
+    """Return the device function of a qualified name that a function calls, perhaps through others."""
+    waiting, seen = [function], {function}
+    while waiting:
+        one = waiting.pop()
+        known = names_of(one)
+        for value in (known.get(used) for used in (*one.__code__.co_names, *one.__code__.co_freevars)):
+            inner = getattr(value, "py_func", None)
+            if isinstance(inner, FunctionType) and inner not in seen:
+                if inner.__qualname__ == name:
+                    return inner
+                seen.add(inner)
+                waiting.append(inner)
+    return None
+
+
+def names_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the globals, and the values of closures, that a function sees."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
+    return {**function.__globals__, **{name: _content(cell) for name, cell in cells}}
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not assigned yet
+        return None
+
+
+def _path(named: str) -> str:
+    """Return the path of a file that numba names from the current folder; a notebook's cell has only a name."""
+    name = os.path.basename(named)
+    return name if name.startswith("<") else os.path.abspath(named)
+
+
+def _is_users(place: Place) -> bool:
+    if place.code is not None and is_numbas(str(place.code.__module__)):
+        return False
+    return not place.path.startswith(_OURS) and _LIBRARIES.search(place.path) is None

@@ -1,0 +1,230 @@
+"""Calls and values of the wrong form: numbers of arguments, tuples of another length, variables of two types."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Final
+
+from gridjit.compiler.frontend.explained.failure import Failure
+from gridjit.compiler.frontend.explained.rules.finding import Finding
+from gridjit.compiler.frontend.explained.source import subscript_of, text_of
+
+_BOUND = re.compile(r"Cannot bind 'args=.*?' to signature '\((?P<all>.*?)\)' due to \"TypeError: (?P<why>[^\"]+)\"")
+_MISMATCH = re.compile(r"Signature mismatch: (\d+) argument types given, but function takes (\d+) arguments?")
+_CALLED = re.compile(r"^Invalid use of (?P<type>.+?) with parameters \((?P<given>.*?)\)")
+_UNIFIED = re.compile(r"^Cannot unify (?P<one>.+?) and (?P<other>.+?) for '(?P<name>\w+)'")
+_UNIFIED_ALONE = re.compile(r"^Cannot unify (?P<one>.+?) and (?P<other>\S+)")
+_LENGTH = re.compile(r"expected (\d+), got (\d+)")
+_IMPRECISE = re.compile(r"Cannot infer the type of variable '(?P<name>\w+)', have imprecise type: (?P<type>\w+)")
+_PRINTED = re.compile(r"printing unimplemented for values of type (?P<type>.+)")
+_UNPACKED = re.compile(r"values to unpack \(expected")
+_CAST = re.compile(r"Cannot cast (?P<one>.+?) to (?P<other>\w+)")
+_RECURSION: Final = ("runaway recursion", "Return type of recursive function", "recursive call")
+
+
+def arguments(failure: Failure) -> Finding | None:
+    """A function that is called with other arguments than it takes."""
+    if (found := _BOUND.search(failure.words)) is None:
+        return None
+    called = re.search(r"resolving callee type: \S*?<function ([\w.<>]+) at", failure.text)
+    name = called[1].rpartition(".")[2] if called else "the function"
+    node = _call_of(failure, name)
+    sentence = f"{name}({found['all']}) is called with {_given(node)}: {found['why']}"
+    return Finding(sentence=sentence, advice=f"Call it as {name}({found['all']}).", node=node)
+
+
+def _given(node: ast.Call | None) -> str:
+    count = len(node.args) + len(node.keywords) if node is not None else -1
+    return "other arguments" if count < 0 else f"{count} argument{'s' * (count != 1)}"
+
+
+def _call_of(failure: Failure, name: str) -> ast.Call | None:
+    calls = tuple(failure.source.of(ast.Call))
+    return next((call for call in calls if text_of(call.func).rpartition(".")[2] == name), calls[0] if calls else None)
+
+
+def mismatch(failure: Failure) -> Finding | None:
+    """A signature of another number of types than the kernel has parameters."""
+    if (found := _MISMATCH.search(failure.words)) is None:
+        return None
+    given, taken = int(found[1]), int(found[2])
+    return Finding(
+        sentence=f"it takes {taken} argument{'s' * (taken != 1)}, and {given} {'are' if given != 1 else 'is'} given",
+        advice="Give a type, or a value, for each parameter; those of kernels do not have defaults.",
+        node=failure.source.function,
+    )
+
+
+def called(failure: Failure) -> Finding | None:
+    """A call, or a loop, of what is neither."""
+    if (found := _CALLED.match(failure.words)) is None:
+        return None
+    if found["type"] in ("getiter", "iternext"):
+        loop = next(failure.source.of(ast.For), None)
+        over = loop.iter if loop else None
+        kind = found["given"] + ")" * (found["given"].count("(") - found["given"].count(")"))
+        return Finding(
+            sentence=f"a loop cannot go over {text_of(over) or 'this'}, of type {kind}",
+            advice="Loop over range(n), an array, or a tuple whose items have one type.",
+            node=over,
+        )
+    node = next((call for call in failure.source.of(ast.Call) if isinstance(call.func, ast.Name)), None)
+    name = text_of(node.func) if node is not None else found["type"]
+    given = found["given"] if len(found["given"]) < 80 else "..."
+    if found["type"].startswith("module "):
+        return _module_called(failure, found["type"])
+    declared = getattr(failure.value(node.func), "signatures", ()) if node is not None else ()
+    if declared:
+        return Finding(
+            sentence=f"{name} does not take ({given})",
+            advice=f"It is declared as {', '.join(map(str, declared))}.",
+            node=node,
+        )
+    local = name in failure.source.local_names
+    why = (
+        f"{name!r} is {found['type']} here, not a function" if local else f"{name}({given}) is not possible in a kernel"
+    )
+    advice = f"The kernel assigns {name!r}: use another name for that value." if local else ""
+    return Finding(sentence=why, advice=advice, node=node)
+
+
+def _module_called(failure: Failure, kind: str) -> Finding:
+    module = kind.removeprefix("module ")
+    node = next((call for call in failure.source.of(ast.Call) if text_of(call.func).endswith(module)), None)
+    made = f"Did you mean {module}.array?" if module in ("cuda.shared", "cuda.local", "cuda.const") else ""
+    return Finding(sentence=f"{module} is a module, not a function", advice=made, node=node)
+
+
+def unpacked(failure: Failure) -> Finding | None:
+    """A function of cuda that is called with too few or too many arguments: numba unpacks them."""
+    if _UNPACKED.search(failure.words) is None:
+        return None
+    node = next((call for call in failure.source.of(ast.Call) if "cuda" in text_of(call.func)), None)
+    if node is None:
+        return None
+    return Finding(
+        sentence=f"{text_of(node.func)} is called with {_given(node)}, which is not what it takes",
+        advice=f"help({text_of(node.func)}) says what it takes.",
+        node=node,
+    )
+
+
+def two_types(failure: Failure) -> Finding | None:
+    """A variable that has one type in one branch, and another type in the other."""
+    found = _UNIFIED.match(failure.words) or _UNIFIED_ALONE.match(failure.words)
+    if found is None:
+        return None
+    name = found.groupdict().get("name")
+    named = f"{name!r}" if name else "a value"
+    node = (
+        next((node for node in failure.source.of(ast.Name) if node.id == name), None)
+        if name
+        else (next(failure.source.of(ast.IfExp), None))
+    )
+    return Finding(
+        sentence=f"{named} is {found['one']} in one branch and {found['other']} in another",
+        advice="A variable has one type in a kernel: use another name for the other value, or convert one of them.",
+        node=node,
+    )
+
+
+def lengths(failure: Failure) -> Finding | None:
+    """A tuple that is unpacked into another number of names, or indexed beyond its end."""
+    if "wrong tuple length" in failure.text and (found := _LENGTH.search(failure.text)) is not None:
+        made = next(failure.source.of(ast.Assign), None)
+        what = text_of(made.value) if made is not None else "this"
+        return Finding(
+            sentence=f"{what} has {found[2]} values, and {found[1]} names are assigned",
+            advice=f"Assign {found[2]} names.",
+            node=made,
+        )
+    if failure.words.startswith("tuple index out of range"):
+        node = subscript_of(failure.source, ast.Load)
+        return Finding(
+            sentence=f"{text_of(node) or 'a tuple'}: the index is beyond the end of the tuple",
+            advice="An array's shape has one number for each dimension." if "shape" in text_of(node) else "",
+            node=node,
+        )
+    return None
+
+
+def unknown_items(failure: Failure) -> Finding | None:
+    """An empty list."""
+    if (found := _IMPRECISE.search(failure.words)) is None:
+        return None
+    node = next((node for node in failure.source.of(ast.Name) if node.id == found["name"]), None)
+    return Finding(
+        sentence=f"{found['name']!r} is a {found['type']}, which kernels do not have",
+        advice="Use cuda.local.array(size, dtype), with a size that is known when the kernel is compiled.",
+        node=node,
+    )
+
+
+def printed(failure: Failure) -> Finding | None:
+    """A value that print cannot write."""
+    call = next((call for call in failure.source.of(ast.Call) if text_of(call.func) == "print"), None)
+    if (found := _PRINTED.search(failure.words)) is not None:
+        return Finding(
+            sentence=f"print cannot write a {found['type']}",
+            advice="It writes numbers and constant texts: print the items one by one.",
+            node=call,
+        )
+    if "print() function implementation does not support keyword" in failure.words:
+        return Finding(sentence="print takes no keywords in a kernel", advice="Leave out sep= and end=.", node=call)
+    return None
+
+
+def not_a_tuple(failure: Failure) -> Finding | None:
+    """A star before an argument that is not a tuple."""
+    found = re.match(r"^\*args in function call should be a tuple, got (.+)$", failure.words)
+    if found is None:
+        return None
+    node = next(failure.source.of(ast.Starred), None)
+    return Finding(
+        sentence=f"{text_of(node) or '*'} stands for the items of a tuple, and it is {found[1]}",
+        advice="Write the arguments one by one.",
+        node=node,
+    )
+
+
+def dimensions(failure: Failure) -> Finding | None:
+    """cuda.grid, or cuda.gridsize, of another number of dimensions than there are."""
+    if not failure.words.startswith("argument can only be 1, 2, 3"):
+        return None
+    node = next((call for call in failure.source.of(ast.Call) if "grid" in text_of(call.func)), None)
+    name = text_of(node.func) if node is not None else "cuda.grid"
+    return Finding(
+        sentence=f"{text_of(node) or name} is not possible: a grid has 1, 2 or 3 dimensions",
+        advice=f"Give {name} a constant: 1, 2 or 3.",
+        node=node,
+    )
+
+
+def recursion(failure: Failure) -> Finding | None:
+    """A function that calls itself, and whose result's type cannot be found."""
+    if not any(sign in failure.text for sign in _RECURSION):
+        return None
+    function = failure.source.function
+    name = function.name if function is not None else "the function"
+    return Finding(
+        sentence=f"{name!r} calls itself, and the type of what it returns cannot be found",
+        advice=f"Declare its types: @cuda.jit('int64(int64)', device=True) above def {name}(...), with your own types; "
+        "or let a branch that does not call it return first.",
+        node=_call_of(failure, name),
+    )
+
+
+def cast(failure: Failure) -> Finding | None:
+    """A value that an operation would have to convert."""
+    if (found := _CAST.match(failure.words)) is None:
+        return None
+    return Finding(
+        sentence=f"{found['one']} cannot be converted to {found['other']}", node=next(failure.source.of(ast.Call), None)
+    )
+
+
+RULES = (
+    *(unpacked, arguments, mismatch, recursion, called, two_types, lengths),
+    *(unknown_items, printed, not_a_tuple, dimensions, cast),
+)

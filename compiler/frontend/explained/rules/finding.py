@@ -1,0 +1,35 @@
+"""Finding: what a rule says of a failure."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Iterable
+
+from gridjit.values import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """sentence: what is wrong; advice: the way on, "" for none; node: the expression that it is about, if known."""
+
+    sentence: str
+    advice: str = ""
+    node: ast.AST | None = None
+
+
+def ways_round(kind: str) -> str:
+    """Return what to use for a container that kernels do not have."""
+    if kind == "dict":
+        return "Use arrays or tuples, indexed by numbers."
+    return "Use cuda.local.array(size, dtype), with a size that is known when the kernel is compiled."
+
+
+def near(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that was probably meant, if there is one."""
+    names = [one for one in dict.fromkeys(known) if one != name and not one.startswith("__")]
+    folded = {one.lower().replace("_", ""): one for one in names}
+    if (same := folded.get(name.lower().replace("_", ""))) is not None:
+        return same
+    found = difflib.get_close_matches(name, names, n=1, cutoff=0.7)
+    return found[0] if found else None

@@ -1,0 +1,194 @@
+"""Names: what is not defined, what is defined but of no use in a kernel, and attributes that are not there."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import math
+import re
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any, Final
+
+from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.explained.failure import Failure
+from gridjit.compiler.frontend.explained.rules.finding import Finding, near
+from gridjit.compiler.frontend.explained.source import text_of
+
+_UNTYPED = re.compile(r"^Untyped (?:global|freevar)? ?(?:name )?'(?P<name>[^']+)'")
+_ATTRIBUTE = re.compile(r"^Unknown attribute '(?P<name>[^']+)' of type (?P<type>.+?)$")
+_EARLY = re.compile(r"failed to analyze the bytecode. Variable '(\w+)' is not defined")
+_OF_MODULE = re.compile(r"^(?:module|type object) '(?P<module>[\w.]+)' has no attribute '(?P<name>\w+)'")
+_ARRAYS: Final = (
+    *("size", "shape", "ndim", "strides", "itemsize", "dtype", "T", "flat", "real", "imag", "reshape", "ravel"),
+    *("sum", "min", "max", "argmin", "argmax", "mean", "prod", "view", "fill", "item"),
+)
+_NUMBERS = "Arrays of a kernel have shape, size, ndim, strides, itemsize and dtype; for all else, write a loop."
+# What has no meaning for a thread of a GPU, with what to use for it.
+_INSTEAD: Final = {
+    "input": "Pass what the kernel needs as an argument.",
+    "open": "Read the file before the launch, and pass what is in it as an array.",
+    "list": "Use cuda.local.array(size, dtype), with a size that is known when the kernel is compiled.",
+    "dict": "Use arrays: one of keys, one of values.",
+    "set": "Use an array.",
+    "str": "Texts cannot be made in a kernel; print(...) takes several values.",
+    "sorted": "Sort on the CPU, with CuPy, or write a sort over an array.",
+    "reversed": "Count downwards: range(n - 1, -1, -1).",
+    "getattr": "Write the attribute's name: x.name.",
+    **dict.fromkeys(("any", "all", "map", "filter"), "Write a loop."),
+}
+
+
+def undefined(failure: Failure) -> Finding | None:
+    """A name that is neither assigned in the function nor a global of its module."""
+    if (early := _EARLY.search(failure.words)) is not None:
+        return Finding(
+            sentence=f"{early[1]!r} is used before it is assigned",
+            advice="Assign it on every way that leads here.",
+            node=next((node for node in failure.source.of(ast.Name) if node.id == early[1]), None),
+        )
+    if "UndefinedType" not in failure.words and not failure.words.startswith("NameError"):
+        return None
+    known = {*failure.source.local_names, *failure.names, *vars(builtins)}
+    for node in failure.source.of(ast.Name):
+        if node.id not in known:
+            return Finding(sentence=f"{node.id!r} is not defined", advice=_meant(node.id, known, failure), node=node)
+    return Finding(sentence="a name is not defined", advice="Look for a name that is misspelled or not imported.")
+
+
+def _meant(name: str, known: set[str], failure: Failure) -> str:
+    for module, prefix in ((vars(numba_cuda()), _prefix(failure)), (vars(math), "math.")):
+        if name in module and not name.startswith("_"):
+            return f"Write {prefix}{name}." + (" Its module must be imported." if prefix[:-1] not in known else "")
+    own = {*failure.source.local_names, *failure.names}
+    if (found := near(name, sorted(own)) or near(name, sorted(known))) is not None:
+        return f"Did you mean {found!r}?"
+    return "Assign it before this line, pass it as an argument, or define it as a global of the module."
+
+
+def _prefix(failure: Failure) -> str:
+    """Return what the module calls cuda."""
+    names = (name for name, value in failure.names.items() if _is_cuda(value))
+    return next(names, "cuda") + "."
+
+
+def _is_cuda(value: Any) -> bool:
+    return isinstance(value, ModuleType) and value.__name__ in ("gridjit.cuda", "numba.cuda")
+
+
+def unusable(failure: Failure) -> Finding | None:
+    """A global that no kernel can use: a plain function, a class, an object, a container."""
+    if (found := _UNTYPED.match(failure.words)) is None:
+        return None
+    name = found["name"]
+    node = next((node for node in failure.source.of(ast.Name) if node.id == name), None)
+    value = failure.names.get(name, getattr(builtins, name, None))
+    read = next((one for one in failure.source.of(ast.Attribute) if one.value is node), None)
+    if read is not None and not isinstance(value, FunctionType | ModuleType | dict | set | frozenset | list):
+        return _of_attribute(name, value, read)
+    sentence, advice = _of_value(name, value, failure)
+    return Finding(sentence=sentence, advice=advice, node=node)
+
+
+def _of_attribute(name: str, value: Any, read: ast.Attribute) -> Finding:
+    kind = "a class" if isinstance(value, type) else f"an object of class {type(value).__name__}"
+    return Finding(
+        sentence=f"{name!r} is {kind}, and kernels cannot read its attributes",
+        advice=f"Assign the value to a global of its own ({read.attr} = {text_of(read)}), or pass it as an argument.",
+        node=read,
+    )
+
+
+def _of_value(name: str, value: Any, failure: Failure) -> tuple[str, str]:
+    if name in vars(builtins) and value is vars(builtins)[name]:
+        return f"{name}(...) is not available in kernels", _INSTEAD.get(name, "")
+    if isinstance(value, FunctionType):
+        return (
+            f"{name!r} is a plain Python function, and kernels call device functions only",
+            f"Decorate it: @{_prefix(failure)}jit(device=True)",
+        )
+    if isinstance(value, BuiltinFunctionType):
+        return f"{name!r} is a function of a library, which kernels cannot call", "Use math or cuda.libdevice."
+    if isinstance(value, type):
+        return (
+            f"{name!r} is a class, and kernels cannot make objects",
+            "Use scalars, tuples (also named ones), or a structured dtype.",
+        )
+    if isinstance(value, dict | set | frozenset | list):
+        return f"{name!r} is a {type(value).__name__}, which kernels cannot use", "Use a tuple or a NumPy array."
+    if isinstance(value, ModuleType):
+        return f"the module {name!r} cannot be used here", "Use its functions: " + f"{name}.function(...)"
+    return (
+        f"{name!r} is an object of class {type(value).__name__}, which kernels cannot use",
+        "Pass its numbers and arrays as arguments, or assign them to globals of their own.",
+    )
+
+
+def attribute(failure: Failure) -> Finding | None:
+    """An attribute that a value does not have."""
+    found = _ATTRIBUTE.match(failure.words)
+    if found is None:
+        return None
+    name, kind = found["name"], found["type"]
+    node = next((node for node in failure.source.of(ast.Attribute) if node.attr == name), None)
+    if node is None and failure.source.nodes:
+        return None  # the user does not write it: it is in what Python, or numba, makes of the line
+    owner = text_of(node.value) if node is not None else ""
+    if kind.startswith("module "):
+        return Finding(
+            sentence=f"{owner or kind[7:]}.{name} is not available in kernels", advice=_of_numpy(kind, name), node=node
+        )
+    whose = f"{owner!r}, of type {kind}," if owner and owner != kind else kind
+    return Finding(sentence=f"{whose} does not have an attribute {name!r}", advice=_attribute_of(kind, name), node=node)
+
+
+def _of_numpy(kind: str, name: str) -> str:
+    if kind.startswith(("module gridjit", "module numba")):
+        return "It is called from Python, not in a kernel."
+    if not kind.startswith(("module numpy", "module random", "module math")):
+        return "Compute it before the launch, and pass the result as an argument."
+    if kind.startswith(("module numpy.random", "module random")):
+        return "Use gridjit.cuda.random: its states are made before the launch, and each thread draws from its own."
+    return f"Use math.{name}." if name in vars(math) else "Use math or cuda.libdevice, or write a loop."
+
+
+def _attribute_of(kind: str, name: str) -> str:
+    known: tuple[str, ...] = _ARRAYS if kind.endswith("]") else ("x", "y", "z") if kind == "Dim3" else ()
+    if kind == "Dim3":
+        return "It has x, y and z."
+    if kind == "list":
+        return "Lists cannot grow in a kernel: use cuda.local.array(size, dtype) with a size known when it is compiled."
+    if kind == "str" or kind[:1] in "'\"":
+        return "Texts can be printed and compared in kernels, and little else."
+    if kind == "None":
+        return "It is None where the kernel is compiled: assign it before the launch, or pass it as an argument."
+    found = near(name, known) or {"length": "size", "len": "size"}.get(name if known else "")
+    return f"Did you mean {found!r}?" if found else _NUMBERS if known else ""
+
+
+def attribute_of_python(failure: Failure) -> Finding | None:
+    """An attribute that a module, or an object that is looked at when the kernel is compiled, does not have."""
+    found = _OF_MODULE.match(failure.words)
+    if found is None:
+        return None
+    name = found["name"]
+    node = next((node for node in failure.source.of(ast.Attribute) if node.attr == name), None)
+    module = failure.value(node.value) if node is not None else None
+    owner = text_of(node.value) if node is not None else found["module"]
+    meant = near(name, dir(module)) if module is not None else None
+    advice = f"Did you mean {owner}.{meant}?" if meant else ""
+    return Finding(sentence=f"{owner} does not have an attribute {name!r}", advice=advice, node=node)
+
+
+def container(failure: Failure) -> Finding | None:
+    """A global list, dict or set on the line that failed: numba has no words for some of their uses."""
+    if failure.operation is not None:
+        return None
+    for node in failure.source.of(ast.Name):
+        value = failure.value(node)
+        if isinstance(value, list | dict | set | frozenset):
+            sentence, advice = _of_value(node.id, value, failure)
+            return Finding(sentence=sentence, advice=advice, node=node)
+    return None
+
+
+RULES = (undefined, unusable, attribute, attribute_of_python, container)

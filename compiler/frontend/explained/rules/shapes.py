@@ -1,0 +1,79 @@
+"""Shapes: of shared and local arrays, which must be known when a kernel is compiled."""
+
+from __future__ import annotations
+
+import ast
+from typing import Final
+
+from gridjit.compiler.frontend.explained.failure import Failure
+from gridjit.compiler.frontend.explained.rules.finding import Finding
+from gridjit.compiler.frontend.explained.source import text_of
+
+_MAKERS: Final = {"cuda.shared.array": "shared", "cuda.local.array": "local"}
+_LAUNCH: Final = ("blockDim", "gridDim")
+_DYNAMIC = "or shape 0 for the launch's dynamic shared memory: kernel[grid, block, stream, bytes]."
+_MAY_BE = "A shape may be a number, a global constant, gridjit.static.blockDim.x, or a tuple of these"
+
+
+def shape(failure: Failure) -> Finding | None:
+    """A shared or local array whose shape is only known while the kernel runs."""
+    operation = failure.operation
+    space = _MAKERS.get(operation.name) if operation is not None else None
+    call = _call(failure) if space is not None else None
+    if operation is None or call is None or space is None or failure.reasons:
+        return None
+    given = next((one.value for one in call.keywords if one.arg == "shape"), call.args[0] if call.args else None)
+    if _is_known(given):
+        sentence = f"{text_of(call)} is given a dtype that it does not know"
+        return Finding(sentence=sentence, advice="Give one like np.float32, or its name, 'float32'.", node=call)
+    sentence = f"the shape of a {space} array must be known when the kernel is compiled, and {_what(failure, given)}"
+    return Finding(sentence=sentence, advice=_advice(space, given), node=given)
+
+
+def _call(failure: Failure) -> ast.Call | None:
+    return next((call for call in failure.source.of(ast.Call) if text_of(call.func).endswith("array")), None)
+
+
+def _is_known(given: ast.AST | None) -> bool:
+    items = given.elts if isinstance(given, ast.Tuple) else [given]
+    return all(isinstance(one, ast.Constant) and type(one.value) is int for one in items)
+
+
+def _what(failure: Failure, given: ast.AST | None) -> str:
+    """Return which part of a shape is not known, and what that is."""
+    if given is None:
+        return "none is given"
+    if isinstance(given, ast.Constant):
+        return f"{text_of(given)} is not a whole number"
+    if isinstance(given, ast.List):
+        return f"{text_of(given)} is a list: write a tuple"
+    if (field := _launch_field(given)) is not None:
+        return f"{text_of(field)} is read while it runs"
+    for node in ast.walk(given):
+        if isinstance(node, ast.Attribute) and node.attr in ("size", "shape"):
+            return f"{text_of(node)} belongs to an array that differs between launches"
+        if isinstance(node, ast.Call) and text_of(node.func) == "len":
+            return f"{text_of(node)} differs between launches"
+        if isinstance(node, ast.Name) and node.id in failure.source.parameters:
+            return f"{node.id!r} is an argument"
+    return f"{text_of(given)!r} is computed while it runs"
+
+
+def _launch_field(given: ast.AST) -> ast.Attribute | None:
+    """Return cuda.blockDim.x in a shape, or another fact of the launch."""
+    for node in ast.walk(given):
+        if isinstance(node, ast.Attribute) and any(name in text_of(node) for name in _LAUNCH):
+            return node
+    return None
+
+
+def _advice(space: str, given: ast.AST | None) -> str:
+    field = _launch_field(given) if given is not None else None
+    if field is not None:
+        name = next(name for name in _LAUNCH if name in text_of(field))
+        axis = f".{field.attr}" if field.attr in ("x", "y", "z") else ".x"
+        return f"Write gridjit.static.{name}{axis}, which is the launch's own as a constant (import gridjit)."
+    return f"{_MAY_BE}; {_DYNAMIC}" if space == "shared" else f"{_MAY_BE}. Give the largest size that may be needed."
+
+
+RULES = (shape,)

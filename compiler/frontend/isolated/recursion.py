@@ -1,0 +1,58 @@
+"""Recursion: a function may call one whose compile has begun and not ended: itself for other types, or its caller.
+
+numba-cuda types such calls, and has no code for them. All of a kernel is linked as a whole, so a declaration is enough.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from gridjit.compiler.frontend.isolated.replacing import on_undo, replace
+from gridjit.compiler.frontend.kept.keeping import Keeping
+
+_REFERENCE = "insert_unresolved_ref"
+
+
+# A function that was called while its compile had not ended: its dispatcher and the types of the arguments.
+Waiting = tuple[Any, Any]
+
+
+def allow_recursion(waiting: list[Waiting], keeping: Keeping | None) -> None:
+    """Let functions call each other in a circle, until the changes are undone; what they wait for goes into a list."""
+    from numba.cuda import cgutils
+    from numba.cuda.codegen import JITCUDACodegen
+    from numba.cuda.lowering import Lower
+
+    def declared(codegen: Any, builder: Any, kind: Any, name: str) -> Any:
+        return cgutils.get_or_insert_function(builder.module, kind, name)
+
+    def lower_call(lower: Any, called: Any, expression: Any, signature: Any) -> Any:
+        if keeping is not None:
+            keeping.meet_recursion()
+        waiting.append((called.dispatcher_type.dispatcher, signature.args))
+        # numba-cuda asks the context for the calling convention there, which warns: a function's own is the lowering's.
+        context = type(lower.context)
+        asked = replace(context, "call_conv", lower.call_conv)
+        try:
+            return original(lower, called, expression, signature)
+        finally:
+            context.call_conv = asked
+
+    original = replace(Lower, "_lower_call_RecursiveCall", lower_call)
+    if not hasattr(JITCUDACodegen, _REFERENCE):
+        on_undo(functools.partial(_forget, JITCUDACodegen))
+        setattr(JITCUDACodegen, _REFERENCE, declared)
+
+
+def _forget(codegen: type) -> None:
+    if _REFERENCE in vars(codegen):  # else it is undone already
+        delattr(codegen, _REFERENCE)
+
+
+def link_what_was_waited_for(library: Any, waiting: list[Waiting]) -> None:
+    """Link what was only declared to a kernel's library: whoever began its compile need not have used it."""
+    for dispatcher, arguments in waiting:
+        found = dispatcher.overloads.get(arguments)
+        if found is not None:
+            library.add_linking_library(found.library)

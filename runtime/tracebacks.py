@@ -1,0 +1,79 @@
+"""Tracebacks: what users see of an error of ours: their own frames. GRIDJIT_TRACEBACK=full shows all, and the cause.
+
+Every function that users call, and that may compile, lets errors pass through `trim`.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from types import TracebackType
+from typing import ParamSpec, TypeVar
+
+from gridjit.compiler.errors import CompileError, GridjitError
+from gridjit.runtime.settings import settings
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+_OURS = frozenset({"gridjit", "numba", "numba_cuda", "llvmlite"})
+
+
+def for_users(call: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Return call, with errors of ours that come out of it trimmed."""
+
+    @functools.wraps(call)
+    def called(*args: Parameters.args, **keywords: Parameters.kwargs) -> Result:
+        try:
+            return call(*args, **keywords)
+        except GridjitError as error:
+            trim(error)
+            raise
+
+    return called
+
+
+def trim(error: GridjitError) -> None:
+    """Leave the user's frames of an error that is about to be raised again, and nothing of what it was raised from.
+
+    Called where it was caught, before a bare `raise`: that adds no frame (from Python 3.11 on; before, the caller's own
+    stays). Where all is asked for, the error says all, too.
+    """
+    if settings().traceback == "full":
+        _say_all(error)
+        return
+    if isinstance(error, CompileError) and error.original is not None and error.__cause__ is error.original:
+        error.__cause__ = None  # which also hides the context
+    top = error.__traceback__
+    if top is not None:
+        top.tb_next = _users(top.tb_next)
+        error.__traceback__ = top.tb_next
+
+
+def _say_all(error: GridjitError) -> None:
+    from gridjit.compiler.frontend.isolated.launch_visibility import said_by
+
+    if isinstance(error, CompileError) and error.original is not None:
+        said = f"\n\n{type(error.original).__name__}: {said_by(error.original)}"
+        if said not in str(error):
+            error.args = (f"{error}{said}",)
+
+
+def _users(found: TracebackType | None) -> TracebackType | None:
+    """Return the entries of a traceback that are the user's: neither ours, nor of what we call, such as contextlib."""
+    entries = []
+    while found is not None:
+        entries.append(found)
+        found = found.tb_next
+    kept: TracebackType | None = None
+    for entry in reversed(entries):
+        if not _is_ours(entry):
+            kept = TracebackType(kept, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return kept
+
+
+def _is_ours(entry: TracebackType) -> bool:
+    module = entry.tb_frame.f_globals.get("__name__")
+    top = module.partition(".")[0] if isinstance(module, str) else ""
+    return top in _OURS or (top in sys.stdlib_module_names and top != "__main__")

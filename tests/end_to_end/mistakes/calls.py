@@ -1,0 +1,203 @@
+"""Calls: of functions that kernels do not have, or with other arguments than they take."""
+
+# mypy: ignore-errors
+# ruff: noqa
+
+import math
+
+import numpy as np
+
+from gridjit import cuda
+from tests.end_to_end.mistakes.mistake import FLOATS, mistake
+
+
+@cuda.jit(device=True)
+def dev(x, y):
+    return x + y
+
+
+@cuda.jit(device=True)
+def two(a, i):
+    return a[i], i
+
+
+@cuda.jit("float32(float32)", device=True)
+def decl(x):
+    return x
+
+
+@cuda.jit(device=True)
+def nothing(a):
+    a[0] = 1
+
+
+@cuda.jit(device=True)
+def forever(n):
+    return n * forever(n - 1)
+
+
+@cuda.jit
+def other_kernel(out):
+    out[0] = 1
+
+
+@mistake(FLOATS)
+def np_linalg_norm(out):
+    out[0] = np.linalg.norm(out)
+
+
+@mistake(FLOATS)
+def matmul(out):
+    out[0] = out @ out
+
+
+@mistake(FLOATS)
+def np_unsupported(out):
+    out[0] = np.median(out)
+
+
+@mistake(FLOATS)
+def np_zeros(out):
+    t = np.zeros(4)
+    out[0] = t[0]
+
+
+@mistake(FLOATS)
+def np_dot(out):
+    out[0] = np.dot(out, out)
+
+
+@mistake(FLOATS)
+def np_einsum(out):
+    out[0] = np.einsum("i,i", out, out)
+
+
+@mistake(FLOATS)
+def slice_step_assign(out):
+    out[::2] = out
+
+
+@mistake(FLOATS)
+def copy_method(out):
+    y = out.copy()
+    out[0] = y[0]
+
+
+@mistake(FLOATS)
+def sort_inplace(out):
+    out.sort()
+
+
+@mistake(FLOATS)
+def sorted_builtin(out):
+    out[0] = sorted(out)[0]
+
+
+@mistake(FLOATS)
+def default_arg_missing(out, k=2.0):
+    out[0] = k
+
+
+@mistake(FLOATS)
+def dev_wrong_args(out):
+    out[0] = dev(out[0])
+
+
+@mistake(FLOATS)
+def dev_wrong_kw(out):
+    out[0] = dev(out[0], z=1)
+
+
+@mistake(FLOATS)
+def dev_too_many(out):
+    out[0] = two(out, 1, 2, 3)
+
+
+@mistake(FLOATS)
+def dev_declared_array(out):
+    out[0] = decl(out)
+
+
+@mistake(FLOATS)
+def dev_none(out):
+    out[0] = nothing(out)
+
+
+@mistake(FLOATS)
+def star_call(out):
+    xs = (1.0, 2.0)
+    out[0] = dev(*out)
+
+
+@mistake("void(int8[::1])")
+def atomic_dtype(out):
+    cuda.atomic.add(out, 0, 1)
+
+
+@mistake(FLOATS)
+def atomic_scalar(out):
+    cuda.atomic.add(out[0], 0, 1)
+
+
+@mistake(FLOATS)
+def atomic_add_args(out):
+    cuda.atomic.add(out, 0)
+
+
+@mistake(FLOATS)
+def math_wrong(out):
+    out[0] = math.sqrt("a")
+
+
+@mistake(FLOATS)
+def math_args(out):
+    out[0] = math.sqrt(1, 2)
+
+
+@mistake(FLOATS)
+def shfl_args(out):
+    out[0] = cuda.shfl_sync(0xFFFFFFFF, out[0])
+
+
+@mistake(FLOATS)
+def grid_arg(out):
+    i = cuda.grid(4)
+    out[i] = 1
+
+
+@mistake(FLOATS)
+def call_int(out):
+    n = 3
+    out[0] = n(1)
+
+
+@mistake(FLOATS)
+def shadow(out):
+    len = 3
+    out[0] = len(out)
+
+
+@mistake(FLOATS)
+def print_array(out):
+    print(out)
+
+
+@mistake(FLOATS)
+def print_sep(out):
+    print(out[0], sep=",")
+
+
+@mistake(FLOATS)
+def recursion_endless(out):
+    out[0] = forever(5)
+
+
+@mistake(FLOATS)
+def kernel_launch_inside(out):
+    other_kernel[1, 1](out)
+
+
+@mistake(FLOATS)
+def big_int(out):
+    x = 123456789012345678901234567890
+    out[0] = x

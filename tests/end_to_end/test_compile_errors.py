@@ -1,0 +1,198 @@
+"""Kernels that do not compile: what users are told, on both targets, in a terminal and in a notebook."""
+
+from __future__ import annotations
+
+import pickle
+import re
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gridjit
+from gridjit import CompileError, cuda
+from gridjit.runtime.settings import settings
+from tests.end_to_end.mistakes.mistake import TOPICS, expected, mistakes, told
+from tests.programs import run_new_python
+
+NAMED = [(topic, name) for topic in TOPICS for name in mistakes(topic)]
+# What only numba's authors, and ours, understand.
+INTERNALS = re.compile(
+    r"0x[0-9a-f]{6}|\$\d|Literal\[|<class|numba\.(?:cuda|core)\.\w|[Nn]umba\b|candidate|CallConv|iv="
+)
+ENABLED = "NUMBA_CUDA_ENABLE_NRT=1, or numba.cuda.config.CUDA_ENABLE_NRT"
+SCREEN = 24
+
+
+@pytest.mark.parametrize(("topic", "name"), NAMED)
+@pytest.mark.parametrize("target", ["host", "sm_90"])
+def test_a_mistake_is_told_in_the_users_words(topic: str, name: str, target: str) -> None:
+    function, signature = mistakes(topic)[name]
+    assert told(function, signature, target) == expected(topic)[name]
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_what_users_are_told_fits_a_screen_and_says_nothing_of_the_compiler(topic: str) -> None:
+    for name, text in expected(topic).items():
+        assert len(text.splitlines()) <= SCREEN, name
+        assert INTERNALS.search(text.replace(ENABLED, "")) is None, name
+        assert f"\n  {topic}.py:" in text, name
+
+
+@gridjit.jit
+def misspelled(out: Any) -> None:
+    out[0] = thresold  # type: ignore[name-defined]  # noqa: F821
+
+
+def by_launch() -> None:
+    misspelled[1, 32](np.zeros(1))
+
+
+def by_forall() -> None:
+    misspelled.forall(1)(np.zeros(1))
+
+
+def by_compile() -> None:
+    misspelled.compile("void(float32[::1])")
+
+
+def by_signature() -> None:
+    gridjit.jit("void(float32[::1])")(misspelled.py_func)
+
+
+def by_specialize() -> None:
+    misspelled.specialize(np.zeros(1))
+
+
+WAYS = [by_launch, by_forall, by_compile, by_signature, by_specialize]
+
+
+def frames_of(error: BaseException) -> list[str]:
+    return [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_traceback_shows_the_users_frames_and_no_others(way: Callable[[], None], on_the_host: None) -> None:
+    with pytest.raises(CompileError) as caught:
+        way()
+    assert set(frames_of(caught.value)) == {__file__}
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+    printed = "".join(traceback.format_exception(caught.value))
+    assert len(printed.splitlines()) < SCREEN
+
+
+@pytest.fixture
+def on_the_host(restart: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRIDJIT_TARGET", "host")
+    restart()
+
+
+def test_all_is_shown_to_those_who_ask(
+    on_the_host: None, restart: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRIDJIT_TRACEBACK", "full")
+    restart()
+    with pytest.raises(CompileError) as caught:
+        by_launch()
+    error = caught.value
+    assert any("numba" in path for path in frames_of(error.__cause__ or error))
+    assert error.__cause__ is error.original
+    assert "'thresold' is not defined\n\n  " in str(error)
+    assert "\n\nTypingError: " in str(error)
+
+
+def test_an_unknown_way_to_show_tracebacks_is_refused() -> None:
+    with pytest.raises(gridjit.ConfigError, match="GRIDJIT_TRACEBACK=long: give short or full"):
+        type(settings()).of({"GRIDJIT_TRACEBACK": "long"})
+
+
+def test_the_frames_of_the_users_own_code_between_ours_stay(on_the_host: None) -> None:
+    """A hook launches a kernel that does not compile: the hook is in the traceback."""
+
+    @gridjit.jit
+    def fine(out: Any) -> None:
+        out[0] = 1
+
+    def hook(kernel: Any, config: Any) -> None:
+        by_launch()
+
+    configured = fine[1, 1]
+    configured.pre_launch_callbacks.append(hook)
+    with pytest.raises(CompileError) as caught:
+        configured(np.zeros(1))
+    names = [frame.f_code.co_name for frame, _ in traceback.walk_tb(caught.value.__traceback__)]
+    assert names[-2:] == ["hook", "by_launch"]
+    assert set(frames_of(caught.value)) == {__file__}
+
+
+def test_an_error_says_as_values_what_is_wrong(on_the_host: None) -> None:
+    with pytest.raises(CompileError) as caught:
+        by_launch()
+    found = caught.value.diagnosis
+    assert found is not None
+    assert (found.kernel, found.target, found.sentence) == (
+        "misspelled(float64[:])",
+        "host",
+        "'thresold' is not defined",
+    )
+    (step,) = found.steps
+    line = misspelled.py_func.__code__.co_firstlineno + 2
+    assert (step.path, step.line, step.function, step.columns) == (__file__, line, "misspelled", (13, 21))
+
+
+def test_an_error_goes_to_another_process_without_what_it_was_raised_from(on_the_host: None) -> None:
+    with pytest.raises(CompileError) as caught:
+        by_launch()
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.diagnosis) == (str(caught.value), caught.value.diagnosis)
+    assert again.original is None
+
+
+def test_a_kernel_without_a_file_is_told_of_by_its_line(tmp_path: Path) -> None:
+    """As what is typed into an interpreter before Python 3.13: there is a line, and no text of it."""
+    namespace: dict[str, Any] = {"cuda": cuda}
+    exec(compile("@cuda.jit\ndef typed(out):\n    out[0] = nowhere\n", "<stdin>", "exec"), namespace)
+    with pytest.raises(CompileError) as caught:
+        namespace["typed"].compile("void(float32[::1])", target="host")
+    assert "typed(float32[:]) for host does not compile: " in str(caught.value)
+    assert "\n  <stdin>:3" in str(caught.value)
+
+
+def test_the_chain_of_calls_is_shown_by_its_ends_if_it_is_long(tmp_path: Path) -> None:
+    functions = [f"@cuda.jit(device=True)\ndef f{i}(x):\n    return f{i + 1}(x)\n" for i in range(8)]
+    text = "\n".join((*functions, "@cuda.jit(device=True)\ndef f8(x):\n    return x.nope\n", KERNEL))
+    file = tmp_path / "chain.py"
+    file.write_text(text)
+    namespace: dict[str, Any] = {"cuda": cuda}
+    exec(compile(text, str(file), "exec"), namespace)
+    with pytest.raises(CompileError) as caught:
+        namespace["kernel"].compile("void(float32[::1])", target="host")
+    told = str(caught.value)
+    assert re.findall(r", in (\w+)|(\d+) more calls", told) == [
+        *(("kernel", ""), ("f0", ""), ("", "6")),
+        *(("f7", ""), ("f8", "")),
+    ]
+    assert len(told.splitlines()) <= SCREEN
+
+
+KERNEL = "@cuda.jit\ndef kernel(out):\n    out[0] = f0(out)\n"
+
+
+def test_no_part_of_telling_is_imported_by_what_compiles(tmp_path: Path) -> None:
+    program = (
+        "import sys\n"
+        "import numpy as np\n"
+        "from gridjit import cuda\n"
+        "@cuda.jit(target='host')\n"
+        "def k(out):\n"
+        "    out[0] = 1\n"
+        "k[1, 1](np.zeros(1))\n"
+        "print([name for name in sys.modules if name.startswith('gridjit.compiler.frontend.explained')])\n"
+    )
+    file = tmp_path / "program.py"
+    file.write_text(program)
+    assert run_new_python(file).stdout.strip() == "[]"
