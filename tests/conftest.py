@@ -20,7 +20,7 @@ from gridjit.cache.key import digest
 from gridjit.runtime.launch.indexing import index_from_python
 from gridjit.runtime.session import end_session
 from tests.known_objects import FOLDER, use_known_objects
-from tests.programs import MEETING, end_servers
+from tests.programs import MEETING, end_servers, note_environment
 from tests.registered import taken_away_after
 
 
@@ -33,6 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if "not gpu" in config.option.markexpr:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    note_environment()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     for variable, name in ((FOLDER, "objects"), (MEETING, "servers")):

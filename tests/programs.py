@@ -23,11 +23,17 @@ from typing import IO, Any
 
 # Read once, before a program could be asked for: by the interpreter, the loader or numba.
 _AT_START = ("NUMBA", "LD_", "LLVM", "PYTHONHASHSEED", "PYTHONUTF8", "PYTHONWARNINGS", "PYTHONMALLOC", "CUDA")
-_OF_THIS_RUN = {name: value for name, value in os.environ.items() if name.startswith(_AT_START)}
+_OF_THIS_RUN: dict[str, str] = {}
 
 
 # The variable that names the folder where the processes of a run of tests meet the servers.
 MEETING = "TESTS_PROGRAM_SERVERS"
+
+
+def note_environment() -> None:
+    """Have programs find what the environment now says of what is read at a start."""
+    _OF_THIS_RUN.clear()
+    _OF_THIS_RUN.update({name: value for name, value in os.environ.items() if name.startswith(_AT_START)})
 
 
 class _Server:
