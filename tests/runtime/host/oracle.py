@@ -37,7 +37,8 @@ class _Coordinates:
                 yield
 
     def grid(self, count):
-        places = [getattr(self.blockIdx, a) * getattr(self.blockDim, a) + getattr(self.threadIdx, a) for a in "xyz"[:count]]
+        block, size, thread = self.blockIdx, self.blockDim, self.threadIdx
+        places = [getattr(block, a) * getattr(size, a) + getattr(thread, a) for a in "xyz"[:count]]
         return places[0] if count == 1 else tuple(places)
 
     def gridsize(self, count):
