@@ -67,6 +67,18 @@ def pytest_collection() -> None:
     gc.disable()
 
 
+# What tests of these folders share takes each process long to make: a wheel, environments, what type checkers say.
+_SHARING = tuple(Path(__file__).parent / name for name in ("packaging", "testing"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have one process of a run do what shares most: the first tests of all are not taken from their process by others.
+
+    They take long, too, and no process should be left with such a test when the others have ended.
+    """
+    items.sort(key=lambda item: not any(map(item.path.is_relative_to, _SHARING)))
+
+
 def pytest_collection_finish() -> None:
     """Have the collector leave alone what the modules of tests imported and made: going through it takes long."""
     gc.enable()
