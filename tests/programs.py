@@ -204,8 +204,9 @@ def run_python(
 
 
 def python_path(*folders: object) -> str:
-    """Return a PYTHONPATH on which folders come before those of this process."""
-    return os.pathsep.join([*map(str, folders), *filter(None, [os.environ.get("PYTHONPATH")])])
+    """Return a PYTHONPATH on which folders come before those of this process, wherever a program is started."""
+    own = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    return os.pathsep.join([*map(str, folders), *map(os.path.abspath, own)])
 
 
 def run_new_python(
