@@ -19,27 +19,42 @@ import pytest
 from gridjit.cache.key import digest
 from gridjit.runtime.launch.indexing import index_from_python
 from gridjit.runtime.session import end_session
-from tests.known_objects import FOLDER, use_known_objects
-from tests.programs import MEETING, end_servers
+from tests.known_objects import FOLDER, forget_unused, use_known_objects
+from tests.programs import MEETING, end_servers, note_environment
 from tests.registered import taken_away_after
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Prepare what the processes of a run share; xdist's begin with this environment.
 
-    They share a folder of objects that LLVM made, and servers. Where the tests that need a GPU are left out, none is
-    visible: the others show what happens without one. A shell has its background jobs ignore interrupts. Tests that
-    send some wait for them to be felt.
+    They share servers, and a folder of objects that LLVM made, as far as pytest's cache can be written with runs to
+    come. Where the tests that need a GPU are left out, none is visible: the others show what happens without one. A
+    shell has its background jobs ignore interrupts. Tests that send some wait for them to be felt.
     """
     if "not gpu" in config.option.markexpr:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    note_environment()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if FOLDER not in os.environ and (kept := _kept_objects(config)) is not None:
+        os.environ[FOLDER] = str(kept)
+        config.add_cleanup(functools.partial(os.environ.pop, FOLDER))
     for variable, name in ((FOLDER, "objects"), (MEETING, "servers")):
         if variable not in os.environ:
             os.environ[variable] = tempfile.mkdtemp(prefix=f"gridjit-{name}-")
             config.add_cleanup(functools.partial(_forget, variable))
     use_known_objects()
+
+
+def _kept_objects(config: pytest.Config) -> Path | None:
+    """Return a folder of pytest's cache, where there is one; without what is of no use any more."""
+    try:
+        folder = config.cache.mkdir("objects")  # type: ignore[union-attr]
+        with tempfile.TemporaryFile(dir=folder):
+            forget_unused(folder)
+    except (AttributeError, OSError):  # no cache at all, or one that may not be written
+        return None
+    return folder
 
 
 def _forget(variable: str) -> None:
@@ -50,6 +65,18 @@ def _forget(variable: str) -> None:
 def pytest_collection() -> None:
     """Have the collector rest while the tests' modules are imported: hardly anything of them is garbage."""
     gc.disable()
+
+
+# What tests of these folders share takes each process long to make: a wheel, environments, what type checkers say.
+_SHARING = tuple(Path(__file__).parent / name for name in ("packaging", "testing"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have one process of a run do what shares most: the first tests of all are not taken from their process by others.
+
+    They take long, too, and no process should be left with such a test when the others have ended.
+    """
+    items.sort(key=lambda item: not any(map(item.path.is_relative_to, _SHARING)))
 
 
 def pytest_collection_finish() -> None:

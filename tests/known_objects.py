@@ -1,24 +1,32 @@
-"""Objects that LLVM made before in this run of the tests: equal texts for an equal target are given to it once.
+"""Objects that LLVM made before for the tests of this checkout: equal texts for an equal target are given to it once.
 
 What LLVM does to a kernel's final text is half of a small kernel's compile, and many tests begin with a kernel that
 another test compiled before. All that is gridjit's own is done each time: the text is made; the object is kept, loaded
 and launched. Tests of forks, interrupts and leaks, and those that look at LLVM's functions, see it at work each time.
+
+The processes of a run share them, and so do runs: they are in pytest's cache for a week after their last use. Another
+LLVM, or a change in the code that calls it, makes all of them anew, and so does `pytest --cache-clear`.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import llvmlite.binding
+
 from gridjit.compiler.target import Target
-from gridjit.compiler.targets.host import generate, llvm
+from gridjit.compiler.targets.host import generate, llvm, uniform_chains
 
 # The variable that names a run's folder of objects to its processes; where it is not set, LLVM makes all of them.
 FOLDER = "TESTS_KNOWN_OBJECTS"
+_WEEK_S = 7 * 24 * 3600.0
 
 _final, _optimize, _emit, _assembly = generate._final, llvm.optimize, llvm.emit, llvm.assembly
 
@@ -38,6 +46,14 @@ class Final:
         return _final(self.text, self.target, self.level, abreast=self.abreast)
 
 
+def forget_unused(folder: Path) -> None:
+    """Remove what no run has used for a week."""
+    for path in folder.iterdir():
+        with contextlib.suppress(OSError):
+            if path.stat().st_mtime < time.time() - _WEEK_S:
+                path.unlink()
+
+
 def use_known_objects() -> None:
     """Have this process take objects from the run's folder, if there is one, and add those that it makes."""
     generate._final, llvm.emit, llvm.assembly = final, emit, assembly
@@ -48,22 +64,45 @@ def final(text: str, target: Target, level: int, *, abreast: bool) -> Any:
     folder = os.environ.get(FOLDER)
     if not folder or (llvm.optimize, llvm.emit) != (_optimize, emit):
         return _final(text, target, level, abreast=abreast)
-    name = hashlib.sha256(repr((text, target, level, abreast)).encode()).hexdigest()
+    name = hashlib.sha256(repr((_makers(), text, target, level, abreast)).encode()).hexdigest()
     return Final(text=text, target=target, level=level, abreast=abreast, path=Path(folder, name))
+
+
+@functools.cache
+def _makers() -> tuple[object, ...]:
+    """Return what says which LLVM makes the objects, and what code tells it how."""
+    files = [Path(module.__file__).read_bytes() for module in (generate, llvm, uniform_chains)]
+    version = llvmlite.binding.llvm_version_info
+    return llvmlite.__version__, version, *(hashlib.sha256(text).hexdigest() for text in files)
 
 
 def emit(module: Any, target: Target) -> bytes:
     """Return the object file of a module, as LLVM makes it or has made it."""
     if not isinstance(module, Final):
         return _emit(module, target)
-    with contextlib.suppress(OSError):
-        return module.path.read_bytes()
+    if (known := found(module.path)) is not None:
+        return known
     made = _emit(module.module(), target)
     with contextlib.suppress(OSError):  # a test may have left no room, or no descriptors
-        draft = module.path.with_suffix(f".{os.getpid()}.{id(module)}")
-        draft.write_bytes(made)
-        draft.rename(module.path)
+        keep(module.path, made)
     return made
+
+
+def found(path: Path) -> bytes | None:
+    """Return the object that is kept there, whole, or None."""
+    with contextlib.suppress(OSError):
+        digest, kept = (text := path.read_bytes())[:32], text[32:]
+        if hashlib.sha256(kept).digest() == digest:
+            os.utime(path)
+            return kept
+    return None
+
+
+def keep(path: Path, made: bytes) -> None:
+    """Keep an object there."""
+    draft = path.with_suffix(f".{os.getpid()}.{id(made)}")
+    draft.write_bytes(hashlib.sha256(made).digest() + made)
+    draft.rename(path)
 
 
 def assembly(module: Any, target: Target) -> str:

@@ -23,11 +23,17 @@ from typing import IO, Any
 
 # Read once, before a program could be asked for: by the interpreter, the loader or numba.
 _AT_START = ("NUMBA", "LD_", "LLVM", "PYTHONHASHSEED", "PYTHONUTF8", "PYTHONWARNINGS", "PYTHONMALLOC", "CUDA")
-_OF_THIS_RUN = {name: value for name, value in os.environ.items() if name.startswith(_AT_START)}
+_OF_THIS_RUN: dict[str, str] = {}
 
 
 # The variable that names the folder where the processes of a run of tests meet the servers.
 MEETING = "TESTS_PROGRAM_SERVERS"
+
+
+def note_environment() -> None:
+    """Have programs find what the environment now says of what is read at a start."""
+    _OF_THIS_RUN.clear()
+    _OF_THIS_RUN.update({name: value for name, value in os.environ.items() if name.startswith(_AT_START)})
 
 
 class _Server:
@@ -198,8 +204,9 @@ def run_python(
 
 
 def python_path(*folders: object) -> str:
-    """Return a PYTHONPATH on which folders come before those of this process."""
-    return os.pathsep.join([*map(str, folders), *filter(None, [os.environ.get("PYTHONPATH")])])
+    """Return a PYTHONPATH on which folders come before those of this process, wherever a program is started."""
+    own = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    return os.pathsep.join([*map(str, folders), *map(os.path.abspath, own)])
 
 
 def run_new_python(

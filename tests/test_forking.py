@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import re
+import signal
 import threading
 import time
 import tokenize
@@ -48,7 +49,10 @@ def in_a_child(check: Callable[[], bool]) -> bool:
     """Return what check says in a forked child."""
     child = os.fork()
     if child == 0:
-        os._exit(0 if check() else 1)
+        try:
+            os._exit(0 if check() else 1)
+        finally:  # it is no second run of the tests
+            os._exit(1)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
@@ -232,3 +236,28 @@ def test_an_import_that_does_not_end_is_waited_for_once(
     assert in_a_child(lambda: True)
     over.set()
     assert time.monotonic() - begin < SOON_S
+
+
+def test_a_child_imports_anew_what_another_thread_was_importing(
+    other_thread: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forking, "IMPORT_PATIENCE_S", 0.05)
+    monkeypatch.setattr(forking, "staged", (inside := threading.Event(), over := threading.Event()), raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "imported_halfway").mkdir()
+    (tmp_path / "imported_halfway" / "__init__.py").write_text(
+        "from imported_halfway import part\nwhole = part.whole\n"
+    )
+    source = f"from gridjit.forking import staged\nstaged[0].set()\nstaged[1].wait({SOON_S})\nwhole = True\n"
+    (tmp_path / "imported_halfway" / "part.py").write_text(source)
+    other_thread(lambda: importlib.import_module("imported_halfway"))
+    inside.wait(SOON_S)
+
+    def imports() -> bool:
+        signal.alarm(int(SOON_S))  # what waits for an import lock waits forever
+        over.set()
+        return importlib.import_module("imported_halfway").whole is True
+
+    imported = in_a_child(imports)
+    over.set()
+    assert imported

@@ -1,7 +1,8 @@
-"""Objects that the tests of a run share: each is what LLVM makes of that text, and whoever looks at LLVM sees it."""
+"""Objects that tests and their runs share: each is what LLVM makes of that text, and whoever looks at LLVM sees it."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,42 @@ def test_where_no_object_can_be_kept_llvm_makes_each(
     assert len(made) == 2
 
 
+def test_what_is_kept_in_part_or_no_object_is_made_again(made: list[str], tmp_path: Path) -> None:
+    first = object_of(TEXT.format(1))
+    (known,) = tmp_path.iterdir()
+    for torn in (known.read_bytes()[:-1], b""):
+        known.write_bytes(torn)
+        assert object_of(TEXT.format(1)) == first
+    assert len(made) == 3
+
+
+@pytest.mark.parametrize("changed", ["version", "code"])
+def test_another_llvm_or_code_that_calls_it_makes_another_object(
+    made: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, changed: str
+) -> None:
+    object_of(TEXT.format(1))
+    if changed == "version":
+        monkeypatch.setattr("llvmlite.binding.llvm_version_info", (1, 0, 0))
+    else:
+        (tmp_path / "other.py").write_text("# how LLVM is called")
+        monkeypatch.setattr(llvm, "__file__", str(tmp_path / "other.py"))
+    monkeypatch.setattr(known_objects, "_makers", known_objects._makers.__wrapped__)
+    object_of(TEXT.format(1))
+    assert len(made) == 2
+
+
+def test_what_was_not_used_for_a_week_is_forgotten(made: list[str], tmp_path: Path) -> None:
+    for number in (1, 2):
+        object_of(TEXT.format(number))
+        for path in tmp_path.iterdir():
+            os.utime(path, (1, 1))
+    object_of(TEXT.format(1))
+    known_objects.forget_unused(tmp_path)
+    for number in (1, 2):
+        object_of(TEXT.format(number))
+    assert made == [TEXT.format(number) for number in (1, 2, 2)]
+
+
 def test_assembly_can_be_read_of_a_known_object() -> None:
     object_of(TEXT.format(1))
     assert "entry:" in llvm.assembly(generate._final(TEXT.format(1), host_target(), 3, abreast=True), host_target())
@@ -98,7 +135,7 @@ def test_programs_take_what_is_known_unless_their_environment_names_no_folder(
 ) -> None:
     object_of(TEXT.format(1))
     (known,) = tmp_path.iterdir()
-    known.write_bytes(b"known")
+    known_objects.keep(known, b"known")
     assert run_python("-c", PROGRAM).stdout == "True False\n"
     monkeypatch.delenv(known_objects.FOLDER)
     assert run_python("-c", PROGRAM).stdout == "False False\n"

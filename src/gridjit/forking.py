@@ -3,7 +3,8 @@
 A forked child has only the thread that forked. Work that other threads had begun is never finished there: locks
 stay held, tables half changed, and the hidden locks of LLVM and SQLite cannot be freed by anyone. So a fork waits until
 no other thread is in a `section`, for PATIENCE_S at most; and a `lock` that another thread holds all the same is free
-in the child. It waits for imports too, anyone's, for a second: Python frees their locks in no child.
+in the child. It waits for imports too, anyone's, for a second. Python frees their locks in no child; here, what another
+thread was importing all the same is imported anew by the child.
 
 Two rules keep such waits short. A lock that is held for moments is taken inside a section:
 `with section(), self._lock:`. One that is held while others compile is taken outside: `with compile_lock, section():`.
@@ -179,6 +180,15 @@ def _imports_of_others() -> list[Any]:
     return [held for held in found if held not in _long_imports]
 
 
+def _forget_imports_of_others() -> None:
+    """Have the child import anew what a thread that it does not have was importing; it would wait for that forever."""
+    for name, known in [*_module_locks.items()]:
+        if (held := known()) is not None and held.owner not in (None, threading.get_ident()):
+            _module_locks.pop(name, None)
+            if getattr(getattr(sys.modules.get(name), "__spec__", None), "_initializing", False):
+                sys.modules.pop(name, None)
+
+
 def _wait_before_fork() -> None:
     if threading.get_ident() in _has_waited:
         return
@@ -214,6 +224,7 @@ def _begin_child() -> None:
     for held in (*_sections.list(), *_locks.list(), *_all(_foreign), _forking):
         if not held._is_owned():
             held._at_fork_reinit()
+    _forget_imports_of_others()
     for renew in _in_child:
         renew()
 

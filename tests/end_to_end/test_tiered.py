@@ -76,16 +76,23 @@ def forms(kernel: Any) -> list[tuple[str, int | None]]:
     return [(one.tier, one.footprint.facts[0].value[0] if one.footprint.facts else None) for one in found]
 
 
+# Each launch is a compile. Two come to both sides of each condition on the launch that these kernels have.
+@pytest.mark.parametrize("launches", [LAUNCHES[:2], pytest.param(LAUNCHES, marks=pytest.mark.slow)], ids=len)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("function", KERNELS, ids=lambda one: one.__name__)
 def test_generic_and_specialized_code_give_the_same_bits(
-    function: Any, dtype: Any, target: str, monkeypatch: pytest.MonkeyPatch, restart: Callable[[], None]
+    function: Any,
+    dtype: Any,
+    launches: list[tuple[int, int]],
+    target: str,
+    monkeypatch: pytest.MonkeyPatch,
+    restart: Callable[[], None],
 ) -> None:
     monkeypatch.setenv("GRIDJIT_COMPILE_PROCESSES", "0")  # each launch compiles what it is specialized for
     restart()
     kernel = gridjit.jit(function, specialize=("blockdim", "griddim"), tiered=True)
     generic: Any = kernel.form_for(None)
-    for grid, block in LAUNCHES:
+    for grid, block in launches:
         numbers = np.random.default_rng(block)
         x, y = (numbers.random(512).astype(dtype) * 2 for _ in range(2))
         x[3], y[5] = np.finfo(dtype).tiny, np.finfo(dtype).smallest_subnormal
@@ -96,7 +103,7 @@ def test_generic_and_specialized_code_give_the_same_bits(
             results.append(out)
         different = np.flatnonzero(results[0].view(np.uint8) != results[1].view(np.uint8))
         assert not different.size, (grid, block, different)
-    assert sorted(one.tier for one in kernel.specializations) == ["generic"] + ["specialized"] * len(LAUNCHES)
+    assert sorted(one.tier for one in kernel.specializations) == ["generic"] + ["specialized"] * len(launches)
 
 
 @pytest.mark.usefixtures("target")

@@ -73,18 +73,31 @@ def link_gridjit(site: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def mypy(users: Path) -> Checked:
-    """What mypy --strict says of the programs. It asks for annotations of every function, kernels of documents too."""
+def mypy(users: Path, request: pytest.FixtureRequest) -> Checked:
+    """What mypy --strict says of the programs. It asks for annotations of every function, kernels of documents too.
+
+    What it found of numpy and of files of gridjit that are as they were, it keeps from run to run of the tests.
+    """
     documents = ",".join(name.removesuffix(".py") for name in DOCUMENTS)
     untyped = "disallow_untyped_defs = False\ndisallow_untyped_calls = False\n"
     (users / "mypy.ini").write_text(f"[mypy]\nstrict = True\n[mypy-{documents}]\n{untyped}")
     python, names = users / "venv" / "bin" / "python", sorted(file.name for file in users.glob("*.py"))
     command = [sys.executable, "-m", "mypy", "--python-executable", str(python), "--output", "json", *names]
+    command += kept_for_mypy(request.config)
     clean = {name: value for name, value in os.environ.items() if not name.startswith("MYPY")}
     done = subprocess.run(command, cwd=users, env=clean, capture_output=True, text=True)
     assert done.returncode in (0, 1), done.stdout + done.stderr
     found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     return checked((one["file"], one["line"], one["message"]) for one in found if one["severity"] == "error")
+
+
+def kept_for_mypy(config: pytest.Config) -> list[str]:
+    """Return the options that have mypy keep its cache in pytest's, one for each process of a run; none without one."""
+    try:
+        name = os.environ.get("PYTEST_XDIST_WORKER", "alone")
+        return ["--cache-dir", str(config.cache.mkdir(f"mypy-{name}"))]  # type: ignore[union-attr]
+    except (AttributeError, OSError):
+        return []
 
 
 @pytest.fixture(scope="module")

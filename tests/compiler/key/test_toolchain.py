@@ -29,6 +29,7 @@ from gridjit.compiler.key.toolchain import (
     toolchain,
     toolkit_text,
 )
+from tests.programs import python_path
 
 
 def distribution(folder: Path, name: str) -> Path:
@@ -165,7 +166,7 @@ def test_the_configuration_file_counts_as_numba_reads_it(tmp_path: Path, imports
         "def safe_load(text):\n    return json.loads(text if isinstance(text, str) else text.read())\n"
     )
     quiet = f"import warnings\nwarnings.simplefilter('ignore')\n{imports}"
-    found = run(ENVIRONMENT.format(quiet), tmp_path, {"PYTHONPATH": str(tmp_path), "NUMBA_BOUNDSCHECK": "0"})
+    found = run(ENVIRONMENT.format(quiet), tmp_path, {"PYTHONPATH": python_path(tmp_path), "NUMBA_BOUNDSCHECK": "0"})
     assert found == [["NUMBA_BOUNDSCHECK", "0"], ["NUMBA_CUDA_DEBUGINFO", "1"]]
 
 

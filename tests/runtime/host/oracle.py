@@ -9,11 +9,10 @@ from types import FunctionType, SimpleNamespace
 
 def run_in_python(kernel, grid, block, *arguments):
     """Run kernel, whose global name of numba.cuda is `cuda`, for every thread of a grid."""
-    grid, block = _three(grid), _three(block)
-    for place in itertools.product(*map(range, reversed((*block, *grid)))):
-        bz, by, bx, tz, ty, tx = place
-        known = _coordinates(grid, block, (bx, by, bz), (tx, ty, tz))
-        FunctionType(kernel.__code__, {**kernel.__globals__, "cuda": known})(*arguments)
+    known = _Coordinates(_three(grid), _three(block))
+    run = FunctionType(kernel.__code__, {**kernel.__globals__, "cuda": known})
+    for _ in known.threads():
+        run(*arguments)
 
 
 def _three(shape):
@@ -21,22 +20,37 @@ def _three(shape):
     return (*shape, 1, 1)[:3]
 
 
+class _Coordinates:
+    """What numba.cuda tells a thread; one for all threads of a grid, since they run one after the other."""
+
+    def __init__(self, grid, block):
+        self.gridDim, self.blockDim, self.threadIdx, self.blockIdx = map(_xyz, (grid, block, (0, 0, 0), (0, 0, 0)))
+        self.atomic = SimpleNamespace(add=_add)
+        self._sizes = tuple(a * b for a, b in zip(grid, block, strict=True))
+
+    def threads(self):
+        """Be one thread after the other."""
+        for place in _places(self.gridDim):
+            self.blockIdx.z, self.blockIdx.y, self.blockIdx.x = place
+            for place in _places(self.blockDim):
+                self.threadIdx.z, self.threadIdx.y, self.threadIdx.x = place
+                yield
+
+    def grid(self, count):
+        block, size, thread = self.blockIdx, self.blockDim, self.threadIdx
+        places = [getattr(block, a) * getattr(size, a) + getattr(thread, a) for a in "xyz"[:count]]
+        return places[0] if count == 1 else tuple(places)
+
+    def gridsize(self, count):
+        return self._sizes[0] if count == 1 else self._sizes[:count]
+
+
 def _xyz(values):
     return SimpleNamespace(**dict(zip("xyz", values, strict=True)))
 
 
-def _coordinates(grid, block, block_index, thread_index):
-    places = [b * size + t for b, size, t in zip(block_index, block, thread_index, strict=True)]
-    sizes = [a * b for a, b in zip(grid, block, strict=True)]
-    return SimpleNamespace(
-        threadIdx=_xyz(thread_index),
-        blockIdx=_xyz(block_index),
-        blockDim=_xyz(block),
-        gridDim=_xyz(grid),
-        grid=lambda count: places[0] if count == 1 else tuple(places[:count]),
-        gridsize=lambda count: sizes[0] if count == 1 else tuple(sizes[:count]),
-        atomic=SimpleNamespace(add=_add),
-    )
+def _places(extent):
+    return itertools.product(range(extent.z), range(extent.y), range(extent.x))
 
 
 def _add(array, index, value):

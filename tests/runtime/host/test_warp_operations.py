@@ -48,8 +48,17 @@ SOURCES = {
 }
 
 
-@pytest.mark.parametrize("kernel", SOURCES)
-@pytest.mark.parametrize("dtype", ["int32", "int64", "float32", "float64"])
+TYPES = ("int32", "int64", "float32", "float64")
+# Every way for two types, one of them as wide again, and every type for two ways; the others take as long again.
+OFTEN = {(kernel, dtype) for kernel in SOURCES for dtype in (("int32", "float64"), TYPES)[kernel in (idx, up)]}
+WAYS = [
+    pytest.param(kernel, dtype, marks=() if (kernel, dtype) in OFTEN else pytest.mark.slow)
+    for kernel in SOURCES
+    for dtype in TYPES
+]
+
+
+@pytest.mark.parametrize(("kernel", "dtype"), WAYS)
 @pytest.mark.parametrize("block", [(32, 1), (20, 1), (100, 1), (12, 6)])
 def test_shuffles_of_every_type_read_the_lane_they_name_or_else_their_own(run, kernel, dtype, block):
     n = block[0] * block[1]
