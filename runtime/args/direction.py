@@ -55,7 +55,10 @@ class DirectedArgument:
         array = handler.array(value.value)
         transfer.keep(array)
         if transfer.space is None:
-            return array_parameters(array if value.writes else transfer.spared(array))
+            passed = array if value.writes else transfer.spared(array)
+            if passed is array:
+                transfer.use_in_place()
+            return array_parameters(passed)
         return array_parameters(transfer.stage(array, read=value.reads, write=value.writes))
 
     def operation(self, value: Directed, place: Place, declared: ArgType) -> Operation | None:

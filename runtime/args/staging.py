@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gridjit.compiler.errors import ArgumentError
+from gridjit.runtime.queues.timeline import HOST
 from gridjit.runtime.streams import LEGACY, Stream, Timeline, new_event, stream_handle
 from gridjit.runtime.warnings import warn_of_copies
 
@@ -41,17 +42,35 @@ class Directed:
 class Transfer:
     """What one launch moves. space: the device's memory, or None where kernels use the host's."""
 
-    __slots__ = ("_args", "_back", "_groups", "_held", "_kept", "kernel", "space", "stream")
+    __slots__ = (
+        "_args",
+        "_back",
+        "_groups",
+        "_held",
+        "_in_place",
+        "kept",
+        "kernel",
+        "later",
+        "space",
+        "stream",
+        "timeline",
+    )
 
-    def __init__(self, space: Space | None, stream: Any, kernel: Kernel | None = None) -> None:
+    def __init__(
+        self, space: Space | None, stream: Any, kernel: Kernel | None = None, timeline: Timeline | None = None
+    ) -> None:
         self.space = space
+        self.timeline = timeline or HOST
         self.stream = stream
         self.kernel = kernel
         self._args: Iterable[Any] = ()
         self._groups: list[tuple[int, int]] = []
         self._held: dict[tuple[int, int], Memory] = {}
         self._back: list[tuple[Array, Array]] = []
-        self._kept: list[Any] = []
+        self._in_place = False
+        # What a launch that is still to run needs, and what is told of its end.
+        self.kept: list[Any] = []
+        self.later: list[Directed] = []
 
     @property
     def stream_handle(self) -> int:
@@ -59,8 +78,12 @@ class Transfer:
         return stream_handle(self.stream)
 
     def keep(self, value: Any) -> None:
-        """Keep value alive until the launch is made."""
-        self._kept.append(value)
+        """Keep value alive until the launch is done."""
+        self.kept.append(value)
+
+    def use_in_place(self) -> None:
+        """Have the launch return when it is done: the kernel uses memory that its user reads and writes."""
+        self._in_place = True
 
     def wait_for(self, stream: int | None) -> None:
         """Let the launch's stream wait for the work given to another stream; None: nothing to wait for."""
@@ -129,12 +152,12 @@ class Transfer:
 
     def finish(self) -> None:
         """Copy back what the kernel may have written."""
-        if self.space is None:
-            return
-        for ghost, array in self._back:
-            self.space.read(ghost, array, self.stream)
-        self._held.clear()
-        self._kept.clear()
+        if self.space is not None:
+            for ghost, array in self._back:
+                self.space.read(ghost, array, self.stream)
+            self._held.clear()
+        elif self._in_place and self.timeline.queued(handle := self.stream_handle):
+            self.timeline.synchronize(handle)
 
     def _memory(self, low: int, high: int) -> tuple[Memory, int]:
         assert self.space is not None

@@ -174,7 +174,7 @@ class Buffer:
         array = self.array
         ghost = array.view(np.dtype(f"u{len(pattern)}"))._ghost
         if self.size:
-            array.space.fill(ghost, int.from_bytes(pattern, "little"), array._in(stream))
+            array.space.fill(ghost, int.from_bytes(pattern, "little"), array._in(stream), (array.gpu_data,))
 
     # -- protocols ---------------------------------------------------------------------------------------------------
 

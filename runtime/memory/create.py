@@ -18,6 +18,7 @@ from gridjit.runtime.memory.device_array import DeviceArray
 from gridjit.runtime.memory.layout import StridedLayout
 from gridjit.runtime.memory.space import Memory, Space
 from gridjit.runtime.memory.unified import ManagedArray, MappedArray, UnifiedArray
+from gridjit.runtime.queues.chosen import said_or_current
 
 Shape = int | Sequence[int]
 
@@ -195,7 +196,9 @@ def _dense_like(ary: Any) -> StridedLayout:
 
 def _new(layout: StridedLayout, item: np.dtype[Any], stream: Any, space: Space | None) -> DeviceArray:
     low, high = layout.extent
-    memory = (space or current_space()).allocate(high - low, stream)
+    here = space or current_space()
+    stream = said_or_current(stream, here.timeline)
+    memory = here.allocate(high - low, stream)
     if unwritten.tracked:
         unwritten.note(memory)
     return DeviceArray(memory, layout.over(memory.address - low, item), stream)

@@ -25,7 +25,7 @@ from gridjit.runtime.memory.copies import (
     straightening,
     without_repeats,
 )
-from gridjit.runtime.memory.space import Memory, Whereabouts
+from gridjit.runtime.memory.space import Memory, Owners, Whereabouts
 from gridjit.runtime.streams import Stream, stream_handle
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class CudaSpace:
                 return
             self._free(address, handle, epoch, stream)
 
-    def write(self, ghost: Array, values: Array, stream: Any) -> None:
+    def write(self, ghost: Array, values: Array, stream: Any, keep: Owners = ()) -> None:
         """Copy host values into ghost; page-locked values must not change until stream has got there."""
         turn = straightening(ghost)
         turned = turn.of(values)
@@ -160,7 +160,7 @@ class CudaSpace:
         if self.timeline.capturing(stream_handle(stream)):
             raise LaunchError("this copy needs a temporary array, which a graph cannot have: copy contiguous arrays")
 
-    def copy(self, destination: Array, source: Array, stream: Any) -> None:
+    def copy(self, destination: Array, source: Array, stream: Any, keep: Owners = ()) -> None:
         """Copy between two ghosts on the device; through the host if that would take many pitched copies."""
         same = destination.strides == source.strides
         turn = straightening(destination)
@@ -212,7 +212,7 @@ class CudaSpace:
             self.driver.register_host(address, size)
         return functools.partial(self.driver.unregister_host, address)
 
-    def fill(self, ghost: Array, value: int, stream: Any) -> None:
+    def fill(self, ghost: Array, value: int, stream: Any, keep: Owners = ()) -> None:
         """Set all items of a contiguous ghost, in stream."""
         handle = stream_handle(stream)
         with self._device.current, attributed(handle, self._device.ordinal):

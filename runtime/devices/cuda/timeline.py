@@ -45,6 +45,25 @@ class CudaTimeline:
         """A number that changes when the context is reset, and with it all handles die."""
         return self.device.context_id
 
+    @property
+    def priorities(self) -> tuple[int, int]:
+        """The lowest and the highest priority that streams may have."""
+        with self.device.current:
+            return self.driver.priorities()
+
+    def priority(self, stream: int) -> int:
+        """Return a stream's priority."""
+        with self.device.current:
+            return self.driver.stream_priority(stream)
+
+    def queued(self, stream: int) -> bool:
+        """Return False: the driver keeps the order."""
+        return False
+
+    def word(self, stream: int) -> ctypes.c_int64 | None:
+        """Return None: no work of the driver's waits for Python."""
+        return None
+
     def create_stream(self, priority: int = 0, *, nonblocking: bool = False) -> int:
         """Return a new stream."""
         self.device.renew()

@@ -11,13 +11,15 @@ from gridjit.compiler.errors import ArgumentError, DeviceError
 from gridjit.runtime.current import (
     create_event,
     create_stream,
+    current_stream,
     default_stream,
     external_stream,
     per_thread_default_stream,
 )
 from gridjit.runtime.devices.cuda.device import CudaDevice
 from gridjit.runtime.devices.cuda.timeline import _pending
-from gridjit.runtime.streams import HOST, HostTimeline, stream_handle
+from gridjit.runtime.queues.timeline import HOST, HostTimeline
+from gridjit.runtime.streams import stream_handle
 
 
 class Speaks:
@@ -121,12 +123,13 @@ def test_streams_of_others_and_the_default_ones_are_never_destroyed(api, device)
     assert per_thread_default_stream(device.timeline).handle == 2
 
 
-def test_leaving_a_stream_waits_for_it_and_destroys_it(api, device):
+def test_leaving_a_stream_neither_waits_for_it_nor_destroys_it(api, device):
     with create_stream(timeline=device.timeline) as stream:
-        handle = stream.handle
-        assert not api.called("cuStreamSynchronize")
-    assert api.called("cuStreamSynchronize") == [(handle,)]
-    assert api.called("cuStreamDestroy") == [(handle,)]
+        assert current_stream(device.timeline) is stream
+    assert current_stream(device.timeline).handle == 0
+    assert stream.alive
+    assert not api.called("cuStreamSynchronize")
+    assert not api.called("cuStreamDestroy")
 
 
 def test_streams_can_be_made_independent_and_urgent(api, device):
@@ -180,10 +183,11 @@ def test_a_callback_that_the_driver_refused_is_forgotten(api, device):
     assert len(_pending) == before
 
 
-def test_on_the_host_a_callback_is_called_at_once():
+def test_on_the_host_a_callback_is_called_before_a_wait_for_the_stream_ends():
     seen = []
     stream = create_stream(timeline=HOST)
     stream.add_callback(lambda *given: seen.append(given), 5)
+    stream.synchronize()
     assert seen == [(stream, 0, 5)]
 
 
