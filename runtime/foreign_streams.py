@@ -7,13 +7,6 @@ from typing import Any
 from gridjit.compiler.errors import ArgumentError
 
 
-def checked(handle: int) -> int:
-    """Return a number that may be a handle; raises ArgumentError for others."""
-    if not 0 <= handle < 1 << 64:
-        raise ArgumentError(f"stream {handle} is not a handle; give 0 for the default stream")
-    return handle
-
-
 def foreign_handle(stream: Any) -> int | None:
     """Return the handle of an object that is a stream; None if it is not."""
     protocol = getattr(stream, "__cuda_stream__", None)

@@ -12,7 +12,6 @@ from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gridjit.compiler.errors import ArgumentError, DeviceError
-from gridjit.runtime.foreign_streams import checked, foreign_handle
 
 if TYPE_CHECKING:
     import ctypes
@@ -292,17 +291,26 @@ def stream_handle(stream: Any) -> int:
     """
     kind = type(stream)
     if kind is int:
-        return checked(stream)
+        return _checked(stream)
     if stream is None:
         return 0
     if kind is Stream:
         return int(stream.handle)
-    if not isinstance(stream, bool | Event) and (handle := foreign_handle(stream)) is not None:
-        return checked(handle)
+    if not isinstance(stream, bool | Event):
+        from gridjit.runtime.foreign_streams import foreign_handle
+
+        if (handle := foreign_handle(stream)) is not None:
+            return _checked(handle)
     raise ArgumentError(
         f"stream {stream!r} is a {kind.__module__}.{kind.__qualname__}; give 0, a handle as an int, or a stream of "
         "gridjit, numba-cuda, torch, CuPy, or with __cuda_stream__"
     )
+
+
+def _checked(handle: int) -> int:
+    if not 0 <= handle < 1 << 64:
+        raise ArgumentError(f"stream {handle} is not a handle; give 0 for the default stream")
+    return handle
 
 
 def _handle_here(stream: Any, timeline: Timeline) -> int:

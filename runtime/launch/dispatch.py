@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.signature import Signature
+from gridjit.runtime import attention
 from gridjit.runtime.args.handler import ArgumentHandler
 from gridjit.runtime.args.staging import Transfer
 from gridjit.runtime.launch.argument_extensions import prepared
@@ -23,9 +24,8 @@ from gridjit.runtime.launch.arguments import (
     types_of,
 )
 from gridjit.runtime.launch.ready import Key, Ready
-from gridjit.runtime.queues import attention
 from gridjit.runtime.session import session
-from gridjit.runtime.streams import stream_handle
+from gridjit.runtime.streams import LEGACY, stream_handle
 
 if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel
@@ -65,7 +65,8 @@ def _step(launcher: Launcher, given: tuple[Any, ...], configured: ConfiguredKern
     """Run the kernel as plain Python, for debuggers."""
     from gridjit.runtime.stepping.launch import step
 
-    session().device("host").timeline.synchronize(stream_handle(launcher.stream))
+    if (handle := stream_handle(launcher.stream)) > LEGACY or attention.busy():
+        session().device("host").timeline.synchronize(handle)
 
     if configured is not None:
         for callback in configured.own_callbacks:
@@ -83,7 +84,7 @@ def _launch(
         args, after = prepared(kernel.extensions, given, launcher.stream)
         handlers = handlers_of(kernel, args)
         ready = _packed(kernel, ready, handlers, args)
-    transfer = Transfer(ready.loaded.device.staging, launcher.stream, kernel, ready.loaded.device.timeline)
+    transfer = Transfer(ready.loaded.device.staging, launcher.stream, kernel, ready.loaded.device)
     transfer.expect(args)
     parameters = parameters_of(kernel, ready, handlers, args, transfer)
     packed = in_bytes(kernel, ready, args, parameters)

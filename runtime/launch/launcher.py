@@ -100,8 +100,8 @@ class Launcher:
 
     def _is_open(self, loaded: LoadedKernel) -> bool:
         """Return whether it is not known yet if a launch may be made before what other streams do."""
-        queued = loaded.device.timeline.queued(stream_handle(self.stream))
-        return queued and loaded.is_brief(self.config) is None
+        handle = stream_handle(self.stream)
+        return handle > LEGACY and loaded.device.timeline.queued(handle) and loaded.is_brief(self.config) is None
 
     def _tell(self, ready: Ready, args: tuple[Any, ...], context: int) -> None:
         from gridjit.runtime.launch.native_table import table_of

@@ -7,12 +7,12 @@ import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from gridjit.runtime import attention
 from gridjit.runtime.args.handler import Place, handler_of
 from gridjit.runtime.launch.arguments import place_on
 from gridjit.runtime.native.operation import Operation
 from gridjit.runtime.native.probes import slot_offset
 from gridjit.runtime.native.table import LaunchTable, SlotGuard
-from gridjit.runtime.queues import attention
 from gridjit.runtime.session import session
 from gridjit.runtime.streams import LEGACY, Stream, stream_handle
 
@@ -41,9 +41,8 @@ def table_of(launcher: Launcher, ready: Ready, args: tuple[Any, ...], context: i
     if len(operations) < len(args) or not _can_watch(stream):
         return None
     handle = stream_handle(stream)
-    timeline = loaded.device.timeline
     guard, hold_gil = _guard(stream, place), launcher.kernel.hold_gil
-    if timeline.queued(handle):
+    if handle > LEGACY and (timeline := loaded.device.timeline).queued(handle):
         # While it has the GIL and the stream has no work, nobody else can give it any.
         word = timeline.word(handle) if loaded.is_brief(config) else None
         if word is None:

@@ -100,6 +100,10 @@ class Space(Protocol):
         """Copy ghost into a host array of the same shape and type."""
         ...
 
+    def read_later(self, ghost: Array, values: Array, stream: Any) -> None:
+        """Have ghost copied into a host array of the same shape and type before what comes next in stream."""
+        ...
+
     def copy(self, destination: Array, source: Array, stream: Any, keep: Owners = ()) -> None:
         """Copy one ghost into another of the same shape and type, both in this space. keep: what both belong to."""
         ...
@@ -165,6 +169,10 @@ class HostSpace:
     def read(self, ghost: Array, values: Array, stream: Any) -> None:
         """Copy ghost into values when the stream has got there, and wait for that."""
         HOST.do(stream_handle(stream), lambda: np.copyto(values, ghost))
+
+    def read_later(self, ghost: Array, values: Array, stream: Any) -> None:
+        """Have ghost copied into values in the stream's order."""
+        HOST.give(stream_handle(stream), lambda: np.copyto(values, ghost))
 
     def copy(self, destination: Array, source: Array, stream: Any, keep: Owners = ()) -> None:
         """Copy source into destination in the stream's order; memory of others' is copied when this returns."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from gridjit.runtime.queues import attention
+from gridjit.runtime import attention
 
 if TYPE_CHECKING:
     from gridjit.runtime.streams import Stream, Timeline

@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from gridjit.compiler.errors import DeviceError
 from gridjit.forking import WeakList, lock
-from gridjit.runtime.queues import attention
+from gridjit.runtime import attention
 from gridjit.stacks import with_room
 
 Work: TypeAlias = Callable[[], object]
@@ -168,11 +168,14 @@ class Queues:
         del self.busy[queue]
         self._tell(queue, served=False)
 
+    def _count(self) -> None:
+        attention.set_busy(sum(queue.blocking for queue in (*self.busy, *self.failed)))
+
     def _tell(self, queue: Queue, *, served: bool) -> None:
         """Note whether a queue has work, also where machine code looks."""
         queue.served = served
         queue.note(_SERVED, served)
-        attention.set_busy(sum(busy.blocking for busy in self.busy))
+        self._count()
         if queue.is_default:
             for other in _known.list():
                 if other.blocking and other is not queue:
@@ -201,6 +204,7 @@ class Queues:
             if wrong is not None:
                 wrong.failure = None
                 del self.failed[wrong]
+                self._count()
         if failure is not None:
             raise failure
 
@@ -295,6 +299,7 @@ class Queues:
             if queue not in self.failed:
                 queue.failure = error
                 self.failed[queue] = None
+                self._count()
 
     # -- the ends ----------------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from gridjit.compiler.errors import DeviceError
 from gridjit.forking import in_child, lock
+from gridjit.runtime import attention
 
 if TYPE_CHECKING:
     from gridjit.runtime.queues.queue import Mark, Queue, Queues, Wait
@@ -154,12 +155,8 @@ class HostTimeline:
 
     def join(self) -> None:
         """Return when the default stream may go on; raises what went wrong in the streams that it waits for."""
-        if not self._made:
-            return
-        from gridjit.runtime.queues import attention
-
-        queues = self._made[0]
-        if attention.busy() or queues.failed:
+        if self._made and attention.busy():
+            queues = self._made[0]
             blocking = [*self._blocking(queues), self._queue(0)]
             queues.wait(queues.mark([queue for queue in blocking if queues.other(queue)]))
             queues.raise_failure(self._failed(queues, blocking=True))
@@ -312,6 +309,7 @@ class HostTimeline:
         parents.abandon()
         self._made[0] = Queues()
         self._made[0].failed = {queue: None for queue in [*parents.failed, *parents.busy] if queue.failure is not None}
+        attention.set_busy(sum(queue.blocking for queue in self._made[0].failed))
 
 
 def _settle_at_exit(timeline: HostTimeline) -> None:

@@ -205,6 +205,10 @@ class RecordingSpace:
         self._notes.append(f"out {values.size} on {stream_handle(stream)}")
         np.copyto(values, ghost)
 
+    def read_later(self, ghost: Array, values: Array, stream: Any) -> None:
+        self._notes.append(f"later out {values.size} on {stream_handle(stream)}")
+        np.copyto(values, ghost)
+
     def copy(self, destination: Array, source: Array, stream: Any, keep: Owners = ()) -> None:
         self._notes.append(f"copy {source.size} on {stream_handle(stream)}")
         np.copyto(destination, source)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 from collections import deque
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import numpy as np
 
 from gridjit.compiler.errors import DeviceError, LaunchError
 from gridjit.forking import cached_property
+from gridjit.runtime.devices.cuda import staged
 from gridjit.runtime.devices.cuda.driver import Driver
 from gridjit.runtime.devices.cuda.errors import DriverError
 from gridjit.runtime.devices.cuda.last_launched import attributed
@@ -52,6 +54,10 @@ class CudaSpace:
         self._pool = (0, 0)
         # Frees that had to wait: they would have broken a capture that was under way.
         self._waiting: deque[tuple[int, int, int, Any]] = deque()
+
+    @cached_property
+    def _blocks(self) -> staged.Blocks:
+        return staged.Blocks(self._device)
 
     @property
     def driver(self) -> Driver:
@@ -138,7 +144,13 @@ class CudaSpace:
         block = np.ascontiguousarray(turned)
         if block is not turned:
             self._refuse_capture(stream)
-        self._copy(plan(turn.of(ghost), address_of(block), outward=False), stream)
+        copies = plan(turn.of(ghost), address_of(block), outward=False)
+        if (handle := self._staged(copies, address_of(block), stream)) is None:
+            self._copy(copies, stream)
+            return
+        with self._device.current, attributed(handle, self._device.ordinal):
+            place = copies[0].destination, copies[0].source
+            staged.write(self._blocks, self.driver, place, copies[0].width, handle, block)
 
     def read(self, ghost: Array, values: Array, stream: Any) -> None:
         """Copy ghost into host values; page-locked values are there when stream has got there."""
@@ -147,13 +159,50 @@ class CudaSpace:
         turn = straightening(once)
         strided, turned = turn.of(once), turn.of(values)
         if turned.shape == strided.shape and turned.flags.c_contiguous:
-            self._copy(plan(strided, address_of(turned), outward=True), stream)
+            self._read_block(strided, turned, stream)
             return
         self._refuse_capture(stream)
         block = np.empty(strided.shape, strided.dtype)
-        self._copy(plan(strided, address_of(block), outward=True), stream)
+        self._read_block(strided, block, stream)
         self.timeline.synchronize(stream_handle(stream))
         np.copyto(turned, block)
+
+    def _read_block(self, strided: Array, block: Array, stream: Any) -> None:
+        """Copy a straightened ghost into a C-contiguous array of the host's."""
+        copies = plan(strided, address_of(block), outward=True)
+        if (handle := self._staged(copies, address_of(block), stream)) is None:
+            self._copy(copies, stream)
+            return
+        with self._device.current, attributed(handle, self._device.ordinal):
+            place = copies[0].destination, copies[0].source
+            staged.read(self._blocks, self._device, place, copies[0].width, handle, block)
+
+    def _staged(self, copies: list[Rows], address: int, stream: Any) -> int | None:
+        """Return the stream's handle if copies between the device and an address of the host's go through blocks.
+
+        They do if there are many bytes in one piece and the driver cannot copy them by itself. A graph could not repeat
+        what the host does.
+        """
+        if len(copies) != 1 or copies[0].height != 1 or copies[0].width <= staged.LEAST_BYTES:
+            return None
+        handle = stream_handle(stream)
+        with self._device.current:
+            _, _, on_device = self.driver.memory_at(address)
+            return None if on_device or self.driver.stream_capturing(handle) else handle
+
+    def read_later(self, ghost: Array, values: Array, stream: Any) -> None:
+        """Have ghost copied into host values in stream's order: they are there when what comes next in it begins."""
+        once = without_repeats(ghost)
+        turn = straightening(once)
+        strided, turned = turn.of(once), turn.of(values)
+        handle = stream_handle(stream)
+        with self._device.current, attributed(handle, self._device.ordinal):
+            block = self._blocks.take(max(strided.nbytes, 1))
+            kind: Any = ctypes.c_char * block.size
+            there = np.ndarray(strided.shape, strided.dtype, kind.from_address(block.address))
+            self._copy(plan(strided, block.address, outward=True), handle, wait=False)
+            self.timeline.call_back(handle, lambda: np.copyto(turned, there))
+            self._blocks.give_after(block, handle)
 
     def _refuse_capture(self, stream: Any) -> None:
         """A copy through a temporary cannot be repeated when a captured graph runs."""
@@ -181,14 +230,16 @@ class CudaSpace:
             return False
         return copy_between(self._device, destination, stream, space._device, source, source_stream)
 
-    def _copy(self, copies: list[Rows], stream: Any) -> None:
+    def _copy(self, copies: list[Rows], stream: Any, *, wait: bool = True) -> None:
+        """Make copies in a stream; in the default stream, wait for them."""
         handle = stream_handle(stream)
+        order = None if handle == 0 and wait else handle
         with self._device.current, attributed(handle, self._device.ordinal):
             for rows in copies:
                 if rows.height == 1:
-                    self.driver.copy(rows.destination, rows.source, rows.width, handle or None)
+                    self.driver.copy(rows.destination, rows.source, rows.width, order)
                 else:
-                    self.driver.copy_rows(rows, handle or None)
+                    self.driver.copy_rows(rows, order)
 
     def pinned(self, size: int, *, mapped: bool = False) -> Memory:
         """Return size bytes of page-locked host memory."""

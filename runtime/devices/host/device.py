@@ -20,10 +20,10 @@ from gridjit.compiler.target import Target
 from gridjit.compiler.targets.host.libllvm import NO_SYMBOLS
 from gridjit.compiler.targets.host.processor import host_target
 from gridjit.forking import cached_property
+from gridjit.runtime import attention
 from gridjit.runtime.devices.host.launch import SPINS, Status, judge, launch
 from gridjit.runtime.devices.host.load import HostFunction, load
-from gridjit.runtime.queues.timeline import HOST
-from gridjit.runtime.streams import Timeline, stream_handle
+from gridjit.runtime.streams import LEGACY, stream_handle
 from gridjit.stacks import in_room
 from gridjit.values import dataclass, field
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from gridjit.runtime.native.grids.engine import Engine
     from gridjit.runtime.native.grids.records import KernelRecord
     from gridjit.runtime.native.table import KernelHandle
+    from gridjit.runtime.streams import Timeline
 
 # Threads of a block where the user leaves it open.
 _BLOCK = 256
@@ -127,12 +128,13 @@ class HostKernel:
 
             check_shared(self.artifact, config, sharedmem)
         self.past.launches += 1
-        if HOST.queued(handle):
-            work = functools.partial(self._launch, config, sharedmem, parameters, keep)
-            HOST.give(handle, work, brief=bool(self.is_brief(config)))
+        if handle <= LEGACY and not attention.busy():
+            self._launch(config, sharedmem, parameters)
             return
-        HOST.join()
-        self._launch(config, sharedmem, parameters)
+        from gridjit.runtime.queues.timeline import HOST  # many programs have no streams
+
+        work = functools.partial(self._launch, config, sharedmem, parameters, keep)
+        HOST.give(handle, work, brief=bool(self.is_brief(config)))
 
     def _launch(self, config: LaunchConfig, sharedmem: int, parameters: bytes, keep: object = None) -> None:
         run = self._run_and_show if self.prints else self._run
@@ -274,7 +276,6 @@ class HostDevice:
 
     ordinal: int | None = None
     staging: Space | None = None
-    timeline: Timeline = HOST
 
     def __init__(
         self,
@@ -315,6 +316,13 @@ class HostDevice:
         from gridjit.runtime.memory.space import HOST_SPACE  # kernels that use arrays where they are do without
 
         return HOST_SPACE
+
+    @property
+    def timeline(self) -> Timeline:
+        """This process's streams."""
+        from gridjit.runtime.queues.timeline import HOST
+
+        return HOST
 
     def load(self, artifact: Artifact, callbacks: ModuleCallbacks = NO_CALLBACKS) -> HostKernel:
         """Return artifact's code, executable; nothing is linked with it that could have callbacks.

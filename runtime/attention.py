@@ -11,7 +11,7 @@ from gridjit.forking import in_child, lock
 
 
 class _Numbers(ctypes.Structure):
-    """busy: blocking streams of the host that have work, twice. chosen: streams that a `with` chose and that last.
+    """busy: blocking streams of the host that have work, or went wrong untold; twice. chosen: by a `with`.
 
     The first two are one word to machine code.
     """
@@ -28,7 +28,7 @@ BUSY = EITHER + _Numbers.busy_alone.offset
 
 
 def busy() -> bool:
-    """Return whether a blocking stream of the host has work."""
+    """Return whether a blocking stream of the host has work, or went wrong and nobody was told."""
     return bool(_numbers.busy)
 
 
@@ -38,7 +38,7 @@ def chosen() -> bool:
 
 
 def set_busy(count: int) -> None:
-    """Note how many blocking streams have work; whoever counts them holds the lock of that."""
+    """Note how many blocking streams there are of these; whoever counts them holds the lock of that."""
     _numbers.busy = _numbers.busy_alone = count
 
 
