@@ -42,6 +42,10 @@ class Timeline(Protocol):
         """Return a number that is 0 while work in the stream would be done at once; None: there is none."""
         ...
 
+    def outside(self, free: Callable[[], None]) -> None:
+        """Call free, which destroys a handle, as soon as that may be done."""
+        ...
+
     def priority(self, stream: int) -> int: ...
     def create_stream(self, priority: int = 0, *, nonblocking: bool = False) -> int: ...
     def create_event(self, *, timing: bool = True) -> int: ...
@@ -127,9 +131,13 @@ class _Handle:
 
 def _destroy(timeline: Timeline, epoch: int, destroy: Callable[[int], None], number: int) -> None:
     """Destroy a handle, unless it ended with its context: its number may be another's by now."""
-    with suppress(DeviceError):  # a forked child cannot even ask
-        if timeline.epoch == epoch:
-            destroy(number)
+
+    def free() -> None:
+        with suppress(DeviceError):  # a forked child cannot even ask
+            if timeline.epoch == epoch:
+                destroy(number)
+
+    timeline.outside(free)
 
 
 class Event(_Handle):

@@ -81,6 +81,10 @@ class HostTimeline:
         self._events.pop(event, None)
         self._untimed.discard(event)
 
+    def outside(self, free: Callable[[], None]) -> None:
+        """Call free: here, handles may go at any time."""
+        free()
+
     def priority(self, stream: int) -> int:
         """Return the priority that a stream was made with."""
         return self._streams.get(stream, (0, False))[0]

@@ -122,6 +122,9 @@ class RecordingTimeline:
     def priority(self, stream: int) -> int:
         return 0
 
+    def outside(self, free: Callable[[], None]) -> None:
+        free()
+
     def queued(self, stream: int) -> bool:
         return False
 

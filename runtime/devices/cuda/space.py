@@ -12,7 +12,7 @@ import numpy as np
 
 from gridjit.compiler.errors import DeviceError, LaunchError
 from gridjit.forking import cached_property
-from gridjit.runtime.devices.cuda import staged
+from gridjit.runtime.devices.cuda import in_callbacks, staged
 from gridjit.runtime.devices.cuda.driver import Driver
 from gridjit.runtime.devices.cuda.errors import DriverError
 from gridjit.runtime.devices.cuda.last_launched import attributed
@@ -88,12 +88,13 @@ class CudaSpace:
         with self._device.current:
             if self.driver.stream_capturing(handle):
                 raise LaunchError("an array cannot be made while a stream is captured: make it before the capture")
+            in_callbacks.free_waiting()
             self._free_waiting()
             address = self._allocate(size, handle, self._pool_of(epoch))
         # A stream that is only a number may be gone by the time the memory is freed.
         lasting = handle if handle <= 2 or not isinstance(stream, int) else 0
-        free = functools.partial(self._free, address, lasting, epoch, stream)
-        return Memory(self, address, size, owner=stream, free=free)
+        give = functools.partial(self._free, address, lasting, epoch, stream)
+        return Memory(self, address, size, owner=stream, free=functools.partial(in_callbacks.outside, give))
 
     def _allocate(self, size: int, handle: int, pool: int) -> int:
         if not pool:
@@ -246,7 +247,7 @@ class CudaSpace:
         epoch = self._device.renew()
         with self._device.current:
             address = self.driver.allocate_host(max(size, 1), mapped=mapped)
-        return Memory(self, address, size, free=functools.partial(self._free_whole, "free_host", address, epoch))
+        return Memory(self, address, size, free=self._freeing("free_host", address, epoch))
 
     def managed(self, size: int, *, attach_global: bool = True) -> Memory:
         """Return size bytes that move between host and device; raises DeviceError if the device has no such memory."""
@@ -255,7 +256,7 @@ class CudaSpace:
         epoch = self._device.renew()
         with self._device.current:
             address = self.driver.allocate_managed(max(size, 1), everywhere=attach_global)
-        return Memory(self, address, size, free=functools.partial(self._free_whole, "free", address, epoch))
+        return Memory(self, address, size, free=self._freeing("free", address, epoch))
 
     def pin(self, address: int, size: int) -> Callable[[], None]:
         """Page-lock memory of the host's that exists already; returns what undoes it."""
@@ -279,6 +280,10 @@ class CudaSpace:
         with self._device.current:
             ordinal, on_host, on_device = self.driver.memory_at(address)
         return Whereabouts(device=ordinal if on_device else None, on_host=on_host, on_device=on_device)
+
+    def _freeing(self, free: str, address: int, epoch: int) -> Callable[[], None]:
+        """Return what frees memory that is of no stream."""
+        return functools.partial(in_callbacks.outside, functools.partial(self._free_whole, free, address, epoch))
 
     def _free_whole(self, free: str, address: int, epoch: int) -> None:
         """Free memory that is of no stream by a method of the driver's, after all work in the context."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import gc
 
@@ -18,6 +19,7 @@ from gridjit.runtime.current import (
 )
 from gridjit.runtime.devices.cuda.device import CudaDevice
 from gridjit.runtime.devices.cuda.timeline import _pending
+from gridjit.runtime.memory.create import device_array
 from gridjit.runtime.queues.timeline import HOST, HostTimeline
 from gridjit.runtime.streams import stream_handle
 
@@ -44,6 +46,13 @@ class NumbaCuda:
 
 class NumbaDefault:
     handle = ctypes.c_void_p(0)
+
+
+def called_back(api):
+    """Call back what the driver was asked to, as it does."""
+    for function, number in api.called_back:
+        address = ctypes.c_void_p.from_address(function.getPtr()).value
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)(number)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -167,11 +176,54 @@ def test_a_stream_belongs_to_its_device_whatever_is_current(api, device):
 def test_a_callback_is_called_once_by_the_driver(api, device):
     stream, seen = create_stream(timeline=device.timeline), []
     stream.add_callback(lambda *given: seen.append(given), "text")
-    [(function, number)] = api.called_back
-    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(ctypes.c_void_p.from_address(function.getPtr()).value)  # type: ignore[arg-type]
-    call(number)
-    call(number)
+    called_back(api)
+    called_back(api)
     assert seen == [(stream, 0, "text")]
+
+
+def test_what_goes_in_a_callback_is_freed_after_it(api, device):
+    stream, kept = create_stream(timeline=device.timeline), []
+    kept += [
+        create_stream(timeline=device.timeline),
+        create_event(timeline=device.timeline),
+        device_array(8, space=device.space),
+    ]
+    stream.on_complete(kept.clear)
+    called_back(api)
+    assert not api.called("cuStreamDestroy")
+    assert not api.called("cuEventDestroy")
+    assert not api.called("cuMemFreeAsync")
+    another = create_stream(timeline=device.timeline)
+    device_array(8, space=device.space)
+    assert another.alive
+    assert len(api.called("cuStreamDestroy")) == len(api.called("cuEventDestroy")) == 1
+    assert len(api.called("cuMemFreeAsync")) == 2
+
+
+def test_a_stream_that_goes_after_its_context_was_reset_is_not_destroyed(api, device):
+    stream, event = create_stream(timeline=device.timeline), create_event(timeline=device.timeline)
+    api.epoch += 1
+    del stream, event
+    gc.collect()
+    assert not api.called("cuStreamDestroy")
+    assert not api.called("cuEventDestroy")
+
+
+def test_priorities_are_the_drivers(api, device):
+    assert device.timeline.priorities == (0, -5)
+    assert create_stream(priority=-3, timeline=device.timeline).priority == -3
+
+
+def test_awaiting_a_stream_ends_when_the_driver_will_not_call_back(api, device):
+    stream = create_stream(timeline=device.timeline)
+
+    async def main():
+        waiting = stream.done()
+        api.failures["cuStreamQuery"] = "CUDA_ERROR_LAUNCH_FAILED"
+        await waiting
+
+    with pytest.raises(DeviceError, match="CUDA_ERROR_LAUNCH_FAILED"):
+        asyncio.run(main())
 
 
 def test_a_callback_that_the_driver_refused_is_forgotten(api, device):
