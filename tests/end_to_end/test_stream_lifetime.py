@@ -6,7 +6,9 @@ import copy
 import gc
 import os
 import pickle
+import runpy
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from gridjit import DeviceError, cuda
 from tests.programs import run_python
 
 pytestmark = pytest.mark.usefixtures("target")
+ROOT = Path(__file__).parents[2]
 
 
 @gridjit.jit
@@ -144,6 +147,14 @@ def test_handles_end_with_their_objects_in_any_order() -> None:
     gc.collect()
     cuda.synchronize()
     assert live() == before
+
+
+@pytest.mark.parametrize("cycles", [3000, pytest.param(200_000, marks=pytest.mark.slow)])
+def test_neither_handles_nor_memory_are_left_of_streams_and_events_that_come_and_go(cycles: int) -> None:
+    soak = runpy.run_path(str(ROOT / "scripts/soak-streams.py"))["soak"]
+    found = soak(cycles, every=cycles // 30)
+    assert (found["handles_left"], found["launches_lost"]) == (0, False)
+    assert found["grown_kib"] < 2048
 
 
 @gridjit.jit(debug=True, opt=False)

@@ -70,7 +70,8 @@ class Blocks:
                 return free.pop()
             self._make_room(wanted)
             self._bytes += wanted
-            return Block(address=self._driver.allocate_host(wanted), size=wanted)
+            with self._driver.while_capturing():  # another stream
+                return Block(address=self._driver.allocate_host(wanted), size=wanted)
 
     def give(self, block: Block) -> None:
         """Have a block that nothing uses any more taken again."""
