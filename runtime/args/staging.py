@@ -106,13 +106,14 @@ class Transfer:
 
     def wait_for(self, stream: int | None) -> None:
         """Let the launch's stream wait for the work given to another stream; None: nothing to wait for."""
-        if self.space is None or stream is None:
+        if stream is None or (self.space is None and self._device is None):
             return
         mine = self.stream_handle or LEGACY
         if stream != mine:
-            timeline = self.space.timeline
+            timeline = self.timeline
             with new_event(timeline, timing=False) as event:
-                event.record(stream).wait(Stream(timeline, mine, None))
+                timeline.record(event.handle, stream)
+                event.wait(Stream(timeline, mine, None))
 
     def expect(self, args: Iterable[Any]) -> None:
         """Inspect all arguments of the launch, so that host arrays which overlap share memory on the device too."""

@@ -32,6 +32,7 @@ def to_device(
     into, instead of a new one. Raises ArgumentError for items that are Python objects.
     """
     here = space or (current_space() if to is None else to.space)
+    stream = said_or_current(stream, here.timeline)
     values = obj if isinstance(obj, DeviceArray) else _values(obj, here, stream)
     if to is not None:
         to.copy_to_device(values, stream)

@@ -309,6 +309,10 @@ class DeviceArray:
     def _viewed(self, ghost: Array) -> DeviceArray:
         return DeviceArray(self._memory, ghost, self.stream)
 
+    def settle(self) -> None:
+        """Wait for the work in its stream, before anyone uses its memory in place who knows of no streams."""
+        self.space.timeline.synchronize(stream_handle(self.stream))
+
     # -- protocols ---------------------------------------------------------------------------------------------------
 
     @property

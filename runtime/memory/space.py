@@ -151,6 +151,7 @@ class HostSpace:
         """Return size bytes, which count as the simulated device's; raises DriverError if it has not that many."""
         from gridjit.runtime.simulated.memory import hold, out_of_memory
 
+        stream_handle(stream)
         held = _Held(hold(size))
         try:
             return _block(self, size, held)

@@ -170,7 +170,7 @@ class HostTimeline:
     def synchronize(self, stream: int) -> None:
         """Wait for a stream; raises the first thing that went wrong in it."""
         if not self._made:
-            self._queue(stream)
+            self._check(stream)
             return
         queues, waited_for = self._made[0], self._waited_for(stream)
         queues.wait(queues.mark(waited_for))
@@ -186,7 +186,7 @@ class HostTimeline:
     def done(self, stream: int) -> bool:
         """Return whether a stream has no work left; raises what went wrong in it."""
         if not self._made:
-            self._queue(stream)
+            self._check(stream)
             return True
         waited_for = self._waited_for(stream)
         self._made[0].raise_failure(waited_for)
@@ -202,7 +202,7 @@ class HostTimeline:
         """Have event come when stream has got to here."""
         self._event(event)
         if not self._made:
-            self._queue(stream)
+            self._check(stream)
             self._events[event] = time.perf_counter_ns()
             return
         mark = self._made[0].mark(self._waited_for(stream))
@@ -260,8 +260,7 @@ class HostTimeline:
         known = self._queues.get(stream)
         if known is not None:
             return known
-        if _FIRST <= stream <= self._last and stream not in self._streams:
-            raise DeviceError(f"stream 0x{stream:x} was destroyed; make another with create_stream()")
+        self._check(stream)
         from gridjit.runtime.queues.queue import BEHIND, Queue
 
         if stream == _PER_THREAD:
@@ -274,6 +273,11 @@ class HostTimeline:
         if blocking and not made.is_default:
             made.note(BEHIND, self._queue(0).served)
         return made
+
+    def _check(self, stream: int) -> None:
+        """Raise DeviceError for a stream that was destroyed."""
+        if _FIRST <= stream <= self._last and stream not in self._streams:
+            raise DeviceError(f"stream 0x{stream:x} was destroyed; make another with create_stream()")
 
     def _blocking(self, queues: Queues) -> list[Queue]:
         return [queue for queue in [*queues.busy] if queue.blocking]

@@ -126,7 +126,8 @@ class SimulatedDriver:
         self._device(device)
 
     def cuDevicePrimaryCtxReset(self, device: Any) -> None:
-        """Forget what a device's context was asked for."""
+        """Wait for its work, and forget what a device's context was asked for."""
+        HOST.settle()
         peers.forget(self._device(device))
 
     def cuCtxGetCurrent(self) -> Any:

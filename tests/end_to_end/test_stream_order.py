@@ -249,6 +249,60 @@ def test_an_array_may_go_while_its_kernel_is_still_to_run(stream: gridjit.Stream
     assert {tuple(set(array.copy_to_host(stream=stream))) for array in others} == {(9,)}
 
 
+def test_who_takes_memory_in_place_and_knows_no_streams_finds_the_work_done(target: str) -> None:
+    if target != "host":
+        pytest.skip("a GPU's memory is not the host's to read")
+    stream = gridjit.create_stream(nonblocking=True)
+    looks = (
+        lambda array: np.from_dlpack(array),
+        lambda array: np.asarray(gridjit.StridedMemoryView(array)),
+        lambda array: np.frombuffer(gridjit.StridedMemoryView(array).__buffer__(0), np.int64),
+    )
+    for look in looks:
+        array = cuda.to_device(np.zeros(100, np.int64), stream=stream)
+        opened = threading.Event()
+        stream.on_complete(lambda opened=opened: opened.wait(60))  # type: ignore[misc]
+        add[1, 128, stream](array, 1)
+        opener = threading.Timer(0.0, opened.set)
+        opener.start()
+        assert set(look(array)) == {1}
+        opener.join()
+
+
+class Exports:
+    """An array of a library that has the CUDA array interface and nothing else."""
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        interface: dict[str, Any] = self._array.__cuda_array_interface__
+        return interface
+
+
+def test_a_launch_waits_for_the_stream_that_an_array_names(stream: gridjit.Stream, other: gridjit.Stream) -> None:
+    array = cuda.to_device(np.zeros(100, np.int64), stream=stream)
+    with Gate(stream):
+        add[1, 128, stream](array, 1)
+        double_and_add[1, 128, other](Exports(array), 0)
+        assert not other.query()
+    other.synchronize()
+    assert set(array.copy_to_host()) == {2}
+
+
+def test_an_array_of_another_librarys_is_copied_in_the_current_stream_after_its_own_work(
+    stream: gridjit.Stream, other: gridjit.Stream
+) -> None:
+    array = cuda.to_device(np.zeros(100, np.int64), stream=stream)
+    copy = cuda.device_array(100, np.int64, stream=other)
+    with Gate(stream) as gate, other:
+        add[1, 128, stream](array, 1)
+        threading.Thread(target=gate.open).start()
+        cuda.to_device(Exports(array), to=copy)
+    assert set(copy.copy_to_host(stream=other)) == {1}
+
+
 # -- the current stream ----------------------------------------------------------------------------------------------
 
 
