@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gridjit.runtime.memory.space import Space
 from gridjit.runtime.session import session
-from gridjit.runtime.streams import PER_THREAD, Event, Stream, Timeline, new_event, new_stream
+from gridjit.runtime.streams import PER_THREAD, Event, Stream, Timeline, new_event, new_stream, stream_handle
 
 
 def current_space() -> Space:
@@ -27,7 +29,8 @@ def current_timeline() -> Timeline:
 def create_stream(*, priority: int = 0, nonblocking: bool = False, timeline: Timeline | None = None) -> Stream:
     """Return a new stream on the current device.
 
-    priority: lower runs first (the driver clamps it). nonblocking: independent of the default stream.
+    priority: lower runs first; what is beyond the device's priorities is the nearest of them. nonblocking: independent
+    of the default stream.
     """
     return new_stream(timeline or current_timeline(), priority=priority, nonblocking=nonblocking)
 
@@ -47,9 +50,20 @@ def per_thread_default_stream(timeline: Timeline | None = None) -> Stream:
     return Stream(timeline or current_timeline(), PER_THREAD, None)
 
 
-def external_stream(handle: int, timeline: Timeline | None = None) -> Stream:
-    """Return a stream that someone else owns, by its handle; it is never destroyed here."""
-    return Stream(timeline or current_timeline(), handle, None)
+def external_stream(stream: Any, timeline: Timeline | None = None) -> Stream:
+    """Return a stream that someone else owns, by its handle or its object, which is kept; never destroyed here."""
+    return Stream(timeline or current_timeline(), stream_handle(stream), None, owner=stream)
+
+
+def current_stream(timeline: Timeline | None = None) -> Stream:
+    """Return the stream of launches and copies that name none: that of the innermost `with stream:` of the thread.
+
+    Outside of such a block it is the default stream.
+    """
+    from gridjit.runtime.queues.chosen import here
+
+    known = timeline or current_timeline()
+    return here(known) or default_stream(known)
 
 
 def synchronize() -> None:

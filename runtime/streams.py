@@ -1,19 +1,21 @@
-"""Stream and Event: order and time of work on a device. On the host, launches and copies are done when they return.
+"""Stream and Event: order and time of work on a device.
 
 Handles are destroyed once, when asked or when the object goes, never at interpreter exit; one whose context was reset
-raises instead of touching another.
+raises instead of touching another. A handle of someone else's is never destroyed.
 """
 
 from __future__ import annotations
 
-import itertools
-import time
 import weakref
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from contextlib import AbstractContextManager, suppress
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gridjit.compiler.errors import ArgumentError, DeviceError
+
+if TYPE_CHECKING:
+    import ctypes
+    from asyncio import Future
 
 # Streams that always exist, as handles: the legacy default stream, and each thread's own.
 LEGACY, PER_THREAD = 1, 2
@@ -27,6 +29,24 @@ class Timeline(Protocol):
         """A number that changes when all handles die."""
         ...
 
+    @property
+    def priorities(self) -> tuple[int, int]:
+        """The lowest and the highest priority that streams may have; lower numbers are higher ones."""
+        ...
+
+    def queued(self, stream: int) -> bool:
+        """Return whether work in a stream waits its turn in this process, so that only Python can give it."""
+        ...
+
+    def word(self, stream: int) -> ctypes.c_int64 | None:
+        """Return a number that is 0 while work in the stream would be done at once; None: there is none."""
+        ...
+
+    def outside(self, free: Callable[[], None]) -> None:
+        """Call free, which destroys a handle, as soon as that may be done."""
+        ...
+
+    def priority(self, stream: int) -> int: ...
     def create_stream(self, priority: int = 0, *, nonblocking: bool = False) -> int: ...
     def create_event(self, *, timing: bool = True) -> int: ...
     def destroy_stream(self, stream: int) -> None: ...
@@ -43,93 +63,36 @@ class Timeline(Protocol):
     def elapsed_ms(self, start: int, end: int) -> float: ...
 
 
-class HostTimeline:
-    """The host's streams and events. Work is done before the call that gave it returns, so streams are always idle."""
-
-    epoch = 0
-
-    def __init__(self) -> None:
-        self._numbers = itertools.count(16)
-        self._recorded: dict[int, int] = {}
-
-    def create_stream(self, priority: int = 0, *, nonblocking: bool = False) -> int:
-        """Return a number for a stream."""
-        return next(self._numbers)
-
-    def create_event(self, *, timing: bool = True) -> int:
-        """Return a number for an event."""
-        return next(self._numbers)
-
-    def destroy_stream(self, stream: int) -> None:
-        """Forget nothing: streams hold no state."""
-
-    def destroy_event(self, event: int) -> None:
-        """Forget when event was recorded."""
-        self._recorded.pop(event, None)
-
-    def synchronize(self, stream: int) -> None:
-        """Return: all work is done."""
-
-    def synchronize_all(self) -> None:
-        """Return: all work is done."""
-
-    def done(self, stream: int) -> bool:
-        """Return True: all work is done."""
-        return True
-
-    def wait(self, stream: int, event: int) -> None:
-        """Return: what event stands for is done."""
-
-    def call_back(self, stream: int, function: Callable[[], None]) -> None:
-        """Call function: all work before it is done."""
-        function()
-
-    def capturing(self, stream: int) -> bool:
-        """Return False: the host has no graphs."""
-        return False
-
-    def record(self, event: int, stream: int) -> None:
-        """Note the time."""
-        self._recorded[event] = time.perf_counter_ns()
-
-    def synchronize_event(self, event: int) -> None:
-        """Return: what event stands for is done."""
-
-    def event_done(self, event: int) -> bool:
-        """Return True: what event stands for is done."""
-        return True
-
-    def elapsed_ms(self, start: int, end: int) -> float:
-        """Return the milliseconds between two recordings."""
-        if missing := {start, end} - self._recorded.keys():
-            raise DeviceError(f"{len(missing)} of the two events {'was' if len(missing) == 1 else 'were'} not recorded")
-        return (self._recorded[end] - self._recorded[start]) / 1e6
-
-
-HOST: Timeline = HostTimeline()
-
-
 class _Handle:
     """A handle with an owner: destroyed once, and good only as long as its context."""
 
     # _live: another object once the handle is destroyed; machine code that keeps a handle looks there before using it.
-    __slots__ = ("__weakref__", "_destroy", "_epoch", "_live", "_number", "timeline")
+    __slots__ = ("__weakref__", "_destroy", "_epoch", "_live", "_number", "owner", "timeline")
     kind = "handle"
 
-    def __init__(self, timeline: Timeline, number: int, destroy: Callable[[int], None] | None) -> None:
+    def __init__(
+        self, timeline: Timeline, number: int, destroy: Callable[[int], None] | None, owner: Any = None
+    ) -> None:
         self.timeline = timeline
+        # What a handle of someone else's belongs to, kept alive.
+        self.owner = owner
         self._number = number
         self._epoch = timeline.epoch
         self._live = True
-        self._destroy = None if destroy is None else weakref.finalize(self, destroy, number)
+        self._destroy = (
+            None if destroy is None else weakref.finalize(self, _destroy, timeline, self._epoch, destroy, number)
+        )
         if self._destroy is not None:
             self._destroy.atexit = False  # the driver may be gone by then, and its handles with it
 
     @property
     def handle(self) -> int:
         """The driver's handle, as an int; raises DeviceError if it was destroyed or its context was reset."""
-        if not self.alive:
-            raise DeviceError(f"this {self.kind} was destroyed; make another with create_{self.kind}()")
+        if not self._live:
+            raise DeviceError(
+                f"this {self.kind} was destroyed: {self.kind} 0x{self._number:x} was closed; make another with "
+                f"create_{self.kind}()"
+            )
         if self.timeline.epoch != self._epoch:
             raise DeviceError(f"this {self.kind}'s context was reset; make another with create_{self.kind}()")
         return self._number
@@ -140,13 +103,14 @@ class _Handle:
         return self._live
 
     def close(self) -> None:
-        """Destroy it, after the work it holds; more than once does no harm."""
-        if self._destroy is None or not self._live:
+        """Destroy it, after the work it holds; more than once does no harm.
+
+        What is someone else's is only not used through this object any more; the default streams have no end.
+        """
+        if not self._live or self._number <= PER_THREAD:
             return
         self._live = False
-        if self.timeline.epoch != self._epoch:
-            self._destroy.detach()
-        else:
+        if self._destroy is not None:
             self._destroy()
 
     destroy = close
@@ -158,6 +122,23 @@ class _Handle:
         state = "" if self.alive else ", destroyed"
         return f"<gridjit {self.kind} 0x{self._number:x}{state}>"
 
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            f"{self!r} cannot be pickled: its handle is of this process and its context; make one where it is needed, "
+            f"with create_{self.kind}()"
+        )
+
+
+def _destroy(timeline: Timeline, epoch: int, destroy: Callable[[int], None], number: int) -> None:
+    """Destroy a handle, unless it ended with its context: its number may be another's by now."""
+
+    def free() -> None:
+        with suppress(DeviceError):  # a forked child cannot even ask
+            if timeline.epoch == epoch:
+                destroy(number)
+
+    timeline.outside(free)
+
 
 class Event(_Handle):
     """A point in a stream's work: record it there, then wait for it, ask for it, or measure time from it."""
@@ -165,14 +146,14 @@ class Event(_Handle):
     __slots__ = ()
     kind = "event"
 
-    def record(self, stream: Any = 0) -> Event:
-        """Note what stream has been given so far; returns the event."""
-        self.timeline.record(self.handle, stream_handle(stream))
+    def record(self, stream: Any = None) -> Event:
+        """Note what a stream has been given so far (None: the thread's current one); returns the event."""
+        self.timeline.record(self.handle, _handle_here(stream, self.timeline))
         return self
 
-    def wait(self, stream: Any = 0) -> None:
-        """Make what comes next in stream wait for the event."""
-        self.timeline.wait(stream_handle(stream), self.handle)
+    def wait(self, stream: Any = None) -> None:
+        """Make what comes next in a stream (None: the thread's current one) wait for the event."""
+        self.timeline.wait(_handle_here(stream, self.timeline), self.handle)
 
     def synchronize(self) -> None:
         """Wait until the event has happened."""
@@ -194,7 +175,11 @@ class Event(_Handle):
 
 
 class Stream(_Handle):
-    """A queue of work: what is in one stream runs in order, what is in different ones may run at once."""
+    """A queue of work: what is in one stream runs in order, what is in different ones may run at once.
+
+    In a `with` block it is the thread's current stream: launches, copies and events that name no stream are in it. The
+    block's end, by an exception too, gives the thread back the stream that it had; it neither waits nor destroys.
+    """
 
     __slots__ = ()
     kind = "stream"
@@ -212,9 +197,22 @@ class Stream(_Handle):
         noted = new_event(self.timeline, timing=True) if event is None else event
         return noted.record(self)
 
-    def wait(self, event: Event) -> None:
-        """Make what comes next in the stream wait for event."""
-        event.wait(self)
+    @property
+    def priority(self) -> int:
+        """The priority that it has: lower numbers come first."""
+        return self.timeline.priority(self.handle)
+
+    def wait(self, other: Any) -> None:
+        """Make what comes next in the stream wait for an event, or for what another stream has been given so far.
+
+        other: an Event, or a stream of any library's.
+        """
+        if isinstance(other, Event):
+            other.wait(self)
+        elif (theirs := stream_handle(other)) != self.handle:
+            with new_event(self.timeline, timing=False) as event:
+                self.timeline.record(event.handle, theirs)
+                event.wait(self)
 
     def auto_synchronize(self) -> AbstractContextManager[Stream]:
         """Return a context manager that waits for the stream at its end."""
@@ -222,7 +220,27 @@ class Stream(_Handle):
 
     def add_callback(self, callback: Callable[[Stream, int, Any], None], arg: Any = None) -> None:
         """Have callback(stream, 0, arg) called when the work given so far is done; it must not use the device."""
-        self.timeline.call_back(self.handle, lambda: callback(self, 0, arg))
+        self.on_complete(lambda: callback(self, 0, arg))
+
+    def on_complete(self, callback: Callable[[], Any]) -> None:
+        """Have callback() called, in another thread, when the work given so far is done; what is given later waits.
+
+        It must not use the device. What it raises goes to sys.unraisablehook.
+        """
+        from gridjit.runtime.queues.callbacks import reporting
+
+        self.timeline.call_back(self.handle, reporting(callback))
+
+    def done(self) -> Future[Stream]:
+        """Return what `await` waits for: the work given so far; its result is the stream.
+
+        Other tasks of the event loop run meanwhile. Raises what a kernel did wrong, and RuntimeError outside a loop.
+        """
+        from gridjit.runtime.queues.awaiting import done
+
+        return done(self)
+
+    async_done = done  # the name that numba-cuda has
 
     def is_capturing(self) -> bool:
         """Return whether work in the stream is being captured into a graph."""
@@ -233,15 +251,16 @@ class Stream(_Handle):
         return (0, self.handle)
 
     def __enter__(self) -> Stream:
+        from gridjit.runtime.queues.chosen import choose
+
+        self.handle  # noqa: B018  # one that was closed is said to be here, not at the launch
+        choose(self)
         return self
 
-    def __exit__(self, failed: object, *_: object) -> None:
-        """Wait for the stream, and destroy it."""
-        try:
-            if failed is None:
-                self.synchronize()
-        finally:
-            self.close()
+    def __exit__(self, *_: object) -> None:
+        from gridjit.runtime.queues.chosen import leave
+
+        leave(self)
 
 
 class _Synchronized(AbstractContextManager[Stream]):
@@ -285,8 +304,11 @@ def stream_handle(stream: Any) -> int:
         return 0
     if kind is Stream:
         return int(stream.handle)
-    if not isinstance(stream, bool | Event) and (handle := _foreign(stream)) is not None:
-        return _checked(handle)
+    if not isinstance(stream, bool | Event):
+        from gridjit.runtime.foreign_streams import foreign_handle
+
+        if (handle := foreign_handle(stream)) is not None:
+            return _checked(handle)
     raise ArgumentError(
         f"stream {stream!r} is a {kind.__module__}.{kind.__qualname__}; give 0, a handle as an int, or a stream of "
         "gridjit, numba-cuda, torch, CuPy, or with __cuda_stream__"
@@ -299,24 +321,8 @@ def _checked(handle: int) -> int:
     return handle
 
 
-def _foreign(stream: Any) -> int | None:
-    protocol = getattr(stream, "__cuda_stream__", None)
-    if protocol is not None:
-        version, handle = protocol() if callable(protocol) else protocol
-        if version != 0:
-            raise ArgumentError(f"stream {stream!r} has version {version} of __cuda_stream__; only 0 is supported")
-        return int(handle)
-    for name in ("cuda_stream", "ptr", "handle"):
-        if (value := getattr(stream, name, None)) is not None:
-            return _number(value)
-    return None
+def _handle_here(stream: Any, timeline: Timeline) -> int:
+    """Return a stream's handle; that of the thread's current stream if none is named."""
+    from gridjit.runtime.queues.chosen import said_or_current
 
-
-def _number(value: Any) -> int | None:
-    """Return a handle that is an int, a ctypes pointer (None inside: 0), or converts to an int."""
-    if hasattr(value, "value"):
-        return int(value.value or 0)
-    try:
-        return int(value)
-    except (TypeError, ValueError):
-        return None
+    return stream_handle(said_or_current(stream, timeline))

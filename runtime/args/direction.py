@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import Any
 
 from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.signature import ArgType
@@ -23,15 +24,32 @@ class In(Directed):
     writes = False
 
 
-class Out(Directed):
-    """An array that the kernel only writes, every item of it: it is copied back from the device, but not to it."""
+class _Back(Directed):
+    """An array that is copied back. asynchronous: the launch does not wait for that."""
+
+    __slots__ = ()
+
+    def __init__(self, value: Any, *, asynchronous: bool = False) -> None:
+        super().__init__(value)
+        self.asynchronous = asynchronous
+
+
+class Out(_Back):
+    """An array that the kernel only writes, every item of it: it is copied back from the device, but not to it.
+
+    asynchronous: the launch returns before the items are there. After it, `event` comes when they are; until then, the
+    array is the launch's: neither read it nor change it.
+    """
 
     __slots__ = ()
     reads = False
 
 
-class InOut(Directed):
-    """An array that the kernel reads and writes, copied both ways; unlike for a bare array, there is no warning."""
+class InOut(_Back):
+    """An array that the kernel reads and writes, copied both ways; unlike for a bare array, there is no warning.
+
+    asynchronous: as for Out; what the kernel reads is taken before the launch returns on a GPU, and later on the host.
+    """
 
     __slots__ = ()
 
@@ -50,13 +68,19 @@ class DirectedArgument:
 
     def parameters(self, value: Directed, transfer: Transfer) -> Parameters:
         handler = handler_of(value.value)
+        if value.asynchronous:
+            transfer.later.append(value)
         if not isinstance(handler, HostArray):
             return handler.parameters(value.value, transfer)
         array = handler.array(value.value)
         transfer.keep(array)
         if transfer.space is None:
-            return array_parameters(array if value.writes else transfer.spared(array))
-        return array_parameters(transfer.stage(array, read=value.reads, write=value.writes))
+            passed = array if value.writes else transfer.spared(array)
+            if passed is array and not value.asynchronous:
+                transfer.use_in_place()
+            return array_parameters(passed)
+        staged = transfer.stage(array, read=value.reads, write=value.writes, later=value.asynchronous)
+        return array_parameters(staged)
 
     def operation(self, value: Directed, place: Place, declared: ArgType) -> Operation | None:
         return None

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gridjit.compiler.errors import ArgumentError
-from gridjit.runtime.streams import LEGACY, Stream, Timeline, new_event, stream_handle
+from gridjit.runtime.streams import LEGACY, Event, Stream, Timeline, new_event, stream_handle
 from gridjit.runtime.warnings import warn_of_copies
 
 if TYPE_CHECKING:
+    from gridjit.runtime.devices.base import Device
     from gridjit.runtime.kernel import Kernel
     from gridjit.runtime.memory.layout import StridedLayout
     from gridjit.runtime.memory.space import Memory, Space
@@ -26,14 +27,19 @@ _ALIGNMENT = 256
 
 
 class Directed:
-    """An argument with the way it goes. reads: copied to the device before the launch. writes: back after it."""
+    """An argument with the way it goes. reads: copied to the device before the launch. writes: back after it.
 
-    __slots__ = ("value",)
+    asynchronous: the launch does not wait for what is copied back. event: what comes when the last launch's is there.
+    """
+
+    __slots__ = ("asynchronous", "event", "value")
     reads = True
     writes = True
 
     def __init__(self, value: Any) -> None:
         self.value = value
+        self.asynchronous = False
+        self.event: Event | None = None
 
     def __repr__(self) -> str:
         return f"gridjit.{type(self).__name__}({self.value!r})"
@@ -42,36 +48,73 @@ class Directed:
 class Transfer:
     """What one launch moves. space: the device's memory, or None where kernels use the host's."""
 
-    __slots__ = ("_args", "_back", "_groups", "_held", "_kept", "kernel", "space", "stream")
+    __slots__ = (
+        "_args",
+        "_back",
+        "_device",
+        "_groups",
+        "_held",
+        "_in_place",
+        "kept",
+        "kernel",
+        "later",
+        "space",
+        "stream",
+    )
 
-    def __init__(self, space: Space | None, stream: Any, kernel: Kernel | None = None) -> None:
+    def __init__(
+        self, space: Space | None, stream: Any, kernel: Kernel | None = None, device: Device | None = None
+    ) -> None:
         self.space = space
+        self._device = device
         self.stream = stream
         self.kernel = kernel
         self._args: Iterable[Any] = ()
         self._groups: list[tuple[int, int]] = []
         self._held: dict[tuple[int, int], Memory] = {}
-        self._back: list[tuple[Array, Array]] = []
-        self._kept: list[Any] = []
+        self._back: list[tuple[Array, Array, bool]] = []
+        self._in_place = False
+        # What a launch that is still to run needs, and what is told of its end.
+        self.kept: list[Any] = []
+        self.later: list[Directed] = []
 
     @property
     def stream_handle(self) -> int:
         """The handle of the launch's stream."""
         return stream_handle(self.stream)
 
+    @property
+    def _lasting(self) -> Any:
+        """The launch's stream, as one that is still there when the launch's memory is freed."""
+        number = type(self.stream) is int and self.stream > LEGACY
+        return Stream(self.timeline, self.stream, None) if number else self.stream
+
+    @property
+    def timeline(self) -> Timeline:
+        """The streams of the device that the launch is on."""
+        if self._device is not None:
+            return self._device.timeline
+        assert self.space is not None
+        return self.space.timeline
+
     def keep(self, value: Any) -> None:
-        """Keep value alive until the launch is made."""
-        self._kept.append(value)
+        """Keep value alive until the launch is done."""
+        self.kept.append(value)
+
+    def use_in_place(self) -> None:
+        """Have the launch return when it is done: the kernel uses memory that its user reads and writes."""
+        self._in_place = True
 
     def wait_for(self, stream: int | None) -> None:
         """Let the launch's stream wait for the work given to another stream; None: nothing to wait for."""
-        if self.space is None or stream is None:
+        if stream is None or (self.space is None and self._device is None):
             return
         mine = self.stream_handle or LEGACY
         if stream != mine:
-            timeline = self.space.timeline
+            timeline = self.timeline
             with new_event(timeline, timing=False) as event:
-                event.record(stream).wait(Stream(timeline, mine, None))
+                timeline.record(event.handle, stream)
+                event.wait(Stream(timeline, mine, None))
 
     def expect(self, args: Iterable[Any]) -> None:
         """Inspect all arguments of the launch, so that host arrays which overlap share memory on the device too."""
@@ -86,10 +129,11 @@ class Transfer:
             else:
                 self._groups.append((low, high))
 
-    def stage(self, array: Array, *, read: bool = True, write: bool = True) -> Array:
+    def stage(self, array: Array, *, read: bool = True, write: bool = True, later: bool = False) -> Array:
         """Return a ghost of array: an array of the same shape and strides, on the device.
 
-        read: whether the kernel reads what is in array. write: whether what the kernel wrote is wanted back.
+        read: whether the kernel reads what is in array. write: whether what the kernel wrote is wanted back. later:
+        nobody waits for that.
         Arrays of one launch that share memory on the host share it on the device.
         """
         assert self.space is not None
@@ -105,7 +149,7 @@ class Transfer:
         if read and array.size:
             self.space.write(ghost, array, self.stream)
         if write and array.size and array.flags.writeable:
-            self._back.append((ghost, array))
+            self._back.append((ghost, array, later))
         return ghost
 
     def spared(self, array: Array) -> Array:
@@ -130,19 +174,25 @@ class Transfer:
 
     def finish(self) -> None:
         """Copy back what the kernel may have written."""
-        if self.space is None:
-            return
-        for ghost, array in self._back:
-            self.space.read(ghost, array, self.stream)
-        self._held.clear()
-        self._kept.clear()
+        if self.space is not None:
+            # Those first that nobody waits for: who waits then waits once.
+            for ghost, array, later in sorted(self._back, key=lambda back: not back[2]):
+                (self.space.read_later if later else self.space.read)(ghost, array, self.stream)
+            self._held.clear()
+        elif self._in_place and (handle := self.stream_handle) > LEGACY and self.timeline.queued(handle):
+            self.timeline.synchronize(handle)
+        if self.later:
+            event = new_event(self.timeline, timing=False)
+            self.timeline.record(event.handle, self.stream_handle)
+            for directed in self.later:
+                directed.event = event
 
     def _memory(self, low: int, high: int) -> tuple[Memory, int]:
         assert self.space is not None
         within = (group for group in self._groups if group[0] <= low and high <= group[1])
         start, end = next(within, (low, high))
         if (start, end) not in self._held:
-            self._held[start, end] = self.space.allocate(end - start, self.stream)
+            self._held[start, end] = self.space.allocate(end - start, self._lasting)
         return self._held[start, end], start
 
 

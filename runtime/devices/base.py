@@ -74,11 +74,16 @@ class LoadedKernel(Protocol):
         """
         ...
 
-    def launch(self, config: LaunchConfig, stream: Any, sharedmem: int, parameters: bytes) -> None:
+    def launch(self, config: LaunchConfig, stream: Any, sharedmem: int, parameters: bytes, keep: object = None) -> None:
         """Run the kernel: the host's cuLaunchKernel. parameters are packed as the artifact says.
 
+        keep: what has the memory of this process that parameters point to; a launch that is still to run keeps it.
         Raises what the kernel raised, or LaunchError.
         """
+        ...
+
+    def is_brief(self, config: LaunchConfig) -> bool | None:
+        """Return whether a launch is too short for another thread to be worth waking; None: not known yet."""
         ...
 
     def here(self) -> Device:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.signature import Signature
+from gridjit.runtime import attention
 from gridjit.runtime.args.handler import ArgumentHandler
 from gridjit.runtime.args.staging import Transfer
 from gridjit.runtime.launch.argument_extensions import prepared
@@ -24,6 +25,7 @@ from gridjit.runtime.launch.arguments import (
 )
 from gridjit.runtime.launch.ready import Key, Ready
 from gridjit.runtime.session import session
+from gridjit.runtime.streams import LEGACY, stream_handle
 
 if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel
@@ -37,6 +39,11 @@ def launch(
 ) -> None:
     """Launch from Python. configured: the object that was called, if it has callbacks of its own; hooks: run them."""
     kernel = launcher.kernel
+    if attention.chosen() and (here := launcher.here()) is not launcher:
+        launcher = here
+        if launcher.fast is not None and configured is None:
+            launcher.fast(*given)
+            return
     handlers = handlers_of(kernel, given)
     if session().steps(kernel._target):
         _step(launcher, given, configured if hooks else None)
@@ -58,6 +65,9 @@ def _step(launcher: Launcher, given: tuple[Any, ...], configured: ConfiguredKern
     """Run the kernel as plain Python, for debuggers."""
     from gridjit.runtime.stepping.launch import step
 
+    if (handle := stream_handle(launcher.stream)) > LEGACY or attention.busy():
+        session().device("host").timeline.synchronize(handle)
+
     if configured is not None:
         for callback in configured.own_callbacks:
             callback(launcher.kernel, configured)
@@ -74,10 +84,11 @@ def _launch(
         args, after = prepared(kernel.extensions, given, launcher.stream)
         handlers = handlers_of(kernel, args)
         ready = _packed(kernel, ready, handlers, args)
-    transfer = Transfer(ready.loaded.device.staging, launcher.stream, kernel)
+    transfer = Transfer(ready.loaded.device.staging, launcher.stream, kernel, ready.loaded.device)
     transfer.expect(args)
     parameters = parameters_of(kernel, ready, handlers, args, transfer)
-    ready.loaded.launch(launcher.config, launcher.stream, ready.sharedmem, in_bytes(kernel, ready, args, parameters))
+    packed = in_bytes(kernel, ready, args, parameters)
+    ready.loaded.launch(launcher.config, launcher.stream, ready.sharedmem, packed, (args, transfer.kept))
     transfer.finish()
     for call in after:
         call()

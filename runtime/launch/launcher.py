@@ -14,9 +14,11 @@ from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.forking import lock, section
 from gridjit.runtime.launch.dispatch import launch
 from gridjit.runtime.session import session
+from gridjit.runtime.streams import LEGACY, stream_handle
 from gridjit.runtime.tracebacks import for_users, trim
 
 if TYPE_CHECKING:
+    from gridjit.runtime.devices.base import LoadedKernel
     from gridjit.runtime.kernel import Kernel
     from gridjit.runtime.launch.ready import Key, Ready, ReadyTable, Shape
     from gridjit.runtime.native.function import NativeFunction
@@ -45,6 +47,15 @@ class Launcher:
         self.fast: Callable[..., None] | None = None
         # What the native function was told, or cannot be: the number of a context, and a key of the table.
         self._told: list[tuple[int, Key]] = []
+
+    def here(self) -> Launcher:
+        """Return what launches in the thread's current stream if this one's stream is not named; else itself."""
+        if type(self.stream) is not int or self.stream:
+            return self
+        from gridjit.runtime.queues.chosen import here  # only where some thread has chosen a stream
+
+        stream = here(session().device(self.kernel._target).timeline) or LEGACY
+        return launcher_for(self.ready, self.kernel, self.config, stream)
 
     def slow(self, *args: Any) -> None:
         """Launch from Python, for the kinds of arguments that the native function was not told of."""
@@ -83,7 +94,7 @@ class Launcher:
         if len(told) >= self.LIMIT or new in told[-MAX_TABLES:]:
             return
         # Looked at after `told`: whatever is dropped or changed from here on makes that another list.
-        if self.ready.get(key) is not ready or self.kernel.extensions:
+        if self.ready.get(key) is not ready or self.kernel.extensions or self._is_open(ready.loaded):
             return
         try:
             self._tell(ready, args, new[0])
@@ -92,6 +103,11 @@ class Launcher:
         finally:
             if self._told is not told:
                 self.forget()
+
+    def _is_open(self, loaded: LoadedKernel) -> bool:
+        """Return whether it is not known yet if a launch may be made before what other streams do."""
+        handle = stream_handle(self.stream)
+        return handle > LEGACY and loaded.device.timeline.queued(handle) and loaded.is_brief(self.config) is None
 
     def _tell(self, ready: Ready, args: tuple[Any, ...], context: int) -> None:
         from gridjit.runtime.launch.native_table import table_of

@@ -7,7 +7,8 @@ import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from gridjit.runtime.args.handler import handler_of
+from gridjit.runtime import attention
+from gridjit.runtime.args.handler import Place, handler_of
 from gridjit.runtime.launch.arguments import place_on
 from gridjit.runtime.native.operation import Operation
 from gridjit.runtime.native.probes import slot_offset
@@ -40,6 +41,13 @@ def table_of(launcher: Launcher, ready: Ready, args: tuple[Any, ...], context: i
     if len(operations) < len(args) or not _can_watch(stream):
         return None
     handle = stream_handle(stream)
+    guard, hold_gil = _guard(stream, place), launcher.kernel.hold_gil
+    if handle > LEGACY and (timeline := loaded.device.timeline).queued(handle):
+        # While it has the GIL and the stream has no work, nobody else can give it any.
+        word = timeline.word(handle) if loaded.is_brief(config) else None
+        if word is None:
+            return None
+        guard, hold_gil = SlotGuard(address=ctypes.addressof(word), holds=0, keep=(word,)), True
     follow, followed = _followed(operations)
     if follow and (followed or LEGACY) != (handle or LEGACY):
         return None
@@ -50,8 +58,8 @@ def table_of(launcher: Launcher, ready: Ready, args: tuple[Any, ...], context: i
         sharedmem=ready.sharedmem,
         stream=handle,
         operations=operations,
-        hold_gil=launcher.kernel.hold_gil,
-        guard=_guard(stream),
+        hold_gil=hold_gil,
+        guard=guard,
         follow=follow,
         followed=followed,
         keep=(loaded, stream),
@@ -76,9 +84,17 @@ def _can_watch(stream: Any) -> bool:
     return not isinstance(stream, Stream) or slot_offset(type(stream), LIVE) is not None
 
 
-def _guard(stream: Any) -> SlotGuard | None:
-    """Return what must hold for a stream's handle to be good; None if it always is."""
+def _guard(stream: Any, place: Place) -> SlotGuard | None:
+    """Return what must hold for launches in a stream to be made as they are; None if they always may.
+
+    Its handle must be good. Where none is named, no thread may have chosen one; and the host's default stream waits for
+    others, which machine code does not.
+    """
+    if type(stream) is int and stream == 0:
+        return SlotGuard(address=attention.EITHER, holds=0)
+    if place.is_host and stream_handle(stream) <= LEGACY:
+        return SlotGuard(address=attention.BUSY, holds=0)
     if not isinstance(stream, Stream):
         return None
-    place = slot_offset(type(stream), LIVE)
-    return None if place is None else SlotGuard(address=id(stream) + place, holds=id(stream._live))
+    offset = slot_offset(type(stream), LIVE)
+    return None if offset is None else SlotGuard(address=id(stream) + offset, holds=id(stream._live))

@@ -174,7 +174,7 @@ class Buffer:
         array = self.array
         ghost = array.view(np.dtype(f"u{len(pattern)}"))._ghost
         if self.size:
-            array.space.fill(ghost, int.from_bytes(pattern, "little"), array._in(stream))
+            array.space.fill(ghost, int.from_bytes(pattern, "little"), array._in(stream), (array.gpu_data,))
 
     # -- protocols ---------------------------------------------------------------------------------------------------
 
@@ -196,6 +196,7 @@ class Buffer:
         """Version 3 of the array interface; AttributeError for memory that the host cannot reach."""
         if not self.is_host_accessible:
             raise AttributeError("a buffer on a GPU has no __array_interface__; copy it to a buffer on the host")
+        self.array.settle()
         data = (self.handle, False)
         return {"shape": (self.size,), "strides": None, "typestr": "|u1", "data": data, "version": 3}
 
@@ -203,6 +204,7 @@ class Buffer:
         """Return the bytes for the buffer protocol; BufferError for memory that the host cannot reach."""
         if not self.is_host_accessible:
             raise BufferError("a buffer on a GPU has no memory that the host can reach; copy it to one on the host")
+        self.array.settle()
         memory = self.array.gpu_data
         return StridedLayout.dense((self.size,), 1).over(memory.address, _BYTE, owner=memory).data
 
@@ -218,7 +220,8 @@ def _follow(array: DeviceArray, stream: Any) -> None:
     if mine != theirs:
         timeline = array.space.timeline
         with new_event(timeline, timing=False) as event:
-            event.record(theirs).wait(Stream(timeline, mine, None))
+            timeline.record(event.handle, theirs)
+            event.wait(Stream(timeline, mine, None))
 
 
 def _size(size: int) -> int:

@@ -19,6 +19,7 @@ from gridjit.runtime.memory.device_array import DeviceArray
 from gridjit.runtime.memory.layout import StridedLayout
 from gridjit.runtime.memory.space import Memory, Space
 from gridjit.runtime.memory.unified import ManagedArray, MappedArray, UnifiedArray
+from gridjit.runtime.queues.chosen import said_or_current
 
 Shape = int | Sequence[int]
 
@@ -32,6 +33,7 @@ def to_device(
     into, instead of a new one. Raises ArgumentError for items that are Python objects.
     """
     here = space or (current_space() if to is None else to.space)
+    stream = said_or_current(stream, here.timeline)
     values = obj if isinstance(obj, DeviceArray) else _values(obj, here, stream)
     if to is not None:
         to.copy_to_device(values, stream)
@@ -197,7 +199,9 @@ def _dense_like(ary: Any) -> StridedLayout:
 
 def _new(layout: StridedLayout, item: np.dtype[Any], stream: Any, space: Space | None) -> DeviceArray:
     low, high = layout.extent
-    memory = (space or current_space()).allocate(high - low, stream)
+    here = space or current_space()
+    stream = said_or_current(stream, here.timeline)
+    memory = here.allocate(high - low, stream)
     if unwritten.tracked:
         unwritten.note(memory)
     return DeviceArray(memory, layout.over(memory.address - low, item), stream)

@@ -21,6 +21,7 @@ from gridjit.runtime.devices.cuda import presence
 from gridjit.runtime.memory.copies import Array, address_of, overlaps_itself
 from gridjit.runtime.memory.layout import StridedLayout
 from gridjit.runtime.memory.space import Memory, Space
+from gridjit.runtime.queues.chosen import here
 from gridjit.runtime.streams import LEGACY, stream_handle
 
 # (dtype, ndim, layout, writable, aligned, device, what else tells the dtype from others): equal kinds are one object,
@@ -172,14 +173,14 @@ class DeviceArray:
         refuse_masked(ary)
         values = np.asarray(ary)
         self._check_fits(values, "copy_to_device")
-        self.space.write(self._ghost, values, self._in(stream))
+        self.space.write(self._ghost, values, self._in(stream), (self._memory,))
 
     def _copy_from(self, source: DeviceArray, given: Any) -> None:
         """Copy an array from any memory into this one, through the host only where there is no other way."""
         self._check_fits(source._ghost, "copy_to_device")
         stream = self._in(given)
         if source.space is self.space:
-            self.space.copy(self._ghost, source._ghost, stream)
+            self.space.copy(self._ghost, source._ghost, stream, (self._memory, source._memory))
         elif source.device is None:
             self.space.write(self._ghost, source._ghost, stream)
         elif self.device is None:
@@ -213,8 +214,9 @@ class DeviceArray:
             raise ArgumentError(f"{verb}: items of the array on the device share memory (strides {self.strides})")
 
     def _in(self, stream: Any) -> Any:
-        # As in numba-cuda: the default stream, said or not, means the array's own.
-        return self.stream if stream is None or (isinstance(stream, int) and stream == 0) else stream
+        # As in numba-cuda: the default stream, said or not, means the array's own; without one, the thread's current.
+        wanted = self.stream if stream is None or (isinstance(stream, int) and stream == 0) else stream
+        return here(self.space.timeline) if type(wanted) is int and wanted == 0 else wanted
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """Return the items as a NumPy array: always a copy."""
@@ -309,6 +311,10 @@ class DeviceArray:
 
     def _viewed(self, ghost: Array) -> DeviceArray:
         return DeviceArray(self._memory, ghost, self.stream)
+
+    def settle(self) -> None:
+        """Wait for the work in its stream, before anyone uses its memory in place who knows of no streams."""
+        self.space.timeline.synchronize(stream_handle(self.stream))
 
     # -- protocols ---------------------------------------------------------------------------------------------------
 

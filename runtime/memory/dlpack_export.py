@@ -82,7 +82,9 @@ def _tensor(array: DeviceArray) -> tuple[Tensor, Any]:
 
 
 def _order(array: DeviceArray, stream: Any) -> None:
-    """Let the consumer's stream wait for the array's."""
+    """Let the consumer's stream wait for the array's; of the host's memory, the consumer has no stream: wait here."""
+    if array.device is None:
+        array.settle()
     if array.device is None or stream == -1:
         return
     if stream == 0:
@@ -91,7 +93,8 @@ def _order(array: DeviceArray, stream: Any) -> None:
     if (stream_handle(array.stream) or LEGACY) != consumer:
         timeline = array.space.timeline
         with new_event(timeline, timing=False) as event:
-            event.record(array.stream).wait(Stream(timeline, consumer, None))
+            timeline.record(event.handle, stream_handle(array.stream))
+            event.wait(Stream(timeline, consumer, None))
 
 
 def _forget(address: int) -> None:

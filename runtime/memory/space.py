@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from gridjit.runtime.memory.copies import Array, address_of
-from gridjit.runtime.streams import HOST, Timeline
+from gridjit.runtime.queues.timeline import HOST
+from gridjit.runtime.streams import Timeline, stream_handle
 from gridjit.values import dataclass
+
+# What is copied so before a write in a stream of the host's returns, as drivers do.
+_FEW_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +50,11 @@ class Memory:
             self._free.atexit = False  # at exit the process's end frees it, when the driver may be gone already
 
     @property
+    def is_own(self) -> bool:
+        """Whether it was allocated here, and is freed here."""
+        return self._free is not None
+
+    @property
     def device_pointer(self) -> int:
         """The address, under numba-cuda's name."""
         return self.address
@@ -53,6 +63,16 @@ class Memory:
     def device(self) -> int | None:
         """The number of the GPU that the memory is on; None on the host."""
         return self.space.device
+
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            f"memory at {self.address:#x} cannot be pickled: an address means nothing to another process; pickle a "
+            "copy of what is there (copy_to_host())"
+        )
+
+
+# The memory that a copy uses: what is allocated here is kept by a copy that is still to be made.
+Owners: TypeAlias = tuple[Memory, ...]
 
 
 class Space(Protocol):
@@ -72,16 +92,20 @@ class Space(Protocol):
         """Return size bytes, for use by what comes later in stream."""
         ...
 
-    def write(self, ghost: Array, values: Array, stream: Any) -> None:
-        """Copy host values of the same shape and type into ghost."""
+    def write(self, ghost: Array, values: Array, stream: Any, keep: Owners = ()) -> None:
+        """Copy host values of the same shape and type into ghost. keep: what the ghost's memory belongs to."""
         ...
 
     def read(self, ghost: Array, values: Array, stream: Any) -> None:
         """Copy ghost into a host array of the same shape and type."""
         ...
 
-    def copy(self, destination: Array, source: Array, stream: Any) -> None:
-        """Copy one ghost into another of the same shape and type, both in this space."""
+    def read_later(self, ghost: Array, values: Array, stream: Any) -> None:
+        """Have ghost copied into a host array of the same shape and type before what comes next in stream."""
+        ...
+
+    def copy(self, destination: Array, source: Array, stream: Any, keep: Owners = ()) -> None:
+        """Copy one ghost into another of the same shape and type, both in this space. keep: what both belong to."""
         ...
 
     def copy_from(self, destination: Array, stream: Any, space: Space, source: Array, source_stream: Any) -> bool:
@@ -100,8 +124,11 @@ class Space(Protocol):
         """Page-lock memory of the host's that exists already; returns what undoes it."""
         ...
 
-    def fill(self, ghost: Array, value: int, stream: Any) -> None:
-        """Set all items of a C-contiguous ghost of unsigned numbers of 1, 2 or 4 bytes to value."""
+    def fill(self, ghost: Array, value: int, stream: Any, keep: Owners = ()) -> None:
+        """Set all items of a C-contiguous ghost of unsigned numbers of 1, 2 or 4 bytes to value.
+
+        keep: what its memory belongs to.
+        """
         ...
 
     @property
@@ -124,24 +151,34 @@ class HostSpace:
         """Return size bytes, which count as the simulated device's; raises DriverError if it has not that many."""
         from gridjit.runtime.simulated.memory import hold, out_of_memory
 
-        give = hold(size)
+        stream_handle(stream)
+        held = _Held(hold(size))
         try:
-            return _block(self, size, give)
+            return _block(self, size, held)
         except MemoryError:
-            give()
             raise out_of_memory(size) from None
 
-    def write(self, ghost: Array, values: Array, stream: Any) -> None:
-        """Copy values into ghost."""
-        np.copyto(ghost, values)
+    def write(self, ghost: Array, values: Array, stream: Any, keep: Owners = ()) -> None:
+        """Copy values into ghost; few are read before this returns and written in the stream's order."""
+        handle = stream_handle(stream)
+        if HOST.queued(handle) and values.nbytes <= _FEW_BYTES and _are_own(keep):
+            values = values.copy()
+            HOST.give(handle, functools.partial(_copied, ghost, values, keep), brief=True)
+        else:
+            HOST.do(handle, lambda: np.copyto(ghost, values))
 
     def read(self, ghost: Array, values: Array, stream: Any) -> None:
-        """Copy ghost into values."""
-        np.copyto(values, ghost)
+        """Copy ghost into values when the stream has got there, and wait for that."""
+        HOST.do(stream_handle(stream), lambda: np.copyto(values, ghost))
 
-    def copy(self, destination: Array, source: Array, stream: Any) -> None:
-        """Copy source into destination."""
-        np.copyto(destination, source)
+    def read_later(self, ghost: Array, values: Array, stream: Any) -> None:
+        """Have ghost copied into values in the stream's order."""
+        HOST.give(stream_handle(stream), lambda: np.copyto(values, ghost))
+
+    def copy(self, destination: Array, source: Array, stream: Any, keep: Owners = ()) -> None:
+        """Copy source into destination in the stream's order; memory of others' is copied when this returns."""
+        order = HOST.give if _are_own(keep) else HOST.do
+        order(stream_handle(stream), functools.partial(_copied, destination, source, keep))
 
     def copy_from(self, destination: Array, stream: Any, space: Space, source: Array, source_stream: Any) -> bool:
         """Return False: the host is the way."""
@@ -159,9 +196,10 @@ class HostSpace:
         """Return what undoes nothing."""
         return lambda: None
 
-    def fill(self, ghost: Array, value: int, stream: Any) -> None:
-        """Set all items."""
-        ghost[...] = value
+    def fill(self, ghost: Array, value: int, stream: Any, keep: Owners = ()) -> None:
+        """Set all items in the stream's order; of memory of others', before this returns."""
+        order = HOST.give if _are_own(keep) else HOST.do
+        order(stream_handle(stream), functools.partial(_copied, ghost, value, keep))
 
     new_memory = Whereabouts(device=None, on_host=True, on_device=True)
 
@@ -170,10 +208,33 @@ class HostSpace:
         return self.new_memory
 
 
-def _block(space: HostSpace, size: int, free: Callable[[], None] | None = None) -> Memory:
-    """Return size bytes of this process's memory."""
+def _copied(destination: Array, source: Array | int, keep: Owners) -> None:
+    """Copy into destination; keep: what is kept until then."""
+    np.copyto(destination, source)
+
+
+def _are_own(owners: Owners) -> bool:
+    """Return whether memory was allocated here, so that nobody else uses it behind a stream's back."""
+    return bool(owners) and all(owner.is_own for owner in owners)
+
+
+class _Held:
+    """A claim on the simulated device's memory, given back when it goes."""
+
+    __slots__ = ("_give",)
+
+    def __init__(self, give: Callable[[], None]) -> None:
+        self._give = give
+
+    def __del__(self) -> None:
+        self._give()
+
+
+def _block(space: HostSpace, size: int, held: _Held | None = None) -> Memory:
+    """Return size bytes of this process's memory, which are kept until streams are done with what they have now."""
     # A little more, so that the address can be what CUDA's would be: a multiple of 256.
     block = np.zeros(size + 256, np.uint8)
+    free = functools.partial(HOST.keep, (block, held))
     return Memory(space, -(-address_of(block) // 256) * 256, size, owner=block, free=free)
 
 

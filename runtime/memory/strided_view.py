@@ -224,6 +224,7 @@ class StridedMemoryView:
         """Version 3 of the array interface; AttributeError for a view of a GPU's memory."""
         if self.device is not None:
             raise AttributeError("a view of a GPU's memory has no __array_interface__; copy it to a NumPy array")
+        self._array.settle()
         return {**self._array._ghost.__array_interface__}
 
     def __buffer__(self, flags: int) -> memoryview:
@@ -231,6 +232,7 @@ class StridedMemoryView:
         if self.device is not None:
             raise BufferError("a view of a GPU's memory has none that the host can reach; copy it to a NumPy array")
         layout, array = self.layout, self._array
+        array.settle()
         items = layout.over(self.ptr - layout.slice_offset_in_bytes, self.dtype, owner=array)
         items.flags.writeable = not self.readonly
         try:

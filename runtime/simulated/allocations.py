@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from gridjit.runtime.queues.timeline import HOST
+
 _ALIGNMENT = 256
 
 
@@ -31,9 +33,10 @@ class Allocations:
         return address
 
     def free(self, address: int) -> None:
-        """Free the block that begins at an address."""
+        """Free the block that begins at an address, once streams are done with what they have now."""
         del self._addresses[bisect.bisect_left(self._addresses, address)]
-        _, _, freed = self._blocks.pop(address)
+        _, memory, freed = self._blocks.pop(address)
+        HOST.keep(memory)
         if freed is not None:
             freed()
 

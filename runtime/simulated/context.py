@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from gridjit.runtime.devices.cuda.errors import driver_error
+from gridjit.runtime.queues.timeline import HOST
 from gridjit.runtime.settings import settings
 from gridjit.runtime.simulated import current, memory, peers
 from gridjit.runtime.simulated.driver import context_handle
 from gridjit.runtime.simulated.occupancy import active_blocks
-from gridjit.runtime.streams import HOST, LEGACY, PER_THREAD, Event, Stream, new_event, new_stream
+from gridjit.runtime.streams import LEGACY, PER_THREAD, Event, Stream, new_event, new_stream
 
 if TYPE_CHECKING:
     from gridjit.runtime.simulated.devices import SimulatedDevice
@@ -49,10 +50,12 @@ class Context:
 
     def reset(self) -> None:
         """Clear what the context keeps; arrays stay, as they are this process's memory."""
+        HOST.settle()
         peers.forget(self.device.ordinal)
 
     def synchronize(self) -> None:
-        """Return: launches and copies on the host are over when they return."""
+        """Wait for all streams; raises what went wrong in one."""
+        HOST.synchronize_all()
 
     @contextlib.contextmanager
     def defer_cleanup(self) -> Iterator[None]:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, overload
 
 from gridjit.compiler.errors import DeviceError
 from gridjit.forking import cached_property
+from gridjit.runtime.queues.timeline import HOST
 from gridjit.runtime.settings import settings
 from gridjit.runtime.simulated import current
 from gridjit.runtime.simulated.models import DeviceModel, attribute_of, bus_of, model
-from gridjit.runtime.streams import HOST
 
 if TYPE_CHECKING:
     from gridjit.runtime.memory.space import Space

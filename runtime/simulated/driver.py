@@ -13,13 +13,13 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
+from gridjit.runtime.queues.timeline import HOST
 from gridjit.runtime.settings import settings
 from gridjit.runtime.simulated import current, memory, peers
 from gridjit.runtime.simulated.allocations import Allocations
 from gridjit.runtime.simulated.ledger import ledger
 from gridjit.runtime.simulated.models import DeviceModel, UnknownAttributeError, attribute_of, model
 from gridjit.runtime.simulated.occupancy import active_blocks
-from gridjit.runtime.streams import HOST
 
 # As the driver that the models were asked of.
 VERSION = 13000
@@ -65,10 +65,9 @@ class SimulatedDriver:
     # -- the process -------------------------------------------------------------------------------------------------
 
     def cuInit(self, *_: Any) -> None:
-        """Return: there is nothing to begin or to profile, no memory to lock, and no work that is not done yet."""
+        """Return: there is nothing to begin or to profile, and no memory to lock."""
 
     cuProfilerStart = cuProfilerStop = cuMemHostRegister = cuMemHostUnregister = cuInit
-    cuStreamSynchronize = cuStreamQuery = cuStreamWaitEvent = cuEventQuery = cuEventSynchronize = cuInit
 
     def cuDriverGetVersion(self) -> int:
         """Return the version that the simulated devices were asked with."""
@@ -127,7 +126,8 @@ class SimulatedDriver:
         self._device(device)
 
     def cuDevicePrimaryCtxReset(self, device: Any) -> None:
-        """Forget what a device's context was asked for."""
+        """Wait for its work, and forget what a device's context was asked for."""
+        HOST.settle()
         peers.forget(self._device(device))
 
     def cuCtxGetCurrent(self) -> Any:
@@ -158,8 +158,9 @@ class SimulatedDriver:
             current.pop()
 
     def cuCtxSynchronize(self) -> None:
-        """Return: all work is done."""
+        """Wait for all streams."""
         self._need_context()
+        HOST.synchronize_all()
 
     def cuCtxEnablePeerAccess(self, context: Any, flags: int) -> None:
         """Note that the current device uses the memory of another context's."""
@@ -233,15 +234,15 @@ class SimulatedDriver:
         return self._types.CUdeviceptr(int(pointer))
 
     def cuMemcpy(self, destination: Any, source: Any, size: int, stream: Any = None) -> None:
-        """Copy size bytes, now."""
-        ctypes.memmove(int(destination), int(source), int(size))
+        """Copy size bytes in a stream's order, and wait for that."""
+        HOST.do(int(stream or 0), lambda: ctypes.memmove(int(destination), int(source), int(size)))
 
     cuMemcpyHtoD = cuMemcpyDtoH = cuMemcpyDtoD = cuMemcpy
     cuMemcpyHtoDAsync = cuMemcpyDtoHAsync = cuMemcpyDtoDAsync = cuMemcpyAsync = cuMemcpy
 
     def cuMemsetD8(self, pointer: Any, value: int, count: int, stream: Any = None) -> None:
-        """Set count bytes, now."""
-        ctypes.memset(int(pointer), int(value), int(count))
+        """Set count bytes in a stream's order, and wait for that."""
+        HOST.do(int(stream or 0), lambda: ctypes.memset(int(pointer), int(value), int(count)))
 
     cuMemsetD8Async = cuMemsetD8
 
@@ -259,10 +260,34 @@ class SimulatedDriver:
     def cuStreamDestroy(self, stream: Any) -> None:
         """Forget a stream."""
         self._handles.discard(int(stream))
+        HOST.destroy_stream(int(stream))
+
+    def cuStreamSynchronize(self, stream: Any) -> None:
+        """Wait for a stream."""
+        HOST.synchronize(int(stream or 0))
+
+    def cuStreamQuery(self, stream: Any) -> None:
+        """Raise the driver's error if a stream has work left."""
+        if not HOST.done(int(stream or 0)):
+            raise self._failing("CUDA_ERROR_NOT_READY", "the stream has work left")
+
+    def cuStreamWaitEvent(self, stream: Any, event: Any, flags: int = 0) -> None:
+        """Have what comes next in a stream wait for an event."""
+        HOST.wait(int(stream or 0), int(event))
+
+    def cuEventQuery(self, event: Any) -> None:
+        """Raise the driver's error if an event has not come."""
+        if not HOST.event_done(int(event)):
+            raise self._failing("CUDA_ERROR_NOT_READY", "the event has not come")
+
+    def cuEventSynchronize(self, event: Any) -> None:
+        """Wait for an event."""
+        HOST.synchronize_event(int(event))
 
     def cuStreamAddCallback(self, stream: Any, callback: Any, data: Any, flags: int) -> None:
-        """Call a C function: all work before it is done."""
-        _CALLBACK(int(callback))(int(stream or 0), 0, int(data))
+        """Have a C function called when a stream has got to here."""
+        handle, function, given = int(stream or 0), _CALLBACK(int(callback)), int(data)
+        HOST.call_back(handle, lambda: function(handle, 0, given))
 
     def cuEventCreate(self, flags: int) -> Any:
         """Return a new event."""

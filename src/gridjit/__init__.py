@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gridjit.compiler.launch_config import LaunchConfig
     from gridjit.installing import InstallWarning, install, uninstall
     from gridjit.runtime.args.direction import In, InOut, Out
-    from gridjit.runtime.current import create_event, create_stream
+    from gridjit.runtime.current import create_event, create_stream, current_stream, default_stream, external_stream
     from gridjit.runtime.device_function import DeviceFunction
     from gridjit.runtime.jit import jit
     from gridjit.runtime.kernel import Kernel
@@ -80,6 +80,9 @@ _HOME = {
     "StridedMemoryView": "gridjit.runtime.memory.strided_view",
     "create_event": "gridjit.runtime.current",
     "create_stream": "gridjit.runtime.current",
+    "current_stream": "gridjit.runtime.current",
+    "default_stream": "gridjit.runtime.current",
+    "external_stream": "gridjit.runtime.current",
     "install": "gridjit.installing",
     "jit": "gridjit.runtime.jit",
     "uninstall": "gridjit.installing",
@@ -122,6 +125,9 @@ __all__ = [
     "create_event",
     "create_stream",
     "cuda",
+    "current_stream",
+    "default_stream",
+    "external_stream",
     "install",
     "jit",
     "launchconfig",

@@ -18,7 +18,13 @@ if TYPE_CHECKING:
     from gridjit import launchconfig
     from gridjit.runtime.accepted import NumbaType
     from gridjit.runtime.args.direction import In, InOut, Out
-    from gridjit.runtime.current import default_stream, external_stream, per_thread_default_stream, synchronize
+    from gridjit.runtime.current import (
+        current_stream,
+        default_stream,
+        external_stream,
+        per_thread_default_stream,
+        synchronize,
+    )
     from gridjit.runtime.installed.ufuncs import guvectorize, vectorize
     from gridjit.runtime.memory.create import as_device_array as as_cuda_array
     from gridjit.runtime.memory.create import (
@@ -98,6 +104,7 @@ __all__ = [
     "InOut",
     "Out",
     "as_cuda_array",
+    "current_stream",
     "default_stream",
     "device_array",
     "device_array_like",
@@ -132,6 +139,7 @@ _OURS = {
     "InOut": ("gridjit.runtime.args.direction", "InOut"),
     "Out": ("gridjit.runtime.args.direction", "Out"),
     "as_cuda_array": ("gridjit.runtime.memory.create", "as_device_array"),
+    "current_stream": ("gridjit.runtime.current", "current_stream"),
     "default_stream": ("gridjit.runtime.current", "default_stream"),
     "device_array": ("gridjit.runtime.memory.create", "device_array"),
     "device_array_like": ("gridjit.runtime.memory.create", "device_array_like"),

@@ -53,8 +53,9 @@ def replay(device: Any) -> Replay:
 @pytest.fixture(params=[False, True], ids=["blocking", "nonblocking"])
 def stream(request: pytest.FixtureRequest) -> Any:
     """Return a stream to capture."""
-    with gridjit.create_stream(nonblocking=request.param) as made:
-        yield made
+    made = gridjit.create_stream(nonblocking=request.param)
+    yield made
+    made.close()
 
 
 def test_launches_on_own_arrays_run_as_often_as_their_graph(replay: Replay, stream: Stream) -> None:

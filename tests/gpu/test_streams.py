@@ -85,6 +85,50 @@ def test_callbacks_come_in_the_streams_order(device):
     assert seen == [(0, "first"), (0, "second")]
 
 
+def test_copies_of_pageable_memory_in_many_streams_do_not_meet(device):
+    wrong, begin = [], threading.Barrier(8)
+
+    def work(number):
+        random = np.random.default_rng(number)
+        stream = create_stream(nonblocking=True, timeline=device.timeline)
+        begin.wait(60)
+        for _ in range(20):
+            values = random.integers(0, 1 << 60, int(random.integers(1 << 14, 1 << 20)))
+            there = to_device(values, stream, space=device.space)
+            if not np.array_equal(there.copy_to_host(stream=stream), values):
+                wrong.append(number)
+        stream.close()
+
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert wrong == []
+
+
+def test_more_than_one_block_holds_is_copied(device):
+    values = np.random.default_rng(0).integers(0, 256, (65 << 20) + 3, np.uint8)
+    with create_stream(timeline=device.timeline) as stream:
+        there = to_device(values, stream, space=device.space)
+        assert np.array_equal(there.copy_to_host(stream=stream), values)
+
+
+def test_streams_and_arrays_that_go_in_a_callback_are_freed(device):
+    stream, kept = create_stream(timeline=device.timeline), []
+    kept += [create_stream(timeline=device.timeline), to_device(np.arange(5), space=device.space)]
+    stream.on_complete(kept.clear)
+    stream.synchronize()
+    assert kept == []
+    assert to_device(np.arange(5), space=device.space).copy_to_host().tolist() == [0, 1, 2, 3, 4]
+
+
+def test_priorities_are_the_devices(device):
+    low, high = device.timeline.priorities
+    assert create_stream(priority=high, timeline=device.timeline).priority == high
+    assert create_stream(priority=low + 5, timeline=device.timeline).priority == low
+
+
 RESET = """
 import numpy as np
 from gridjit import DeviceError
@@ -101,6 +145,10 @@ for use in (stream.synchronize, event.query, stream.query):
     except DeviceError as error:
         print(error)
 stream.close(); event.close(); del array
+big = to_device(np.arange(1 << 20), space=device.space)
+device.driver.call('cuDevicePrimaryCtxReset', device.handle)
+del big
+print(to_device(np.arange(1 << 20), space=device.space).copy_to_host()[-1] == (1 << 20) - 1)
 with create_stream(timeline=device.timeline) as stream:
     print(to_device(np.arange(3), stream, space=device.space).copy_to_host())
 print('end')
@@ -111,7 +159,7 @@ def test_handles_that_outlived_their_context_raise(run_program):
     done = run_program(RESET)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("context was reset") == 3, done.stdout
-    assert done.stdout.endswith("[0 1 2]\nend\n")
+    assert done.stdout.endswith("True\n[0 1 2]\nend\n")
 
 
 EXIT = """

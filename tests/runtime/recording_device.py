@@ -18,7 +18,7 @@ from gridjit.compiler.errors import DeviceError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.target import Target
 from gridjit.runtime.devices.base import Device, KernelAttributes, LoadedKernel
-from gridjit.runtime.memory.space import HOST_SPACE, Memory, Space, Whereabouts
+from gridjit.runtime.memory.space import HOST_SPACE, Memory, Owners, Space, Whereabouts
 from gridjit.runtime.native.table import KernelHandle
 from gridjit.runtime.streams import Timeline, stream_handle
 
@@ -115,6 +115,22 @@ class RecordingTimeline:
     def epoch(self) -> int:
         return 7
 
+    @property
+    def priorities(self) -> tuple[int, int]:
+        return (0, 0)
+
+    def priority(self, stream: int) -> int:
+        return 0
+
+    def outside(self, free: Callable[[], None]) -> None:
+        free()
+
+    def queued(self, stream: int) -> bool:
+        return False
+
+    def word(self, stream: int) -> ctypes.c_int64 | None:
+        return None
+
     def create_stream(self, priority: int = 0, *, nonblocking: bool = False) -> int:
         return self._new("stream")
 
@@ -184,7 +200,7 @@ class RecordingSpace:
         block.owner[:] = 0xFF
         return Memory(self, block.address, size, owner=block)
 
-    def write(self, ghost: Array, values: Array, stream: Any) -> None:
+    def write(self, ghost: Array, values: Array, stream: Any, keep: Owners = ()) -> None:
         self._notes.append(f"in {values.size} on {stream_handle(stream)}")
         np.copyto(ghost, values)
 
@@ -192,7 +208,11 @@ class RecordingSpace:
         self._notes.append(f"out {values.size} on {stream_handle(stream)}")
         np.copyto(values, ghost)
 
-    def copy(self, destination: Array, source: Array, stream: Any) -> None:
+    def read_later(self, ghost: Array, values: Array, stream: Any) -> None:
+        self._notes.append(f"later out {values.size} on {stream_handle(stream)}")
+        np.copyto(values, ghost)
+
+    def copy(self, destination: Array, source: Array, stream: Any, keep: Owners = ()) -> None:
         self._notes.append(f"copy {source.size} on {stream_handle(stream)}")
         np.copyto(destination, source)
 
@@ -208,7 +228,7 @@ class RecordingSpace:
     def pin(self, address: int, size: int) -> Callable[[], None]:
         return lambda: None
 
-    def fill(self, ghost: Array, value: int, stream: Any) -> None:
+    def fill(self, ghost: Array, value: int, stream: Any, keep: Owners = ()) -> None:
         self._notes.append(f"fill {ghost.size} on {stream_handle(stream)}")
         ghost[...] = value
 
@@ -242,7 +262,7 @@ class RecordingKernel:
     def entry(self, context: int) -> KernelHandle:
         return KernelHandle(handle=self.handle or 0) if self._contexts is None else self._contexts.entry(context)
 
-    def launch(self, config: LaunchConfig, stream: Any, sharedmem: int, parameters: bytes) -> None:
+    def launch(self, config: LaunchConfig, stream: Any, sharedmem: int, parameters: bytes, keep: object = None) -> None:
         if self._recorder.code:
             raise RuntimeError(f"the driver says {self._recorder.code}")
         self._recorder.launches.append(
@@ -256,6 +276,9 @@ class RecordingKernel:
             )
         )
         self._on_launch()
+
+    def is_brief(self, config: LaunchConfig) -> bool | None:
+        return True
 
     def here(self) -> RecordingDevice:
         return self.device

@@ -152,9 +152,11 @@ def test_device_arrays_are_in_its_memory_and_used_in_place(here: Here, scale: An
 
 def test_its_streams_and_events_order_launches_and_copies(here: Here, scale: Any) -> None:
     with cuda.stream() as stream, gridjit.create_event() as event, gridjit.create_event() as later:
-        scale[1, 64, stream](np.arange(5.0), 2.5)
-        event.record(stream).wait()
+        scale[1, 64](np.arange(5.0), 2.5)
+        event.record().wait(cuda.default_stream())
         assert event.elapsed_time(later) == 1.0
+        stream.synchronize()
+    stream.close()
     cuda.synchronize()
     assert here.recorder.last.stream == 101
     assert here.notes == [
@@ -165,9 +167,9 @@ def test_its_streams_and_events_order_launches_and_copies(here: Here, scale: Any
         "out 5 on 101",
         "record 102 in 101",
         "0 waits for 102",
+        "synchronize 101",
         "destroy event 103",
         "destroy event 102",
-        "synchronize 101",
         "destroy stream 101",
         "synchronize all",
     ]

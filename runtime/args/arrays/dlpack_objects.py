@@ -27,6 +27,8 @@ class DlpackObject:
     def parameters(self, value: Any, transfer: Transfer) -> Parameters:
         array, capsule = exported(value, transfer.stream_handle)
         transfer.keep(capsule)
+        if transfer.space is None:
+            transfer.use_in_place()
         return array.parameters
 
     def operation(self, value: Any, place: Place, declared: ArgType) -> Operation | None:

@@ -41,6 +41,7 @@ class HostArray:
     def parameters(self, value: Array, transfer: Transfer) -> Parameters:
         value = own(value)
         if transfer.space is None:
+            transfer.use_in_place()
             return array_parameters(value)
         transfer.warn_of_copies(f"a NumPy array of {value.nbytes} bytes")
         return array_parameters(transfer.stage(value))

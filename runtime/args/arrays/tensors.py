@@ -50,6 +50,8 @@ class ExchangedTensor:
         return self._array(value, tensor).type
 
     def parameters(self, value: Any, transfer: Transfer) -> Parameters:
+        if transfer.space is None:
+            transfer.use_in_place()
         return self._array(value, self._tensor(value)).parameters
 
     def operation(self, value: Any, place: Place, declared: ArgType) -> Operation | None:

@@ -187,6 +187,15 @@ class Driver:
         flags = self._enum("CUstream_flags", "CU_STREAM_NON_BLOCKING" if nonblocking else "CU_STREAM_DEFAULT")
         return int(self.call("cuStreamCreateWithPriority", int(flags), priority))
 
+    def priorities(self) -> tuple[int, int]:
+        """Return the lowest and the highest priority of the current context's streams."""
+        least, greatest = self.call("cuCtxGetStreamPriorityRange")
+        return int(least), int(greatest)
+
+    def stream_priority(self, stream: int) -> int:
+        """Return a stream's priority."""
+        return int(self.call("cuStreamGetPriority", stream))
+
     def destroy_stream(self, stream: int) -> None:
         """Destroy a stream once its work is done."""
         self.call("cuStreamDestroy", stream)

@@ -78,7 +78,7 @@ class CudaKernel:
             self._entries[context] = found
         return found
 
-    def launch(self, config: LaunchConfig, stream: Any, sharedmem: int, parameters: bytes) -> None:
+    def launch(self, config: LaunchConfig, stream: Any, sharedmem: int, parameters: bytes, keep: object = None) -> None:
         """Launch the kernel in stream and return at once; debug kernels are waited for.
 
         Raises KernelError if the driver refuses the launch, a debug kernel's own exception, and what a setup callback
@@ -170,6 +170,10 @@ class CudaKernel:
             if self._asked.get((device.ordinal, attribute), 0) < value:
                 device.driver.set_kernel_attribute(attribute, value, self.handle, device.handle)
                 self._asked[device.ordinal, attribute] = value
+
+    def is_brief(self, config: LaunchConfig) -> bool | None:
+        """Return True: the launch itself is, and the driver does the rest."""
+        return True
 
     def here(self) -> CudaDevice:
         """Return the device that a launch goes to from this thread."""

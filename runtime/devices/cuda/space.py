@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 from collections import deque
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import numpy as np
 
 from gridjit.compiler.errors import DeviceError, LaunchError
 from gridjit.forking import cached_property
+from gridjit.runtime.devices.cuda import in_callbacks, staged
 from gridjit.runtime.devices.cuda.driver import Driver
 from gridjit.runtime.devices.cuda.errors import DriverError
 from gridjit.runtime.devices.cuda.last_launched import attributed
@@ -25,7 +27,7 @@ from gridjit.runtime.memory.copies import (
     straightening,
     without_repeats,
 )
-from gridjit.runtime.memory.space import Memory, Whereabouts
+from gridjit.runtime.memory.space import Memory, Owners, Whereabouts
 from gridjit.runtime.streams import Stream, stream_handle
 
 if TYPE_CHECKING:
@@ -52,6 +54,10 @@ class CudaSpace:
         self._pool = (0, 0)
         # Frees that had to wait: they would have broken a capture that was under way.
         self._waiting: deque[tuple[int, int, int, Any]] = deque()
+
+    @cached_property
+    def _blocks(self) -> staged.Blocks:
+        return staged.Blocks(self._device)
 
     @property
     def driver(self) -> Driver:
@@ -82,12 +88,13 @@ class CudaSpace:
         with self._device.current:
             if self.driver.stream_capturing(handle):
                 raise LaunchError("an array cannot be made while a stream is captured: make it before the capture")
+            in_callbacks.free_waiting()
             self._free_waiting()
             address = self._allocate(size, handle, self._pool_of(epoch))
         # A stream that is only a number may be gone by the time the memory is freed.
         lasting = handle if handle <= 2 or not isinstance(stream, int) else 0
-        free = functools.partial(self._free, address, lasting, epoch, stream)
-        return Memory(self, address, size, owner=stream, free=free)
+        give = functools.partial(self._free, address, lasting, epoch, stream)
+        return Memory(self, address, size, owner=stream, free=functools.partial(in_callbacks.outside, give))
 
     def _allocate(self, size: int, handle: int, pool: int) -> int:
         if not pool:
@@ -131,14 +138,20 @@ class CudaSpace:
                 return
             self._free(address, handle, epoch, stream)
 
-    def write(self, ghost: Array, values: Array, stream: Any) -> None:
+    def write(self, ghost: Array, values: Array, stream: Any, keep: Owners = ()) -> None:
         """Copy host values into ghost; page-locked values must not change until stream has got there."""
         turn = straightening(ghost)
         turned = turn.of(values)
         block = np.ascontiguousarray(turned)
         if block is not turned:
             self._refuse_capture(stream)
-        self._copy(plan(turn.of(ghost), address_of(block), outward=False), stream)
+        copies = plan(turn.of(ghost), address_of(block), outward=False)
+        if (handle := self._staged(copies, address_of(block), stream)) is None:
+            self._copy(copies, stream)
+            return
+        with self._device.current, attributed(handle, self._device.ordinal):
+            place = copies[0].destination, copies[0].source
+            staged.write(self._blocks, self.driver, place, copies[0].width, handle, block)
 
     def read(self, ghost: Array, values: Array, stream: Any) -> None:
         """Copy ghost into host values; page-locked values are there when stream has got there."""
@@ -147,20 +160,57 @@ class CudaSpace:
         turn = straightening(once)
         strided, turned = turn.of(once), turn.of(values)
         if turned.shape == strided.shape and turned.flags.c_contiguous:
-            self._copy(plan(strided, address_of(turned), outward=True), stream)
+            self._read_block(strided, turned, stream)
             return
         self._refuse_capture(stream)
         block = np.empty(strided.shape, strided.dtype)
-        self._copy(plan(strided, address_of(block), outward=True), stream)
+        self._read_block(strided, block, stream)
         self.timeline.synchronize(stream_handle(stream))
         np.copyto(turned, block)
+
+    def _read_block(self, strided: Array, block: Array, stream: Any) -> None:
+        """Copy a straightened ghost into a C-contiguous array of the host's."""
+        copies = plan(strided, address_of(block), outward=True)
+        if (handle := self._staged(copies, address_of(block), stream)) is None:
+            self._copy(copies, stream)
+            return
+        with self._device.current, attributed(handle, self._device.ordinal):
+            place = copies[0].destination, copies[0].source
+            staged.read(self._blocks, self._device, place, copies[0].width, handle, block)
+
+    def _staged(self, copies: list[Rows], address: int, stream: Any) -> int | None:
+        """Return the stream's handle if copies between the device and an address of the host's go through blocks.
+
+        They do if there are many bytes in one piece and the driver cannot copy them by itself. A graph could not repeat
+        what the host does.
+        """
+        if len(copies) != 1 or copies[0].height != 1 or copies[0].width <= staged.LEAST_BYTES:
+            return None
+        handle = stream_handle(stream)
+        with self._device.current:
+            _, _, on_device = self.driver.memory_at(address)
+            return None if on_device or self.driver.stream_capturing(handle) else handle
+
+    def read_later(self, ghost: Array, values: Array, stream: Any) -> None:
+        """Have ghost copied into host values in stream's order: they are there when what comes next in it begins."""
+        once = without_repeats(ghost)
+        turn = straightening(once)
+        strided, turned = turn.of(once), turn.of(values)
+        handle = stream_handle(stream)
+        with self._device.current, attributed(handle, self._device.ordinal):
+            block = self._blocks.take(max(strided.nbytes, 1))
+            kind: Any = ctypes.c_char * block.size
+            there = np.ndarray(strided.shape, strided.dtype, kind.from_address(block.address))
+            self._copy(plan(strided, block.address, outward=True), handle, wait=False)
+            self.timeline.call_back(handle, lambda: np.copyto(turned, there))
+            self._blocks.give_after(block, handle)
 
     def _refuse_capture(self, stream: Any) -> None:
         """A copy through a temporary cannot be repeated when a captured graph runs."""
         if self.timeline.capturing(stream_handle(stream)):
             raise LaunchError("this copy needs a temporary array, which a graph cannot have: copy contiguous arrays")
 
-    def copy(self, destination: Array, source: Array, stream: Any) -> None:
+    def copy(self, destination: Array, source: Array, stream: Any, keep: Owners = ()) -> None:
         """Copy between two ghosts on the device; through the host if that would take many pitched copies."""
         same = destination.strides == source.strides
         turn = straightening(destination)
@@ -181,21 +231,23 @@ class CudaSpace:
             return False
         return copy_between(self._device, destination, stream, space._device, source, source_stream)
 
-    def _copy(self, copies: list[Rows], stream: Any) -> None:
+    def _copy(self, copies: list[Rows], stream: Any, *, wait: bool = True) -> None:
+        """Make copies in a stream; in the default stream, wait for them."""
         handle = stream_handle(stream)
+        order = None if handle == 0 and wait else handle
         with self._device.current, attributed(handle, self._device.ordinal):
             for rows in copies:
                 if rows.height == 1:
-                    self.driver.copy(rows.destination, rows.source, rows.width, handle or None)
+                    self.driver.copy(rows.destination, rows.source, rows.width, order)
                 else:
-                    self.driver.copy_rows(rows, handle or None)
+                    self.driver.copy_rows(rows, order)
 
     def pinned(self, size: int, *, mapped: bool = False) -> Memory:
         """Return size bytes of page-locked host memory."""
         epoch = self._device.renew()
         with self._device.current:
             address = self.driver.allocate_host(max(size, 1), mapped=mapped)
-        return Memory(self, address, size, free=functools.partial(self._free_whole, "free_host", address, epoch))
+        return Memory(self, address, size, free=self._freeing("free_host", address, epoch))
 
     def managed(self, size: int, *, attach_global: bool = True) -> Memory:
         """Return size bytes that move between host and device; raises DeviceError if the device has no such memory."""
@@ -204,7 +256,7 @@ class CudaSpace:
         epoch = self._device.renew()
         with self._device.current:
             address = self.driver.allocate_managed(max(size, 1), everywhere=attach_global)
-        return Memory(self, address, size, free=functools.partial(self._free_whole, "free", address, epoch))
+        return Memory(self, address, size, free=self._freeing("free", address, epoch))
 
     def pin(self, address: int, size: int) -> Callable[[], None]:
         """Page-lock memory of the host's that exists already; returns what undoes it."""
@@ -212,7 +264,7 @@ class CudaSpace:
             self.driver.register_host(address, size)
         return functools.partial(self.driver.unregister_host, address)
 
-    def fill(self, ghost: Array, value: int, stream: Any) -> None:
+    def fill(self, ghost: Array, value: int, stream: Any, keep: Owners = ()) -> None:
         """Set all items of a contiguous ghost, in stream."""
         handle = stream_handle(stream)
         with self._device.current, attributed(handle, self._device.ordinal):
@@ -228,6 +280,10 @@ class CudaSpace:
         with self._device.current:
             ordinal, on_host, on_device = self.driver.memory_at(address)
         return Whereabouts(device=ordinal if on_device else None, on_host=on_host, on_device=on_device)
+
+    def _freeing(self, free: str, address: int, epoch: int) -> Callable[[], None]:
+        """Return what frees memory that is of no stream."""
+        return functools.partial(in_callbacks.outside, functools.partial(self._free_whole, free, address, epoch))
 
     def _free_whole(self, free: str, address: int, epoch: int) -> None:
         """Free memory that is of no stream by a method of the driver's, after all work in the context."""

@@ -8,6 +8,7 @@ import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from gridjit.runtime.devices.cuda import in_callbacks
 from gridjit.runtime.devices.cuda.driver import Driver
 from gridjit.runtime.devices.cuda.errors import LOST_CONTEXT, DriverError
 from gridjit.runtime.devices.cuda.last_launched import attributed
@@ -23,7 +24,7 @@ _numbers = itertools.count(1)
 
 def _run_pending(number: int | None) -> None:
     if (function := _pending.pop(number or 0, None)) is not None:
-        function()
+        in_callbacks.call(function)
 
 
 _trampoline = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_run_pending)
@@ -45,14 +46,39 @@ class CudaTimeline:
         """A number that changes when the context is reset, and with it all handles die."""
         return self.device.context_id
 
+    @property
+    def priorities(self) -> tuple[int, int]:
+        """The lowest and the highest priority that streams may have."""
+        with self.device.current:
+            return self.driver.priorities()
+
+    def priority(self, stream: int) -> int:
+        """Return a stream's priority."""
+        with self.device.current:
+            return self.driver.stream_priority(stream)
+
+    def queued(self, stream: int) -> bool:
+        """Return False: the driver keeps the order."""
+        return False
+
+    def outside(self, free: Callable[[], None]) -> None:
+        """Call free, which calls the driver, when that may be called: not in its callbacks."""
+        in_callbacks.outside(free)
+
+    def word(self, stream: int) -> ctypes.c_int64 | None:
+        """Return None: no work of the driver's waits for Python."""
+        return None
+
     def create_stream(self, priority: int = 0, *, nonblocking: bool = False) -> int:
         """Return a new stream."""
+        in_callbacks.free_waiting()
         self.device.renew()
         with self.device.current:
             return self.driver.create_stream(priority, nonblocking=nonblocking)
 
     def create_event(self, *, timing: bool = True) -> int:
         """Return a new event."""
+        in_callbacks.free_waiting()
         self.device.renew()
         with self.device.current:
             return self.driver.create_event(timing=timing)

@@ -1,8 +1,12 @@
-"""HostDevice: this computer's processor as a device; arguments are used in place, and launches return when done."""
+"""HostDevice: this computer's processor as a device; arguments are used in place.
+
+Launches in the default stream return when they are done; those in other streams are done in their order.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -16,9 +20,10 @@ from gridjit.compiler.target import Target
 from gridjit.compiler.targets.host.libllvm import NO_SYMBOLS
 from gridjit.compiler.targets.host.processor import host_target
 from gridjit.forking import cached_property
+from gridjit.runtime import attention
 from gridjit.runtime.devices.host.launch import SPINS, Status, judge, launch
 from gridjit.runtime.devices.host.load import HostFunction, load
-from gridjit.runtime.streams import HOST, Timeline, stream_handle
+from gridjit.runtime.streams import LEGACY, stream_handle
 from gridjit.stacks import in_room
 from gridjit.values import dataclass, field
 
@@ -31,6 +36,7 @@ if TYPE_CHECKING:
     from gridjit.runtime.native.grids.engine import Engine
     from gridjit.runtime.native.grids.records import KernelRecord
     from gridjit.runtime.native.table import KernelHandle
+    from gridjit.runtime.streams import Timeline
 
 # Threads of a block where the user leaves it open.
 _BLOCK = 256
@@ -42,6 +48,8 @@ NEEDS = frozenset(("prints", "allocates"))
 # The launch of a kernel that machine code is worth loading for: it takes some milliseconds, and a second if it must be
 # made first.
 _OFTEN = 3
+# A launch that takes less, in picoseconds, is made by the thread that asks for it, whatever its stream.
+_BRIEF_PS = 20_000_000
 # Blocks of a launch that it is worth loading for: each chunk of them takes microseconds from Python.
 _MANY = 1 << 20
 
@@ -100,9 +108,12 @@ class HostKernel:
             raise DeviceError(f"{self.artifact.kernel}: the host has no function that launches kernels by a handle")
         return KernelHandle(handle=ctypes.addressof(self._record(engine)), fail=self._fail)
 
-    def launch(self, config: LaunchConfig, stream: Any, sharedmem: int, parameters: bytes) -> None:
-        """Run the grid and return when all blocks have run; raises what the kernel raised, or LaunchError."""
-        stream_handle(stream)  # launches are over when they return, so a stream only has to be one
+    def launch(self, config: LaunchConfig, stream: Any, sharedmem: int, parameters: bytes, keep: object = None) -> None:
+        """Run the grid in the stream's order; in the default stream, return when all blocks have run.
+
+        Raises LaunchError, and in the default stream what the kernel raised; else who waits for the stream is told.
+        """
+        handle = stream_handle(stream)
         if config.cluster is not None:
             raise LaunchError(
                 f"{self.artifact.kernel} [{config}]: the host target does not launch clusters yet; launch without "
@@ -117,6 +128,15 @@ class HostKernel:
 
             check_shared(self.artifact, config, sharedmem)
         self.past.launches += 1
+        if handle <= LEGACY and not attention.busy():
+            self._launch(config, sharedmem, parameters)
+            return
+        from gridjit.runtime.queues.timeline import HOST  # many programs have no streams
+
+        work = functools.partial(self._launch, config, sharedmem, parameters, keep)
+        HOST.give(handle, work, brief=bool(self.is_brief(config)))
+
+    def _launch(self, config: LaunchConfig, sharedmem: int, parameters: bytes, keep: object = None) -> None:
         run = self._run_and_show if self.prints else self._run
         if self.checking is not None:
             self.checking.launch(config, lambda: run(config, parameters, sharedmem))
@@ -205,6 +225,16 @@ class HostKernel:
             max_threads=MAX_BLOCK_THREADS,
         )
 
+    def is_brief(self, config: LaunchConfig) -> bool | None:
+        """Return whether a launch took so little time before that no other thread is worth waking for it.
+
+        One whose blocks wait, for each other or for anything else, may take any time.
+        """
+        if self._resident or self.prints or self.checking is not None:
+            return False
+        cost = self.past.records[0].cost if self.past.records else 0
+        return cost * math.prod(config.griddim) <= _BRIEF_PS if cost else None
+
     def here(self) -> HostDevice:
         """Return the one host device."""
         return self.device
@@ -246,7 +276,6 @@ class HostDevice:
 
     ordinal: int | None = None
     staging: Space | None = None
-    timeline: Timeline = HOST
 
     def __init__(
         self,
@@ -287,6 +316,13 @@ class HostDevice:
         from gridjit.runtime.memory.space import HOST_SPACE  # kernels that use arrays where they are do without
 
         return HOST_SPACE
+
+    @property
+    def timeline(self) -> Timeline:
+        """This process's streams."""
+        from gridjit.runtime.queues.timeline import HOST
+
+        return HOST
 
     def load(self, artifact: Artifact, callbacks: ModuleCallbacks = NO_CALLBACKS) -> HostKernel:
         """Return artifact's code, executable; nothing is linked with it that could have callbacks.

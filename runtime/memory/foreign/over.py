@@ -20,6 +20,7 @@ from gridjit.runtime.memory.foreign.host_objects import host_array
 from gridjit.runtime.memory.foreign_array import ForeignArray, read_interface
 from gridjit.runtime.memory.layout import StridedLayout
 from gridjit.runtime.memory.space import HOST_SPACE, Memory, Space
+from gridjit.runtime.queues.chosen import said_or_current
 from gridjit.runtime.streams import LEGACY, Stream, new_event, stream_handle
 
 
@@ -99,11 +100,12 @@ def _order(space: Space, theirs: int, stream: Any) -> None:
     if stream is None:
         space.timeline.synchronize(theirs)
         return
-    mine = stream_handle(stream) or LEGACY
+    timeline = space.timeline
+    mine = stream_handle(said_or_current(stream, timeline)) or LEGACY
     if theirs != mine:
-        timeline = space.timeline
         with new_event(timeline, timing=False) as event:
-            event.record(theirs).wait(Stream(timeline, mine, None))
+            timeline.record(event.handle, theirs)
+            event.wait(Stream(timeline, mine, None))
 
 
 def _is_no_order(stream: Any) -> bool:

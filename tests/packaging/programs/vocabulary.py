@@ -28,6 +28,18 @@ with cuda.stream() as stream, stream.auto_synchronize(), cuda.pinned(np.zeros(4)
     assert_type(before.elapsed_time(after), float)
 assert_type(cuda.default_stream(), gridjit.Stream)
 assert_type(cuda.external_stream(7), gridjit.Stream)
+assert_type(gridjit.current_stream().priority, int)
+stream.wait(before)
+stream.wait(gridjit.default_stream())
+stream.on_complete(lambda: print("done"))
+
+
+async def waits() -> None:
+    assert_type(await stream.done(), gridjit.Stream)
+
+
+later = gridjit.Out(np.zeros(4), asynchronous=True)
+assert_type(later.event, gridjit.Event | None)
 assert_type(cuda.get_current_device().compute_capability, tuple[int, int])
 assert_type(cuda.select_device(0).name, str)
 assert_type(len(cuda.list_devices()), int)
@@ -41,6 +53,8 @@ cuda.to_device()  # wrong: nothing to copy
 cuda.device_array("4")  # wrong: not a shape
 cuda.event(timing="no")  # wrong: True or False
 cuda.select_device("0")  # wrong: a number
+stream.on_complete()  # wrong: nothing to call
+gridjit.In(np.zeros(4), asynchronous=True)  # wrong: nothing comes back
 cuda.synchronize(stream)  # wrong: takes nothing
 cuda.default_stream().synchronise()  # wrong: no such method
 array.copy_to_hots()  # wrong: no such method

@@ -43,6 +43,7 @@ class StandIn:
         self.epoch = 1
         self.capturing: set[int] = set()
         self.contexts: dict[int, int] = {}
+        self.priorities: dict[int, int] = {}
         self.memory: dict[int, np.ndarray] = {}
         self.pointers: dict[int, dict[str, int]] = {}
         self.globals: dict[bytes, ctypes.c_int32] = {}
@@ -118,6 +119,7 @@ class StandIn:
 
     def create_stream(self, flags: int, priority: int) -> int:
         self.contexts[handle := self.handle()] = self.context
+        self.priorities[handle] = priority
         return handle
 
     def global_variable(self, library: int, name: bytes) -> tuple[int, int]:
@@ -165,6 +167,8 @@ class StandIn:
         "cuLaunchKernelEx": launch,
         "cuStreamCreateWithPriority": create_stream,
         "cuStreamGetCtx": lambda self, stream: self.contexts.get(stream, self.context),
+        "cuStreamGetPriority": lambda self, stream: self.priorities.get(int(stream), 0),
+        "cuCtxGetStreamPriorityRange": lambda self: (0, -5),
         "cuStreamDestroy": lambda self, stream: (),
         "cuStreamSynchronize": lambda self, stream: (),
         "cuStreamQuery": lambda self, stream: (),

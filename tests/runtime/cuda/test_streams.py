@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import gc
 
@@ -11,13 +12,16 @@ from gridjit.compiler.errors import ArgumentError, DeviceError
 from gridjit.runtime.current import (
     create_event,
     create_stream,
+    current_stream,
     default_stream,
     external_stream,
     per_thread_default_stream,
 )
 from gridjit.runtime.devices.cuda.device import CudaDevice
 from gridjit.runtime.devices.cuda.timeline import _pending
-from gridjit.runtime.streams import HOST, HostTimeline, stream_handle
+from gridjit.runtime.memory.create import device_array
+from gridjit.runtime.queues.timeline import HOST, HostTimeline
+from gridjit.runtime.streams import stream_handle
 
 
 class Speaks:
@@ -42,6 +46,13 @@ class NumbaCuda:
 
 class NumbaDefault:
     handle = ctypes.c_void_p(0)
+
+
+def called_back(api):
+    """Call back what the driver was asked to, as it does."""
+    for function, number in api.called_back:
+        address = ctypes.c_void_p.from_address(function.getPtr()).value
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)(number)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -121,12 +132,13 @@ def test_streams_of_others_and_the_default_ones_are_never_destroyed(api, device)
     assert per_thread_default_stream(device.timeline).handle == 2
 
 
-def test_leaving_a_stream_waits_for_it_and_destroys_it(api, device):
+def test_leaving_a_stream_neither_waits_for_it_nor_destroys_it(api, device):
     with create_stream(timeline=device.timeline) as stream:
-        handle = stream.handle
-        assert not api.called("cuStreamSynchronize")
-    assert api.called("cuStreamSynchronize") == [(handle,)]
-    assert api.called("cuStreamDestroy") == [(handle,)]
+        assert current_stream(device.timeline) is stream
+    assert current_stream(device.timeline).handle == 0
+    assert stream.alive
+    assert not api.called("cuStreamSynchronize")
+    assert not api.called("cuStreamDestroy")
 
 
 def test_streams_can_be_made_independent_and_urgent(api, device):
@@ -164,11 +176,54 @@ def test_a_stream_belongs_to_its_device_whatever_is_current(api, device):
 def test_a_callback_is_called_once_by_the_driver(api, device):
     stream, seen = create_stream(timeline=device.timeline), []
     stream.add_callback(lambda *given: seen.append(given), "text")
-    [(function, number)] = api.called_back
-    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(ctypes.c_void_p.from_address(function.getPtr()).value)  # type: ignore[arg-type]
-    call(number)
-    call(number)
+    called_back(api)
+    called_back(api)
     assert seen == [(stream, 0, "text")]
+
+
+def test_what_goes_in_a_callback_is_freed_after_it(api, device):
+    stream, kept = create_stream(timeline=device.timeline), []
+    kept += [
+        create_stream(timeline=device.timeline),
+        create_event(timeline=device.timeline),
+        device_array(8, space=device.space),
+    ]
+    stream.on_complete(kept.clear)
+    called_back(api)
+    assert not api.called("cuStreamDestroy")
+    assert not api.called("cuEventDestroy")
+    assert not api.called("cuMemFreeAsync")
+    another = create_stream(timeline=device.timeline)
+    device_array(8, space=device.space)
+    assert another.alive
+    assert len(api.called("cuStreamDestroy")) == len(api.called("cuEventDestroy")) == 1
+    assert len(api.called("cuMemFreeAsync")) == 2
+
+
+def test_a_stream_that_goes_after_its_context_was_reset_is_not_destroyed(api, device):
+    stream, event = create_stream(timeline=device.timeline), create_event(timeline=device.timeline)
+    api.epoch += 1
+    del stream, event
+    gc.collect()
+    assert not api.called("cuStreamDestroy")
+    assert not api.called("cuEventDestroy")
+
+
+def test_priorities_are_the_drivers(api, device):
+    assert device.timeline.priorities == (0, -5)
+    assert create_stream(priority=-3, timeline=device.timeline).priority == -3
+
+
+def test_awaiting_a_stream_ends_when_the_driver_will_not_call_back(api, device):
+    stream = create_stream(timeline=device.timeline)
+
+    async def main():
+        waiting = stream.done()
+        api.failures["cuStreamQuery"] = "CUDA_ERROR_LAUNCH_FAILED"
+        await waiting
+
+    with pytest.raises(DeviceError, match="CUDA_ERROR_LAUNCH_FAILED"):
+        asyncio.run(main())
 
 
 def test_a_callback_that_the_driver_refused_is_forgotten(api, device):
@@ -180,10 +235,11 @@ def test_a_callback_that_the_driver_refused_is_forgotten(api, device):
     assert len(_pending) == before
 
 
-def test_on_the_host_a_callback_is_called_at_once():
+def test_on_the_host_a_callback_is_called_before_a_wait_for_the_stream_ends():
     seen = []
     stream = create_stream(timeline=HOST)
     stream.add_callback(lambda *given: seen.append(given), 5)
+    stream.synchronize()
     assert seen == [(stream, 0, 5)]
 
 

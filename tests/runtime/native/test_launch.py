@@ -15,7 +15,7 @@ from gridjit.compiler.footprint import Effects
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.runtime.current import create_stream
 from gridjit.runtime.native.probes import object_layout
-from gridjit.runtime.streams import HOST
+from gridjit.runtime.queues.timeline import HOST
 from tests.runtime.standin import Launched, StandInKernel
 
 pytestmark = pytest.mark.skipif(object_layout() is None, reason="this interpreter launches from Python")

@@ -1,0 +1,60 @@
+"""chosen: the stream that a thread, or a task of an event loop, has chosen with `with stream:`; each has its own.
+
+A task that begins inside the block begins with its stream, as Python's context variables do.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from gridjit.runtime import attention
+
+if TYPE_CHECKING:
+    from gridjit.runtime.streams import Stream, Timeline
+
+
+class _Choice:
+    """A stream that was chosen, and what was before it. While one lives, machine code leaves launches to Python."""
+
+    __slots__ = ("before", "stream")
+
+    def __init__(self, stream: Stream, before: _Choice | None) -> None:
+        self.stream = stream
+        self.before = before
+        attention.add_chosen(1)
+
+    def __del__(self) -> None:
+        attention.add_chosen(-1)
+
+
+_choice: ContextVar[_Choice | None] = ContextVar("gridjit's current stream", default=None)
+
+
+def choose(stream: Stream) -> None:
+    """Make stream the current one."""
+    _choice.set(_Choice(stream, _choice.get()))
+
+
+def leave(stream: Stream) -> None:
+    """Go back to what was current when stream was last chosen."""
+    found = _choice.get()
+    while found is not None and found.stream is not stream:
+        found = found.before
+    if found is not None:
+        _choice.set(found.before)
+
+
+def here(timeline: Timeline) -> Any:
+    """Return the current stream of a device; 0, the default stream, if none of its own is chosen."""
+    if not attention.chosen():
+        return 0
+    found = _choice.get()
+    while found is not None and found.stream.timeline is not timeline:
+        found = found.before
+    return 0 if found is None else found.stream
+
+
+def said_or_current(stream: Any, timeline: Timeline) -> Any:
+    """Return stream, or the current one of a device where none is said: None or 0."""
+    return here(timeline) if stream is None or (type(stream) is int and stream == 0) else stream

@@ -1,0 +1,323 @@
+"""Queues: work in the order of streams, on threads of this process. A queue does one thing at a time.
+
+A queue has no thread of its own: one that has work is served by a thread that is free, or by a new one, and one that
+waits for another is laid aside until it may go on. So any number of streams is served, and none waits for a thread.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+from _thread import start_new_thread
+from collections import deque
+from collections.abc import Callable, Iterable
+from queue import Empty, SimpleQueue
+from typing import TypeAlias
+
+from gridjit.compiler.errors import DeviceError
+from gridjit.forking import WeakList, lock
+from gridjit.runtime import attention
+from gridjit.stacks import with_room
+
+Work: TypeAlias = Callable[[], object]
+# Bits of a queue's word: it has work; the default stream has, which comes first; it was closed.
+_SERVED, BEHIND, CLOSED = 1, 2, 4
+# How long a thread waits for work before it ends.
+_IDLE_S = 10.0
+
+
+class Mark:
+    """A place in one queue or in several: what an event stands for. time: when all were there, 0 before."""
+
+    __slots__ = ("left", "parked", "queues", "time")
+
+    def __init__(self, queues: tuple[Queue, ...]) -> None:
+        self.queues = queues
+        self.left = len(queues)
+        self.parked: list[Queue] = []
+        self.time = 0
+
+    @property
+    def done(self) -> bool:
+        """Whether all its queues have got there."""
+        return self.left <= 0
+
+
+class Wait:
+    """What lays a queue aside until a mark is reached."""
+
+    __slots__ = ("mark",)
+
+    def __init__(self, mark: Mark) -> None:
+        self.mark = mark
+
+
+class Queue:
+    """One stream's work. blocking: ordered with the default stream. failure: what went wrong and nobody was told.
+
+    word: where machine code looks whether a launch may be made at once: 0 if there is no work before it.
+    """
+
+    __slots__ = ("__weakref__", "blocking", "failure", "is_default", "items", "served", "word")
+
+    def __init__(self, *, blocking: bool = True, is_default: bool = False) -> None:
+        self.blocking = blocking
+        self.is_default = is_default
+        self.word = ctypes.c_int64(0)
+        self.items: deque[Work | Mark | Wait] = deque()
+        # Whether it has work, maybe laid aside.
+        self.served = False
+        self.failure: BaseException | None = None
+        _known.add(self)
+
+    def note(self, bit: int, holds: bool) -> None:
+        """Set or clear a bit of the word."""
+        self.word.value = self.word.value | bit if holds else self.word.value & ~bit
+
+
+_known: WeakList[Queue] = WeakList()
+
+
+class _Here(threading.local):
+    """The queue that the calling thread serves."""
+
+    queue: Queue | None = None
+
+
+class Queues:
+    """All queues' work, and the threads that do it.
+
+    Under the lock, no thread waits and nothing of a program's goes: the garbage collector may run anywhere, and what it
+    frees comes here too.
+    """
+
+    def __init__(self) -> None:
+        self._lock = lock()
+        self._changed = threading.Condition(self._lock)
+        self._ready: SimpleQueue[Queue] = SimpleQueue()
+        # Threads that wait for a queue and have none coming.
+        self._free = 0
+        # Queues that no thread could be had for.
+        self._left_over: list[Queue] = []
+        self._here = _Here()
+        self.busy: dict[Queue, None] = {}
+        self.failed: dict[Queue, None] = {}
+
+    # -- giving work -------------------------------------------------------------------------------------------------
+
+    def put(self, queue: Queue, *items: Work | Wait) -> None:
+        """Have items done in a queue's order."""
+        with self._lock:
+            queue.items.extend(items)
+            if not queue.served:
+                self._begin(queue)
+                self._start(queue)
+        self._serve_left_over()
+
+    def do(self, queue: Queue, work: Work) -> None:
+        """Do work now, in the calling thread, if it is its turn; else have it done in the queue's order.
+
+        What it raises is told when the queue is waited for, as for all work.
+        """
+        with self._lock:
+            if mine := not queue.served:
+                self._begin(queue)
+            queue.items.append(work)
+        if not mine:
+            return
+        before, self._here.queue = self._here.queue, queue
+        try:
+            self._step(queue)
+        finally:
+            self._here.queue = before
+            with self._lock:
+                if queue.items:
+                    self._start(queue)
+                else:
+                    self._end(queue)
+            self._serve_left_over()
+        if queue.failure is not None and not isinstance(queue.failure, Exception):
+            self.raise_failure([queue])  # an interrupt of this thread
+
+    def mark(self, queues: Iterable[Queue]) -> Mark:
+        """Return a mark after all that queues have been given; it is done already if none has work."""
+        with self._lock:
+            made = Mark(tuple(queue for queue in queues if queue.served))
+            for queue in made.queues:
+                queue.items.append(made)
+        if made.done:
+            made.time = time.perf_counter_ns()
+        return made
+
+    def keep(self, thing: object) -> None:
+        """Keep thing until all work that there is now is done."""
+
+        def kept(thing: object = thing) -> None:
+            """Hold thing: it goes with this function."""
+
+        with self._lock:
+            for queue in self.busy:
+                queue.items.append(kept)
+
+    def _begin(self, queue: Queue) -> None:
+        self.busy[queue] = None
+        self._tell(queue, served=True)
+
+    def _end(self, queue: Queue) -> None:
+        del self.busy[queue]
+        self._tell(queue, served=False)
+
+    def _count(self) -> None:
+        attention.set_busy(sum(queue.blocking for queue in (*self.busy, *self.failed)))
+
+    def _tell(self, queue: Queue, *, served: bool) -> None:
+        """Note whether a queue has work, also where machine code looks."""
+        queue.served = served
+        queue.note(_SERVED, served)
+        self._count()
+        if queue.is_default:
+            for other in _known.list():
+                if other.blocking and other is not queue:
+                    other.note(BEHIND, served)
+
+    # -- waiting for it ----------------------------------------------------------------------------------------------
+
+    def wait(self, mark: Mark) -> None:
+        """Return when a mark is reached; raises DeviceError in a callback of a stream that it waits for."""
+        if self._here.queue in mark.queues and not mark.done:
+            raise DeviceError(
+                "a stream's callback waits for its own stream, which would be for ever; wait in another thread"
+            )
+        with self._changed:
+            self._changed.wait_for(lambda: mark.done)
+
+    def other(self, queue: Queue) -> bool:
+        """Return whether a queue is not the one that the calling thread is serving."""
+        return queue is not self._here.queue
+
+    def raise_failure(self, queues: Iterable[Queue]) -> None:
+        """Raise what went wrong in one of the queues, the first that nobody was told of."""
+        with self._lock:
+            wrong = next((queue for queue in queues if queue in self.failed), None)
+            failure = wrong.failure if wrong else None
+            if wrong is not None:
+                wrong.failure = None
+                del self.failed[wrong]
+                self._count()
+        if failure is not None:
+            raise failure
+
+    # -- doing it ----------------------------------------------------------------------------------------------------
+
+    def _start(self, queue: Queue) -> None:
+        """Have a thread serve a queue that has work."""
+        if self._free:
+            self._free -= 1
+            self._ready.put(queue)
+            return
+        try:
+            with_room(lambda: start_new_thread(self._serve, (queue,)))
+        except RuntimeError:  # no more threads, or the interpreter is ending: who asks for work does it
+            self._left_over.append(queue)
+
+    def _serve(self, queue: Queue | None) -> None:
+        while queue is not None:
+            self._drain(queue)
+            queue = None
+            queue = self._another()
+
+    def _another(self) -> Queue | None:
+        """Return a queue that has work, when there is one; None if there was none for long."""
+        with self._lock:
+            self._free += 1
+        while (found := self._given()) is None:
+            with self._lock:
+                if self._free:
+                    self._free -= 1
+                    return None
+        return found
+
+    def _given(self) -> Queue | None:
+        """Return a queue that came for a free thread; None if none came for long."""
+        try:
+            return self._ready.get(timeout=_IDLE_S)
+        except Empty:
+            return None
+
+    def _serve_left_over(self) -> None:
+        while self._left_over:
+            self._drain(self._left_over.pop())
+
+    def _drain(self, queue: Queue) -> None:
+        """Do a queue's work until there is none, or it has to wait."""
+        before, self._here.queue = self._here.queue, queue
+        try:
+            while self._step(queue):
+                self._serve_left_over()
+        finally:
+            self._here.queue = before
+
+    def _step(self, queue: Queue) -> bool:
+        """Do the next of a queue's work, and let go of it; return whether there may be more."""
+        work = self._next(queue)
+        if work is None:
+            return False
+        try:
+            work()
+        except BaseException as error:
+            self._note(queue, error)
+        return True
+
+    def _next(self, queue: Queue) -> Work | None:
+        with self._lock:
+            while queue.items:
+                item = queue.items[0]
+                if isinstance(item, Wait) and not item.mark.done:
+                    item.mark.parked.append(queue)
+                    return None
+                queue.items.popleft()
+                if isinstance(item, Mark):
+                    self._reach(item)
+                elif not isinstance(item, Wait):
+                    return item
+            self._end(queue)
+        return None
+
+    def _reach(self, mark: Mark) -> None:
+        mark.left -= 1
+        if mark.left:
+            return
+        mark.time = time.perf_counter_ns()
+        parked, mark.parked = mark.parked, []
+        for queue in parked:
+            self._start(queue)
+        self._changed.notify_all()
+
+    def _note(self, queue: Queue, error: BaseException) -> None:
+        with self._lock:
+            if queue not in self.failed:
+                queue.failure = error
+                self.failed[queue] = None
+                self._count()
+
+    # -- the ends ----------------------------------------------------------------------------------------------------
+
+    def settle(self, seconds: float) -> None:
+        """Wait until all work is done, for so long at most; what went wrong is not told."""
+        mark = self.mark([queue for queue in [*self.busy] if self.other(queue)])
+        with self._changed:
+            self._changed.wait_for(lambda: mark.done, timeout=seconds)
+
+    def abandon(self) -> None:
+        """In a forked child: the parent's work is not done here, and whoever waits for it is told."""
+        for queue in [*self.busy]:
+            marks = [item for item in queue.items if isinstance(item, Mark)]
+            queue.items.clear()
+            queue.served = False
+            queue.word.value &= CLOSED
+            queue.failure = DeviceError(
+                "work was in this stream when the process forked; the parent does it, and this process does not"
+            )
+            for mark in marks:
+                mark.left, mark.time = 0, time.perf_counter_ns()

@@ -1,0 +1,334 @@
+"""HostTimeline: the host's streams and events, as runtime/streams.py uses them.
+
+Work in the default stream is done by the thread that gives it, before the call returns: it begins when all that the
+blocking streams were given before is done. Work in any other stream is done in its order, by threads of its own.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from gridjit.compiler.errors import DeviceError
+from gridjit.forking import in_child, lock
+from gridjit.runtime import attention
+
+if TYPE_CHECKING:
+    from gridjit.runtime.queues.queue import Mark, Queue, Queues, Wait
+    from gridjit.runtime.streams import Timeline
+
+# Handles of the default stream, and of each thread's own; those of others begin at the last.
+_LEGACY, _PER_THREAD, _FIRST = 1, 2, 16
+# Priorities that streams may have, as on GPUs: from the lowest to the highest.
+_PRIORITIES = (0, -5)
+# How long the end of the interpreter waits for work that was given.
+_PATIENCE_S = 2.0
+
+
+class HostTimeline:
+    """The host's streams and events. Handles are numbers."""
+
+    epoch = 0
+    priorities = _PRIORITIES
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count(_FIRST)
+        self._last = _FIRST
+        # What streams were made with, their queues once they had work, and events: when they came, or a mark.
+        self._streams: dict[int, tuple[int, bool]] = {}
+        self._queues: dict[int, Queue] = {}
+        self._events: dict[int, int | Mark | None] = {}
+        self._untimed: set[int] = set()
+        self._own = threading.local()
+        self._making = lock()
+        self._made: list[Queues] = []
+
+    # -- handles -----------------------------------------------------------------------------------------------------
+
+    def create_stream(self, priority: int = 0, *, nonblocking: bool = False) -> int:
+        """Return a number for a stream. Its priority is only kept: the host does the work of all streams at once."""
+        number = self._number()
+        low, high = _PRIORITIES
+        self._streams[number] = (min(max(priority, high), low), nonblocking)
+        return number
+
+    def create_event(self, *, timing: bool = True) -> int:
+        """Return a number for an event."""
+        number = self._number()
+        self._events[number] = None
+        if not timing:
+            self._untimed.add(number)
+        return number
+
+    def _number(self) -> int:
+        number = self._last = next(self._numbers)
+        return number
+
+    def destroy_stream(self, stream: int) -> None:
+        """Forget a stream; the work that it was given is still done."""
+        self._streams.pop(stream, None)
+        if (queue := self._queues.pop(stream, None)) is not None:
+            from gridjit.runtime.queues.queue import CLOSED
+
+            queue.note(CLOSED, True)
+
+    def destroy_event(self, event: int) -> None:
+        """Forget when event came."""
+        self._events.pop(event, None)
+        self._untimed.discard(event)
+
+    def outside(self, free: Callable[[], None]) -> None:
+        """Call free: here, handles may go at any time."""
+        free()
+
+    def priority(self, stream: int) -> int:
+        """Return the priority that a stream was made with."""
+        return self._streams.get(stream, (0, False))[0]
+
+    def live(self) -> int:
+        """Return how many streams and events there are."""
+        return len(self._streams) + len(self._events)
+
+    # -- giving work -------------------------------------------------------------------------------------------------
+
+    def queued(self, stream: int) -> bool:
+        """Return whether work in a stream waits its turn: all but the default stream's does."""
+        return stream > _LEGACY
+
+    def word(self, stream: int) -> ctypes.c_int64 | None:
+        """Return a number that is 0 while work in a queued stream would be done at once; None if there is none.
+
+        Only the thread that has the GIL may rely on it, for as long as it has.
+        """
+        if stream == _PER_THREAD:
+            return None
+        self._threads()
+        return self._queue(stream).word
+
+    def give(self, stream: int, work: Callable[[], object], *, brief: bool = False) -> None:
+        """Do work in a stream's order: now in the default stream, else when its turn comes.
+
+        brief: it is not worth another thread, if it is its turn now. Raises what work raises, or what went wrong before
+        it in a stream that the default stream waits for.
+        """
+        if stream > _LEGACY:
+            self._put(stream, work, brief=brief)
+            return
+        self.join()
+        work()
+
+    def do(self, stream: int, work: Callable[[], object]) -> None:
+        """Do work in a stream's order, and return when it is done; raises what went wrong in the stream so far."""
+        self.give(stream, work, brief=True)
+        if stream > _LEGACY:
+            self.synchronize(stream)
+
+    def keep(self, thing: object) -> None:
+        """Keep thing, which goes now, until all work that there is in any stream is done."""
+        if self._made and (queues := self._made[0]).busy:
+            queues.keep(thing)
+
+    def call_back(self, stream: int, function: Callable[[], None]) -> None:
+        """Have function called when stream has got to here."""
+        self._put(stream, function)
+
+    def wait(self, stream: int, event: int) -> None:
+        """Have what comes next in stream wait for event; an event that was not recorded is waited for by nobody."""
+        mark = self._event(event)
+        if mark is None or isinstance(mark, int) or mark.done:
+            return
+        from gridjit.runtime.queues.queue import Wait
+
+        self._put(stream, Wait(mark))
+
+    def _put(self, stream: int, item: Callable[[], object] | Wait, *, brief: bool = False) -> None:
+        queues, queue = self._threads(), self._queue(stream)
+        before = self._before(queues, queue)
+        from gridjit.runtime.queues.queue import Wait
+
+        if any(other.served for other in before):
+            queues.put(queue, Wait(queues.mark(before)), item)
+        elif brief and not isinstance(item, Wait):
+            queues.do(queue, item)
+        else:
+            queues.put(queue, item)
+
+    def join(self) -> None:
+        """Return when the default stream may go on; raises what went wrong in the streams that it waits for."""
+        if self._made and attention.busy():
+            queues = self._made[0]
+            blocking = [*self._blocking(queues), self._queue(0)]
+            queues.wait(queues.mark([queue for queue in blocking if queues.other(queue)]))
+            queues.raise_failure(self._failed(queues, blocking=True))
+
+    # -- waiting for it ----------------------------------------------------------------------------------------------
+
+    def synchronize(self, stream: int) -> None:
+        """Wait for a stream; raises the first thing that went wrong in it."""
+        if not self._made:
+            self._check(stream)
+            return
+        queues, waited_for = self._made[0], self._waited_for(stream)
+        queues.wait(queues.mark(waited_for))
+        queues.raise_failure(waited_for)
+
+    def synchronize_all(self) -> None:
+        """Wait for all streams; raises the first thing that went wrong in one."""
+        if self._made:
+            queues = self._made[0]
+            queues.wait(queues.mark([*queues.busy]))
+            queues.raise_failure(self._failed(queues, blocking=False))
+
+    def done(self, stream: int) -> bool:
+        """Return whether a stream has no work left; raises what went wrong in it."""
+        if not self._made:
+            self._check(stream)
+            return True
+        waited_for = self._waited_for(stream)
+        self._made[0].raise_failure(waited_for)
+        return not any(queue.served for queue in waited_for)
+
+    def capturing(self, stream: int) -> bool:
+        """Return False: the host has no graphs."""
+        return False
+
+    # -- events ------------------------------------------------------------------------------------------------------
+
+    def record(self, event: int, stream: int) -> None:
+        """Have event come when stream has got to here."""
+        self._event(event)
+        if not self._made:
+            self._check(stream)
+            self._events[event] = time.perf_counter_ns()
+            return
+        mark = self._made[0].mark(self._waited_for(stream))
+        self._events[event] = mark.time or mark
+
+    def synchronize_event(self, event: int) -> None:
+        """Wait until event came; raises what went wrong in its stream."""
+        mark = self._event(event)
+        if mark is not None and not isinstance(mark, int):
+            self._made[0].wait(mark)
+            self._made[0].raise_failure(mark.queues)
+
+    def event_done(self, event: int) -> bool:
+        """Return whether event came."""
+        mark = self._event(event)
+        return mark is None or isinstance(mark, int) or mark.done
+
+    def elapsed_ms(self, start: int, end: int) -> float:
+        """Return the milliseconds between two events; raises DeviceError unless both came and keep the time."""
+        return (self._time(end) - self._time(start)) / 1e6
+
+    def _time(self, event: int) -> int:
+        mark = self._event(event)
+        if event in self._untimed:
+            raise DeviceError(f"event 0x{event:x} keeps no time; make it with timing=True")
+        if mark is None:
+            raise DeviceError(f"event 0x{event:x} was not recorded")
+        if isinstance(mark, int):
+            return mark
+        if not mark.done:
+            raise DeviceError(f"event 0x{event:x} has not come yet; synchronize() it first")
+        return mark.time
+
+    def _event(self, event: int) -> int | Mark | None:
+        try:
+            return self._events[event]
+        except KeyError:
+            raise DeviceError(f"event 0x{event:x} was destroyed; make another with create_event()") from None
+
+    # -- queues ------------------------------------------------------------------------------------------------------
+
+    def _threads(self) -> Queues:
+        if not self._made:
+            from gridjit.runtime.queues.queue import Queues  # programs that use only the default stream do without
+
+            with self._making:
+                if not self._made:
+                    self._made.append(Queues())
+                    _settle_at_exit(self)
+        return self._made[0]
+
+    def _queue(self, stream: int) -> Queue:
+        """Return a stream's queue; raises DeviceError for one that was destroyed."""
+        stream = stream or _LEGACY
+        known = self._queues.get(stream)
+        if known is not None:
+            return known
+        self._check(stream)
+        from gridjit.runtime.queues.queue import BEHIND, Queue
+
+        if stream == _PER_THREAD:
+            if not hasattr(self._own, "queue"):
+                self._own.queue = Queue()
+            queue: Queue = self._own.queue
+            return queue
+        blocking = not self._streams.get(stream, (0, False))[1]
+        made = self._queues.setdefault(stream, Queue(blocking=blocking, is_default=stream == _LEGACY))
+        if blocking and not made.is_default:
+            made.note(BEHIND, self._queue(0).served)
+        return made
+
+    def _check(self, stream: int) -> None:
+        """Raise DeviceError for a stream that was destroyed."""
+        if _FIRST <= stream <= self._last and stream not in self._streams:
+            raise DeviceError(f"stream 0x{stream:x} was destroyed; make another with create_stream()")
+
+    def _blocking(self, queues: Queues) -> list[Queue]:
+        return [queue for queue in [*queues.busy] if queue.blocking]
+
+    def _before(self, queues: Queues, queue: Queue) -> list[Queue]:
+        """Return the queues whose work comes before what a queue is given now, by the rules of the default stream."""
+        default = self._queue(0)
+        if queue is default:
+            return [other for other in self._blocking(queues) if other is not queue]
+        return [default] if queue.blocking else []
+
+    def _waited_for(self, stream: int) -> list[Queue]:
+        """Return the queues that one waits for who waits for a stream."""
+        queue, queues = self._queue(stream), self._made[0]
+        if queue is not self._queue(0):
+            return [queue]
+        failed = self._failed(queues, blocking=True)
+        return list(dict.fromkeys([queue, *self._blocking(queues), *failed]))
+
+    def _failed(self, queues: Queues, *, blocking: bool) -> Iterable[Queue]:
+        return [queue for queue in [*queues.failed] if queue.blocking or not blocking]
+
+    # -- the ends ----------------------------------------------------------------------------------------------------
+
+    def settle(self, seconds: float = _PATIENCE_S) -> None:
+        """Wait until all work is done, for so long at most; what went wrong is not told."""
+        if self._made:
+            self._made[0].settle(seconds)
+
+    def abandon(self) -> None:
+        """In a forked child: be without threads, and without the parent's work."""
+        if not self._made:
+            return
+        from gridjit.runtime.queues.queue import Queues
+
+        parents = self._made[0]
+        parents.abandon()
+        self._made[0] = Queues()
+        self._made[0].failed = {queue: None for queue in [*parents.failed, *parents.busy] if queue.failure is not None}
+        attention.set_busy(sum(queue.blocking for queue in self._made[0].failed))
+
+
+def _settle_at_exit(timeline: HostTimeline) -> None:
+    # What is under way when the interpreter ends would use memory that goes.
+    import atexit
+
+    atexit.register(timeline.settle)
+
+
+HOST = HostTimeline()
+in_child(HOST.abandon)
+
+if TYPE_CHECKING:
+    _timeline: type[Timeline] = HostTimeline
