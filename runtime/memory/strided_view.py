@@ -11,9 +11,15 @@ import numpy as np
 
 from gridjit.compiler.errors import ArgumentError, LayoutError, ShapeError
 from gridjit.runtime.current import current_space
-from gridjit.runtime.memory.alike import foreign_key, kind_and_parameters, learn, numpy_key, numpy_kind_and_parameters
 from gridjit.runtime.memory.buffer import Buffer
 from gridjit.runtime.memory.device_array import DeviceArray, Kind
+from gridjit.runtime.memory.foreign.alike import (
+    foreign_key,
+    kind_and_parameters,
+    learn,
+    numpy_key,
+    numpy_kind_and_parameters,
+)
 from gridjit.runtime.memory.foreign.host_objects import host_array
 from gridjit.runtime.memory.foreign.over import (
     Seen,

@@ -19,6 +19,7 @@ from gridjit.runtime.devices.cuda.timeline import CudaTimeline
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.base import Device
+    from gridjit.runtime.devices.cuda.graphs import CudaCapture
 
 
 class CudaDevice:
@@ -123,6 +124,12 @@ class CudaDevice:
     def load(self, artifact: Artifact, callbacks: ModuleCallbacks = NO_CALLBACKS) -> CudaKernel:
         """Return artifact, loaded; raises DeviceError if it is for another architecture."""
         return load(self, artifact, callbacks)
+
+    def capture(self, stream: int) -> CudaCapture:
+        """Return what captures the work of a stream for a graph."""
+        from gridjit.runtime.devices.cuda.graphs import CudaCapture  # most programs do without
+
+        return CudaCapture(self, stream)
 
     def synchronize(self) -> None:
         """Wait for all work on the device; raises what a kernel did wrong."""

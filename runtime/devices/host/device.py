@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from gridjit.runtime.devices.base import Device, KernelAttributes, LoadedKernel
     from gridjit.runtime.devices.host.checking import Checking
+    from gridjit.runtime.devices.host.graphs import HostCapture
     from gridjit.runtime.memory.space import Space
     from gridjit.runtime.native.grids.engine import Engine
     from gridjit.runtime.native.grids.records import KernelRecord
@@ -287,6 +288,12 @@ class HostDevice:
         from gridjit.runtime.memory.space import HOST_SPACE  # kernels that use arrays where they are do without
 
         return HOST_SPACE
+
+    def capture(self, stream: int) -> HostCapture:
+        """Return what records the work of a stream for a graph."""
+        from gridjit.runtime.devices.host.graphs import HostCapture  # most programs do without
+
+        return HostCapture(self)
 
     def load(self, artifact: Artifact, callbacks: ModuleCallbacks = NO_CALLBACKS) -> HostKernel:
         """Return artifact's code, executable; nothing is linked with it that could have callbacks.

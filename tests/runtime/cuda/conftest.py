@@ -50,6 +50,9 @@ class StandIn:
         self.called_back: list[tuple[Any, int]] = []
         self.attributes = dict(ATTRIBUTES)
         self.mode: Any = None
+        # Nodes of the graph that is captured, and parameters that nodes were given later.
+        self.nodes: list[Any] = []
+        self.set_parameters: list[tuple[int, bytes]] = []
         self._next = 0x100
 
     def __getattr__(self, name: str) -> Any:
@@ -132,6 +135,27 @@ class StandIn:
         self.mode, before = mode, self.mode
         return before
 
+    def begin_capture(self, stream: int, mode: Any) -> tuple[()]:
+        self.capturing.add(int(stream))
+        self.nodes = []
+        return ()
+
+    def end_capture(self, stream: int) -> int:
+        self.capturing.discard(int(stream))
+        return self.handle()
+
+    def capture_info(self, stream: int) -> tuple[Any, ...]:
+        given = [name for name, arguments in self.calls if name in ("cuLaunchKernel", "cuMemcpyAsync")]
+        if len(given) > len(self.nodes):
+            self.nodes += [0x9000 + number for number in range(len(self.nodes), len(given))]
+        return (1, 7, 0x77, self.nodes[-1:], [], 1)
+
+    def set_node(self, executable: int, node: int, parameters: Any) -> tuple[()]:
+        at = (ctypes.c_size_t * 5).from_address(int(parameters.extra))
+        packed = ctypes.string_at(at[1], ctypes.c_size_t.from_address(at[3]).value)
+        self.set_parameters.append((node, packed))
+        return ()
+
     _functions: dict[str, Callable[..., Any]] = {
         "cuGetErrorString": lambda self, code: b"what the driver says",
         "cuInit": lambda self, flags: (),
@@ -170,6 +194,15 @@ class StandIn:
         "cuStreamQuery": lambda self, stream: (),
         "cuStreamWaitEvent": lambda self, *_: (),
         "cuStreamIsCapturing": lambda self, stream: int(stream in self.capturing),
+        "cuStreamBeginCapture": begin_capture,
+        "cuStreamEndCapture": end_capture,
+        "cuStreamGetCaptureInfo": capture_info,
+        "cuGraphGetNodes": lambda self, graph: ([], len(self.nodes)),
+        "cuGraphInstantiate": lambda self, graph, flags: self.handle(),
+        "cuGraphLaunch": lambda self, executable, stream: (),
+        "cuGraphExecDestroy": lambda self, executable: (),
+        "cuGraphDestroy": lambda self, graph: (),
+        "cuGraphExecKernelNodeSetParams": set_node,
         "cuLaunchHostFunc": lambda self, stream, function, number: self.called_back.append((function, number)) or (),
         "cuMemHostRegister": lambda self, address, size, flags: (),
         "cuMemHostUnregister": lambda self, address: (),

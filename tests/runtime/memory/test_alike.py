@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gridjit import StridedMemoryView
-from gridjit.runtime.memory import alike
+from gridjit.runtime.memory.foreign import alike
 from gridjit.runtime.memory.foreign.over import array_over
 from gridjit.runtime.memory.space import HOST_SPACE
 from tests.runtime.memory.test_protocols import LAYOUTS, PROTOCOLS
