@@ -319,6 +319,9 @@ class Driver:
 
     def copy_rows(self, rows: Any, stream: int | None) -> None:
         """Copy a pitched block of memory: a transfer.Rows. stream: where, or None to return when it is done."""
+        if rows.depth > 1:
+            self._copy_planes(rows, stream)
+            return
         copy = self.api.CUDA_MEMCPY2D()
         kind = self._enum("CUmemorytype", "CU_MEMORYTYPE_UNIFIED")
         copy.srcMemoryType = copy.dstMemoryType = kind
@@ -329,6 +332,19 @@ class Driver:
             self.call("cuMemcpy2DUnaligned", copy)
         else:
             self.call("cuMemcpy2DAsync", copy, stream)
+
+    def _copy_planes(self, rows: Any, stream: int | None) -> None:
+        copy = self.api.CUDA_MEMCPY3D()
+        kind = self._enum("CUmemorytype", "CU_MEMORYTYPE_UNIFIED")
+        copy.srcMemoryType = copy.dstMemoryType = kind
+        copy.srcDevice, copy.srcPitch = self.api.CUdeviceptr(rows.source), rows.source_pitch
+        copy.dstDevice, copy.dstPitch = self.api.CUdeviceptr(rows.destination), rows.destination_pitch
+        copy.srcHeight, copy.dstHeight = rows.source_rows, rows.destination_rows
+        copy.WidthInBytes, copy.Height, copy.Depth = rows.width, rows.height, rows.depth
+        if stream is None:
+            self.call("cuMemcpy3D", copy)
+        else:
+            self.call("cuMemcpy3DAsync", copy, stream)
 
     def copy(self, destination: int, source: int, size: int, stream: int | None) -> None:
         """Copy bytes between any two places. stream: where, or None to return when it is done."""

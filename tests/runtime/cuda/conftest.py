@@ -14,6 +14,7 @@ from gridjit.compiler.footprint import Effects, Footprint
 from gridjit.compiler.target import ExceptionEntry, Target
 from gridjit.runtime.devices.cuda.device import CudaDevice
 from gridjit.runtime.devices.cuda.driver import Driver
+from tests.ptx import run_ptx
 
 CONTEXT = 0xC0
 ATTRIBUTES = {
@@ -51,6 +52,8 @@ class StandIn:
         self.attributes = dict(ATTRIBUTES)
         self.mode: Any = None
         # Nodes of the graph that is captured, and parameters that nodes were given later.
+        self.libraries: dict[int, bytes] = {}
+        self.texts: dict[int, str] = {}
         self.nodes: list[Any] = []
         self.set_parameters: list[tuple[int, bytes]] = []
         self._next = 0x100
@@ -106,6 +109,8 @@ class StandIn:
             self.packed.append(ctypes.string_at(at[1], ctypes.c_size_t.from_address(at[3]).value))
         else:
             self.packed.append(b"")
+        if (text := self.texts.get(int(arguments[0]))) is not None:
+            run_ptx(text, arguments[1], arguments[4:6], self.packed[-1])
         return ()
 
     def copy(self, destination: Any, source: Any, size: int, stream: Any = None) -> tuple[()]:
@@ -118,6 +123,27 @@ class StandIn:
             source = int(copy.srcDevice) + row * copy.srcPitch
             ctypes.memmove(int(copy.dstDevice) + row * copy.dstPitch, source, copy.WidthInBytes)
         return ()
+
+    def copy_3d(self, copy: Any, stream: Any = None) -> tuple[()]:
+        assert copy.srcHeight >= copy.Height and copy.dstHeight >= copy.Height
+        for plane in range(copy.Depth):
+            for row in range(copy.Height):
+                source = int(copy.srcDevice) + (plane * copy.srcHeight + row) * copy.srcPitch
+                to = int(copy.dstDevice) + (plane * copy.dstHeight + row) * copy.dstPitch
+                ctypes.memmove(to, source, copy.WidthInBytes)
+        return ()
+
+    def load_library(self, image: bytes, *_: Any) -> int:
+        handle = self.handle()
+        self.libraries[handle] = image
+        return handle
+
+    def kernel(self, library: int, name: bytes) -> int:
+        """Return a kernel's handle; text of ours is run by an interpreter when it is launched."""
+        handle = self.handle()
+        if self.libraries.get(int(library), b"").startswith(b".version"):
+            self.texts[handle] = self.libraries[int(library)].rstrip(b"\0").decode()
+        return handle
 
     def create_stream(self, flags: int, priority: int) -> int:
         self.contexts[handle := self.handle()] = self.context
@@ -173,9 +199,9 @@ class StandIn:
         "cuCtxGetId": lambda self, context: self.epoch,
         "cuCtxSynchronize": lambda self: (),
         "cuDevicePrimaryCtxRetain": lambda self, device: CONTEXT + device,
-        "cuLibraryLoadData": lambda self, *_: self.handle(),
+        "cuLibraryLoadData": load_library,
         "cuLibraryUnload": lambda self, library: (),
-        "cuLibraryGetKernel": lambda self, library, name: self.handle(),
+        "cuLibraryGetKernel": kernel,
         "cuKernelGetFunction": lambda self, kernel: int(kernel) + 0x10000 * self.epoch,
         "cuLibraryGetGlobal": global_variable,
         "cuKernelGetAttribute": lambda self, name, kernel, device: KERNEL_ATTRIBUTES[
@@ -228,6 +254,8 @@ class StandIn:
         "cuMemcpyPeerAsync": lambda self, to, there, of, here, size, stream: self.copy(to, of, size, stream),
         "cuMemcpy2DUnaligned": copy_2d,
         "cuMemcpy2DAsync": copy_2d,
+        "cuMemcpy3D": copy_3d,
+        "cuMemcpy3DAsync": copy_3d,
         "cuMemsetD8Async": lambda self, *rest: self.fill(*rest, kind=ctypes.c_uint8),
         "cuMemsetD16Async": lambda self, *rest: self.fill(*rest, kind=ctypes.c_uint16),
         "cuMemsetD32Async": fill,
