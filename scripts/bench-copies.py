@@ -27,7 +27,7 @@ def seconds(copy: Callable[[gridjit.Stream], None], stream: gridjit.Stream) -> f
             for _ in range(ROUNDS):
                 copy(stream)
             end.record(stream).synchronize()
-            best = min(best, start.elapsed_time(end) / ROUNDS / 1e3)
+            best = min(best, float(start.elapsed_time(end)) / ROUNDS / 1e3)
     return best
 
 
@@ -41,7 +41,7 @@ def row(name: str, to: cuda.DeviceNDArray, of: cuda.DeviceNDArray, stream: gridj
     copy(stream)
     stream.synchronize()
     first = time.perf_counter() - begun
-    found = 2 * to.nbytes / seconds(copy, stream) / 1e9
+    found = float(2 * to.nbytes / seconds(copy, stream) / 1e9)
     share = found / plain if plain else 1.0
     print(f"{name:44} {found:8.0f} GB/s   first {first * 1e3:7.2f} ms   of a plain copy {share:.2f}")
     return found

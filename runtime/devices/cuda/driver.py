@@ -1,6 +1,7 @@
 """Driver: the wall around cuda.bindings' driver module. Handles are ints on this side, and every error code is raised.
 
-cuda.bindings is untyped and takes 70 ms to import; it is imported here alone, when a device is first used.
+cuda.bindings is untyped and takes 70 ms to import; it is imported here alone, when something is first needed that a
+start does without (plain.py).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from gridjit.forking import cached_property
 from gridjit.runtime.devices.cuda import presence
 from gridjit.runtime.devices.cuda.errors import ASYNCHRONOUS, DriverError, driver_error, lost_device_error
 from gridjit.runtime.devices.cuda.last_launched import in_words
+from gridjit.runtime.devices.cuda.plain import plain_api
 
 # CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END
 _PARAMETERS, _SIZE, _END = 1, 2, 0
@@ -391,7 +393,7 @@ def driver() -> Driver:
     """Return this process's driver, initialized; raises DeviceError saying why there is none to use."""
     if reason := presence.why_not():
         raise DeviceError(f"{reason}; GRIDJIT_TARGET=host runs kernels on this computer's processor")
-    made = Driver(importlib.import_module("cuda.bindings.driver"))
+    made = Driver(plain_api(lambda: importlib.import_module("cuda.bindings.driver")))
     made.start()
     return made
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from gridjit.compiler.errors import DeviceError, LaunchError
 from gridjit.forking import cached_property
-from gridjit.runtime.devices.cuda.copy_kernels import CopyKernels, launches_for
 from gridjit.runtime.devices.cuda.driver import Driver
 from gridjit.runtime.devices.cuda.errors import DriverError
 from gridjit.runtime.devices.cuda.last_launched import attributed
@@ -33,6 +32,7 @@ from gridjit.runtime.streams import Stream, stream_handle
 from gridjit.values import dataclass
 
 if TYPE_CHECKING:
+    from gridjit.runtime.devices.cuda.copying.kernels import CopyKernels
     from gridjit.runtime.devices.cuda.device import CudaDevice
     from gridjit.runtime.devices.cuda.timeline import CudaTimeline
     from gridjit.runtime.memory.space import Space
@@ -74,6 +74,8 @@ class CudaSpace:
 
     @cached_property
     def _kernels(self) -> CopyKernels:
+        from gridjit.runtime.devices.cuda.copying.kernels import CopyKernels
+
         return CopyKernels(self._device)
 
     @property
@@ -223,6 +225,8 @@ class CudaSpace:
 
     def _copied_by_kernels(self, to: Array, of: Array, stream: Any) -> bool:
         """Copy by kernels; return whether they could be had."""
+        from gridjit.runtime.devices.cuda.copying.kernels import launches_for  # most copies are pitched ones
+
         launches, handle = launches_for(to, of), stream_handle(stream)
         if len(launches) > copies_between(to, of):
             return False

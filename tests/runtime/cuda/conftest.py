@@ -109,7 +109,7 @@ class StandIn:
             self.packed.append(ctypes.string_at(at[1], ctypes.c_size_t.from_address(at[3]).value))
         else:
             self.packed.append(b"")
-        if (text := self.texts.get(int(arguments[0]))) is not None:
+        if isinstance(arguments[0], int) and (text := self.texts.get(arguments[0])) is not None:
             run_ptx(text, arguments[1], arguments[4:6], self.packed[-1])
         return ()
 

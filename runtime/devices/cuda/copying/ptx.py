@@ -1,4 +1,4 @@
-"""copy_ptx: the kernels that copy between any two layouts, as PTX for the driver to finish: for each size of a unit.
+"""ptx: the kernels that copy between any two layouts, as PTX for the driver to finish: for each size of a unit.
 
 Both take one block of parameters; records of three words (count, destination's step, source's step, in bytes) are the
 axes. Branches are the same for a whole block. tile: two axes go through shared memory, so that both sides are read and

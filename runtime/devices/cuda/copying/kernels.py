@@ -1,4 +1,4 @@
-"""copy_kernels: copies within a device that no pitched copy fits, by kernels of ours, in as few launches as can be.
+"""kernels: copies within a device that no pitched copy fits, by kernels of ours, in as few launches as can be.
 
 The driver finishes a kernel when it is first needed, for one size of unit, and keeps it on disk by itself.
 """
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.forking import lock, section
-from gridjit.runtime.devices.cuda.copy_ptx import (
+from gridjit.runtime.devices.cuda.copying.ptx import (
     LANES,
     MOST_AXES,
     MOST_BESIDE,
