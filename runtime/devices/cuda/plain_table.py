@@ -28,6 +28,8 @@ FUNCTIONS: dict[str, tuple[str, str]] = {
     "cuKernelGetFunction": ("cuKernelGetFunction", ">pp"),
     "cuLaunchKernel": ("cuLaunchKernel", "puuuuuuuppp"),
     "cuStreamCreateWithPriority": ("cuStreamCreateWithPriority", ">pui"),
+    "cuStreamGetPriority": ("cuStreamGetPriority", "p>i"),
+    "cuCtxGetStreamPriorityRange": ("cuCtxGetStreamPriorityRange", ">i>i"),
     "cuStreamDestroy": ("cuStreamDestroy_v2", "p"),
     "cuStreamSynchronize": ("cuStreamSynchronize", "p"),
     "cuStreamQuery": ("cuStreamQuery", "p"),
