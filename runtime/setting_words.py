@@ -56,7 +56,9 @@ WORDS = {
         "`compiles`: one line on standard error for each specialization that is compiled or loaded",
     ),
     "GRIDJIT_TRACEBACK": Words(
-        "short or full", "`short`", "`full`: errors of compiles show all that numba and gridjit know of them, and all frames"
+        "short or full",
+        "`short`",
+        "`full`: errors of compiles show all that numba and gridjit know, and all frames",
     ),
     "GRIDJIT_ASSERT_NO_COMPILE": Words(
         _SWITCH, "`0`", "`1`: a compile is a `CompileDisabledError` that says what is missing and why"

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gridjit.compiler.errors import ArgumentError, DeviceError
+from gridjit.runtime.recorded import recorder_of
 
 if TYPE_CHECKING:
     import ctypes
@@ -100,7 +101,7 @@ class _Handle:
     @property
     def alive(self) -> bool:
         """Whether it was not destroyed."""
-        return self._live
+        return self._live is not False
 
     def close(self) -> None:
         """Destroy it, after the work it holds; more than once does no harm.
@@ -244,7 +245,7 @@ class Stream(_Handle):
 
     def is_capturing(self) -> bool:
         """Return whether work in the stream is being captured into a graph."""
-        return self.timeline.capturing(self.handle)
+        return recorder_of(self.timeline, self.handle) is not None or self.timeline.capturing(self.handle)
 
     def __cuda_stream__(self) -> tuple[int, int]:
         """Return (0, handle), as libraries that share streams ask for it."""

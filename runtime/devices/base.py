@@ -5,6 +5,7 @@ For what a device lacks, it answers as the protocol says: None, or a DeviceError
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gridjit.compiler.artifact import Artifact
@@ -14,7 +15,7 @@ from gridjit.compiler.target import Target
 from gridjit.values import dataclass
 
 if TYPE_CHECKING:
-    from gridjit.runtime.memory.space import Space
+    from gridjit.runtime.memory.space import Memory, Space
     from gridjit.runtime.native.table import KernelHandle
     from gridjit.runtime.streams import Timeline
 
@@ -117,6 +118,48 @@ class LoadedKernel(Protocol):
         ...
 
 
+class Runnable(Protocol):
+    """A graph that a device runs as a whole. nodes: how many pieces of work it has, those of other libraries too."""
+
+    nodes: int
+
+    def launch(self, stream: int) -> None:
+        """Run it in a stream, after what that was given before."""
+        ...
+
+    def update(self, node: Any, loaded: LoadedKernel, config: LaunchConfig, sharedmem: int, parameters: bytes) -> None:
+        """Have later runs launch something else in a node's place."""
+        ...
+
+    def keep_until_done(self, memory: Iterable[Memory]) -> None:
+        """Have memory that is let go now not be used again before the runs that use it are done."""
+        ...
+
+    def close(self) -> None:
+        """Give it up."""
+        ...
+
+
+class Capture(Protocol):
+    """The work of one stream that is recorded, and not done, until it ends."""
+
+    def launch(self, loaded: LoadedKernel, config: LaunchConfig, stream: Any, sharedmem: int, parameters: bytes) -> Any:
+        """Record a launch, as LoadedKernel.launch is given it; returns the device's handle of the node."""
+        ...
+
+    def copy(self, destination: Any, source: Any, make: Callable[[], object]) -> Any:
+        """Record a copy between two arrays; make gives it to the stream. Returns the device's handle of the node."""
+        ...
+
+    def end(self) -> Runnable:
+        """Return all that was recorded, ready to run."""
+        ...
+
+    def cancel(self) -> None:
+        """Forget it."""
+        ...
+
+
 class Device(Protocol):
     """Something that kernels run on. A new device needs what is here, and nothing else."""
 
@@ -143,6 +186,10 @@ class Device(Protocol):
     @property
     def timeline(self) -> Timeline:
         """The device's streams and events."""
+        ...
+
+    def capture(self, stream: int) -> Capture:
+        """Return what records the work of a stream, by its handle, for a graph; from now on none of it is done."""
         ...
 
     def load(self, artifact: Artifact, callbacks: ModuleCallbacks = NO_CALLBACKS) -> LoadedKernel:

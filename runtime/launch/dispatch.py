@@ -24,6 +24,7 @@ from gridjit.runtime.launch.arguments import (
     types_of,
 )
 from gridjit.runtime.launch.ready import Key, Ready
+from gridjit.runtime.recorded import recorder_of, recorders
 from gridjit.runtime.session import session
 from gridjit.runtime.streams import LEGACY, stream_handle
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from gridjit.runtime.launch.configured import ConfiguredKernel
     from gridjit.runtime.launch.launched_kernel import LaunchedKernel
     from gridjit.runtime.launch.launcher import Launcher
+    from gridjit.runtime.recorded import Recorder
 
 
 def launch(
@@ -84,6 +86,10 @@ def _launch(
         args, after = prepared(kernel.extensions, given, launcher.stream)
         handlers = handlers_of(kernel, args)
         ready = _packed(kernel, ready, handlers, args)
+    recorder = recorders and recorder_of(ready.loaded.device.timeline, stream_handle(launcher.stream))
+    if recorder:
+        _record(recorder, launcher, ready, handlers, args, after)
+        return
     transfer = Transfer(ready.loaded.device.staging, launcher.stream, kernel, ready.loaded.device)
     transfer.expect(args)
     parameters = parameters_of(kernel, ready, handlers, args, transfer)
@@ -94,6 +100,25 @@ def _launch(
         call()
     if ready.launchable and not kernel.extensions:
         launcher.learn(ready, key, args)
+
+
+def _record(
+    recorder: Recorder,
+    launcher: Launcher,
+    ready: Ready,
+    handlers: Sequence[ArgumentHandler],
+    args: tuple[Any, ...],
+    after: Sequence[Callable[[], Any]],
+) -> None:
+    """Have a launch recorded for a graph. Machine code is told nothing: it would make such launches."""
+    from gridjit.runtime.graphs.recording import refuse_what_follows
+
+    kernel = launcher.kernel
+    refuse_what_follows(kernel.name, after)
+    transfer = recorder.transfer(launcher, ready)
+    transfer.expect(args)
+    parameters = parameters_of(kernel, ready, handlers, args, transfer)
+    recorder.launch(launcher, ready, args, in_bytes(kernel, ready, args, parameters), transfer)
 
 
 def prepare(launcher: Launcher, args: tuple[Any, ...], handlers: Sequence[ArgumentHandler], key: Key) -> Ready:

@@ -5,6 +5,7 @@ Views and exports of a buffer keep its memory, so what was made of it stays righ
 
 from __future__ import annotations
 
+import functools
 import operator
 from typing import Any, Literal
 
@@ -173,8 +174,10 @@ class Buffer:
             raise ArgumentError(f"fill: {self.size} bytes are not a multiple of a pattern of {len(pattern)}")
         array = self.array
         ghost = array.view(np.dtype(f"u{len(pattern)}"))._ghost
-        if self.size:
-            array.space.fill(ghost, int.from_bytes(pattern, "little"), array._in(stream), (array.gpu_data,))
+        number, order = int.from_bytes(pattern, "little"), array._in(stream)
+        fill = functools.partial(array.space.fill, ghost, number, order, (array.gpu_data,))
+        if self.size and not array._recorded("fill", ghost, ghost.dtype.type(number), order, fill):
+            fill()
 
     # -- protocols ---------------------------------------------------------------------------------------------------
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,7 +21,10 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """A pitched copy: height rows of width bytes each."""
+    """A pitched copy: height rows of width bytes each; depth planes of these, if more than one.
+
+    source_rows, destination_rows: rows from one plane to the next.
+    """
 
     source: int
     destination: int
@@ -27,6 +32,9 @@ class Rows:
     height: int = 1
     source_pitch: int = 0
     destination_pitch: int = 0
+    depth: int = 1
+    source_rows: int = 0
+    destination_rows: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,48 +71,35 @@ def plan(strided: Array, block: int, *, outward: bool) -> list[Rows]:
     """
     if not strided.size:
         return []
-    dims = _merged(strided.shape, strided.strides, strided.itemsize)
-    width, dims = _width(dims, strided.itemsize)
-    loops, height, pitch = _rows(dims, width)
-    address = address_of(strided)
-    rows = []
-    for number, index in enumerate(itertools.product(*(range(count) for count, _ in loops))):
-        there = address + sum(i * stride for i, (_, stride) in zip(index, loops, strict=True))
-        here = block + number * height * width
-        rows.append(
-            Rows(
-                source=there, destination=here, width=width, height=height, source_pitch=pitch, destination_pitch=width
-            )
-            if outward
-            else Rows(
-                source=here, destination=there, width=width, height=height, source_pitch=width, destination_pitch=pitch
-            )
-        )
-    return rows
+    dense = _dense_strides(strided.shape, strided.itemsize)
+    there = address_of(strided)
+    if outward:
+        return _blocks(_merged_pairs(strided.shape, dense, strided.strides), strided.itemsize, block, there)
+    return _blocks(_merged_pairs(strided.shape, strided.strides, dense), strided.itemsize, there, block)
 
 
 def plan_between(destination: Array, source: Array) -> list[Rows]:
     """Return the copies from one straightened ghost into another of the same shape: copies_between of them."""
     if not destination.size:
         return []
-    loops, width, height, (there, here) = _pitched(destination, source)
-    to, of = address_of(destination), address_of(source)
-    return [
-        Rows(
-            source=of + sum(i * loop[2] for i, loop in zip(index, loops, strict=True)),
-            destination=to + sum(i * loop[1] for i, loop in zip(index, loops, strict=True)),
-            width=width,
-            height=height,
-            source_pitch=here,
-            destination_pitch=there,
-        )
-        for index in itertools.product(*(range(loop[0]) for loop in loops))
-    ]
+    axes = paired_axes(destination, source)
+    return _blocks(axes, destination.itemsize, address_of(destination), address_of(source))
 
 
 def copies_between(destination: Array, source: Array) -> int:
     """Return how many pitched copies it takes; where axes are in different orders, nearly one for each row of items."""
-    return math.prod(count for count, _, _ in _pitched(destination, source)[0])
+    loops, _ = _pitched(paired_axes(destination, source), destination.itemsize)
+    return math.prod(count for count, _, _ in loops)
+
+
+def run_between(destination: Array, source: Array) -> int:
+    """Return how many bytes lie next to each other in both of two straightened ghosts of the same shape."""
+    return _pitched(paired_axes(destination, source), destination.itemsize)[1].width
+
+
+def paired_axes(destination: Array, source: Array) -> list[tuple[int, int, int]]:
+    """Return (count, step, source's step) in bytes of two ghosts' axes, with those merged that are one in both."""
+    return _merged_pairs(destination.shape, destination.strides, source.strides)
 
 
 def address_of(array: Array) -> int:
@@ -127,28 +122,44 @@ def overlaps_itself(ghost: Array) -> bool:
     return False
 
 
-def _merged(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> list[tuple[int, int]]:
-    """Return (count, stride) of the dimensions, outermost first, with those merged that are one in memory."""
-    merged: list[tuple[int, int]] = []
-    for count, stride in zip(shape, strides, strict=True):
-        if count == 1:
-            continue
-        if merged and merged[-1][1] == count * stride:
-            merged[-1] = (merged[-1][0] * count, stride)
-        else:
-            merged.append((count, stride))
-    return merged
+def _dense_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
+    return tuple(itertools.accumulate(shape[:0:-1], operator.mul, initial=itemsize))[::-1] if shape else ()
 
 
-def _pitched(destination: Array, source: Array) -> tuple[list[tuple[int, int, int]], int, int, tuple[int, int]]:
-    """Return the dimensions to loop over, and the width, height and pitches (destination's, source's) of one copy."""
-    dims, width = _merged_pairs(destination.shape, destination.strides, source.strides), destination.itemsize
+def _blocks(axes: list[tuple[int, int, int]], itemsize: int, to: int, of: int) -> list[Rows]:
+    """Return the copies along axes, from one address to another."""
+    loops, block = _pitched(axes, itemsize)
+    return [
+        dataclasses.replace(
+            block,
+            source=of + sum(i * loop[2] for i, loop in zip(index, loops, strict=True)),
+            destination=to + sum(i * loop[1] for i, loop in zip(index, loops, strict=True)),
+        )
+        for index in itertools.product(*(range(loop[0]) for loop in loops))
+    ]
+
+
+def _pitched(axes: Sequence[tuple[int, int, int]], itemsize: int) -> tuple[list[tuple[int, int, int]], Rows]:
+    """Return the axes to loop over, and one copy, at address 0: a row, rows, or planes of rows."""
+    dims, width = list(axes), itemsize
     if dims and dims[-1][1:] == (width, width):
         width *= dims.pop()[0]
-    if dims and all(width <= pitch <= MAX_PITCH for pitch in dims[-1][1:]):
-        height, there, here = dims.pop()
-        return dims, width, height, (there, here)
-    return dims, width, 1, (width, width)
+    if not (dims and all(width <= pitch <= MAX_PITCH for pitch in dims[-1][1:])):
+        return dims, Rows(source=0, destination=0, width=width, source_pitch=width, destination_pitch=width)
+    height, there, here = dims.pop()
+    rows = Rows(source=0, destination=0, width=width, height=height, source_pitch=here, destination_pitch=there)
+    if not dims:
+        return dims, rows
+    depth, to, of = dims[-1]
+    if not (_is_planes(to, there, height) and _is_planes(of, here, height)):
+        return dims, rows
+    dims.pop()
+    return dims, dataclasses.replace(rows, depth=depth, source_rows=of // here, destination_rows=to // there)
+
+
+def _is_planes(plane: int, pitch: int, height: int) -> bool:
+    """Return whether a step is one of whole rows, and of enough of them."""
+    return plane % pitch == 0 and plane // pitch >= height
 
 
 def _merged_pairs(shape: Sequence[int], strides: Sequence[int], others: Sequence[int]) -> list[tuple[int, int, int]]:
@@ -162,17 +173,3 @@ def _merged_pairs(shape: Sequence[int], strides: Sequence[int], others: Sequence
         else:
             merged.append((count, stride, other))
     return merged
-
-
-def _width(dims: list[tuple[int, int]], itemsize: int) -> tuple[int, list[tuple[int, int]]]:
-    """Return the bytes of a contiguous run, and the dimensions around it."""
-    if dims and dims[-1][1] == itemsize:
-        return dims[-1][0] * itemsize, dims[:-1]
-    return itemsize, dims
-
-
-def _rows(dims: list[tuple[int, int]], width: int) -> tuple[list[tuple[int, int]], int, int]:
-    """Return the dimensions to loop over, and the height and pitch of one copy."""
-    if dims and width <= dims[-1][1] <= MAX_PITCH:
-        return dims[:-1], dims[-1][0], dims[-1][1]
-    return dims, 1, width

@@ -7,8 +7,9 @@ and is never read here; only its Space knows how.
 from __future__ import annotations
 
 import ctypes
+import functools
 import struct
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -22,6 +23,7 @@ from gridjit.runtime.memory.copies import Array, address_of, overlaps_itself
 from gridjit.runtime.memory.layout import StridedLayout
 from gridjit.runtime.memory.space import Memory, Space
 from gridjit.runtime.queues.chosen import here
+from gridjit.runtime.recorded import recorder_of, recorders
 from gridjit.runtime.streams import LEGACY, stream_handle
 
 # (dtype, ndim, layout, writable, aligned, device, what else tells the dtype from others): equal kinds are one object,
@@ -158,7 +160,9 @@ class DeviceArray:
         self._check_fits(out, "copy_to_host")
         if not out.flags.writeable:
             raise ArgumentError("copy_to_host: the array to copy into is read-only")
-        self.space.read(self._ghost, out, self._in(stream))
+        order = self._in(stream)
+        if not self._recorded("copy", out, self._ghost, order, lambda: self.space.read(self._ghost, out, order)):
+            self.space.read(self._ghost, out, order)
         return out
 
     def _empty(self) -> Array:
@@ -168,16 +172,21 @@ class DeviceArray:
         """Copy ary (a NumPy array, anything NumPy makes one of, or a DeviceArray) into this array."""
         self._check_writable("copy_to_device")
         if isinstance(ary, DeviceArray):
-            self._copy_from(ary, stream)
+            self._check_fits(ary._ghost, "copy_to_device")
+            make = functools.partial(self._copy_from, ary, stream)
+            if not self._recorded("copy", self._ghost, ary._ghost, self._in(stream), make, ary):
+                make()
             return
         refuse_masked(ary)
         values = np.asarray(ary)
         self._check_fits(values, "copy_to_device")
-        self.space.write(self._ghost, values, self._in(stream), (self._memory,))
+        order = self._in(stream)
+        write = functools.partial(self.space.write, self._ghost, values, order, (self._memory,))
+        if not self._recorded("copy", self._ghost, values, order, write):
+            write()
 
     def _copy_from(self, source: DeviceArray, given: Any) -> None:
         """Copy an array from any memory into this one, through the host only where there is no other way."""
-        self._check_fits(source._ghost, "copy_to_device")
         stream = self._in(given)
         if source.space is self.space:
             self.space.copy(self._ghost, source._ghost, stream, (self._memory, source._memory))
@@ -187,6 +196,21 @@ class DeviceArray:
             source.space.read(source._ghost, self._ghost, source._in(given))
         elif not self.space.copy_from(self._ghost, stream, source.space, source._ghost, source.stream):
             self.space.write(self._ghost, source.copy_to_host(), stream)
+
+    def _recorded(
+        self,
+        what: str,
+        destination: Any,
+        source: Any,
+        stream: Any,
+        make: Callable[[], object],
+        other: DeviceArray | None = None,
+    ) -> bool:
+        """Have a copy recorded if a graph of the stream's work is; returns whether it was. make: makes the copy."""
+        if not recorders or (recorder := recorder_of(self.space.timeline, stream_handle(stream))) is None:
+            return False
+        recorder.copy(what, destination, source, (self, other), make)
+        return True
 
     def copied(self) -> DeviceArray:
         """Return the items in memory of their own on the same device: dense, their axes in the same order."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,9 +12,23 @@ import numpy as np
 from gridjit.compiler.errors import ArgumentError, LayoutError, ShapeError
 from gridjit.runtime.current import current_space
 from gridjit.runtime.memory.buffer import Buffer
-from gridjit.runtime.memory.device_array import DeviceArray
+from gridjit.runtime.memory.device_array import DeviceArray, Kind
+from gridjit.runtime.memory.foreign.alike import (
+    foreign_key,
+    kind_and_parameters,
+    learn,
+    numpy_key,
+    numpy_kind_and_parameters,
+)
 from gridjit.runtime.memory.foreign.host_objects import host_array
-from gridjit.runtime.memory.foreign.over import array_over, over_dlpack, over_interface, over_numpy
+from gridjit.runtime.memory.foreign.over import (
+    Seen,
+    host_memory,
+    look_on_device,
+    over_dlpack,
+    over_interface,
+    over_numpy,
+)
 from gridjit.runtime.memory.layout import StridedLayout
 
 
@@ -28,16 +44,66 @@ class StridedMemoryView:
         view.view(view.layout[1:, ::2]).copy_from(np.ones((3, 3)))
     """
 
-    # As DeviceArray has them, for machine code: _parameters are packed, _kind tells which code fits.
-    __slots__ = ("__weakref__", "_array", "_kind", "_layout", "_parameters", "exporting_obj")
+    # As DeviceArray has them, for machine code: _parameters are packed, _kind tells which code fits. What is not needed
+    # for a launch is not made before it is asked for: _array, by _later, and _layout.
+    __slots__ = ("__weakref__", "_array", "_kind", "_later", "_layout", "_parameters", "exporting_obj")
+
+    _array: DeviceArray
+    _kind: Kind
+    _later: Callable[[], DeviceArray]
+    _layout: StridedLayout
+    _parameters: bytes
+    exporting_obj: Any
 
     def __init__(self, obj: Any, stream: Any = 0) -> None:
-        array = obj if type(obj) is DeviceArray else _seen(obj, stream)
+        self.exporting_obj = obj
+        if type(obj) is DeviceArray:
+            self._array = obj
+            self._kind = obj._kind
+            self._parameters = obj._parameters
+        elif type(obj) is np.ndarray:
+            self._take_numpy(obj, obj)
+        elif isinstance(obj, StridedMemoryView | Buffer):
+            self._take(obj._array if isinstance(obj, StridedMemoryView) else obj.array)
+        elif (seen := look_on_device(obj, current_space(), stream)) is None:
+            self._take_numpy(host_memory(obj), obj)
+        else:
+            self._take_foreign(seen)
+
+    # What launches need is known of arrays alike; then, the array is left for later.
+
+    def _take_numpy(self, array: np.ndarray[Any, Any], obj: Any) -> None:
+        known = numpy_kind_and_parameters(array)
+        if known is None:
+            _item(array.dtype)
+            self._take(over_numpy(array, obj))
+            learn(numpy_key(array), self._array)
+        else:
+            self._later = partial(over_numpy, array.view(), obj)
+            self._kind, self._parameters = known
+
+    def _take_foreign(self, seen: Seen) -> None:
+        key = foreign_key(seen.array, seen.space.device)
+        known = kind_and_parameters(key, seen.array.address)
+        if known is None:
+            _item(seen.array.dtype)
+            self._take(seen.over())
+            learn(key, self._array)
+        else:
+            self._later = seen.over
+            self._kind, self._parameters = known
+
+    def _take(self, array: DeviceArray) -> None:
         self._array = array
         self._kind = array._kind
-        self._layout: StridedLayout | None = None
         self._parameters = array._parameters
-        self.exporting_obj = obj
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the array, which is made when it is first asked for."""
+        if name != "_array":
+            raise AttributeError(f"a {type(self).__name__} has no attribute {name!r}")
+        self._array = self._later()
+        return self._array
 
     @classmethod
     def from_dlpack(cls, obj: Any, stream: Any = 0) -> StridedMemoryView:
@@ -112,9 +178,11 @@ class StridedMemoryView:
     @property
     def layout(self) -> StridedLayout:
         """Where its items are."""
-        if self._layout is None:
+        try:
+            return self._layout
+        except AttributeError:
             self._layout = StridedLayout.of(self._array)
-        return self._layout
+            return self._layout
 
     @property
     def ptr(self) -> int:
@@ -242,16 +310,6 @@ class StridedMemoryView:
 
     def __reduce__(self) -> Any:
         raise TypeError("a view of memory cannot be pickled; pickle a copy of its items")
-
-
-def _seen(obj: Any, stream: Any) -> DeviceArray:
-    if isinstance(obj, StridedMemoryView):
-        return obj._array
-    if isinstance(obj, Buffer):
-        return obj.array
-    array = array_over(obj, current_space(), stream)
-    _item(array.dtype)
-    return array
 
 
 def _item(dtype: Any) -> np.dtype[Any]:

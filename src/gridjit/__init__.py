@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from gridjit.runtime.args.direction import In, InOut, Out
     from gridjit.runtime.current import create_event, create_stream, current_stream, default_stream, external_stream
     from gridjit.runtime.device_function import DeviceFunction
+    from gridjit.runtime.graphs.graph import Graph, graph
     from gridjit.runtime.jit import jit
     from gridjit.runtime.kernel import Kernel
     from gridjit.runtime.launch.configured import ConfiguredKernel
@@ -58,6 +59,7 @@ _HOME = {
     "CopyNeededError": "gridjit.compiler.errors",
     "DeviceError": "gridjit.compiler.errors",
     "DeviceFunction": "gridjit.runtime.device_function",
+    "Graph": "gridjit.runtime.graphs.graph",
     "GridjitError": "gridjit.compiler.errors",
     "Kernel": "gridjit.runtime.kernel",
     "LaunchConfig": "gridjit.compiler.launch_config",
@@ -83,6 +85,7 @@ _HOME = {
     "current_stream": "gridjit.runtime.current",
     "default_stream": "gridjit.runtime.current",
     "external_stream": "gridjit.runtime.current",
+    "graph": "gridjit.runtime.graphs.graph",
     "install": "gridjit.installing",
     "jit": "gridjit.runtime.jit",
     "uninstall": "gridjit.installing",
@@ -104,6 +107,7 @@ __all__ = [
     "DeviceError",
     "DeviceFunction",
     "Event",
+    "Graph",
     "GridjitError",
     "In",
     "InOut",
@@ -128,6 +132,7 @@ __all__ = [
     "current_stream",
     "default_stream",
     "external_stream",
+    "graph",
     "install",
     "jit",
     "launchconfig",

@@ -17,7 +17,7 @@ from gridjit.compiler.compiled import NO_CALLBACKS, ModuleCallbacks
 from gridjit.compiler.errors import DeviceError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.target import Target
-from gridjit.runtime.devices.base import Device, KernelAttributes, LoadedKernel
+from gridjit.runtime.devices.base import Capture, Device, KernelAttributes, LoadedKernel
 from gridjit.runtime.memory.space import HOST_SPACE, Memory, Owners, Space, Whereabouts
 from gridjit.runtime.native.table import KernelHandle
 from gridjit.runtime.streams import Timeline, stream_handle
@@ -343,6 +343,9 @@ class RecordingDevice:
     @property
     def timeline(self) -> Timeline:
         return self._timeline
+
+    def capture(self, stream: int) -> Capture:
+        raise DeviceError("the recording device has no graphs")
 
     def load(self, artifact: Artifact, callbacks: ModuleCallbacks = NO_CALLBACKS) -> RecordingKernel:
         return RecordingKernel(

@@ -13,12 +13,13 @@ from gridjit.compiler.target import Target
 from gridjit.forking import cached_property, lock, section
 from gridjit.runtime.devices.cuda.driver import Driver, driver
 from gridjit.runtime.devices.cuda.errors import LOST_CONTEXT, DriverError
-from gridjit.runtime.devices.cuda.load import CudaKernel, load
 from gridjit.runtime.devices.cuda.space import CudaSpace
 from gridjit.runtime.devices.cuda.timeline import CudaTimeline
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.base import Device
+    from gridjit.runtime.devices.cuda.graphs import CudaCapture
+    from gridjit.runtime.devices.cuda.load import CudaKernel
 
 
 class CudaDevice:
@@ -122,7 +123,15 @@ class CudaDevice:
 
     def load(self, artifact: Artifact, callbacks: ModuleCallbacks = NO_CALLBACKS) -> CudaKernel:
         """Return artifact, loaded; raises DeviceError if it is for another architecture."""
+        from gridjit.runtime.devices.cuda.load import load  # arrays do without
+
         return load(self, artifact, callbacks)
+
+    def capture(self, stream: int) -> CudaCapture:
+        """Return what captures the work of a stream for a graph."""
+        from gridjit.runtime.devices.cuda.graphs import CudaCapture  # most programs do without
+
+        return CudaCapture(self, stream)
 
     def synchronize(self) -> None:
         """Wait for all work on the device; raises what a kernel did wrong."""

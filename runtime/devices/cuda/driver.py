@@ -1,6 +1,7 @@
 """Driver: the wall around cuda.bindings' driver module. Handles are ints on this side, and every error code is raised.
 
-cuda.bindings is untyped and takes 70 ms to import; it is imported here alone, when a device is first used.
+cuda.bindings is untyped and takes 70 ms to import; it is imported here alone, when something is first needed that a
+start does without (plain.py).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from gridjit.forking import cached_property
 from gridjit.runtime.devices.cuda import presence
 from gridjit.runtime.devices.cuda.errors import ASYNCHRONOUS, DriverError, driver_error, lost_device_error
 from gridjit.runtime.devices.cuda.last_launched import in_words
+from gridjit.runtime.devices.cuda.plain import plain_api
 
 # CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END
 _PARAMETERS, _SIZE, _END = 1, 2, 0
@@ -328,6 +330,9 @@ class Driver:
 
     def copy_rows(self, rows: Any, stream: int | None) -> None:
         """Copy a pitched block of memory: a transfer.Rows. stream: where, or None to return when it is done."""
+        if rows.depth > 1:
+            self._copy_planes(rows, stream)
+            return
         copy = self.api.CUDA_MEMCPY2D()
         kind = self._enum("CUmemorytype", "CU_MEMORYTYPE_UNIFIED")
         copy.srcMemoryType = copy.dstMemoryType = kind
@@ -338,6 +343,19 @@ class Driver:
             self.call("cuMemcpy2DUnaligned", copy)
         else:
             self.call("cuMemcpy2DAsync", copy, stream)
+
+    def _copy_planes(self, rows: Any, stream: int | None) -> None:
+        copy = self.api.CUDA_MEMCPY3D()
+        kind = self._enum("CUmemorytype", "CU_MEMORYTYPE_UNIFIED")
+        copy.srcMemoryType = copy.dstMemoryType = kind
+        copy.srcDevice, copy.srcPitch = self.api.CUdeviceptr(rows.source), rows.source_pitch
+        copy.dstDevice, copy.dstPitch = self.api.CUdeviceptr(rows.destination), rows.destination_pitch
+        copy.srcHeight, copy.dstHeight = rows.source_rows, rows.destination_rows
+        copy.WidthInBytes, copy.Height, copy.Depth = rows.width, rows.height, rows.depth
+        if stream is None:
+            self.call("cuMemcpy3D", copy)
+        else:
+            self.call("cuMemcpy3DAsync", copy, stream)
 
     def copy(self, destination: int, source: int, size: int, stream: int | None) -> None:
         """Copy bytes between any two places. stream: where, or None to return when it is done."""
@@ -384,7 +402,7 @@ def driver() -> Driver:
     """Return this process's driver, initialized; raises DeviceError saying why there is none to use."""
     if reason := presence.why_not():
         raise DeviceError(f"{reason}; GRIDJIT_TARGET=host runs kernels on this computer's processor")
-    made = Driver(importlib.import_module("cuda.bindings.driver"))
+    made = Driver(plain_api(lambda: importlib.import_module("cuda.bindings.driver")))
     made.start()
     return made
 

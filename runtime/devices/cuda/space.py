@@ -24,21 +24,35 @@ from gridjit.runtime.memory.copies import (
     copies_between,
     plan,
     plan_between,
+    run_between,
     straightening,
     without_repeats,
 )
+from gridjit.runtime.memory.layout import StridedLayout
 from gridjit.runtime.memory.space import Memory, Owners, Whereabouts
 from gridjit.runtime.streams import Stream, stream_handle
+from gridjit.values import dataclass
 
 if TYPE_CHECKING:
+    from gridjit.runtime.devices.cuda.copying.kernels import CopyKernels
     from gridjit.runtime.devices.cuda.device import CudaDevice
     from gridjit.runtime.devices.cuda.timeline import CudaTimeline
     from gridjit.runtime.memory.space import Space
 
 # Freed memory that a device's pool keeps for the next allocation.
 KEEP_BYTES = 64 << 20
-# Pitched copies within the device that are made before the way through the host is taken.
+# Pitched copies within the device that are made, where kernels cannot be had, before the way through the host is taken.
 MOST_COPIES = 64
+# Rows so narrow, in bytes, take the driver long, if there are more bytes than a few.
+NARROW, FEW = 32, 64 << 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Temporary:
+    """Memory that a copy passes by. ghost: what lies in it."""
+
+    memory: Memory
+    ghost: Array
 
 
 class CudaSpace:
@@ -63,6 +77,12 @@ class CudaSpace:
     def driver(self) -> Driver:
         """The device's driver."""
         return self._device.driver
+
+    @cached_property
+    def _kernels(self) -> CopyKernels:
+        from gridjit.runtime.devices.cuda.copying.kernels import CopyKernels
+
+        return CopyKernels(self._device)
 
     @property
     def timeline(self) -> CudaTimeline:
@@ -145,7 +165,16 @@ class CudaSpace:
         block = np.ascontiguousarray(turned)
         if block is not turned:
             self._refuse_capture(stream)
-        copies = plan(turn.of(ghost), address_of(block), outward=False)
+        strided = turn.of(ghost)
+        if (between := self._between(strided, stream)) is None:
+            self._write_block(strided, block, stream)
+        else:
+            self._write_block(between.ghost, block, stream)
+            self.copy(strided, between.ghost, stream)
+
+    def _write_block(self, strided: Array, block: Array, stream: Any) -> None:
+        """Copy a C-contiguous array of the host's into a straightened ghost."""
+        copies = plan(strided, address_of(block), outward=False)
         if (handle := self._staged(copies, address_of(block), stream)) is None:
             self._copy(copies, stream)
             return
@@ -170,6 +199,9 @@ class CudaSpace:
 
     def _read_block(self, strided: Array, block: Array, stream: Any) -> None:
         """Copy a straightened ghost into a C-contiguous array of the host's."""
+        if (between := self._between(strided, stream)) is not None:
+            self.copy(between.ghost, strided, stream)
+            strided = between.ghost
         copies = plan(strided, address_of(block), outward=True)
         if (handle := self._staged(copies, address_of(block), stream)) is None:
             self._copy(copies, stream)
@@ -205,25 +237,60 @@ class CudaSpace:
             self.timeline.call_back(handle, lambda: np.copyto(turned, there))
             self._blocks.give_after(block, handle)
 
+    def _between(self, strided: Array, stream: Any) -> Temporary | None:
+        """Return memory to pass by on the way to or from the host, where one pitched copy is not enough, or too slow.
+
+        Not while stream is captured, when there cannot be any.
+        """
+        dense = StridedLayout.dense(strided.shape, strided.itemsize)
+        if _is_one_copy(strided, dense.over(0, strided.dtype)) or self.timeline.capturing(stream_handle(stream)):
+            return None
+        return self._temporary(strided, stream)
+
+    def _temporary(self, like: Array, stream: Any) -> Temporary:
+        """Return dense memory for items like those of a ghost, which is used and freed in the order of stream."""
+        # As an object, since of a number it is not known whether the stream is still there when the memory is freed.
+        memory = self.allocate(like.nbytes, Stream(self.timeline, stream_handle(stream), None))
+        ghost = StridedLayout.dense(like.shape, like.itemsize).over(memory.address, like.dtype)
+        return Temporary(memory=memory, ghost=ghost)
+
     def _refuse_capture(self, stream: Any) -> None:
         """A copy through a temporary cannot be repeated when a captured graph runs."""
         if self.timeline.capturing(stream_handle(stream)):
             raise LaunchError("this copy needs a temporary array, which a graph cannot have: copy contiguous arrays")
 
     def copy(self, destination: Array, source: Array, stream: Any, keep: Owners = ()) -> None:
-        """Copy between two ghosts on the device; through the host if that would take many pitched copies."""
-        same = destination.strides == source.strides
+        """Copy between two ghosts on the device: by one pitched copy, or else by a kernel.
+
+        Ghosts that share memory are copied as if all was read first.
+        """
         turn = straightening(destination)
-        strided = turn.of(destination)
-        if same and strided.flags.c_contiguous:
-            self._copy(plan(strided, address_of(turn.of(source)), outward=False), stream)
+        to, of = turn.of(destination), turn.of(source)
+        if _share_memory(to, of):
+            if address_of(to) != address_of(of) or to.strides != of.strides:
+                temporary = self._temporary(of, stream)
+                self.copy(temporary.ghost, of, stream)
+                self.copy(to, temporary.ghost, stream)
+        elif _is_one_copy(to, of) or not self._copied_by_kernels(to, of, stream):
+            self._copy_in_pieces(to, of, stream)
+
+    def _copied_by_kernels(self, to: Array, of: Array, stream: Any) -> bool:
+        """Copy by kernels; return whether they could be had."""
+        from gridjit.runtime.devices.cuda.copying.kernels import launches_for  # most copies are pitched ones
+
+        launches, handle = launches_for(to, of), stream_handle(stream)
+        if len(launches) > copies_between(to, of):
+            return False
+        with self._device.current, attributed(handle, self._device.ordinal):
+            return all(self._kernels.launch(launch, handle) for launch in launches)
+
+    def _copy_in_pieces(self, to: Array, of: Array, stream: Any) -> None:
+        if copies_between(to, of) <= MOST_COPIES:
+            self._copy(plan_between(to, of), stream)
             return
-        if copies_between(strided, turn.of(source)) <= MOST_COPIES:
-            self._copy(plan_between(strided, turn.of(source)), stream)
-            return
-        values = np.empty(source.shape, source.dtype)
-        self.read(source, values, stream)
-        self.write(destination, values, stream)
+        values = np.empty(of.shape, of.dtype)
+        self.read(of, values, stream)
+        self.write(to, values, stream)
 
     def copy_from(self, destination: Array, stream: Any, space: Space, source: Array, source_stream: Any) -> bool:
         """Copy a ghost of another space into one here; return whether that could be done without the host."""
@@ -294,6 +361,19 @@ class CudaSpace:
                 getattr(self.driver, free)(address)
         except DriverError:
             pass  # the context is lost, and the memory with it
+
+
+def _is_one_copy(to: Array, of: Array) -> bool:
+    """Return whether one pitched copy does, and well."""
+    return copies_between(to, of) <= 1 and (to.nbytes <= FEW or run_between(to, of) >= NARROW)
+
+
+def _share_memory(to: Array, of: Array) -> bool:
+    """Return whether two ghosts may share items; whether interleaved ones do is not always found out."""
+    try:
+        return bool(to.size) and np.shares_memory(to, of, max_work=1000)  # type: ignore[arg-type]
+    except RuntimeError:  # NumPy's TooHardError
+        return True
 
 
 if TYPE_CHECKING:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from gridjit.runtime.devices.base import Device, KernelAttributes, LoadedKernel
     from gridjit.runtime.devices.host.checking import Checking
+    from gridjit.runtime.devices.host.graphs import HostCapture
     from gridjit.runtime.memory.space import Space
     from gridjit.runtime.native.grids.engine import Engine
     from gridjit.runtime.native.grids.records import KernelRecord
@@ -113,7 +114,24 @@ class HostKernel:
 
         Raises LaunchError, and in the default stream what the kernel raised; else who waits for the stream is told.
         """
-        handle = stream_handle(stream)
+        self._check(config, sharedmem)
+        self.past.launches += 1
+        if (handle := stream_handle(stream)) <= LEGACY and not attention.busy():
+            self._launch(config, sharedmem, parameters)
+            return
+        from gridjit.runtime.queues.timeline import HOST  # many programs have no streams
+
+        work = functools.partial(self._launch, config, sharedmem, parameters, keep)
+        HOST.give(handle, work, brief=bool(self.is_brief(config)))
+
+    def launch_here(self, config: LaunchConfig, sharedmem: int, parameters: bytes) -> None:
+        """Run the grid now, for who has waited for its turn; raises as launch does in the default stream."""
+        self._check(config, sharedmem)
+        self.past.launches += 1
+        self._launch(config, sharedmem, parameters)
+
+    def _check(self, config: LaunchConfig, sharedmem: int) -> None:
+        """Raise LaunchError for what the GPU that the host stands in for would not launch."""
         if config.cluster is not None:
             raise LaunchError(
                 f"{self.artifact.kernel} [{config}]: the host target does not launch clusters yet; launch without "
@@ -127,14 +145,6 @@ class HostKernel:
             from gridjit.runtime.simulated.limits import check_shared
 
             check_shared(self.artifact, config, sharedmem)
-        self.past.launches += 1
-        if handle <= LEGACY and not attention.busy():
-            self._launch(config, sharedmem, parameters)
-            return
-        from gridjit.runtime.queues.timeline import HOST  # many programs have no streams
-
-        work = functools.partial(self._launch, config, sharedmem, parameters, keep)
-        HOST.give(handle, work, brief=bool(self.is_brief(config)))
 
     def _launch(self, config: LaunchConfig, sharedmem: int, parameters: bytes, keep: object = None) -> None:
         run = self._run_and_show if self.prints else self._run
@@ -323,6 +333,12 @@ class HostDevice:
         from gridjit.runtime.queues.timeline import HOST
 
         return HOST
+
+    def capture(self, stream: int) -> HostCapture:
+        """Return what records the work of a stream for a graph."""
+        from gridjit.runtime.devices.host.graphs import HostCapture  # most programs do without
+
+        return HostCapture(self)
 
     def load(self, artifact: Artifact, callbacks: ModuleCallbacks = NO_CALLBACKS) -> HostKernel:
         """Return artifact's code, executable; nothing is linked with it that could have callbacks.

@@ -22,6 +22,25 @@ from gridjit.runtime.memory.layout import StridedLayout
 from gridjit.runtime.memory.space import HOST_SPACE, Memory, Space
 from gridjit.runtime.queues.chosen import said_or_current
 from gridjit.runtime.streams import LEGACY, Stream, new_event, stream_handle
+from gridjit.values import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What a foreign object was seen to have, once: an array, the memory that it is in, and what keeps it alive."""
+
+    array: ForeignArray
+    space: Space
+    owner: Any
+    stream: Any
+
+    def over(self) -> DeviceArray:
+        """Return an array over it."""
+        array, layout = self.array, self.array.layout
+        ghost = layout.over(array.address, array.dtype)
+        ghost.flags.writeable = array.writable
+        low, high = layout.extent
+        return DeviceArray(Memory(self.space, array.address + low, high - low, owner=self.owner), ghost, self.stream)
 
 
 def array_over(obj: Any, here: Space, stream: Any = 0) -> DeviceArray:
@@ -32,30 +51,43 @@ def array_over(obj: Any, here: Space, stream: Any = 0) -> DeviceArray:
     """
     if isinstance(obj, DeviceArray):
         return obj
-    if (found := over_device_memory(obj, here, stream)) is not None:
-        return found
-    array = host_array(obj)
-    if array is None:
+    found = look_on_device(obj, here, stream)
+    return over_numpy(host_memory(obj), obj) if found is None else found.over()
+
+
+def host_memory(obj: Any) -> np.ndarray[Any, Any]:
+    """Return a NumPy array over memory of the host's; raises ArgumentError for what has no memory at all."""
+    if (array := host_array(obj)) is None:
         raise ArgumentError(
             f"a {_name(obj)} has no memory to look at: it has neither __cuda_array_interface__, __dlpack__ or "
             "__array_interface__ nor the buffer protocol"
         )
-    return over_numpy(array, obj)
+    return array
 
 
 def over_device_memory(obj: Any, here: Space, stream: Any = 0) -> DeviceArray | None:
     """Return an array over what obj exports by the CUDA array interface or DLPack; None if it does by neither."""
+    found = look_on_device(obj, here, stream)
+    return None if found is None else found.over()
+
+
+def look_on_device(obj: Any, here: Space, stream: Any = 0) -> Seen | None:
+    """Return what obj exports by one of them; all that may fail, or wait for its producer, is done by then."""
     if type(obj) is np.ndarray:
         return None
     if (interface := _attribute(obj, "__cuda_array_interface__")) is not None:
-        return over_interface(obj, interface, here, stream)
+        return _seen_by_interface(obj, interface, here, stream)
     if not isinstance(obj, np.ndarray | np.generic) and _attribute(obj, "__dlpack_device__") is not None:
-        return over_dlpack(obj, here, stream)
+        return _seen_by_dlpack(obj, here, stream)
     return None
 
 
 def over_interface(obj: Any, interface: dict[str, Any], here: Space, stream: Any = 0) -> DeviceArray:
     """Return an array over what a CUDA array interface describes; raises ArgumentError if it is not usable here."""
+    return _seen_by_interface(obj, interface, here, stream).over()
+
+
+def _seen_by_interface(obj: Any, interface: dict[str, Any], here: Space, stream: Any) -> Seen:
     array = read_interface(interface)
     if here.device is None and presence.device_count():
         raise ArgumentError(
@@ -64,33 +96,36 @@ def over_interface(obj: Any, interface: dict[str, Any], here: Space, stream: Any
         )
     if array.stream is not None:
         _order(here, array.stream, stream)
-    return _over(array, here, obj, _own(stream))
+    return _seen(array, here, obj, stream)
 
 
 def over_dlpack(obj: Any, here: Space, stream: Any = 0) -> DeviceArray:
     """Return an array over what obj exports by DLPack; raises ArgumentError if it is not usable here."""
+    return _seen_by_dlpack(obj, here, stream).over()
+
+
+def _seen_by_dlpack(obj: Any, here: Space, stream: Any) -> Seen:
     device_type, device_id = map(int, obj.__dlpack_device__())
     space = _space(obj, device_type, device_id, here)
     array, capsule = exported(obj, NO_ORDER if _is_no_order(stream) else stream_handle(stream))
-    return _over(array, space, capsule, _own(stream))
+    return _seen(array, space, capsule, stream)
 
 
 def over_numpy(array: np.ndarray[Any, Any], owner: Any) -> DeviceArray:
     """Return an array over a NumPy array's memory, on the host."""
-    if array.dtype.hasobject:
-        raise ArgumentError(f"items of {array.dtype} are Python objects, which kernels cannot use")
+    _refuse_objects(array.dtype)
     low, high = StridedLayout.of(array).extent
     return DeviceArray(Memory(HOST_SPACE, address_of(array) + low, high - low, owner=owner), array.view())
 
 
-def _over(array: ForeignArray, space: Space, owner: Any, stream: Any) -> DeviceArray:
-    if array.dtype.hasobject:
-        raise ArgumentError(f"items of {array.dtype} are Python objects, which kernels cannot use")
-    layout = array.layout
-    ghost = layout.over(array.address, array.dtype)
-    ghost.flags.writeable = array.writable
-    low, high = layout.extent
-    return DeviceArray(Memory(space, array.address + low, high - low, owner=owner), ghost, stream)
+def _seen(array: ForeignArray, space: Space, owner: Any, stream: Any) -> Seen:
+    _refuse_objects(array.dtype)
+    return Seen(array=array, space=space, owner=owner, stream=_own(stream))
+
+
+def _refuse_objects(dtype: np.dtype[Any]) -> None:
+    if dtype.hasobject:
+        raise ArgumentError(f"items of {dtype} are Python objects, which kernels cannot use")
 
 
 def _order(space: Space, theirs: int, stream: Any) -> None:

@@ -23,11 +23,12 @@ _engines: list[Engine | None] = []
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Engine:
-    """Where launch_grid is, and the record that kernels' records refer to."""
+    """Where launch_grid is, what makes many launches at once, and the record that kernels' records refer to."""
 
     address: int
     record: records.EngineRecord
     call: Any
+    replay: Any
 
 
 def engine(store: Store) -> Engine | None:
@@ -51,7 +52,8 @@ def _made(store: Store) -> Engine | None:
     launch = part(0)
     # The code releases the GIL itself.
     prototype = ctypes.PYFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3, ctypes.c_int32, ctypes.c_void_p)
-    return Engine(address=launch, record=record, call=prototype(launch))
+    several = ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
+    return Engine(address=launch, record=record, call=prototype(launch), replay=several(part(3)))
 
 
 def _fill(record: records.EngineRecord) -> bool:

@@ -15,6 +15,7 @@ from gridjit.runtime.native.grids import records
 from gridjit.runtime.native.grids.dealing_ir import DEALING
 from gridjit.runtime.native.grids.fields import load, place, store
 from gridjit.runtime.native.grids.interrupts_ir import INTERRUPTS
+from gridjit.runtime.native.grids.replay_ir import REPLAY
 from gridjit.runtime.native.grids.sharing_ir import SHARING
 from gridjit.runtime.native.grids.signals_ir import SIGNALS
 from gridjit.runtime.native.grids.waiting_ir import waiting_ir
@@ -157,12 +158,15 @@ entry:
 
 # The first function, as code is known by where it begins.
 _PARTS = """
-; The address of the function launch_grid, of the handler of the engine's signal, or of what settles on a signal.
+; The address of the function launch_grid, of the handler of the engine's signal, of what settles on a signal, or of
+; replay.
 define ptr @part(i32 %number) #0 {
 entry:
   %first = icmp eq i32 %number, 0
   %second = icmp eq i32 %number, 1
-  %other = select i1 %second, ptr @on_signal, ptr @settle_here
+  %fourth = icmp eq i32 %number, 3
+  %last = select i1 %fourth, ptr @replay, ptr @settle_here
+  %other = select i1 %second, ptr @on_signal, ptr %last
   %address = select i1 %first, ptr @launch_grid, ptr %other
   ret ptr %address
 }
@@ -172,5 +176,5 @@ entry:
 def grid_ir(machine: str) -> str:
     """Return the module's text for a machine; equal texts make equal code."""
     watching = (INTERRUPTS, SIGNALS, WATCHING)
-    parts = (_PARTS, _LAUNCH, SHARING, DEALING, WORKERS, *watching, waiting_ir(machine), ATTRIBUTES)
+    parts = (_PARTS, _LAUNCH, REPLAY, SHARING, DEALING, WORKERS, *watching, waiting_ir(machine), ATTRIBUTES)
     return filled("".join(parts), records.names(machine))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import platform
 
-from gridjit.runtime.native.records import INTERRUPTED, offsets
+from gridjit.runtime.native.records import INTERRUPTED, REPORT_HANDLE, offsets
 
 # What the code calls, in the order of EngineRecord: of the C library, and of CPython.
 FUNCTIONS = (
@@ -77,6 +77,12 @@ class KernelRecord(ctypes.Structure):
         ("resident", ctypes.c_int32),
         ("patience", ctypes.c_int64),
     ]
+
+
+class StepRecord(ctypes.Structure):
+    """One of the launches of a graph: a KernelRecord, and what launch_grid takes."""
+
+    _fields_ = [(name, ctypes.c_int64) for name in ("kernel", "shape", "params")]
 
 
 class CallerRecord(ctypes.Structure):
@@ -162,6 +168,7 @@ def names(machine: str) -> dict[str, object]:
     records = {
         "Engine": EngineRecord,
         "Kernel": KernelRecord,
+        "Step": StepRecord,
         "Caller": CallerRecord,
         "Runner": RunnerRecord,
         "Part": PartRecord,
@@ -171,6 +178,7 @@ def names(machine: str) -> dict[str, object]:
     fields = {f"{kind}.{name}": at for kind, record in records.items() for name, at in offsets(record).items()}
     sizes = {f"{kind}.size_": ctypes.sizeof(record) for kind, record in records.items()}
     numbers = {"SLOTS": SLOTS, "PARTS": PARTS, "WORKERS": WORKERS, "DEPTH": DEPTH, "STATUS": STATUS_BYTES}
+    numbers["REPORT_HANDLE"] = REPORT_HANDLE
     launch = {"SHAPE_BYTES": SHAPE_BYTES, "PATIENCE": PATIENCE, "LAUNCH_BYTES": LAUNCH_BYTES}
     codes = {"INTERRUPTED": INTERRUPTED, "STOPPED": STOPPED, "NO_SLOT": NO_SLOT}
     return {**fields, **sizes, **numbers, **launch, **codes, **_MACHINES[machine]}

@@ -56,6 +56,15 @@ if (config := gridjit.launchconfig.current_launch_config()) is not None:
     config.mark_kernel_as_launch_config_sensitive("blockdim")
     assert_type(config.blockdim, tuple[int, int, int])
 assert_type(launchconfig.ensure_current_launch_config().sharedmem, int)
+with gridjit.graph(stream) as graph, graph.name("halo"):
+    fill[8, 128, graph.stream](x, 1.0)
+assert_type(graph, gridjit.Graph)
+assert_type(graph.nodes["halo"].name, str)
+assert_type(graph.nodes[0].config, gridjit.LaunchConfig | None)
+graph.launch()
+graph.launch(cuda.default_stream())
+graph.update(graph.nodes[0], (x, 2.0))
+graph.update("halo", [x, 2.0])
 
 configured(x, value=1.0)  # wrong: arguments go by their place
 configured.pre_launch_callbacks.append(fill.explain)  # wrong: a hook is called with kernel and configuration
@@ -70,6 +79,9 @@ fill.compile(1)  # wrong: not a signature
 fill.compile("void(float64[::1], float64)", config=8)  # wrong: a grid and a block
 print(fill.stats.compile_count)  # wrong: no such count
 print(capture["confg"])  # wrong: no such key
+gridjit.graph("stream")  # wrong: not a stream
+graph.update(fill, (x, 1.0))  # wrong: not a node
+graph.launch(8, 128)  # wrong: only a stream
 launchconfig.capture_compile_config(configured)  # wrong: not a kernel
 configured.blockdim = (1, 1, 1)  # wrong: it is what it is
 gridjit.LaunchConfig(griddim=8, blockdim=(1, 1, 1))  # wrong: of() takes numbers

@@ -14,6 +14,7 @@ from gridjit.compiler.footprint import Effects, Footprint
 from gridjit.compiler.target import ExceptionEntry, Target
 from gridjit.runtime.devices.cuda.device import CudaDevice
 from gridjit.runtime.devices.cuda.driver import Driver
+from tests.ptx import run_ptx
 
 CONTEXT = 0xC0
 ATTRIBUTES = {
@@ -51,6 +52,11 @@ class StandIn:
         self.called_back: list[tuple[Any, int]] = []
         self.attributes = dict(ATTRIBUTES)
         self.mode: Any = None
+        # Nodes of the graph that is captured, and parameters that nodes were given later.
+        self.libraries: dict[int, bytes] = {}
+        self.texts: dict[int, str] = {}
+        self.nodes: list[Any] = []
+        self.set_parameters: list[tuple[int, bytes]] = []
         self._next = 0x100
 
     def __getattr__(self, name: str) -> Any:
@@ -104,6 +110,8 @@ class StandIn:
             self.packed.append(ctypes.string_at(at[1], ctypes.c_size_t.from_address(at[3]).value))
         else:
             self.packed.append(b"")
+        if isinstance(arguments[0], int) and (text := self.texts.get(arguments[0])) is not None:
+            run_ptx(text, arguments[1], arguments[4:6], self.packed[-1])
         return ()
 
     def copy(self, destination: Any, source: Any, size: int, stream: Any = None) -> tuple[()]:
@@ -116,6 +124,27 @@ class StandIn:
             source = int(copy.srcDevice) + row * copy.srcPitch
             ctypes.memmove(int(copy.dstDevice) + row * copy.dstPitch, source, copy.WidthInBytes)
         return ()
+
+    def copy_3d(self, copy: Any, stream: Any = None) -> tuple[()]:
+        assert copy.srcHeight >= copy.Height and copy.dstHeight >= copy.Height
+        for plane in range(copy.Depth):
+            for row in range(copy.Height):
+                source = int(copy.srcDevice) + (plane * copy.srcHeight + row) * copy.srcPitch
+                to = int(copy.dstDevice) + (plane * copy.dstHeight + row) * copy.dstPitch
+                ctypes.memmove(to, source, copy.WidthInBytes)
+        return ()
+
+    def load_library(self, image: bytes, *_: Any) -> int:
+        handle = self.handle()
+        self.libraries[handle] = image
+        return handle
+
+    def kernel(self, library: int, name: bytes) -> int:
+        """Return a kernel's handle; text of ours is run by an interpreter when it is launched."""
+        handle = self.handle()
+        if self.libraries.get(int(library), b"").startswith(b".version"):
+            self.texts[handle] = self.libraries[int(library)].rstrip(b"\0").decode()
+        return handle
 
     def create_stream(self, flags: int, priority: int) -> int:
         self.contexts[handle := self.handle()] = self.context
@@ -134,6 +163,27 @@ class StandIn:
         self.mode, before = mode, self.mode
         return before
 
+    def begin_capture(self, stream: int, mode: Any) -> tuple[()]:
+        self.capturing.add(int(stream))
+        self.nodes = []
+        return ()
+
+    def end_capture(self, stream: int) -> int:
+        self.capturing.discard(int(stream))
+        return self.handle()
+
+    def capture_info(self, stream: int) -> tuple[Any, ...]:
+        given = [name for name, arguments in self.calls if name in ("cuLaunchKernel", "cuMemcpyAsync")]
+        if len(given) > len(self.nodes):
+            self.nodes += [0x9000 + number for number in range(len(self.nodes), len(given))]
+        return (1, 7, 0x77, self.nodes[-1:], [], 1)
+
+    def set_node(self, executable: int, node: int, parameters: Any) -> tuple[()]:
+        at = (ctypes.c_size_t * 5).from_address(int(parameters.extra))
+        packed = ctypes.string_at(at[1], ctypes.c_size_t.from_address(at[3]).value)
+        self.set_parameters.append((node, packed))
+        return ()
+
     _functions: dict[str, Callable[..., Any]] = {
         "cuGetErrorString": lambda self, code: b"what the driver says",
         "cuInit": lambda self, flags: (),
@@ -151,9 +201,9 @@ class StandIn:
         "cuCtxGetId": lambda self, context: self.epoch,
         "cuCtxSynchronize": lambda self: (),
         "cuDevicePrimaryCtxRetain": lambda self, device: CONTEXT + device,
-        "cuLibraryLoadData": lambda self, *_: self.handle(),
+        "cuLibraryLoadData": load_library,
         "cuLibraryUnload": lambda self, library: (),
-        "cuLibraryGetKernel": lambda self, library, name: self.handle(),
+        "cuLibraryGetKernel": kernel,
         "cuKernelGetFunction": lambda self, kernel: int(kernel) + 0x10000 * self.epoch,
         "cuLibraryGetGlobal": global_variable,
         "cuKernelGetAttribute": lambda self, name, kernel, device: KERNEL_ATTRIBUTES[
@@ -174,6 +224,15 @@ class StandIn:
         "cuStreamQuery": lambda self, stream: (),
         "cuStreamWaitEvent": lambda self, *_: (),
         "cuStreamIsCapturing": lambda self, stream: int(stream in self.capturing),
+        "cuStreamBeginCapture": begin_capture,
+        "cuStreamEndCapture": end_capture,
+        "cuStreamGetCaptureInfo": capture_info,
+        "cuGraphGetNodes": lambda self, graph: ([], len(self.nodes)),
+        "cuGraphInstantiate": lambda self, graph, flags: self.handle(),
+        "cuGraphLaunch": lambda self, executable, stream: (),
+        "cuGraphExecDestroy": lambda self, executable: (),
+        "cuGraphDestroy": lambda self, graph: (),
+        "cuGraphExecKernelNodeSetParams": set_node,
         "cuLaunchHostFunc": lambda self, stream, function, number: self.called_back.append((function, number)) or (),
         "cuMemHostRegister": lambda self, address, size, flags: (),
         "cuMemHostUnregister": lambda self, address: (),
@@ -199,6 +258,8 @@ class StandIn:
         "cuMemcpyPeerAsync": lambda self, to, there, of, here, size, stream: self.copy(to, of, size, stream),
         "cuMemcpy2DUnaligned": copy_2d,
         "cuMemcpy2DAsync": copy_2d,
+        "cuMemcpy3D": copy_3d,
+        "cuMemcpy3DAsync": copy_3d,
         "cuMemsetD8Async": lambda self, *rest: self.fill(*rest, kind=ctypes.c_uint8),
         "cuMemsetD16Async": lambda self, *rest: self.fill(*rest, kind=ctypes.c_uint16),
         "cuMemsetD32Async": fill,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 from typing import Any
 
 import numpy as np
@@ -42,8 +43,17 @@ def test_equal_gaps_are_one_pitched_copy():
     assert planned(BLOCK.ravel()[::3]) == [(0, 0, 4, 8, 12)]
 
 
-def test_unequal_gaps_are_one_pitched_copy_each():
-    assert planned(BLOCK[:, :2, :3]) == [(0, 0, 12, 2, 16), (48, 24, 12, 2, 16)]
+def test_gaps_of_whole_rows_are_one_copy_of_planes():
+    straight = BLOCK[:, :2, :3]
+    [copy] = plan(straight, 0, outward=True)
+    assert (copy.width, copy.height, copy.depth) == (12, 2, 2)
+    assert (copy.source_pitch, copy.source_rows) == (16, 3)
+    assert (copy.destination_pitch, copy.destination_rows) == (12, 2)
+
+
+def test_gaps_of_other_sizes_are_one_pitched_copy_each():
+    apart = np.lib.stride_tricks.as_strided(BLOCK, (2, 2, 3), (52, 16, 4))
+    assert planned(apart) == [(0, 0, 12, 2, 16), (52, 24, 12, 2, 16)]
 
 
 def test_an_empty_array_is_no_copy():
@@ -95,8 +105,9 @@ def test_copies_between_two_layouts_move_each_item_where_it_belongs(source, rand
     rows = plan_between(turn.of(destination), turn.of(source))
     assert not source.size or len(rows) == copies_between(turn.of(destination), turn.of(source))
     for row in rows:
-        for line in range(row.height):
-            to, of = row.destination + line * row.destination_pitch, row.source + line * row.source_pitch
+        for plane, line in itertools.product(range(row.depth), range(row.height)):
+            to = row.destination + (plane * row.destination_rows + line) * row.destination_pitch
+            of = row.source + (plane * row.source_rows + line) * row.source_pitch
             ctypes.memmove(to, of, row.width)
     assert destination.tobytes() == source.tobytes()
     part[...] = np.zeros((), source.dtype)

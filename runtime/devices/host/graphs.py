@@ -1,0 +1,198 @@
+"""HostCapture, HostRunnable: a graph on the host: a list of launches and copies, by machine code where it can be."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import numpy as np
+
+from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.runtime import attention
+from gridjit.runtime.devices.host.launch import launch_bytes
+from gridjit.runtime.native import records as reports
+from gridjit.runtime.native.grids import records
+from gridjit.runtime.queues.timeline import HOST
+from gridjit.runtime.streams import LEGACY
+from gridjit.values import dataclass
+
+if TYPE_CHECKING:
+    from gridjit.runtime.devices.base import Capture, LoadedKernel, Runnable
+    from gridjit.runtime.devices.host.device import HostDevice, HostKernel
+    from gridjit.runtime.memory.space import Memory
+    from gridjit.runtime.native.grids.engine import Engine
+
+# Shared memory that a block may have on any device, so that limits need not be looked up.
+_PLAIN_SHARED_BYTES = 48 << 10
+_Report = ctypes.c_char * reports.REPORT_BYTES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Launch:
+    """A launch to be made: all that HostKernel.launch takes."""
+
+    loaded: HostKernel
+    config: LaunchConfig
+    sharedmem: int
+    parameters: bytes
+
+    def run(self) -> None:
+        """Make the launch, from Python."""
+        self.loaded.launch_here(self.config, self.sharedmem, self.parameters)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether machine code may make it: there are no limits to look up."""
+        config, artifact = self.config, self.loaded.artifact
+        alone = config.cluster is None and not config.cooperative and not artifact.cooperative
+        return alone and self.sharedmem + self.loaded.attributes().shared_bytes <= _PLAIN_SHARED_BYTES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Copy:
+    """A copy to be made: what NumPy takes."""
+
+    destination: Any
+    source: Any
+
+    def run(self) -> None:
+        """Make it."""
+        np.copyto(self.destination, self.source)
+
+
+Work: TypeAlias = "Launch | Copy"
+
+
+class HostCapture:
+    """The work of one stream that is recorded. A node's handle is its place in the list."""
+
+    def __init__(self, device: HostDevice) -> None:
+        self._device = device
+        self._work: list[Work] = []
+
+    def launch(self, loaded: LoadedKernel, config: LaunchConfig, stream: Any, sharedmem: int, parameters: bytes) -> int:
+        """Add a launch."""
+        return self._add(_launch(loaded, config, sharedmem, parameters))
+
+    def copy(self, destination: Any, source: Any, make: Callable[[], object]) -> int:
+        """Add a copy."""
+        return self._add(Copy(destination=destination, source=source))
+
+    def _add(self, work: Work) -> int:
+        self._work.append(work)
+        return len(self._work) - 1
+
+    def end(self) -> HostRunnable:
+        """Return what runs it all."""
+        return HostRunnable(self._device, self._work)
+
+    def cancel(self) -> None:
+        """Forget it all."""
+        self._work = []
+
+
+class Batch:
+    """Launches that machine code makes one after another, in one call."""
+
+    def __init__(self, engine: Engine, launches: list[Launch]) -> None:
+        self._engine = engine
+        self._launches = launches
+        # Steps refer to these by address.
+        self._parts = [(_shape(one), _parameters(one)) for one in launches]
+        steps = [
+            records.StepRecord(
+                kernel=one.loaded.entry(0).handle,
+                shape=ctypes.addressof(shape),
+                params=ctypes.addressof(parameters),
+            )
+            for one, (shape, parameters) in zip(launches, self._parts, strict=True)
+        ]
+        self._steps = (records.StepRecord * len(steps))(*steps)
+        self._given = ctypes.addressof(self._steps), len(steps)
+
+    def run(self) -> None:
+        """Make the launches; raises what the first that failed raised, and those after it are not made."""
+        report = _Report()
+        if self._engine.replay(*self._given, report):
+            which = int.from_bytes(report.raw[reports.REPORT_HANDLE :], "little")
+            failed = self._launches[which]
+            fail = failed.loaded.entry(0).fail
+            assert fail is not None
+            fail(failed.config, report.raw)
+
+
+class HostRunnable:
+    """A list of work that runs as a whole. Those that run it keep the list that there was, whatever is updated."""
+
+    def __init__(self, device: HostDevice, work: list[Work]) -> None:
+        self._device = device
+        self._work = work
+        self._pieces = self._divided()
+        self.nodes = len(work)
+
+    def launch(self, stream: int) -> None:
+        """Run it all in the stream's order; what a kernel raises is raised as a launch's is, and nothing runs after it.
+
+        In the default stream, all is done when this returns.
+        """
+        work = functools.partial(_run, self._pieces)
+        if stream <= LEGACY and not attention.busy():
+            work()
+        else:
+            HOST.give(stream, work)
+
+    def update(self, node: int, loaded: LoadedKernel, config: LaunchConfig, sharedmem: int, parameters: bytes) -> None:
+        """Have another launch made in a place."""
+        self._work[node] = Launch(
+            loaded=cast("HostKernel", loaded), config=config, sharedmem=sharedmem, parameters=parameters
+        )
+        self._pieces = self._divided()
+
+    def keep_until_done(self, memory: Iterable[Memory]) -> None:
+        """Keep memory as long as work is left in any stream."""
+        for one in memory:
+            HOST.keep(one)
+
+    def close(self) -> None:
+        """Let go of it all."""
+        self._work, self._pieces = [], ()
+
+    def _divided(self) -> tuple[Callable[[], None], ...]:
+        """Return the work in as few pieces as can be: machine code makes launches that follow each other."""
+        engine = self._device.engine(make=True)
+        pieces: list[Callable[[], None]] = []
+        together: list[Launch] = []
+        for work in [*self._work, None]:
+            if engine is not None and isinstance(work, Launch) and work.is_plain and work.loaded.address is not None:
+                together.append(work)
+                continue
+            if together and engine is not None:
+                pieces.append(Batch(engine, together).run)
+                together = []
+            if work is not None:
+                pieces.append(work.run)
+        return tuple(pieces)
+
+
+def _launch(loaded: LoadedKernel, config: LaunchConfig, sharedmem: int, parameters: bytes) -> Launch:
+    return Launch(loaded=cast("HostKernel", loaded), config=config, sharedmem=sharedmem, parameters=parameters)
+
+
+def _run(pieces: Iterable[Callable[[], None]]) -> None:
+    for run in pieces:
+        run()
+
+
+def _shape(launch: Launch) -> Any:
+    return launch_bytes(launch.config, launch.sharedmem)
+
+
+def _parameters(launch: Launch) -> Any:
+    return ctypes.create_string_buffer(launch.parameters, len(launch.parameters) or 1)
+
+
+if TYPE_CHECKING:
+    _capture: type[Capture] = HostCapture
+    _runnable: type[Runnable] = HostRunnable

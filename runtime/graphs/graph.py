@@ -1,0 +1,224 @@
+"""Graph: launches and copies that are recorded in a stream once, and then run as a whole, as often as wanted."""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gridjit.compiler.errors import ArgumentError, DeviceError, LaunchError
+from gridjit.forking import lock, section
+from gridjit.runtime.current import current_stream
+from gridjit.runtime.graphs.kept import memory_in
+from gridjit.runtime.graphs.nodes import Node, Nodes
+from gridjit.runtime.graphs.recording import Recording, Step, Unmoved
+from gridjit.runtime.recorded import recorder_of, recorders
+from gridjit.runtime.session import session
+from gridjit.runtime.streams import PER_THREAD, Stream, new_stream, stream_handle
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from gridjit.runtime.accepted import StreamLike
+    from gridjit.runtime.devices.base import Device, Runnable
+    from gridjit.runtime.launch.launcher import Launcher
+    from gridjit.runtime.launch.ready import Ready
+
+
+class Graph:
+    """Work recorded in a stream: made by gridjit.graph(), recorded in a with block, then launched.
+
+    stream: what to launch and copy in, to have it recorded. nodes: what was recorded. A graph keeps its arrays and its
+    code alive until it is closed. It cannot be pickled.
+    """
+
+    def __init__(self, device: Device, stream: Stream, *, is_own: bool = False) -> None:
+        self.stream = stream
+        self._is_own = is_own
+        self._device = device
+        self._recording: Recording | None = None
+        self._steps: list[Step] = []
+        self._nodes: Nodes | None = None
+        self._runnable: Runnable | None = None
+        self._closed = False
+        self._changing = lock()
+        self._end: weakref.finalize[Any, Any] | None = None
+
+    # -- recording ---------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Graph:
+        if self._nodes is not None or self._recording is not None or self._closed:
+            raise LaunchError(f"{self!r} is recorded once; make another with gridjit.graph()")
+        handle = self._key[1]
+        if recorder_of(self._device.timeline, handle) is not None:
+            raise LaunchError(f"{self.stream!r} is being recorded into another graph: a stream has one at a time")
+        if self._device.timeline.capturing(handle):
+            raise LaunchError(
+                f"{self.stream!r} is being captured by someone else: launch in it as it is, or record later"
+            )
+        self._recording = Recording(self._device.capture(handle), self.stream)
+        # Machine code that launches in the stream finds another object here, and leaves the launch to Python.
+        self.stream._live = self._recording  # type: ignore[assignment]
+        recorders[self._key] = self._recording
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        recording = self._recording
+        assert recording is not None
+        recorders.pop(self._key_of(recording), None)
+        if self.stream._live is recording:  # type: ignore[comparison-overlap]
+            self.stream._live = True
+        self._recording = None
+        if error is not None:
+            recording.capture.cancel()
+            self._closed = True
+            return
+        runnable = recording.capture.end()
+        recording.add_captured(max(0, runnable.nodes - len(recording.steps)))
+        self._steps, self._runnable = recording.steps, runnable
+        self._nodes = Nodes([step.node for step in recording.steps])
+        self._end = weakref.finalize(self, _let_go, runnable, self._steps)
+        self._end.atexit = False  # the driver may be gone by then
+
+    @property
+    def _key(self) -> tuple[int, int]:
+        return id(self._device.timeline), stream_handle(self.stream)
+
+    def _key_of(self, recording: Recording) -> tuple[int, int]:
+        return next((key for key, known in recorders.items() if known is recording), (0, 0))
+
+    @contextlib.contextmanager
+    def name(self, name: str) -> Iterator[None]:
+        """Name the nodes that are recorded in the with block: "halo", "halo 2" and so on."""
+        if self._recording is None:
+            raise LaunchError(f"{self!r} is not being recorded: name nodes inside its with block")
+        names = self._recording.names
+        names.append(name)
+        try:
+            yield
+        finally:
+            names.pop()
+
+    # -- running -----------------------------------------------------------------------------------------------------
+
+    @property
+    def nodes(self) -> Nodes:
+        """What was recorded, in that order: by number, or by name."""
+        if self._nodes is None:
+            raise LaunchError(f"{self!r} has nodes when it was recorded: after its with block")
+        return self._nodes
+
+    def launch(self, stream: StreamLike | None = None) -> None:
+        """Run all that was recorded, in stream, after what it was given before.
+
+        None: the stream that graph() was given; if it was given none, the thread's current stream.
+        Raises LaunchError before it was recorded, DeviceError after it was closed.
+        """
+        runnable = self._runnable or self._live()
+        if stream is None:
+            stream = current_stream(self._device.timeline) if self._is_own else self.stream
+        handle = stream_handle(stream)
+        if recorders and recorder_of(self._device.timeline, handle) is not None:
+            raise LaunchError(
+                f"stream 0x{handle:x} is being recorded, and a graph is not recorded into another: launch it before or "
+                "after, or record its work again"
+            )
+        runnable.launch(handle)
+
+    def update(self, node: Node | int | str, args: Sequence[Any]) -> None:
+        """Have a kernel's node launched with other arguments from the next launch of the graph on.
+
+        node: one of nodes, its number or its name. args: all arguments; others than the first ones may need other code,
+        which is compiled. The configuration stays. Raises ArgumentError for a node that is not a kernel's, and for
+        arguments that the kernel does not take.
+        """
+        runnable, step = self._live(), self._steps[self.nodes.find(node).index]
+        if step.launcher is None:
+            raise ArgumentError(f"{step.node!r} has no arguments: only nodes of kernels are updated")
+        given = tuple(args)
+        ready, packed, transfer = _prepared(step.launcher, given)
+        with section(), self._changing:
+            runnable.update(step.handle, ready.loaded, step.launcher.config, ready.sharedmem, packed)
+            runnable.keep_until_done(memory_in(step.keep))
+            kept = (ready.loaded, given, transfer)
+            self._steps[step.node.index] = Step(node=step.node, handle=step.handle, keep=kept, launcher=step.launcher)
+
+    def _live(self) -> Runnable:
+        if self._runnable is None:
+            if self._closed:
+                raise DeviceError("this graph was closed; record another with gridjit.graph()")
+            raise LaunchError(f"{self!r} can be launched when it was recorded: after its with block")
+        return self._runnable
+
+    # -- its end -----------------------------------------------------------------------------------------------------
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed, or was not recorded as an error ended its with block."""
+        return self._closed
+
+    def close(self) -> None:
+        """Let go of its arrays and code, once what was launched is done; more than once does no harm."""
+        if self._recording is not None:
+            raise LaunchError(f"{self!r} is being recorded: close it after its with block")
+        self._runnable, self._closed = None, True
+        if self._end is not None:
+            self._end()
+
+    def __repr__(self) -> str:
+        if self._closed:
+            return "<gridjit graph, closed>"
+        if self._nodes is None:
+            return f"<gridjit graph, {'being' if self._recording else 'not yet'} recorded in {self.stream!r}>"
+        return f"<gridjit graph of {len(self._nodes)} nodes>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a graph cannot be pickled: record it in each process")
+
+
+def graph(stream: StreamLike | None = None) -> Graph:
+    """Return a graph to record: what is launched and copied in its stream within the with block is not done, but kept.
+
+    stream: the stream to record in; None: a new one. Launch in graph.stream. What is recorded is compiled then, if need
+    be. Raises ArgumentError for the default stream, which cannot be recorded.
+
+        with gridjit.graph() as g:
+            scale[blocks, 256, g.stream](x, 2.0)
+        g.launch()
+    """
+    device = session().device(None)
+    if stream is None:
+        return Graph(device, new_stream(device.timeline, nonblocking=True), is_own=True)
+    wanted = stream if isinstance(stream, Stream) else Stream(device.timeline, stream_handle(stream), None)
+    if stream_handle(wanted) <= PER_THREAD:
+        raise ArgumentError(
+            "the default stream cannot be recorded: give a stream of gridjit.create_stream(), or none, and launch in "
+            "graph.stream"
+        )
+    return Graph(device, wanted)
+
+
+def _let_go(runnable: Runnable, steps: list[Step]) -> None:
+    """Give up what a graph has."""
+    runnable.keep_until_done(memory_in([step.keep for step in steps]))
+    runnable.close()
+    steps.clear()
+
+
+def _prepared(launcher: Launcher, given: tuple[Any, ...]) -> tuple[Ready, bytes, Unmoved]:
+    """Return the code for arguments, found or made, their parameters, and what these need to live."""
+    from gridjit.runtime.launch.arguments import handlers_of, in_bytes, kinds_of, parameters_of
+    from gridjit.runtime.launch.dispatch import prepare
+
+    kernel = launcher.kernel
+    if kernel.extensions:
+        raise LaunchError(f"{kernel.name} has extensions, which prepare arguments of one launch: record again")
+    handlers = handlers_of(kernel, given)
+    key = (launcher.shape, session().ordinal(kernel._target), *kinds_of(kernel, handlers, given))
+    ready = launcher.ready.get(key) or prepare(launcher, given, handlers, key)
+    transfer = Unmoved(ready.loaded.device.staging, launcher.stream, kernel)
+    transfer.expect(given)
+    return ready, in_bytes(kernel, ready, given, parameters_of(kernel, ready, handlers, given, transfer)), transfer
