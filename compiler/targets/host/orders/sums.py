@@ -24,11 +24,11 @@ def sum_of(name: str, lines: Mapping[str, str]) -> Sum:
     if not name.startswith("%"):
         return _added({}, {_ONE: int(name)}, 1)
     line = lines.get(name, "")
-    if (wide := _WIDENED.match(line)) is not None:
-        return _widened(wide[1], wide[2], lines) or {f"{wide[1]} {wide[2]}": 1}
+    if (wide := _WIDENED.match(line)) is not None and wide[2].startswith("%"):
+        return _widened(wide[1], wide[2], lines)
     if (found := _BINARY.match(line)) is None:
         return {name: 1}
-    _, kind, _, a, b = found[0], found[1], found[2], found[3], found[4]
+    kind, _, a, b = found.groups()
     if kind == "xor":  # with all bits: -a - 1
         return _added({_ONE: -1}, sum_of(a, lines), -1) if b == "-1" else {name: 1}
     return _added(sum_of(a, lines), sum_of(b, lines), -1 if kind == "sub" else 1)
@@ -66,15 +66,17 @@ def _added(one: Sum, other: Sum, times: int) -> Sum:
     return {part: count for part, count in total.items() if count}
 
 
-def _widened(kind: str, name: str, lines: Mapping[str, str]) -> Sum | None:
-    """Return a widened sum of 32 bits as the sum of its parts widened, None if it is not one, or may wrap."""
+def _widened(kind: str, name: str, lines: Mapping[str, str]) -> Sum:
+    """Return a widened value of 32 bits: as the sum of its parts widened, unless it is not a sum or may wrap."""
     if not name.startswith("%"):
-        return _added({}, {_ONE: int(name)}, 1) if kind == "sext" or int(name) >= 0 else None
-    found = _BINARY.match(lines.get(name, ""))
-    safe = found is not None and ("nuw " if kind == "zext" else "nsw ") in found[2]
-    if found is None or found[1] not in ("add", "sub") or not (safe or "0" in (found[4],)):
-        return None
-    a, b = (_widened(kind, one, lines) or {f"{kind} {one}": 1} for one in (found[3], found[4]))
-    if kind == "zext" and any(not one.startswith("%") and int(one) < 0 for one in (found[3], found[4])):
-        return None
-    return _added(a, b, -1 if found[1] == "sub" else 1)
+        return _added({}, {_ONE: int(name)}, 1)  # a negative one is not widened by zext: who asks has looked
+    whole = {f"{kind} {name}": 1}
+    if (found := _BINARY.match(lines.get(name, ""))) is None:
+        return whole
+    operation, flags, *operands = found.groups()
+    wraps = ("nuw " if kind == "zext" else "nsw ") not in flags and operands[1] != "0"
+    negative = kind == "zext" and any(one.startswith("-") for one in operands)
+    if operation not in ("add", "sub") or wraps or negative:
+        return whole
+    a, b = (_widened(kind, one, lines) for one in operands)
+    return _added(a, b, -1 if operation == "sub" else 1)
