@@ -14,8 +14,8 @@ from gridjit.compiler.target import Code, Lowered, Target
 from gridjit.compiler.targets.contraction import contracted
 from gridjit.compiler.targets.exactness import inexact
 from gridjit.compiler.targets.host import llvm
-from gridjit.compiler.targets.host.checks.checked import OWN_TYPES, checked, checks_ir
-from gridjit.compiler.targets.host.checks.instrument import JOINS
+from gridjit.compiler.targets.host.checks.checked import OWN_TYPES, Checked, checked, checks_ir
+from gridjit.compiler.targets.host.checks.order_ir import JOINS
 from gridjit.compiler.targets.host.checks.places import Place
 from gridjit.compiler.targets.host.library import intrinsics, maths, provided
 from gridjit.compiler.targets.host.lines import bare, with_lines
@@ -70,6 +70,7 @@ def generate(lowered: Lowered, target: Target, options: Options) -> Code:
         consumed=linked.consumed,
         inexact=exactness,
         places=marks.places,
+        writes=marks.writes,
         waits=marks.waits,
     )
 
@@ -81,9 +82,13 @@ def assembly(lowered: Lowered, target: Target, options: Options) -> str:
 
 
 class _Marks(NamedTuple):
-    """What stands for numbers in the code: the places that its checks name, and those of the cuts that end turns."""
+    """What stands for numbers in the code: the places that its checks name, and those of the cuts that end turns.
+
+    writes: the parameters to whose memory checked code writes; None if it may write any memory.
+    """
 
     places: tuple[Place, ...]
+    writes: frozenset[int] | None
     waits: dict[int, str]
 
 
@@ -105,7 +110,11 @@ def _optimized(
         arrays = [*(array for part in modules for array in part.shared), *([JOINS] if options.checks else [])]
         shared = lay_out_shared(arrays, target)
         waiting = with_turns(read_body(llvm.text_of(module), _BODY, parameters))
-        body, places = checked(waiting.body, options.checks) if options.checks else (waiting.body, [])
+        body, places, writes = (
+            checked(waiting.body, options.checks, shared.offsets)
+            if options.checks
+            else Checked(waiting.body, (), frozenset())
+        )
         refuse_recursion(body, kernel=_kernel(lowered))
         lines = _has_lines(options)
         body = bare(body) if lines else body
@@ -122,11 +131,11 @@ def _optimized(
             recursive=bool(loops),
         )
         text = _assemble(body, [guarded.text, *regions.texts], plan, regions)
-        text = _declared_once(text + (checks_ir(options.checks) if options.checks else ""))
+        text = _declared_once(text + (checks_ir(options.checks, text) if options.checks else ""))
         text = with_lines(text, _kernel(lowered), lowered.source[1]) if lines else text
     with phase("host: optimization"):
         waits = {plan.first_turn + number: place_of(spot, lowered) for number, spot in enumerate(waiting.spots)}
-        marks = _Marks(tuple(places), waits)
+        marks = _Marks(places, writes, waits)
         return _final(text, target, _level(text, options), abreast=_is_short(text)), plan, marks
 
 

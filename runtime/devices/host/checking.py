@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
 import struct
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from gridjit.compiler.launch_config import Dim3, LaunchConfig
 from gridjit.compiler.targets.host.checks import record
 from gridjit.forking import lock
 from gridjit.runtime.devices.exceptions import kernel_exception
+from gridjit.runtime.devices.host.checked_arguments import Arguments
 from gridjit.runtime.devices.host.launch import Status
 from gridjit.runtime.devices.host.load import HostFunction
 from gridjit.runtime.memory.unwritten import Unwritten, unwritten
@@ -29,6 +31,11 @@ _CURES = {
 # A report, and an index outside an array, as checks write them.
 _REPORT = struct.Struct("=5Q")
 _OUTSIDE = struct.Struct("=4q")
+_TABLES = (
+    (record.SHARED_WRITES, "WRITES"),
+    (record.SHARED_READS, "READS"),
+    (record.SHARED_ATOMICS, "ATOMICS"),
+)
 
 
 class Checking:
@@ -36,14 +43,23 @@ class Checking:
 
     def __init__(self, artifact: Artifact, function: HostFunction) -> None:
         self._artifact = artifact
-        self._places = artifact.metadata["checks"]
+        told = artifact.metadata["checks"]
+        self._places = told["places"]
+        self._arguments = Arguments.of(artifact.parameters, told["arrays"], told["writes"])
+        self._shared = artifact.resources["shared_bytes"]
         self._state = ctypes.c_void_p.from_address(function.others[0])
         self._end = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function.others[1])
         self._lock = lock()
 
-    def launch(self, config: LaunchConfig, run: Callable[[], Status | None]) -> None:
-        """Run a launch; raises what the kernel raised, or else what its checks found."""
-        state = _State(unwritten())
+    def launch(
+        self, config: LaunchConfig, parameters: bytes, sharedmem: int, run: Callable[[], Status | None]
+    ) -> None:
+        """Run a launch; raises what the kernel raised, or else what its checks found.
+
+        parameters: as the kernel's code gets them. sharedmem: dynamic shared bytes of a block.
+        """
+        followed = unwritten()
+        state = _State(followed, self._arguments.table(parameters, followed), self._shared + sharedmem)
         with self._lock:
             # A signal's handler may launch the kernel again in the middle of this.
             before = self._state.value
@@ -86,8 +102,9 @@ class Checking:
 class _State:
     """The memory that one launch's checks write to."""
 
-    def __init__(self, followed: list[Unwritten]) -> None:
+    def __init__(self, followed: list[Unwritten], arguments: Any, shared: int) -> None:
         self._followed = followed
+        self._arguments = arguments
         self._buckets = ctypes.create_string_buffer(8 << record.BUCKET_BITS)
         self._reports = ctypes.create_string_buffer(record.MOST_REPORTS * record.REPORT_BYTES)
         self._outside = ctypes.create_string_buffer(record.MOST_OUTSIDE * record.OUTSIDE_BYTES)
@@ -105,8 +122,19 @@ class _State:
         self._set(record.RECENT, ctypes.addressof(self._recent))
         self._set(record.RANGES, ctypes.addressof(self._ranges))
         self._set(record.RANGE_COUNT, len(followed))
+        self._set(record.ARGUMENTS, ctypes.addressof(arguments))
+        self._share(shared)
         for offset, function in ((record.CALLOC, functions.calloc), (record.FREE, functions.free)):
             self._set(offset, ctypes.cast(function, ctypes.c_void_p).value or 0)
+
+    def _share(self, size: int) -> None:
+        """Make the tables of a block's shared memory: they have places for each byte, and cost what is used of them."""
+        self._set(record.SHARED_BYTES, size)
+        self._tables = mmap.mmap(-1, 8 * size * sum(record.WORDS.values()) or 1)
+        at = ctypes.addressof(ctypes.c_char.from_buffer(self._tables))
+        for offset, plane in _TABLES:
+            self._set(offset, at)
+            at += 8 * size * record.WORDS[plane]
 
     def _set(self, offset: int, value: int) -> None:
         struct.pack_into("=Q", self._state, offset, value)

@@ -119,7 +119,7 @@ class HostKernel:
         self.past.launches += 1
         run = self._run_and_show if self.prints else self._run
         if self.checking is not None:
-            self.checking.launch(config, lambda: run(config, parameters, sharedmem))
+            self.checking.launch(config, parameters, sharedmem, lambda: run(config, parameters, sharedmem))
         elif (failure := run(config, parameters, sharedmem)) is not None:
             self._raise(failure)
 

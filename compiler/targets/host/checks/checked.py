@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
 from gridjit.compiler.targets.host.checks.access_ir import access_ir
+from gridjit.compiler.targets.host.checks.fast_ir import fast_ir
 from gridjit.compiler.targets.host.checks.instrument import instrument
 from gridjit.compiler.targets.host.checks.order_ir import order_ir
 from gridjit.compiler.targets.host.checks.places import Place, read_places
 from gridjit.compiler.targets.host.checks.record import MOST_SITES
+from gridjit.compiler.targets.host.checks.reports_ir import reports_ir
 from gridjit.compiler.targets.host.checks.shadow_ir import shadow_ir
+from gridjit.compiler.targets.host.checks.tests_ir import tests_ir
+from gridjit.compiler.targets.host.checks.unwritten_ir import unwritten_ir
 from gridjit.compiler.targets.host.library.intrinsics import OUTSIDE
 from gridjit.compiler.targets.host.regions.body import Body
 from gridjit.compiler.targets.host.regions.slots import ValueType
@@ -27,16 +32,28 @@ _LIBRARY = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
 _TOLD = re.compile(rf"^ *(?:tail )?call void @(?:{re.escape(OUTSIDE)}|{re.escape(LOCAL)})\([^\n]*\n", re.MULTILINE)
 
 
-def checked(body: Body, checks: Collection[str]) -> tuple[Body, list[Place]]:
-    """Return body with its checks, and the places that they name: the first is number 1."""
+class Checked(NamedTuple):
+    """A body with its checks. places: those that they name, the first is number 1.
+
+    writes: the parameters, by number, to whose memory the body writes; None if it may write any memory.
+    """
+
+    body: Body
+    places: tuple[Place, ...]
+    writes: frozenset[int] | None
+
+
+def checked(body: Body, checks: Collection[str], offsets: Mapping[str, int]) -> Checked:
+    """Return body with its checks. offsets: where shared arrays start in a block's shared memory."""
     places = read_places(body.rest, MOST_SITES)
-    made = instrument(body, places, checks)
+    made, writes = instrument(body, places, checks, offsets)
     rest = _TOLD.sub("", _ATTACHED.sub("", _NAMED.sub("", made.rest)))
     lines = (line for line in rest.splitlines() if not line.startswith(_LIBRARY[:30]))
     made = Body(parameters=made.parameters, blocks=made.blocks, rest="\n".join(lines) + "\n")
-    return made, list(places.numbers)
+    return Checked(made, tuple(places.numbers), writes)
 
 
-def checks_ir(checks: Collection[str]) -> str:
-    """Return the functions that the checks of a kernel call."""
-    return _LIBRARY + shadow_ir() + order_ir() + access_ir(checks)
+def checks_ir(checks: Collection[str], text: str) -> str:
+    """Return the functions that the checks in a kernel's text call."""
+    fast = fast_ir(checks, text)
+    return _LIBRARY + shadow_ir() + reports_ir() + order_ir() + tests_ir() + unwritten_ir() + access_ir(checks) + fast

@@ -7,16 +7,26 @@ the place in the source. 0 is not a record, since places count from 1.
 from __future__ import annotations
 
 STATE = "gridjit.checks"
-STATE_BYTES = 160
+STATE_BYTES = 192
 # Offsets in the state: addresses of its tables and of the system's functions, and counts.
 BUCKETS, CALLOC, FREE, REPORTS, REPORT_COUNT, RANGES, RANGE_COUNT = 0, 8, 16, 24, 32, 40, 48
 OUTSIDE, OUTSIDE_COUNT, PAGES, RECENT, GRID_JOIN = 56, 64, 72, 80, 96
+# The planes of shared memory and its bytes; what is known of the arrays that the kernel's parameters point to.
+SHARED_WRITES, SHARED_READS, SHARED_ATOMICS, SHARED_BYTES, ARGUMENTS = 128, 136, 144, 152, 160
 BUCKET_BITS = 16
 MOST_REPORTS, REPORT_BYTES = 32, 40
 MOST_OUTSIDE, OUTSIDE_BYTES = 2048, 32
 RANGE_BYTES = 24
 # For each place in the source, the page that it last accessed: its number plus 1, and its address.
 RECENT_BYTES = 16
+
+# Where a page has its planes, and the words that a cell has in each of them.
+WRITES, ATOMICS, READS, PAGE_BYTES = 24, 32, 48, 56
+WORDS = {"WRITES": 1, "READS": 2, "ATOMICS": 3}
+# For each parameter, what accesses to its array have to be looked at for, and how far the mask of its unwritten bytes
+# is from it. RACING: some access to the memory may write. PARTLY: no one mask covers it, so each access finds its own.
+ARGUMENT_BYTES = 16
+RACING, MASKED, PARTLY = 1, 2, 4
 
 SITE_BITS, THREAD_BITS, CLOCK_BITS, BLOCK_BITS = 12, 10, 20, 22
 THREAD_AT, CLOCK_AT, BLOCK_AT = 12, 22, 42

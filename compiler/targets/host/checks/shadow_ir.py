@@ -3,7 +3,11 @@
 Memory is divided into pages of 4 KB, found by a hash of their addresses. A page has a cell for every 1, 2, 4 or 8
 bytes: as many as its narrowest access so far. A cell has the last write (W) and, since then, two reads (R1, R2) of
 different threads, of different blocks if there are any; what races with any earlier read races with one of these. Two
-atomic accesses (A1, A2) are kept in the same way, apart, with the clock that the last release left at that address.
+atomic accesses (A1, A2) are kept in the same way, with the clock that the last release left at that address. Each of
+the three has a plane of its own, which is made when it is first needed.
+
+The shared memory of a block is small, and its address is known: its planes are three tables, which have places for
+every byte. An array uses as many of its bytes' places as it has cells. Blocks use them one after another.
 """
 
 from __future__ import annotations
@@ -14,6 +18,8 @@ _STATE = f"""
 @{record.STATE} = global ptr null
 declare i64 @llvm.cttz.i64(i64, i1)
 declare i32 @llvm.umax.i32(i32, i32)
+declare i32 @llvm.umin.i32(i32, i32)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 """
 
 _PAGES = f"""
@@ -90,17 +96,13 @@ define internal ptr @gj.take(ptr %state, i64 %count, i64 %size) nounwind noinlin
 }}
 
 define internal ptr @gj.new(ptr %state, ptr %head.at, i64 %tag, i64 %need) nounwind noinline {{
-  %page = call ptr @gj.take(ptr %state, i64 1, i64 48)
-  %count = lshr i64 4096, %need
-  %cells = call ptr @gj.take(ptr %state, i64 %count, i64 24)
+  %page = call ptr @gj.take(ptr %state, i64 1, i64 {record.PAGE_BYTES})
   store i64 %tag, ptr %page
   %next.at = getelementptr i8, ptr %page, i64 8
   %old = load ptr, ptr %head.at
   store ptr %old, ptr %next.at
   %shift.at = getelementptr i8, ptr %page, i64 16
   store i64 %need, ptr %shift.at
-  %cells.at = getelementptr i8, ptr %page, i64 24
-  store ptr %cells, ptr %cells.at
   %all.at = getelementptr i8, ptr %state, i64 {record.PAGES}
   %all = load ptr, ptr %all.at
   %all.next = getelementptr i8, ptr %page, i64 40
@@ -115,30 +117,34 @@ define internal void @gj.divide(ptr %state, ptr %page, i64 %need) nounwind noinl
   %shift.at = getelementptr i8, ptr %page, i64 16
   %shift = load i64, ptr %shift.at
   %by = sub i64 %shift, %need
-  %cells.at = getelementptr i8, ptr %page, i64 24
-  call void @gj.spread(ptr %state, ptr %cells.at, i64 %need, i64 %by)
-  %atomics.at = getelementptr i8, ptr %page, i64 32
-  call void @gj.spread(ptr %state, ptr %atomics.at, i64 %need, i64 %by)
+  %at.WRITES = getelementptr i8, ptr %page, i64 {record.WRITES}
+  call void @gj.spread(ptr %state, ptr %at.WRITES, i64 %need, i64 %by, i64 {record.WORDS["WRITES"]})
+  %at.READS = getelementptr i8, ptr %page, i64 {record.READS}
+  call void @gj.spread(ptr %state, ptr %at.READS, i64 %need, i64 %by, i64 {record.WORDS["READS"]})
+  %at.ATOMICS = getelementptr i8, ptr %page, i64 {record.ATOMICS}
+  call void @gj.spread(ptr %state, ptr %at.ATOMICS, i64 %need, i64 %by, i64 {record.WORDS["ATOMICS"]})
   store i64 %need, ptr %shift.at
   ret void
 }}
 
-define internal void @gj.spread(ptr %state, ptr %where, i64 %need, i64 %by) nounwind {{
+define internal void @gj.spread(ptr %state, ptr %where, i64 %need, i64 %by, i64 %words) nounwind {{
 entry:
   %old = load ptr, ptr %where
   %none = icmp eq ptr %old, null
   br i1 %none, label %done, label %copy
 copy:
   %count = lshr i64 4096, %need
-  %new = call ptr @gj.take(ptr %state, i64 %count, i64 24)
+  %bytes = shl i64 %words, 3
+  %new = call ptr @gj.take(ptr %state, i64 %count, i64 %bytes)
   br label %next
 next:
   %i = phi i64 [ 0, %copy ], [ %i.next, %next ]
   %from = lshr i64 %i, %by
-  %from.at = getelementptr [3 x i64], ptr %old, i64 %from
-  %to.at = getelementptr [3 x i64], ptr %new, i64 %i
-  %value = load [3 x i64], ptr %from.at
-  store [3 x i64] %value, ptr %to.at
+  %from.first = mul i64 %from, %bytes
+  %from.at = getelementptr i8, ptr %old, i64 %from.first
+  %to.first = mul i64 %i, %bytes
+  %to.at = getelementptr i8, ptr %new, i64 %to.first
+  call void @llvm.memcpy.p0.p0.i64(ptr %to.at, ptr %from.at, i64 %bytes, i1 false)
   %i.next = add i64 %i, 1
   %more = icmp ult i64 %i.next, %count
   br i1 %more, label %next, label %over
@@ -151,39 +157,31 @@ over:
 done:
   ret void
 }}
+"""
 
-define internal ptr @gj.cell(ptr %page, i64 %at) nounwind alwaysinline {{
-  %shift.at = getelementptr i8, ptr %page, i64 16
-  %shift = load i64, ptr %shift.at
-  %cells.at = getelementptr i8, ptr %page, i64 24
-  %cells = load ptr, ptr %cells.at
-  %low = and i64 %at, 4095
-  %index = lshr i64 %low, %shift
-  %cell = getelementptr [3 x i64], ptr %cells, i64 %index
-  ret ptr %cell
-}}
-
-; Return where an address has its atomic accesses; null if its page has none and they are not to be made.
-define internal ptr @gj.atomics(ptr %state, ptr %page, i64 %at, i1 %make) nounwind alwaysinline {{
+_PLANES = f"""
+; Return where an address has its place in one of its page's planes; null if there is none and it is not to be made.
+define internal ptr @gj.plane(ptr %state, ptr %page, i64 %plane, i64 %bytes, i64 %at, i1 %make) nounwind alwaysinline {{
 entry:
   %shift.at = getelementptr i8, ptr %page, i64 16
   %shift = load i64, ptr %shift.at
-  %atomics.at = getelementptr i8, ptr %page, i64 32
-  %there = load ptr, ptr %atomics.at
+  %plane.at = getelementptr i8, ptr %page, i64 %plane
+  %there = load ptr, ptr %plane.at
   %none = icmp eq ptr %there, null
   br i1 %none, label %absent, label %here
 absent:
   br i1 %make, label %new, label %done
 new:
   %count = lshr i64 4096, %shift
-  %made = call ptr @gj.take(ptr %state, i64 %count, i64 24)
-  store ptr %made, ptr %atomics.at
+  %made = call ptr @gj.take(ptr %state, i64 %count, i64 %bytes)
+  store ptr %made, ptr %plane.at
   br label %here
 here:
   %cells = phi ptr [ %there, %entry ], [ %made, %new ]
   %low = and i64 %at, 4095
   %index = lshr i64 %low, %shift
-  %cell = getelementptr [3 x i64], ptr %cells, i64 %index
+  %first = mul i64 %index, %bytes
+  %cell = getelementptr i8, ptr %cells, i64 %first
   ret ptr %cell
 done:
   ret ptr null
@@ -205,12 +203,15 @@ look:
 one:
   %next.at = getelementptr i8, ptr %page, i64 40
   %next = load ptr, ptr %next.at
-  %cells.at = getelementptr i8, ptr %page, i64 24
-  %cells = load ptr, ptr %cells.at
-  call void %free(ptr %cells)
-  %atomics.at = getelementptr i8, ptr %page, i64 32
-  %atomics = load ptr, ptr %atomics.at
-  call void %free(ptr %atomics)
+  %at.WRITES = getelementptr i8, ptr %page, i64 {record.WRITES}
+  %cells.WRITES = load ptr, ptr %at.WRITES
+  call void %free(ptr %cells.WRITES)
+  %at.READS = getelementptr i8, ptr %page, i64 {record.READS}
+  %cells.READS = load ptr, ptr %at.READS
+  call void %free(ptr %cells.READS)
+  %at.ATOMICS = getelementptr i8, ptr %page, i64 {record.ATOMICS}
+  %cells.ATOMICS = load ptr, ptr %at.ATOMICS
+  call void %free(ptr %cells.ATOMICS)
   call void %free(ptr %page)
   br label %look
 done:
@@ -218,86 +219,7 @@ done:
 }}
 """
 
-_REPORTS = f"""
-; Note what was found, unless the same was found at the same places before.
-define internal void @gj.report(ptr %state, i64 %what, i64 %at, i64 %mine, i64 %other, i64 %kinds) nounwind noinline {{
-entry:
-  %count.at = getelementptr i8, ptr %state, i64 {record.REPORT_COUNT}
-  %reports.at = getelementptr i8, ptr %state, i64 {record.REPORTS}
-  %reports = load ptr, ptr %reports.at
-  %count = load i64, ptr %count.at
-  br label %look
-look:
-  %i = phi i64 [ 0, %entry ], [ %i.next, %on ]
-  %over = icmp uge i64 %i, %count
-  %place = getelementptr [5 x i64], ptr %reports, i64 %i
-  br i1 %over, label %add, label %compare
-compare:
-  %what.old = load i64, ptr %place
-  %mine.at = getelementptr i8, ptr %place, i64 16
-  %mine.old = load i64, ptr %mine.at
-  %other.at = getelementptr i8, ptr %place, i64 24
-  %other.old = load i64, ptr %other.at
-  %mine.differs = xor i64 %mine.old, %mine
-  %other.differs = xor i64 %other.old, %other
-  %either = or i64 %mine.differs, %other.differs
-  %sites = and i64 %either, {record.MOST_SITES - 1}
-  %what.differs = xor i64 %what.old, %what
-  %differs = or i64 %what.differs, %sites
-  %same = icmp eq i64 %differs, 0
-  br i1 %same, label %done, label %on
-on:
-  %i.next = add i64 %i, 1
-  br label %look
-add:
-  %full = icmp uge i64 %i, {record.MOST_REPORTS}
-  br i1 %full, label %done, label %write
-write:
-  store i64 %what, ptr %place
-  %at.to = getelementptr i8, ptr %place, i64 8
-  store i64 %at, ptr %at.to
-  %mine.to = getelementptr i8, ptr %place, i64 16
-  store i64 %mine, ptr %mine.to
-  %other.to = getelementptr i8, ptr %place, i64 24
-  store i64 %other, ptr %other.to
-  %kinds.to = getelementptr i8, ptr %place, i64 32
-  store i64 %kinds, ptr %kinds.to
-  %more = add i64 %i, 1
-  store i64 %more, ptr %count.at
-  br label %done
-done:
-  ret void
-}}
-
-; Note an index outside its axis, for the exception that the thread returns.
-define internal void @gridjit.check.outside(i64 %index, i64 %size, i64 %block, i64 %thread) nounwind noinline {{
-entry:
-  %state = load ptr, ptr @{record.STATE}
-  %absent = icmp eq ptr %state, null
-  br i1 %absent, label %done, label %there
-there:
-  %count.at = getelementptr i8, ptr %state, i64 {record.OUTSIDE_COUNT}
-  %count = load i64, ptr %count.at
-  %full = icmp uge i64 %count, {record.MOST_OUTSIDE}
-  br i1 %full, label %done, label %write
-write:
-  %more = add i64 %count, 1
-  store i64 %more, ptr %count.at
-  %table.at = getelementptr i8, ptr %state, i64 {record.OUTSIDE}
-  %table = load ptr, ptr %table.at
-  %place = getelementptr [4 x i64], ptr %table, i64 %count
-  %v0 = insertvalue [4 x i64] poison, i64 %index, 0
-  %v1 = insertvalue [4 x i64] %v0, i64 %size, 1
-  %v2 = insertvalue [4 x i64] %v1, i64 %block, 2
-  %v3 = insertvalue [4 x i64] %v2, i64 %thread, 3
-  store [4 x i64] %v3, ptr %place
-  br label %done
-done:
-  ret void
-}}
-"""
-
 
 def shadow_ir() -> str:
-    """Return the functions that find cells and note what is found."""
-    return _STATE + _PAGES + _REPORTS
+    """Return the functions that find cells."""
+    return _STATE + _PAGES + _PLANES
