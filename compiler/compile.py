@@ -125,7 +125,7 @@ def _checks(job: CompileJob, code: Code) -> dict[str, Any]:
     from gridjit.compiler.targets.host.checks.arguments import arrays_in
 
     return {
-        "places": [place.as_json() for place in code.places],
+        "places": {str(number): place.as_json() for number, place in code.places.items()},
         "arrays": [list(one) for one in arrays_in(job.signature)],
         "writes": None if code.writes is None else sorted(code.writes),
     }

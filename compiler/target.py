@@ -116,7 +116,7 @@ class Code:
     assembly: str = field(default="", repr=False)
     consumed: tuple[LinkedFile, ...] = ()
     inexact: str = ""
-    places: tuple[Any, ...] = ()
+    places: Mapping[int, Any] = field(default_factory=dict)
     writes: frozenset[int] | None = None
     waits: Mapping[int, str] = field(default_factory=dict)
 

@@ -6,7 +6,7 @@ import ctypes
 import mmap
 import os
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gridjit.compiler.artifact import Artifact
@@ -82,7 +82,7 @@ class Checking:
 
     def _sentence(self, report: tuple[int, ...], config: LaunchConfig) -> str:
         what, _, mine, other, kinds = report
-        array = self._places[(mine & (record.MOST_SITES - 1)) - 1][3]
+        array = self._place(mine)[3]
         whose = _SPACES[kinds >> 16 & 255] + (f"array '{array}'" if array else "memory")
         first = self._access(mine, kinds & 255, config)
         if what == record.UNWRITTEN:
@@ -90,9 +90,14 @@ class Checking:
         second = self._access(other, kinds >> 8 & 255, config)
         return f"{first} an item of {whose} that {second}, and nothing orders the two"
 
+    def _place(self, access: int) -> Sequence[Any]:
+        """Return where in the source an access is: file, line, function, and the array."""
+        found: Sequence[Any] = self._places[str(access & (record.MOST_SITES - 1))]
+        return found
+
     def _access(self, access: int, kind: int, config: LaunchConfig) -> str:
         """Return who accessed memory, where in the source, and how."""
-        file, line, function, _ = self._places[(access & (record.MOST_SITES - 1)) - 1]
+        file, line, function, _ = self._place(access)
         thread = access >> record.THREAD_AT & ((1 << record.THREAD_BITS) - 1)
         who = f"thread {_place(thread, config.blockdim)} of block {_place(access >> record.BLOCK_AT, config.griddim)}"
         where = f" ({os.path.basename(file)}:{line}, in {function})" if file else ""
@@ -124,7 +129,11 @@ class _State:
         self._set(record.RANGE_COUNT, len(followed))
         self._set(record.ARGUMENTS, ctypes.addressof(arguments))
         self._share(shared)
-        for offset, function in ((record.CALLOC, functions.calloc), (record.FREE, functions.free)):
+        for offset, function in (
+            (record.TAKE, functions.mmap),
+            (record.GIVE, functions.munmap),
+            (record.ADVISE, functions.madvise),
+        ):
             self._set(offset, ctypes.cast(function, ctypes.c_void_p).value or 0)
 
     def _share(self, size: int) -> None:

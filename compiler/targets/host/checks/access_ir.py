@@ -46,7 +46,7 @@ def access_ir(checks: Collection[str]) -> str:
 
 def given(kind: str, space: str) -> str:
     """Return the parameters of such a function."""
-    parameters = ["ptr %p", "i64 %size", "i64 %site", "i64 %who", "ptr %clock.at", *_more(kind)]
+    parameters = ["ptr %p", "i64 %size", "i64 %site", "i64 %who", "i32 %clock.short", "i32 %known.short", *_more(kind)]
     dense = {"shared": ["i64 %index", "i64 %shift"], "unknown": ["ptr %shared", "i64 %shift"]}
     return ", ".join([*parameters, *dense.get(space, [])])
 
@@ -65,10 +65,7 @@ def _access(kind: str, space: str, races: bool, unwritten: bool) -> str:
             "entry:",
             f"  %state = load ptr, ptr @{record.STATE}",
             "  %at = ptrtoint ptr %p to i64",
-            "  %clock.short = load i32, ptr %clock.at",
             "  %clock = zext i32 %clock.short to i64",
-            "  %known.at = getelementptr i8, ptr %clock.at, i64 4",
-            "  %known.short = load i32, ptr %known.at",
             "  %known = zext i32 %known.short to i64",
             f"  %clock.bits = shl i64 %clock, {CLOCK_AT}",
             "  %placed = or i64 %who, %site",
@@ -272,6 +269,8 @@ def _own_unwritten(kind: str, space: str) -> list[str]:
 def _races(kind: str, space: str) -> list[str]:
     """Return the code that compares an access with those that its cell remembers."""
     lines = _against("w", "%w", WRITE, kind, space, unless="%same" if kind == "write" else "false")
+    if kind == "write":
+        lines += _against_update(space)
     if kind != "read":
         lines += _pair("reads", "r", READ, kind, space)
     if kind != "atomic":
@@ -306,6 +305,22 @@ def _against(name: str, old: str, its: int, kind: str, space: str, unless: str =
         *_report(RACE, old, KINDS[kind], its, space, "%a"),
         f"  br label %{name}.fine",
         f"{name}.fine:",
+    ]
+
+
+def _against_update(space: str) -> list[str]:
+    """Return the code that reports a write of what is there that is unordered with an update: the update read it."""
+    return [
+        f"  %update.bit = and i64 %w, {record.UPDATES}",
+        "  %is.update = icmp ne i64 %update.bit, 0",
+        "  %w.reads = and i1 %w.unordered, %is.update",
+        "  %w.read = and i1 %w.reads, %same",
+        "  br i1 %w.read, label %w.say.read, label %w.told",
+        "w.say.read:",
+        "  %w.its.read = or i64 %w, 1",
+        *_report(RACE, "%w.its.read", WRITE, READ, space, "%a"),
+        "  br label %w.told",
+        "w.told:",
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from gridjit.compiler.targets.host.checks.access_ir import access_ir
@@ -11,7 +12,6 @@ from gridjit.compiler.targets.host.checks.fast_ir import fast_ir
 from gridjit.compiler.targets.host.checks.instrument import instrument
 from gridjit.compiler.targets.host.checks.order_ir import order_ir
 from gridjit.compiler.targets.host.checks.places import Place, read_places
-from gridjit.compiler.targets.host.checks.record import MOST_SITES
 from gridjit.compiler.targets.host.checks.reports_ir import reports_ir
 from gridjit.compiler.targets.host.checks.shadow_ir import shadow_ir
 from gridjit.compiler.targets.host.checks.tests_ir import tests_ir
@@ -23,8 +23,9 @@ from gridjit.compiler.targets.host.retarget import LOCAL
 
 # What checks are there, by the names that GRIDJIT_HOST_CHECKS has for them.
 ALL = ("bounds", "uninitialized", "races")
-# The types of values that checks add and that may be needed beyond a barrier.
-OWN_TYPES = {name: ValueType(text="i64", size=8, align=8) for name in ("%gj.who", "%gj.block", "%gj.number")}
+# The types of those of the values that checks add that are the same in each kernel.
+_OWN = {name: ValueType(text="i64", size=8, align=8) for name in ("%gj.who", "%gj.block", "%gj.number")}
+_CLOCK = ValueType(text="i32", size=4, align=4)
 _NAMED = re.compile(r"^!llvm\.(?:dbg|module)[^\n]*\n", re.MULTILINE)
 _ATTACHED = re.compile(r",? !dbg !\d+")
 _LIBRARY = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
@@ -33,24 +34,26 @@ _TOLD = re.compile(rf"^ *(?:tail )?call void @(?:{re.escape(OUTSIDE)}|{re.escape
 
 
 class Checked(NamedTuple):
-    """A body with its checks. places: those that they name, the first is number 1.
+    """A body with its checks. places: those that they name, by their numbers.
 
-    writes: the parameters, by number, to whose memory the body writes; None if it may write any memory.
+    writes: the parameters, by number, to whose memory the body writes; None if it may write any memory. own: the types
+    of the values that the checks add and that may be needed beyond a barrier.
     """
 
     body: Body
-    places: tuple[Place, ...]
-    writes: frozenset[int] | None
+    places: Mapping[int, Place] = MappingProxyType({})
+    writes: frozenset[int] | None = frozenset()
+    own: Mapping[str, ValueType] = MappingProxyType({})
 
 
 def checked(body: Body, checks: Collection[str], offsets: Mapping[str, int]) -> Checked:
     """Return body with its checks. offsets: where shared arrays start in a block's shared memory."""
-    places = read_places(body.rest, MOST_SITES)
-    made, writes = instrument(body, places, checks, offsets)
+    places = read_places(body.rest)
+    made, writes, clocks = instrument(body, places, checks, offsets)
     rest = _TOLD.sub("", _ATTACHED.sub("", _NAMED.sub("", made.rest)))
     lines = (line for line in rest.splitlines() if not line.startswith(_LIBRARY[:30]))
     made = Body(parameters=made.parameters, blocks=made.blocks, rest="\n".join(lines) + "\n")
-    return Checked(made, tuple(places.numbers), writes)
+    return Checked(made, places.by_number(), writes, _OWN | dict.fromkeys(clocks, _CLOCK))
 
 
 def checks_ir(checks: Collection[str], text: str) -> str:

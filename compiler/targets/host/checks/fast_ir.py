@@ -32,18 +32,18 @@ def fast_ir(checks: Collection[str], called: str) -> str:
     made = {
         fast_name(kind, space, size): write(kind, size, races, unwritten)
         for size in SIZES
-        for space, kinds, write in (("shared", _KINDS, _shared), ("argument", ("read", "write"), _argument))
+        for space, kinds, write in (("shared", _KINDS, _shared), ("argument", ("read", "write", "update"), _argument))
         for kind in kinds
     }
     made[ANY_READ] = _ANY_READ
     return "\n".join(text for name, text in made.items() if f"@{name}(" in called)
 
 
-_KINDS = ("read", "write", "atomic", "look")
+_KINDS = ("read", "write", "atomic", "look", "update")
 # A read of any size: nothing is looked at where nothing has to be.
 ANY_READ = "gridjit.check.read.argument"
 _ANY_READ = f"""
-define internal void @{ANY_READ}(ptr %p, i64 %size, i64 %site, i64 %who, ptr %clock.at, i64 %number)
+define internal void @{ANY_READ}(ptr %p, i64 %size, i64 %site, i64 %who, i32 %clock.short, i32 %known.short, i64 %number)
   nounwind alwaysinline {{
   %state = load ptr, ptr @{record.STATE}, {_INVARIANT}
   %arguments.at = getelementptr i8, ptr %state, i64 {record.ARGUMENTS}
@@ -55,7 +55,7 @@ define internal void @{ANY_READ}(ptr %p, i64 %size, i64 %site, i64 %who, ptr %cl
 done:
   ret void
 slow:
-  call void @{access_name("read", "global")}(ptr %p, i64 %size, i64 %site, i64 %who, ptr %clock.at)
+  call void @{access_name("read", "global")}(ptr %p, i64 %size, i64 %site, i64 %who, i32 %clock.short, i32 %known.short)
   ret void
 }}
 """
@@ -68,7 +68,6 @@ def _function(name: str, parameters: str, lines: list[str]) -> str:
 def _now() -> list[str]:
     """Return the code that makes the record of an access that happens now."""
     return [
-        "  %clock.short = load i32, ptr %clock.at",
         "  %clock = zext i32 %clock.short to i64",
         f"  %clock.bits = shl i64 %clock, {CLOCK_AT}",
         f"  %block.bits = and i64 %who, {BLOCK}",
@@ -148,18 +147,21 @@ def _compared(size: int) -> list[str]:
 
 def _slow(kind: str, space: str, size: int, more: str) -> list[str]:
     """Return the code that leaves the access to the function for all that there may be."""
+    who = "i64 %who, i32 %clock.short, i32 %known.short"
+    read = f"  call void @{access_name('read', space)}(ptr %p, i64 {size}, i64 %site.read, {who}{more})"
+    if kind == "update":
+        return ["  %site.read = or i64 %site, 1", read, *_slow("write", space, size, more)]
     same = ", i1 %same" if kind == "write" else ""
-    call = f"i64 {size}, i64 %site, i64 %who, ptr %clock.at{same}{more}"
     return [
         *(_compared(size) if kind == "write" else []),
-        f"  call void @{access_name(kind, space)}(ptr %p, {call})",
+        f"  call void @{access_name(kind, space)}(ptr %p, i64 {size}, i64 %site, {who}{same}{more})",
         "  ret void",
     ]
 
 
 def _parameters(kind: str, size: int, more: str) -> str:
-    new = f"i{8 * size} %new, " if kind == "write" else ""
-    return f"ptr %p, {new}i64 %site, i64 %who, ptr %clock.at, {more}"
+    new = f"i{8 * size} %new, " if kind in ("write", "update") else ""
+    return f"ptr %p, {new}i64 %site, i64 %who, i32 %clock.short, i32 %known.short, {more}"
 
 
 def _shared(kind: str, size: int, races: bool, unwritten: bool) -> str:
@@ -229,8 +231,16 @@ def _read(unwritten: bool) -> list[str]:
 
 
 def _write(unwritten: bool) -> list[str]:
+    return [*_ordered("w"), *_changes()]
+
+
+def _update(unwritten: bool) -> list[str]:
+    return [*(_written("w") if unwritten else _ordered("w")), *_changes()]
+
+
+def _changes() -> list[str]:
+    """Return the code that goes on with a write once the last one is fine."""
     return [
-        *_ordered("w"),
         *_reads(),
         *_ordered("r1"),
         *_ordered("r2"),
@@ -289,7 +299,7 @@ def _look(kind: str, unwritten: bool) -> list[str]:
     ]
 
 
-_LOOKS = {"read": _read, "write": _write, "atomic": _atomic}
+_LOOKS = {"read": _read, "write": _write, "atomic": _atomic, "update": _update}
 
 
 def _argument(kind: str, size: int, races: bool, unwritten: bool) -> str:
@@ -331,7 +341,7 @@ def _masked(kind: str, size: int, seen: str) -> list[str]:
         "  %far.at = getelementptr i8, ptr %mine, i64 8",
         f"  %far = load i64, ptr %far.at, {_INVARIANT}",
         "  %mask = getelementptr i8, ptr %p, i64 %far",
-        *(read if kind == "read" else [f"  store {word} 0, ptr %mask, align 1", f"  br label %{seen}"]),
+        *(read if kind in ("read", "update") else [f"  store {word} 0, ptr %mask, align 1", f"  br label %{seen}"]),
     ]
 
 

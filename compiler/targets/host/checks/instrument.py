@@ -10,6 +10,7 @@ from typing import NamedTuple
 from gridjit.compiler.targets.host.checks import order_ir
 from gridjit.compiler.targets.host.checks.access_ir import access_name
 from gridjit.compiler.targets.host.checks.accesses import Access, accesses, synchronizes
+from gridjit.compiler.targets.host.checks.clocks import Clocks, clock_after, clocks, is_clock, step
 from gridjit.compiler.targets.host.checks.cells import SharedCells, shared_cells
 from gridjit.compiler.targets.host.checks.fast_ir import ANY_READ, fast_name
 from gridjit.compiler.targets.host.checks.intervals import Instruction, quiet_reads
@@ -25,9 +26,10 @@ from gridjit.compiler.targets.host.checks.roots import (
     Shared,
     definitions_of,
 )
+from gridjit.compiler.targets.host.checks.updates import Updates, updates
 from gridjit.compiler.targets.host.library.intrinsics import GRID_BARRIER, OUTSIDE, SHARED_ARRAY
 from gridjit.compiler.targets.host.regions.barriers import waits_for_others
-from gridjit.compiler.targets.host.regions.body import NAME, Block, Body, opcode
+from gridjit.compiler.targets.host.regions.body import NAME, Block, Body, defined, opcode
 from gridjit.compiler.targets.host.retarget import LOCAL as LOCAL_ARRAY
 
 _MEETS = (
@@ -58,16 +60,22 @@ class Instrumenter:
     written: bool
     orders: bool
     releases: bool
+    clocks: Clocks
+    updates: Updates
+    lines: Mapping[str, tuple[str, ...]]
+    now: str = ""
     fresh: int = 0
 
     def block(self, block: Block) -> Block:
         """Return a block with its calls."""
-        lines = list[str]()
+        phi = self.clocks.phis.get(block.label)
+        lines = [phi] if phi and self.accesses and not self.orders else []
+        self.now = self.clocks.entering.get(block.label, "0")
         for number, line in enumerate(block.lines):
-            lines += self._line(line, (block.label, number) in self.quiet)
+            lines += self._line(line, (block.label, number))
         return Block(label=block.label, lines=tuple(lines))
 
-    def _line(self, line: str, quiet: bool) -> list[str]:
+    def _line(self, line: str, here: Instruction) -> list[str]:
         plain = without_location(line)
         if found := _OUTSIDE.search(plain):
             return [f"call void @gridjit.check.outside(i64 {found['index']}, i64 {found['size']}, "
@@ -78,15 +86,16 @@ class Instrumenter:
             return [plain]
         for who, pattern in _MEETS if opcode(plain) == "call" else ():
             if pattern.search(plain):
-                return self._meeting(who, plain)
+                return self._meeting(who, plain, here)
         if opcode(plain) == "fence":
             return [f"call void @gridjit.check.fence(ptr {_CLOCK})", plain]
-        told = [text for access in accesses(plain) for text in self._tell(access, line, quiet)]
+        told = [text for access in accesses(plain) for text in self._tell(access, line, here)]
         return [*told, plain, *self._synchronizes(plain)]
 
-    def _meeting(self, who: str, plain: str) -> list[str]:
+    def _meeting(self, who: str, plain: str, here: Instruction) -> list[str]:
         if not self.orders:
-            return [plain, f"call void @gridjit.check.passes(ptr {_CLOCK})"]
+            before, self.now = self.now, clock_after(*here)
+            return [plain, *step(before, self.now)]
         lines, join = self._join(who)
         counter = order_ir.PASSED[who]
         return [
@@ -149,31 +158,60 @@ class Instrumenter:
         mixed = self.shared.dense and self.shared.any
         return ("unknown", 0, self.shared.shift) if mixed else ("global", 0, 0)
 
-    def _tell(self, access: Access, line: str, quiet: bool) -> list[str]:
+    def _kind(self, access: Access, here: Instruction, space: str) -> str:
+        """Return what an access is told of as; "" if it is told of with another."""
+        if here in self.updates.reads and self._is_fast(access, "read"):
+            return ""
+        if here in self.updates.writes and self._is_fast(access, "write"):
+            return "update"
+        quiet = here in self.quiet and access.kind == "read" and space in ("shared", "paged")
+        return "look" if quiet else access.kind
+
+    def _is_fast(self, access: Access, kind: str) -> bool:
+        """Return whether an access is one of those that are looked at in the kernel's own code."""
+        space, _, shift = self._space(access.at)
+        if access.scalar != access.grain or not access.scalar or (kind in ("write", "update") and not access.bits):
+            return False
+        return access.scalar == 1 << shift if space == "shared" else space == "argument" and kind != "atomic"
+
+    def _tell(self, access: Access, line: str, here: Instruction) -> list[str]:
         """Return the code that tells of an access."""
         space, start, shift = self._space(access.at)
-        kind = "look" if quiet and access.kind == "read" and space in ("shared", "paged") else access.kind
+        kind = self._kind(access, here, space)
         # Nobody writes constants; and a local array's zeros do not count as written.
         if space in (CONSTANT, PRIVATE) or (space == LOCAL and (kind == "atomic" or access.fill)):
             return []
-        if kind == "look" and not self.written:
+        if not kind or (kind == "look" and not self.written):
             return []
-        site, at = self.places.number(line), access.at
-        number = access.scalar if access.scalar == access.grain and (kind != "write" or access.bits) else 0
-        who = f"i64 {site}, i64 {_WHO}, ptr {_CLOCK}"
-        if space == "shared" and number == 1 << shift:
+        at = access.at
+        site = self.places.update(line, self._line_of(here)) if kind == "update" else self.places.number(line)
+        clock, now = self._clock()
+        who = f"i64 {site}, i64 {_WHO}, {now}"
+        if self._is_fast(access, kind):
             lines, new = self._new(access)
             rest = f"ptr %gj.shared, i64 {start}, i64 {shift}, i1 {str(self.shared.atomic).lower()}"
-            return [*lines, f"call void @{fast_name(kind, space, number)}(ptr {at}, {new}{who}, {rest})"]
-        if space == "argument" and number and kind != "atomic":
-            lines, new = self._new(access)
-            return [
-                *lines,
-                f"call void @{fast_name(kind, space, number)}(ptr {at}, {new}{who}, i64 {self._parameter(at)})",
-            ]
+            more = rest if space == "shared" else f"i64 {self._parameter(at)}"
+            return [*clock, *lines, f"call void @{fast_name(kind, space, access.scalar)}(ptr {at}, {new}{who}, {more})"]
         if space == "argument" and kind == "read":
-            return [f"call void @{ANY_READ}(ptr {at}, i64 {access.size}, {who}, i64 {self._parameter(at)})"]
-        return self._looked_at(access, kind, who)
+            return [*clock, f"call void @{ANY_READ}(ptr {at}, i64 {access.size}, {who}, i64 {self._parameter(at)})"]
+        return [*clock, *self._looked_at(access, kind, who)]
+
+    def _clock(self) -> tuple[list[str], str]:
+        """Return the code that finds the thread's clock, and the highest one that it acquired, and both as arguments."""
+        if not self.orders:
+            return [], f"i32 {self.now}, i32 0"
+        self.fresh += 1
+        clock, at, known = (f"%gj.{word}.{self.fresh}" for word in ("now", "known.at", "known"))
+        return [
+            f"{clock} = load i32, ptr {_CLOCK}",
+            f"{at} = getelementptr i8, ptr {_CLOCK}, i64 4",
+            f"{known} = load i32, ptr {at}",
+        ], f"i32 {clock}, i32 {known}"
+
+    def _line_of(self, write: Instruction) -> str:
+        """Return the instruction that reads what another one writes."""
+        label, number = self.updates.writes[write]
+        return self.lines[label][number]
 
     def _looked_at(self, access: Access, kind: str, who: str) -> list[str]:
         """Return the call of the function for all that there may be."""
@@ -230,10 +268,14 @@ class Instrumenter:
 
 
 class Instrumented(NamedTuple):
-    """A body with its calls. writes: the numbers of the parameters to whose memory it writes; None if any memory."""
+    """A body with its calls. writes: the numbers of the parameters to whose memory it writes; None if any memory.
+
+    clocks: the values that are clocks.
+    """
 
     body: Body
     writes: frozenset[int] | None
+    clocks: frozenset[str]
 
 
 def instrument(body: Body, places: Places, checks: Collection[str], offsets: Mapping[str, int]) -> Instrumented:
@@ -255,10 +297,18 @@ def instrument(body: Body, places: Places, checks: Collection[str], offsets: Map
         written="uninitialized" in checks,
         orders=_orders(lines),
         releases=_releases(lines),
+        clocks=clocks(bare, _waits),
+        updates=updates(bare, roots.definitions),
+        lines={block.label: block.lines for block in body.blocks},
     )
     first, *others = (writer.block(block) for block in body.blocks)
     made = replace(body, blocks=(_begun(first, writer), *others))
-    return Instrumented(made, _written(found, roots))
+    own = (defined(line) or "" for block in made.blocks for line in block.lines)
+    return Instrumented(made, _written(found, roots), frozenset(name for name in own if is_clock(name)))
+
+
+def _waits(line: str) -> bool:
+    return opcode(line) == "call" and any(pattern.search(line) for _, pattern in _MEETS)
 
 
 def _bare(block: Block) -> Block:
@@ -286,8 +336,12 @@ def _releases(lines: Collection[str]) -> bool:
 def _begun(block: Block, writer: Instrumenter) -> Block:
     """Return a kernel's first block, begun with the thread's clock and who it is."""
     joins, at = writer._join("block") if writer.orders else ([], "null")
-    lines = [
+    begun = [
         f"{_CLOCK} = alloca {order_ir.CLOCK}, align 8",
+        *joins,
+        f"call void @gridjit.check.begin(ptr {_CLOCK}, ptr {at}, i32 %gj.thread)",
+    ]
+    lines = [
         *(f"%gj.wide.{name} = zext i32 %gj.{name} to i64" for name in _WIDE),
         "%gj.plane = mul i64 %gj.wide.ctaid.z, %gj.wide.nctaid.y",
         "%gj.row = add i64 %gj.plane, %gj.wide.ctaid.y",
@@ -298,8 +352,7 @@ def _begun(block: Block, writer: Instrumenter) -> Block:
         f"%gj.block.bits = shl i64 %gj.block.low, {BLOCK_AT}",
         f"%gj.thread.bits = shl i64 %gj.number, {THREAD_AT}",
         f"{_WHO} = or i64 %gj.block.bits, %gj.thread.bits",
-        *joins,
-        f"call void @gridjit.check.begin(ptr {_CLOCK}, ptr {at}, i32 %gj.thread)",
+        *(begun if writer.orders else []),
     ]
     return Block(label=block.label, lines=(*lines, *block.lines))
 

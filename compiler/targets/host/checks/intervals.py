@@ -8,14 +8,13 @@ write of that array. This holds where all threads of a block meet at the same ba
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from gridjit.compiler.targets.host.checks.accesses import accesses
+from gridjit.compiler.targets.host.checks.failures import without_failures
 from gridjit.compiler.targets.host.checks.roots import UNKNOWN, Root, Roots, Shared
 from gridjit.compiler.targets.host.collectives import kinds
 from gridjit.compiler.targets.host.collectives.calls import read_call
-from gridjit.compiler.targets.host.library.intrinsics import OUTSIDE
-from gridjit.compiler.targets.host.regions.body import Block, Body, opcode
+from gridjit.compiler.targets.host.regions.body import Block, Body
 from gridjit.compiler.targets.host.regions.coordinates import place
 from gridjit.compiler.targets.host.regions.uniform import parted_blocks, uniform_values
 
@@ -88,19 +87,6 @@ def _by_instruction(
 
 def _meet_alike(body: Body, offsets: Mapping[str, int]) -> bool:
     """Return whether all threads of a block that are left wait at the same barriers, in the same order."""
-    stays = _without_failures(place(body, offsets))
+    stays = without_failures(place(body, offsets))
     parted = parted_blocks(stays, uniform_values(stays))
     return not any(block.label in parted for block in stays.blocks for line in block.lines if _waits(line))
-
-
-def _without_failures(body: Body) -> Body:
-    """Return a body without the branches to where an index is out of bounds: those threads end, and access no more."""
-    failing = {block.label for block in body.blocks if any(f"{OUTSIDE}" in line for line in block.lines)}
-    return replace(body, blocks=tuple(_staying(block, failing) for block in body.blocks))
-
-
-def _staying(block: Block, failing: set[str]) -> Block:
-    stays = [label for label in block.successors if label not in failing]
-    if opcode(block.lines[-1]) != "br" or len(stays) != 1 or len(block.successors) == 1:
-        return block
-    return Block(label=block.label, lines=(*block.lines[:-1], f"br label {stays[0]}"))

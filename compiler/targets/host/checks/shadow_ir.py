@@ -19,6 +19,8 @@ _STATE = f"""
 declare i64 @llvm.cttz.i64(i64, i1)
 declare i32 @llvm.umax.i32(i32, i32)
 declare i32 @llvm.umin.i32(i32, i32)
+declare i64 @llvm.umax.i64(i64, i64)
+declare i64 @llvm.umin.i64(i64, i64)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 """
 
@@ -88,11 +90,45 @@ new:
   ret ptr %made
 }}
 
+; Return zeroed memory, which is given back when the launch ends. It is taken from the system in chunks, each larger than
+; the last; the system may make large ones of large pages.
 define internal ptr @gj.take(ptr %state, i64 %count, i64 %size) nounwind noinline {{
-  %calloc.at = getelementptr i8, ptr %state, i64 {record.CALLOC}
-  %calloc = load ptr, ptr %calloc.at
-  %made = call ptr %calloc(i64 %count, i64 %size)
-  ret ptr %made
+entry:
+  %exact = mul i64 %count, %size
+  %more = add i64 %exact, 15
+  %bytes = and i64 %more, -16
+  %chunk.at = getelementptr i8, ptr %state, i64 {record.CHUNK}
+  %used.at = getelementptr i8, ptr %state, i64 {record.CHUNK_USED}
+  %size.at = getelementptr i8, ptr %state, i64 {record.CHUNK_SIZE}
+  %chunk = load ptr, ptr %chunk.at
+  %used = load i64, ptr %used.at
+  %end = load i64, ptr %size.at
+  %now.used = add i64 %used, %bytes
+  %fits = icmp ule i64 %now.used, %end
+  br i1 %fits, label %there, label %new
+there:
+  store i64 %now.used, ptr %used.at
+  %here = getelementptr i8, ptr %chunk, i64 %used
+  ret ptr %here
+new:
+  %twice = shl i64 %end, 1
+  %at.least = call i64 @llvm.umax.i64(i64 %twice, i64 {record.FIRST_CHUNK})
+  %next.size = call i64 @llvm.umin.i64(i64 %at.least, i64 {record.LAST_CHUNK})
+  %take.at = getelementptr i8, ptr %state, i64 {record.TAKE}
+  %take = load ptr, ptr %take.at
+  %made = call ptr %take(ptr null, i64 %next.size, i32 3, i32 34, i32 -1, i64 0)
+  %advise.at = getelementptr i8, ptr %state, i64 {record.ADVISE}
+  %advise = load ptr, ptr %advise.at
+  %advised = call i32 %advise(ptr %made, i64 %next.size, i32 14)
+  store ptr %chunk, ptr %made
+  %its.size.at = getelementptr i8, ptr %made, i64 8
+  store i64 %next.size, ptr %its.size.at
+  store ptr %made, ptr %chunk.at
+  store i64 %next.size, ptr %size.at
+  %first.used = add i64 %bytes, 16
+  store i64 %first.used, ptr %used.at
+  %first = getelementptr i8, ptr %made, i64 16
+  ret ptr %first
 }}
 
 define internal ptr @gj.new(ptr %state, ptr %head.at, i64 %tag, i64 %need) nounwind noinline {{
@@ -103,11 +139,6 @@ define internal ptr @gj.new(ptr %state, ptr %head.at, i64 %tag, i64 %need) nounw
   store ptr %old, ptr %next.at
   %shift.at = getelementptr i8, ptr %page, i64 16
   store i64 %need, ptr %shift.at
-  %all.at = getelementptr i8, ptr %state, i64 {record.PAGES}
-  %all = load ptr, ptr %all.at
-  %all.next = getelementptr i8, ptr %page, i64 40
-  store ptr %all, ptr %all.next
-  store ptr %page, ptr %all.at
   store ptr %page, ptr %head.at
   ret ptr %page
 }}
@@ -150,9 +181,6 @@ next:
   br i1 %more, label %next, label %over
 over:
   store ptr %new, ptr %where
-  %free.at = getelementptr i8, ptr %state, i64 {record.FREE}
-  %free = load ptr, ptr %free.at
-  call void %free(ptr %old)
   br label %done
 done:
   ret void
@@ -187,32 +215,24 @@ done:
   ret ptr null
 }}
 
-; Free all pages.
+; Give back all memory.
 define void @gridjit.checks.end(ptr %state) nounwind {{
 entry:
-  %free.at = getelementptr i8, ptr %state, i64 {record.FREE}
-  %free = load ptr, ptr %free.at
-  %all.at = getelementptr i8, ptr %state, i64 {record.PAGES}
-  %first = load ptr, ptr %all.at
-  store ptr null, ptr %all.at
+  %give.at = getelementptr i8, ptr %state, i64 {record.GIVE}
+  %give = load ptr, ptr %give.at
+  %chunk.at = getelementptr i8, ptr %state, i64 {record.CHUNK}
+  %first = load ptr, ptr %chunk.at
+  store ptr null, ptr %chunk.at
   br label %look
 look:
-  %page = phi ptr [ %first, %entry ], [ %next, %one ]
-  %none = icmp eq ptr %page, null
+  %chunk = phi ptr [ %first, %entry ], [ %next, %one ]
+  %none = icmp eq ptr %chunk, null
   br i1 %none, label %done, label %one
 one:
-  %next.at = getelementptr i8, ptr %page, i64 40
-  %next = load ptr, ptr %next.at
-  %at.WRITES = getelementptr i8, ptr %page, i64 {record.WRITES}
-  %cells.WRITES = load ptr, ptr %at.WRITES
-  call void %free(ptr %cells.WRITES)
-  %at.READS = getelementptr i8, ptr %page, i64 {record.READS}
-  %cells.READS = load ptr, ptr %at.READS
-  call void %free(ptr %cells.READS)
-  %at.ATOMICS = getelementptr i8, ptr %page, i64 {record.ATOMICS}
-  %cells.ATOMICS = load ptr, ptr %at.ATOMICS
-  call void %free(ptr %cells.ATOMICS)
-  call void %free(ptr %page)
+  %next = load ptr, ptr %chunk
+  %size.at = getelementptr i8, ptr %chunk, i64 8
+  %size = load i64, ptr %size.at
+  %given = call i32 %give(ptr %chunk, i64 %size)
   br label %look
 done:
   ret void
