@@ -14,7 +14,7 @@ from gridjit.compiler.target import Code, Lowered, Target
 from gridjit.compiler.targets.contraction import contracted
 from gridjit.compiler.targets.exactness import inexact
 from gridjit.compiler.targets.host import llvm
-from gridjit.compiler.targets.host.checks.checked import Checked, checked, checks_ir
+from gridjit.compiler.targets.host.checks.checked import Checked, checked, checks_ir, is_worth_again
 from gridjit.compiler.targets.host.checks.failures import staying
 from gridjit.compiler.targets.host.checks.order_ir import JOINS
 from gridjit.compiler.targets.host.checks.places import Place
@@ -113,7 +113,7 @@ def _optimized(
         shared = lay_out_shared(arrays, target)
         waiting = with_turns(read_body(llvm.text_of(module), _BODY, parameters))
         body, places, writes, own = (
-            checked(waiting.body, options.checks, shared.offsets) if options.checks else Checked(waiting.body)
+            checked(waiting.body, options.checks, shared) if options.checks else Checked(waiting.body)
         )
         refuse_recursion(body, kernel=_kernel(lowered))
         lines = _has_lines(options)
@@ -164,6 +164,8 @@ def _final(text: str, target: Target, level: int, *, abreast: bool) -> llvm.Modu
             return plain
     module = llvm.parse(text)
     llvm.optimize(module, target, level, abreast=abreast)
+    if is_worth_again(text):
+        llvm.optimize(module, target, level, abreast=abreast)
     return module
 
 

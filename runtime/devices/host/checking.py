@@ -15,6 +15,7 @@ from gridjit.compiler.launch_config import Dim3, LaunchConfig
 from gridjit.compiler.targets.host.checks import record
 from gridjit.forking import lock
 from gridjit.runtime.devices.exceptions import kernel_exception
+from gridjit.runtime.devices.host import spare
 from gridjit.runtime.devices.host.checked_arguments import Arguments
 from gridjit.runtime.devices.host.launch import Status
 from gridjit.runtime.devices.host.load import HostFunction
@@ -35,6 +36,7 @@ _TABLES = (
     (record.SHARED_WRITES, "WRITES"),
     (record.SHARED_READS, "READS"),
     (record.SHARED_ATOMICS, "ATOMICS"),
+    (record.SHARED_UNWRITTEN, "WRITES"),
 )
 
 
@@ -68,6 +70,7 @@ class Checking:
                 failure = run()
             finally:
                 self._state.value = before
+                state.keep_spare()
                 self._end(state.address)
         if failure is not None:
             outside = state.outside(_linear(failure.block, config.griddim), _linear(failure.thread, config.blockdim))
@@ -127,6 +130,7 @@ class _State:
         self._set(record.RECENT, ctypes.addressof(self._recent))
         self._set(record.RANGES, ctypes.addressof(self._ranges))
         self._set(record.RANGE_COUNT, len(followed))
+        self._set(record.SPARE, spare.take())
         self._set(record.ARGUMENTS, ctypes.addressof(arguments))
         self._share(shared)
         for offset, function in (
@@ -136,10 +140,15 @@ class _State:
         ):
             self._set(offset, ctypes.cast(function, ctypes.c_void_p).value or 0)
 
+    def keep_spare(self) -> None:
+        """Keep some of the memory that the launch took for the next one; the rest is left to be given back."""
+        left = spare.keep(self._get(record.CHUNK), self._get(record.CHUNK_USED), self._get(record.SPARE))
+        self._set(record.CHUNK, left)
+
     def _share(self, size: int) -> None:
         """Make the tables of a block's shared memory: they have places for each byte, and cost what is used of them."""
         self._set(record.SHARED_BYTES, size)
-        self._tables = mmap.mmap(-1, 8 * size * sum(record.WORDS.values()) or 1)
+        self._tables = mmap.mmap(-1, 8 * size * sum(record.WORDS[plane] for _, plane in _TABLES) or 1)
         at = ctypes.addressof(ctypes.c_char.from_buffer(self._tables))
         for offset, plane in _TABLES:
             self._set(offset, at)

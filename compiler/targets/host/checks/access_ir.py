@@ -47,7 +47,7 @@ def access_ir(checks: Collection[str]) -> str:
 def given(kind: str, space: str) -> str:
     """Return the parameters of such a function."""
     parameters = ["ptr %p", "i64 %size", "i64 %site", "i64 %who", "i32 %clock.short", "i32 %known.short", *_more(kind)]
-    dense = {"shared": ["i64 %index", "i64 %shift"], "unknown": ["ptr %shared", "i64 %shift"]}
+    dense = {"shared": ["i64 %index", "i64 %shift", "i64 %counter"], "unknown": ["ptr %shared", "i64 %shift"]}
     return ", ".join([*parameters, *dense.get(space, [])])
 
 
@@ -91,7 +91,7 @@ def _unknown(kind: str) -> str:
             *_where(),
             "inside:",
             "  %index = lshr i64 %offset, %shift",
-            f"  call void @{access_name(kind, 'shared')}({passed}, i64 %index, i64 %shift)",
+            f"  call void @{access_name(kind, 'shared')}({passed}, i64 %index, i64 %shift, i64 -1)",
             "  ret void",
             "outside:",
             f"  call void @{access_name(kind, 'global')}({passed})",
@@ -179,6 +179,8 @@ def _cells(kind: str, space: str, races: bool, unwritten: bool) -> list[str]:
     if races and space != "local":
         body += _races(kind, space)
     end = ["  %i.next = add i64 %i, 1"] if space == "shared" else _step()
+    if space == "shared" and kind == "write":
+        body += _counted()
     return [
         *body,
         *_kept(kind, space, races),
@@ -188,6 +190,25 @@ def _cells(kind: str, space: str, races: bool, unwritten: bool) -> list[str]:
         "  %a.next = add i64 %a, %step",
         "  %more = icmp ult i64 %a.next, %end",
         "  br i1 %more, label %next, label %done",
+    ]
+
+
+def _counted() -> list[str]:
+    """Return the code that counts a cell which the block has not written before. %counter: of which array; or -1."""
+    return [
+        "  %again = call i1 @gj.same.block(i64 %w, i64 %now)",
+        "  %uncounted = icmp slt i64 %counter, 0",
+        "  %nothing = or i1 %again, %uncounted",
+        "  br i1 %nothing, label %counted, label %count",
+        "count:",
+        f"  %left.table.at = getelementptr i8, ptr %state, i64 {record.SHARED_UNWRITTEN}",
+        "  %left.table = load ptr, ptr %left.table.at",
+        "  %left.at = getelementptr i64, ptr %left.table, i64 %counter",
+        "  %left = load i64, ptr %left.at",
+        "  %left.now = sub i64 %left, 1",
+        "  store i64 %left.now, ptr %left.at",
+        "  br label %counted",
+        "counted:",
     ]
 
 

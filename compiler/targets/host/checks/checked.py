@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from gridjit.compiler.targets.host.checks.access_ir import access_ir
-from gridjit.compiler.targets.host.checks.fast_ir import fast_ir
+from gridjit.compiler.targets.host.checks.fast_ir import COUNT, fast_ir
 from gridjit.compiler.targets.host.checks.instrument import instrument
 from gridjit.compiler.targets.host.checks.order_ir import order_ir
 from gridjit.compiler.targets.host.checks.places import Place, read_places
@@ -18,6 +18,7 @@ from gridjit.compiler.targets.host.checks.tests_ir import tests_ir
 from gridjit.compiler.targets.host.checks.unwritten_ir import unwritten_ir
 from gridjit.compiler.targets.host.library.intrinsics import OUTSIDE
 from gridjit.compiler.targets.host.regions.body import Body
+from gridjit.compiler.targets.host.regions.shared import SharedLayout
 from gridjit.compiler.targets.host.regions.slots import ValueType
 from gridjit.compiler.targets.host.retarget import LOCAL
 
@@ -46,10 +47,10 @@ class Checked(NamedTuple):
     own: Mapping[str, ValueType] = MappingProxyType({})
 
 
-def checked(body: Body, checks: Collection[str], offsets: Mapping[str, int]) -> Checked:
-    """Return body with its checks. offsets: where shared arrays start in a block's shared memory."""
+def checked(body: Body, checks: Collection[str], shared: SharedLayout) -> Checked:
+    """Return body with its checks. shared: where shared arrays lie in a block's shared memory."""
     places = read_places(body.rest)
-    made, writes, clocks = instrument(body, places, checks, offsets)
+    made, writes, clocks = instrument(body, places, checks, shared)
     rest = _TOLD.sub("", _ATTACHED.sub("", _NAMED.sub("", made.rest)))
     lines = (line for line in rest.splitlines() if not line.startswith(_LIBRARY[:30]))
     made = Body(parameters=made.parameters, blocks=made.blocks, rest="\n".join(lines) + "\n")
@@ -60,3 +61,11 @@ def checks_ir(checks: Collection[str], text: str) -> str:
     """Return the functions that the checks in a kernel's text call."""
     fast = fast_ir(checks, text)
     return _LIBRARY + shadow_ir() + reports_ir() + order_ir() + tests_ir() + unwritten_ir() + access_ir(checks) + fast
+
+
+def is_worth_again(text: str) -> bool:
+    """Return whether LLVM should optimize a kernel twice: with loops that read shared memory which is all written.
+
+    Only when all else is done, such a loop is small enough for one to be made of it that does not ask each time.
+    """
+    return f"@{COUNT}(" in text

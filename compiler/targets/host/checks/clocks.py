@@ -5,7 +5,7 @@ It is the same for all threads then, and costs next to nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from gridjit.compiler.targets.host.checks.record import CLOCK_BITS
@@ -47,26 +47,45 @@ def clocks(body: Body, waits: Callable[[str], bool]) -> Clocks:
     for label, block in blocks.items():
         for successor in dict.fromkeys(block.successors):
             before[successor].append(label)
-    entering = {body.blocks[0].label: "0"}
     joins: dict[str, str] = {}
-    changed = True
-    while changed:
-        changed = False
-        for label in blocks:
-            given = {_leaving(blocks[one], entering[one], waits) for one in before[label] if one in entering}
-            if len(given) > 1 and label not in joins:
-                joins[label] = f'%"gj.clock.{label[1:].strip(chr(34))}.in"'
-            found = joins.get(label) or next(iter(given), None)
-            if found is not None and entering.get(label) != found and before[label]:
-                entering[label], changed = found, True
+    entering, found = _entering(body, blocks, before, joins, waits)
+    while found:
+        joins |= {label: f'%"gj.clock.{label[1:].strip(chr(34))}.in"' for label in found}
+        entering, found = _entering(body, blocks, before, joins, waits)
     return Clocks(entering=entering, phis=_phis(joins, before, blocks, entering, waits))
 
 
+def _entering(
+    body: Body,
+    blocks: Mapping[str, Block],
+    before: Mapping[str, list[str]],
+    joins: Mapping[str, str],
+    waits: Callable[[str], bool],
+) -> tuple[dict[str, str], list[str]]:
+    """Return the clock where each block begins, given those of joins; and the blocks that need to be joins, too."""
+    entering = {body.blocks[0].label: "0"}
+    waiting = [body.blocks[0].label]
+    while waiting:
+        block = blocks[waiting.pop()]
+        leaving = _leaving(block, entering[block.label], waits)
+        for label in block.successors:
+            if label not in entering:
+                entering[label] = joins.get(label, leaving)
+                waiting.append(label)
+    apart = [
+        label
+        for label in entering
+        if label not in joins
+        and len({_leaving(blocks[one], entering[one], waits) for one in before[label] if one in entering}) > 1
+    ]
+    return entering, apart
+
+
 def _phis(
-    joins: dict[str, str],
-    before: dict[str, list[str]],
-    blocks: dict[str, Block],
-    entering: dict[str, str],
+    joins: Mapping[str, str],
+    before: Mapping[str, list[str]],
+    blocks: Mapping[str, Block],
+    entering: Mapping[str, str],
     waits: Callable[[str], bool],
 ) -> dict[str, str]:
     return {

@@ -35,13 +35,62 @@ def fast_ir(checks: Collection[str], called: str) -> str:
         for space, kinds, write in (("shared", _KINDS, _shared), ("argument", ("read", "write", "update"), _argument))
         for kind in kinds
     }
-    made[ANY_READ] = _ANY_READ
-    return "\n".join(text for name, text in made.items() if f"@{name}(" in called)
+    made |= {ANY_READ: _ANY_READ, COUNT: _COUNT}
+    return "\n".join([_ASKS, *(text for name, text in made.items() if f"@{name}(" in called)])
 
 
 _KINDS = ("read", "write", "atomic", "look", "update")
 # A read of any size: nothing is looked at where nothing has to be.
 ANY_READ = "gridjit.check.read.argument"
+# Looks at a read of an array that the block has not written all of. It is a call, so that a loop that reads what is
+# written stays so small that LLVM makes one of it that asks no more.
+_ASK = "gridjit.check.ask"
+_HARMLESS = "willreturn nofree nosync memory(read, inaccessiblemem: readwrite)"
+# What it writes, the kernel's own code does not see; that LLVM does not see either what writes keeps it from thinking
+# that nothing is written, and leaving it out.
+_ASKS = f"""
+@gridjit.look = global ptr @{access_name("look", "shared")}
+define internal void @{_ASK}(ptr %p, i64 %size, i64 %site, i64 %who, i32 %clock.short, i32 %known.short,
+  i64 %index, i64 %shift, ptr %writes) nounwind noinline {_HARMLESS} {{
+  %w = load i64, ptr %writes
+  %block.bits = and i64 %who, {BLOCK}
+  %block.first = add i64 %block.bits, 1
+  %age = sub i64 %w, %block.first
+  %by.block = icmp ult i64 %age, {(1 << BLOCK_AT) - 1}
+  br i1 %by.block, label %done, label %slow
+done:
+  ret void
+slow:
+  %look = load ptr, ptr @gridjit.look
+  call void %look(ptr %p, i64 %size, i64 %site, i64 %who,
+    i32 %clock.short, i32 %known.short, i64 %index, i64 %shift, i64 -1)
+  ret void
+}}
+"""
+# Begins the count of an array's cells that the block has not written.
+COUNT = "gridjit.check.count"
+_COUNT = f"""
+define internal void @{COUNT}(i32 %thread, i64 %start, i64 %shift, i64 %size) nounwind alwaysinline {{
+entry:
+  %first = icmp eq i32 %thread, 0
+  br i1 %first, label %begin, label %done
+begin:
+  %state = load ptr, ptr @{record.STATE}, {_INVARIANT}
+  %bytes.at = getelementptr i8, ptr %state, i64 {record.SHARED_BYTES}
+  %bytes = load i64, ptr %bytes.at, {_INVARIANT}
+  %rest = sub i64 %bytes, %start
+  %is.static = icmp sge i64 %size, 0
+  %its = select i1 %is.static, i64 %size, i64 %rest
+  %cells = lshr i64 %its, %shift
+  %table.at = getelementptr i8, ptr %state, i64 {record.SHARED_UNWRITTEN}
+  %table = load ptr, ptr %table.at, {_INVARIANT}
+  %left.at = getelementptr i64, ptr %table, i64 %start
+  store i64 %cells, ptr %left.at
+  br label %done
+done:
+  ret void
+}}
+"""
 _ANY_READ = f"""
 define internal void @{ANY_READ}(ptr %p, i64 %size, i64 %site, i64 %who, i32 %clock.short, i32 %known.short, i64 %number)
   nounwind alwaysinline {{
@@ -88,20 +137,8 @@ def _same(name: str) -> list[str]:
 
 def _ordered(name: str) -> list[str]:
     """Return the code that asks whether a record in shared memory is ordered before now, or there is none."""
-    return [
-        # No record has the number of the epoch itself, but 0 is it in a grid's beginning.
-        f"  %{name}.before = icmp ule i64 %{name}, %epoch",
-        *_same(name),
-        f"  %{name}.fine = or i1 %{name}.before, %{name}.same",
-    ]
-
-
-def _free(first: str, second: str) -> list[str]:
-    """Return the code that asks whether the first of two places is free: nobody's thread may ever have both."""
-    return [
-        f"  %{first}.others = and i1 %{first}.before, %{second}.before",
-        f"  %{first}.free = or i1 %{first}.same, %{first}.others",
-    ]
+    # No record has the number of the epoch itself, but 0 is it in a grid's beginning.
+    return [f"  %{name}.before = icmp ule i64 %{name}, %epoch"]
 
 
 def _written(name: str) -> list[str]:
@@ -110,11 +147,39 @@ def _written(name: str) -> list[str]:
         "  %block.first = add i64 %block.bits, 1",
         f"  %{name}.age = sub i64 %{name}, %block.first",
         f"  %{name}.before = icmp ult i64 %{name}.age, %clock.bits",
+    ]
+
+
+def _own(name: str) -> list[str]:
+    """Return the code that asks whether a record is ordered before now, or this thread's."""
+    return [*_same(name), f"  %{name}.fine = or i1 %{name}.before, %{name}.same"]
+
+
+def _own_write(name: str) -> list[str]:
+    """Return the code that asks the same of a write that has to be there."""
+    return [
         *_same(name),
         f"  %{name}.any = icmp ne i64 %{name}, 0",
         f"  %{name}.own = and i1 %{name}.same, %{name}.any",
         f"  %{name}.fine = or i1 %{name}.before, %{name}.own",
     ]
+
+
+def _free(first: str, second: str) -> list[str]:
+    """Return the code that asks whether the first of two places is free: no thread may ever have both."""
+    return [
+        f"  %{first}.others = and i1 %{first}.before, %{second}.before",
+        f"  %{first}.free = or i1 %{first}.same, %{first}.others",
+    ]
+
+
+def _quick(names: Collection[str], then: str, label: str) -> list[str]:
+    """Return the code that goes on where all of some records are ordered before now, which is what is common."""
+    lines, so_far = [], "true"
+    for name in names:
+        lines.append(f"  %{name}.quick = and i1 {so_far}, %{name}.before")
+        so_far = f"%{name}.quick"
+    return [*lines, f"  br i1 {so_far}, label %{then}, label %{label}", f"{label}:"]
 
 
 def _loaded(plane: str, names: Collection[str]) -> list[str]:
@@ -166,7 +231,7 @@ def _parameters(kind: str, size: int, more: str) -> str:
 
 def _shared(kind: str, size: int, races: bool, unwritten: bool) -> str:
     """Return the fast path of shared memory. start, shift: where its array begins, and how large its cells are."""
-    body = _LOOKS[kind](unwritten) if races and kind != "look" else _look(kind, unwritten)
+    body = _LOOKS[kind](unwritten) if races and kind != "look" else _look(kind, size, unwritten)
     lines = [
         f"  %state = load ptr, ptr @{record.STATE}, {_INVARIANT}",
         "  %at = ptrtoint ptr %p to i64",
@@ -175,17 +240,46 @@ def _shared(kind: str, size: int, races: bool, unwritten: bool) -> str:
         "  %inside = sub i64 %offset, %start",
         "  %cells = lshr i64 %inside, %shift",
         "  %index = add i64 %cells, %start",
+        "  %counter = select i1 %counted, i64 %start, i64 -1",
         *_now(),
+        *_plane("unwritten", record.SHARED_UNWRITTEN, 1),
         *_plane("writes", record.SHARED_WRITES, 1),
+        "  %left.at = getelementptr i64, ptr %unwritten.table, i64 %start",
+        *(_whole() if kind == "look" and unwritten else []),
         "  %w = load i64, ptr %writes",
         *body,
         "done:",
         "  ret void",
         "slow:",
-        *_slow(kind, "shared", size, ", i64 %index, i64 %shift"),
+        *_slow(kind, "shared", size, ", i64 %index, i64 %shift, i64 %counter"),
     ]
-    more = "ptr %shared, i64 %start, i64 %shift, i1 %atomic"
+    more = "ptr %shared, i64 %start, i64 %shift, i1 %atomic, i1 %counted"
     return _function(fast_name(kind, "shared", size), _parameters(kind, size, more), lines)
+
+
+def _whole() -> list[str]:
+    """Return the code that asks whether the block has written all of an array."""
+    return [
+        "  %left = load i64, ptr %left.at",
+        "  %none.left = icmp eq i64 %left, 0",
+        "  %whole = and i1 %none.left, %counted",
+        "  br i1 %whole, label %done, label %ask",
+        "ask:",
+    ]
+
+
+def _counted() -> list[str]:
+    """Return the code that counts a cell which the block has not written before."""
+    return [
+        "  br i1 %counted, label %count, label %keep",
+        "count:",
+        "  %fresh = icmp ule i64 %w, %block.bits",
+        "  %one = zext i1 %fresh to i64",
+        "  %left = load i64, ptr %left.at",
+        "  %left.now = sub i64 %left, %one",
+        "  store i64 %left.now, ptr %left.at",
+        "  br label %keep",
+    ]
 
 
 def _plane(name: str, offset: int, words: int) -> list[str]:
@@ -209,16 +303,27 @@ def _without_atomics(then: str) -> list[str]:
         *_loaded("atomics", ("a1", "a2")),
         *_ordered("a1"),
         *_ordered("a2"),
+        *_own("a1"),
+        *_own("a2"),
         *_all(("a1", "a2"), then, "slow"),
     ]
 
 
+def _last(unwritten: bool) -> tuple[list[str], list[str]]:
+    """Return the code that asks about the last write quickly, and what asks whether it is this thread's."""
+    return (_written("w"), _own_write("w")) if unwritten else (_ordered("w"), _own("w"))
+
+
 def _read(unwritten: bool) -> list[str]:
+    last, own = _last(unwritten)
     return [
-        *(_written("w") if unwritten else _ordered("w")),
+        *last,
         *_reads(),
         *_ordered("r1"),
         *_ordered("r2"),
+        *_quick(("w", "r1", "r2"), "look", "again"),
+        *own,
+        *_same("r1"),
         *_free("r1", "r2"),
         "  %both = and i1 %w.fine, %r1.free",
         "  br i1 %both, label %look, label %slow",
@@ -231,22 +336,29 @@ def _read(unwritten: bool) -> list[str]:
 
 
 def _write(unwritten: bool) -> list[str]:
-    return [*_ordered("w"), *_changes()]
+    return _changes(_ordered("w"), _own("w"))
 
 
 def _update(unwritten: bool) -> list[str]:
-    return [*(_written("w") if unwritten else _ordered("w")), *_changes()]
+    return _changes(*_last(unwritten))
 
 
-def _changes() -> list[str]:
-    """Return the code that goes on with a write once the last one is fine."""
+def _changes(last: list[str], own: list[str]) -> list[str]:
+    """Return the code of a write. last, own: what asks about the write before it."""
     return [
+        *last,
         *_reads(),
         *_ordered("r1"),
         *_ordered("r2"),
+        *_quick(("w", "r1", "r2"), "look", "again"),
+        *own,
+        *_own("r1"),
+        *_own("r2"),
         *_all(("w", "r1", "r2"), "look", "slow"),
         "look:",
-        *_without_atomics("keep"),
+        *_without_atomics("kept"),
+        "kept:",
+        *_counted(),
         "keep:",
         "  store i64 %now, ptr %writes",
         "  store [2 x i64] zeroinitializer, ptr %reads",
@@ -258,17 +370,24 @@ def _changes() -> list[str]:
 
 
 def _atomic(unwritten: bool) -> list[str]:
+    last, own = _last(unwritten)
     return [
-        *(_written("w") if unwritten else _ordered("w")),
+        *last,
         *_reads(),
         *_ordered("r1"),
         *_ordered("r2"),
+        *_quick(("w", "r1", "r2"), "look", "again"),
+        *own,
+        *_own("r1"),
+        *_own("r2"),
         *_all(("w", "r1", "r2"), "look", "slow"),
         "look:",
         *_plane("atomics", record.SHARED_ATOMICS, 3),
         *_loaded("atomics", ("a1", "a2")),
         *_ordered("a1"),
         *_ordered("a2"),
+        *_same("a1"),
+        *_same("a2"),
         *_free("a1", "a2"),
         "  br i1 %a1.free, label %keep, label %others",
         "keep:",
@@ -285,17 +404,23 @@ def _atomic(unwritten: bool) -> list[str]:
     ]
 
 
-def _look(kind: str, unwritten: bool) -> list[str]:
+def _look(kind: str, size: int, unwritten: bool) -> list[str]:
     """Return the code that only asks whether the block wrote the memory, or notes that it did."""
     if kind == "write":
-        return ["  store i64 %now, ptr %writes", "  br label %done"]
+        return [*_counted(), "keep:", "  store i64 %now, ptr %writes", "  br label %done"]
     if not unwritten:
         return ["  br label %done"]
+    if kind in ("atomic", "update"):
+        return [
+            "  %block.first = add i64 %block.bits, 1",
+            "  %age = sub i64 %w, %block.first",
+            f"  %by.block = icmp ult i64 %age, {(1 << BLOCK_AT) - 1}",
+            "  br i1 %by.block, label %done, label %slow",
+        ]
     return [
-        "  %block.first = add i64 %block.bits, 1",
-        "  %age = sub i64 %w, %block.first",
-        f"  %by.block = icmp ult i64 %age, {(1 << BLOCK_AT) - 1}",
-        "  br i1 %by.block, label %done, label %slow",
+        f"  call void @{_ASK}(ptr %p, i64 {size}, i64 %site, i64 %who, i32 %clock.short, i32 %known.short, "
+        "i64 %index, i64 %shift, ptr %writes)",
+        "  br label %done",
     ]
 
 
@@ -382,7 +507,11 @@ def _paged(kind: str, size: int) -> list[str]:
         f"  %index = lshr i64 %low, {size.bit_length() - 1}",
         "  %write.at = getelementptr i64, ptr %writes, i64 %index",
         "  %w = load i64, ptr %write.at",
+        "  %w.none = icmp eq i64 %w, 0",
+        "  br i1 %w.none, label %compare, label %older",
+        "older:",
         *_before("w"),
+        "  br i1 %w.fine, label %compare, label %slow",
         *(_paged_read() if kind == "read" else _paged_write()),
     ]
 
@@ -390,7 +519,6 @@ def _paged(kind: str, size: int) -> list[str]:
 def _before(name: str) -> list[str]:
     """Return the code that asks whether there is no record, or it is ordered before now: in other blocks, slowly."""
     return [
-        f"  %{name}.none = icmp eq i64 %{name}, 0",
         f"  %{name}.age = sub i64 %{name}, %block.bits",
         f"  %{name}.past = icmp ult i64 %{name}.age, %clock.bits",
         *_same(name),
@@ -399,16 +527,21 @@ def _before(name: str) -> list[str]:
     ]
 
 
+def _paged_reads() -> list[str]:
+    """Return the code that asks about the two reads that a cell remembers."""
+    lines = ["  %place = getelementptr [2 x i64], ptr %reads, i64 %index", *_loaded("place", ("r1", "r2"))]
+    for name in ("r1", "r2"):
+        lines += [f"  %{name}.none = icmp eq i64 %{name}, 0", *_before(name)]
+    return lines
+
+
 def _paged_read() -> list[str]:
     return [
-        "  %has.reads = icmp ne ptr %reads, null",
-        "  %both = and i1 %has.reads, %w.fine",
-        "  br i1 %both, label %compare, label %slow",
         "compare:",
-        "  %place = getelementptr [2 x i64], ptr %reads, i64 %index",
-        *_loaded("place", ("r1", "r2")),
-        *_before("r1"),
-        *_before("r2"),
+        "  %has.reads = icmp ne ptr %reads, null",
+        "  br i1 %has.reads, label %compare.reads, label %slow",
+        "compare.reads:",
+        *_paged_reads(),
         *_free("r1", "r2"),
         "  br i1 %r1.free, label %keep, label %slow",
         "keep:",
@@ -419,15 +552,11 @@ def _paged_read() -> list[str]:
 
 def _paged_write() -> list[str]:
     return [
-        "  br i1 %w.fine, label %compare, label %slow",
         "compare:",
         "  %has.reads = icmp ne ptr %reads, null",
         "  br i1 %has.reads, label %compare.reads, label %keep",
         "compare.reads:",
-        "  %place = getelementptr [2 x i64], ptr %reads, i64 %index",
-        *_loaded("place", ("r1", "r2")),
-        *_before("r1"),
-        *_before("r2"),
+        *_paged_reads(),
         *_all(("r1", "r2"), "forget", "slow"),
         "forget:",
         "  store [2 x i64] zeroinitializer, ptr %place",

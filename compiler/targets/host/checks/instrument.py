@@ -12,7 +12,7 @@ from gridjit.compiler.targets.host.checks.access_ir import access_name
 from gridjit.compiler.targets.host.checks.accesses import Access, accesses, synchronizes
 from gridjit.compiler.targets.host.checks.clocks import Clocks, clock_after, clocks, is_clock, step
 from gridjit.compiler.targets.host.checks.cells import SharedCells, shared_cells
-from gridjit.compiler.targets.host.checks.fast_ir import ANY_READ, fast_name
+from gridjit.compiler.targets.host.checks.fast_ir import ANY_READ, COUNT, fast_name
 from gridjit.compiler.targets.host.checks.intervals import Instruction, quiet_reads
 from gridjit.compiler.targets.host.checks.places import Places, without_location
 from gridjit.compiler.targets.host.checks.record import BLOCK_AT, BLOCK_BITS, GRID_JOIN, STATE, THREAD_AT
@@ -30,6 +30,7 @@ from gridjit.compiler.targets.host.checks.updates import Updates, updates
 from gridjit.compiler.targets.host.library.intrinsics import GRID_BARRIER, OUTSIDE, SHARED_ARRAY
 from gridjit.compiler.targets.host.regions.barriers import waits_for_others
 from gridjit.compiler.targets.host.regions.body import NAME, Block, Body, defined, opcode
+from gridjit.compiler.targets.host.regions.shared import SharedLayout
 from gridjit.compiler.targets.host.retarget import LOCAL as LOCAL_ARRAY
 
 _MEETS = (
@@ -189,7 +190,8 @@ class Instrumenter:
         who = f"i64 {site}, i64 {_WHO}, {now}"
         if self._is_fast(access, kind):
             lines, new = self._new(access)
-            rest = f"ptr %gj.shared, i64 {start}, i64 {shift}, i1 {str(self.shared.atomic).lower()}"
+            flags = f"i1 {_bit(self.shared.atomic)}, i1 {_bit(self.shared.is_counted(start))}"
+            rest = f"ptr %gj.shared, i64 {start}, i64 {shift}, {flags}"
             more = rest if space == "shared" else f"i64 {self._parameter(at)}"
             return [*clock, *lines, f"call void @{fast_name(kind, space, access.scalar)}(ptr {at}, {new}{who}, {more})"]
         if space == "argument" and kind == "read":
@@ -222,7 +224,8 @@ class Instrumenter:
             more = f", i1 {same}"
         if space == "shared":
             found, index = self._index(access.at, start, shift)
-            lines, more = [*lines, *found], f"{more}, i64 {index}, i64 {shift}"
+            counted = start if self.shared.is_counted(start) else -1
+            lines, more = [*lines, *found], f"{more}, i64 {index}, i64 {shift}, i64 {counted}"
         if space == "unknown":
             more = f"{more}, ptr %gj.shared, i64 {shift}"
         name = access_name(kind, "global" if space == "argument" else space)
@@ -278,21 +281,22 @@ class Instrumented(NamedTuple):
     clocks: frozenset[str]
 
 
-def instrument(body: Body, places: Places, checks: Collection[str], offsets: Mapping[str, int]) -> Instrumented:
+def instrument(body: Body, places: Places, checks: Collection[str], layout: SharedLayout) -> Instrumented:
     """Return body with the calls that checks need, and without debug locations.
 
-    offsets: where shared arrays start in a block's shared memory.
+    layout: where shared arrays lie in a block's shared memory.
     """
     bare = replace(body, blocks=tuple(_bare(block) for block in body.blocks))
     lines = [line for block in bare.blocks for line in block.lines]
     arrays = frozenset(found["at"] for line in lines if (found := _LOCAL.search(line)))
-    roots = Roots(definitions=definitions_of(lines), offsets=offsets, arrays=arrays)
+    roots = Roots(definitions=definitions_of(lines), offsets=layout.offsets, arrays=arrays)
     found = [access for line in lines for access in accesses(line)]
+    quiet = quiet_reads(bare, roots)
     writer = Instrumenter(
         places=places,
         roots=roots,
-        shared=shared_cells(found, roots, dense=not waits_for_others(bare)),
-        quiet=quiet_reads(bare, roots),
+        shared=shared_cells(found, roots, _looked_at(bare, quiet), layout, dense=not waits_for_others(bare)),
+        quiet=quiet,
         accesses=bool({"races", "uninitialized"} & set(checks)),
         written="uninitialized" in checks,
         orders=_orders(lines),
@@ -309,6 +313,12 @@ def instrument(body: Body, places: Places, checks: Collection[str], offsets: Map
 
 def _waits(line: str) -> bool:
     return opcode(line) == "call" and any(pattern.search(line) for _, pattern in _MEETS)
+
+
+def _looked_at(body: Body, quiet: Collection[Instruction]) -> list[Access]:
+    """Return the accesses of quiet instructions."""
+    lines = {(block.label, number): line for block in body.blocks for number, line in enumerate(block.lines)}
+    return [access for here in quiet for access in accesses(lines[here])]
 
 
 def _bare(block: Block) -> Block:
@@ -333,6 +343,10 @@ def _releases(lines: Collection[str]) -> bool:
     return any(lock for _, lock in atomic) or (bool(atomic) and any(opcode(line) == "fence" for line in lines))
 
 
+def _bit(value: bool) -> str:
+    return str(value).lower()
+
+
 def _begun(block: Block, writer: Instrumenter) -> Block:
     """Return a kernel's first block, begun with the thread's clock and who it is."""
     joins, at = writer._join("block") if writer.orders else ([], "null")
@@ -353,6 +367,10 @@ def _begun(block: Block, writer: Instrumenter) -> Block:
         f"%gj.thread.bits = shl i64 %gj.number, {THREAD_AT}",
         f"{_WHO} = or i64 %gj.block.bits, %gj.thread.bits",
         *(begun if writer.orders else []),
+        *(
+            f"call void @{COUNT}(i32 %gj.thread, i64 {start}, i64 {shift}, i64 {size})"
+            for start, shift, size in writer.shared.counters()
+        ),
     ]
     return Block(label=block.label, lines=(*lines, *block.lines))
 

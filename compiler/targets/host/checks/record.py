@@ -7,14 +7,15 @@ the place in the source. 0 is not a record, since places count from 1.
 from __future__ import annotations
 
 STATE = "gridjit.checks"
-STATE_BYTES = 208
+STATE_BYTES = 216
 # Offsets in the state: addresses of its tables and of the system's functions, and counts.
 BUCKETS, TAKE, GIVE, REPORTS, REPORT_COUNT, RANGES, RANGE_COUNT = 0, 8, 16, 24, 32, 40, 48
 OUTSIDE, OUTSIDE_COUNT, ADVISE, RECENT, GRID_JOIN = 56, 64, 72, 80, 96
 # The planes of shared memory and its bytes; what is known of the arrays that the kernel's parameters point to.
 SHARED_WRITES, SHARED_READS, SHARED_ATOMICS, SHARED_BYTES, ARGUMENTS = 128, 136, 144, 152, 160
-# The chunk of memory that is being used, how far, and its size; and the sizes that chunks have.
-CHUNK, CHUNK_USED, CHUNK_SIZE, SHARED_UNWRITTEN = 168, 176, 184, 192
+# The chunk of memory that is being used, how far, and its size; chunks that are there for use; the sizes that they have.
+# A chunk begins with the address of the next one in its list, and its size; the rest of a spare one is zero.
+CHUNK, CHUNK_USED, CHUNK_SIZE, SHARED_UNWRITTEN, SPARE = 168, 176, 184, 192, 200
 FIRST_CHUNK, LAST_CHUNK = 1 << 18, 1 << 25
 BUCKET_BITS = 16
 MOST_REPORTS, REPORT_BYTES = 32, 40

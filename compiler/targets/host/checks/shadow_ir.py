@@ -111,6 +111,17 @@ there:
   %here = getelementptr i8, ptr %chunk, i64 %used
   ret ptr %here
 new:
+  %spare.at = getelementptr i8, ptr %state, i64 {record.SPARE}
+  %spare = load ptr, ptr %spare.at
+  %no.spare = icmp eq ptr %spare, null
+  br i1 %no.spare, label %ask, label %use
+use:
+  %spare.next = load ptr, ptr %spare
+  store ptr %spare.next, ptr %spare.at
+  %spare.size.at = getelementptr i8, ptr %spare, i64 8
+  %spare.size = load i64, ptr %spare.size.at
+  br label %begin
+ask:
   %twice = shl i64 %end, 1
   %at.least = call i64 @llvm.umax.i64(i64 %twice, i64 {record.FIRST_CHUNK})
   %next.size = call i64 @llvm.umin.i64(i64 %at.least, i64 {record.LAST_CHUNK})
@@ -120,14 +131,18 @@ new:
   %advise.at = getelementptr i8, ptr %state, i64 {record.ADVISE}
   %advise = load ptr, ptr %advise.at
   %advised = call i32 %advise(ptr %made, i64 %next.size, i32 14)
-  store ptr %chunk, ptr %made
-  %its.size.at = getelementptr i8, ptr %made, i64 8
-  store i64 %next.size, ptr %its.size.at
-  store ptr %made, ptr %chunk.at
-  store i64 %next.size, ptr %size.at
+  br label %begin
+begin:
+  %its = phi ptr [ %spare, %use ], [ %made, %ask ]
+  %its.size = phi i64 [ %spare.size, %use ], [ %next.size, %ask ]
+  store ptr %chunk, ptr %its
+  %its.size.at = getelementptr i8, ptr %its, i64 8
+  store i64 %its.size, ptr %its.size.at
+  store ptr %its, ptr %chunk.at
+  store i64 %its.size, ptr %size.at
   %first.used = add i64 %bytes, 16
   store i64 %first.used, ptr %used.at
-  %first = getelementptr i8, ptr %made, i64 16
+  %first = getelementptr i8, ptr %its, i64 16
   ret ptr %first
 }}
 
