@@ -51,7 +51,9 @@ def _options() -> Pair:
 
 
 def _stencil() -> Pair:
-    return _pair(planes.stencil, ((64, 256), (32, 8)), lambda: (_random(2048, 2048), np.zeros((2048, 2048), np.float32)))
+    return _pair(
+        planes.stencil, ((64, 256), (32, 8)), lambda: (_random(2048, 2048), np.zeros((2048, 2048), np.float32))
+    )
 
 
 def _sum() -> Pair:

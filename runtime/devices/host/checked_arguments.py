@@ -35,7 +35,7 @@ class Arguments:
         """Return the parameters that an artifact describes."""
         return cls(
             layout=struct.Struct(codes),
-            arrays={number: ndim for number, ndim in arrays},
+            arrays={one[0]: one[1] for one in arrays},
             writes=None if writes is None else frozenset(writes),
         )
 

@@ -53,9 +53,7 @@ class Checking:
         self._end = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function.others[1])
         self._lock = lock()
 
-    def launch(
-        self, config: LaunchConfig, parameters: bytes, sharedmem: int, run: Callable[[], Status | None]
-    ) -> None:
+    def launch(self, config: LaunchConfig, parameters: bytes, sharedmem: int, run: Callable[[], Status | None]) -> None:
         """Run a launch; raises what the kernel raised, or else what its checks found.
 
         parameters: as the kernel's code gets them. sharedmem: dynamic shared bytes of a block.

@@ -32,8 +32,9 @@ _LOCKS = ("xchg",)
 class Access:
     """An access: "read", "write" or "atomic", its address, its bytes as a constant, and the least they are aligned to.
 
-    grain: bytes that divide size and address. scalar: the bytes of a number, 0 of anything else. bits, value: of a write whose value can be compared with what is there,
-    an integer type of its size, and the value with its type. fill: whether it is the call of a function.
+    grain: bytes that divide size and address. scalar: the bytes of a number, else 0. bits, value: of a write
+    whose value can be compared with what is there, an integer type of its size, and the value with its type. fill:
+    whether it is the call of a function.
     """
 
     kind: str
@@ -102,4 +103,3 @@ def _grain(kind: str, plain: str) -> int:
 
 def _bytes(scalar: str) -> int:
     return _BYTES.get(scalar) or -(-int(scalar[1:]) // 8)
-

@@ -19,8 +19,8 @@ from gridjit.compiler.targets.host.regions.shared import SharedLayout
 class SharedCells:
     """The cells of shared memory. dense: whether they are in tables of a block's own; atomic: whether there are atomic
     accesses; any: whether there are arrays at all. sizes: binary logarithms of the sizes of cells, by where arrays
-    start; empty if all are of one size, shift. counted: the bytes of the arrays whose unwritten cells are counted, since
-    reads ask for that first; -1: of one whose size comes at launch."""
+    start; empty if all are of one size, shift. counted: the bytes of the arrays whose unwritten cells are counted,
+    since reads ask for that first; -1: of one whose size comes at launch."""
 
     dense: bool
     atomic: bool

@@ -92,7 +92,8 @@ done:
 }}
 """
 _ANY_READ = f"""
-define internal void @{ANY_READ}(ptr %p, i64 %size, i64 %site, i64 %who, i32 %clock.short, i32 %known.short, i64 %number)
+define internal void @{ANY_READ}(ptr %p, i64 %size, i64 %site, i64 %who, i32 %clock.short, i32 %known.short,
+  i64 %number)
   nounwind alwaysinline {{
   %state = load ptr, ptr @{record.STATE}, {_INVARIANT}
   %arguments.at = getelementptr i8, ptr %state, i64 {record.ARGUMENTS}
@@ -205,8 +206,8 @@ def _all(names: Collection[str], then: str, label: str) -> list[str]:
 def _compared(size: int) -> list[str]:
     """Return the code that compares what a write writes with what is there."""
     return [
-        f"  %there = load i{8 * size}, ptr %p, align 1",
-        f"  %same = icmp eq i{8 * size} %there, %new",
+        f"  %old = load i{8 * size}, ptr %p, align 1",
+        f"  %same = icmp eq i{8 * size} %old, %new",
     ]
 
 
@@ -437,6 +438,9 @@ def _argument(kind: str, size: int, races: bool, unwritten: bool) -> str:
         f"  %mine = getelementptr [{record.ARGUMENT_BYTES} x i8], ptr %arguments, i64 %number",
         f"  %flags = load i64, ptr %mine, {_INVARIANT}",
         "  %at = ptrtoint ptr %p to i64",
+        "  %nothing = icmp eq i64 %flags, 0",
+        "  br i1 %nothing, label %done, label %something",
+        "something:",
         *(_masked(kind, size, seen) if unwritten else [f"  br label %{seen}"]),
         *(_paged(kind, size) if races else []),
         "done:",
@@ -489,6 +493,14 @@ def _paged(kind: str, size: int) -> list[str]:
         "page.known:",
         "  %page.at = getelementptr i8, ptr %entry.at, i64 8",
         "  %page = load ptr, ptr %page.at",
+        f"  %writes.at = getelementptr i8, ptr %page, i64 {record.WRITES}",
+        "  %writes = load ptr, ptr %writes.at",
+        *_now(),
+        "  %low = and i64 %at, 4095",
+        f"  %index = lshr i64 %low, {size.bit_length() - 1}",
+        "  %write.at = getelementptr i64, ptr %writes, i64 %index",
+        *(_plain_write(size) if kind != "read" else ["  br label %full"]),
+        "full:",
         "  %shift.at = getelementptr i8, ptr %page, i64 16",
         "  %shift = load i64, ptr %shift.at",
         f"  %fits = icmp eq i64 %shift, {size.bit_length() - 1}",
@@ -496,16 +508,10 @@ def _paged(kind: str, size: int) -> list[str]:
         "  %atomics = load ptr, ptr %atomics.at",
         "  %no.atomics = icmp eq ptr %atomics, null",
         "  %plain = and i1 %fits, %no.atomics",
-        f"  %writes.at = getelementptr i8, ptr %page, i64 {record.WRITES}",
-        "  %writes = load ptr, ptr %writes.at",
         f"  %reads.at = getelementptr i8, ptr %page, i64 {record.READS}",
         "  %reads = load ptr, ptr %reads.at",
         "  br i1 %plain, label %cell, label %slow",
         "cell:",
-        *_now(),
-        "  %low = and i64 %at, 4095",
-        f"  %index = lshr i64 %low, {size.bit_length() - 1}",
-        "  %write.at = getelementptr i64, ptr %writes, i64 %index",
         "  %w = load i64, ptr %write.at",
         "  %w.none = icmp eq i64 %w, 0",
         "  br i1 %w.none, label %compare, label %older",
@@ -513,6 +519,20 @@ def _paged(kind: str, size: int) -> list[str]:
         *_before("w"),
         "  br i1 %w.fine, label %compare, label %slow",
         *(_paged_read() if kind == "read" else _paged_write()),
+    ]
+
+
+def _plain_write(size: int) -> list[str]:
+    """Return the code that passes the first write to a cell of a page that has nothing but writes."""
+    return [
+        f"  %plain.at = getelementptr i8, ptr %page, i64 {record.PLAIN}",
+        "  %plain.size = load i64, ptr %plain.at",
+        f"  %is.plain = icmp eq i64 %plain.size, {size.bit_length() - 1}",
+        "  br i1 %is.plain, label %first, label %full",
+        "first:",
+        "  %there = load i64, ptr %write.at",
+        "  %is.first = icmp eq i64 %there, 0",
+        "  br i1 %is.first, label %keep, label %full",
     ]
 
 

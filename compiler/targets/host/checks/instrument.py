@@ -10,8 +10,8 @@ from typing import NamedTuple
 from gridjit.compiler.targets.host.checks import order_ir
 from gridjit.compiler.targets.host.checks.access_ir import access_name
 from gridjit.compiler.targets.host.checks.accesses import Access, accesses, synchronizes
-from gridjit.compiler.targets.host.checks.clocks import Clocks, clock_after, clocks, is_clock, step
 from gridjit.compiler.targets.host.checks.cells import SharedCells, shared_cells
+from gridjit.compiler.targets.host.checks.clocks import Clocks, clock_after, clocks, is_clock, step
 from gridjit.compiler.targets.host.checks.fast_ir import ANY_READ, COUNT, fast_name
 from gridjit.compiler.targets.host.checks.intervals import Instruction, quiet_reads
 from gridjit.compiler.targets.host.checks.places import Places, without_location
@@ -64,6 +64,7 @@ class Instrumenter:
     clocks: Clocks
     updates: Updates
     lines: Mapping[str, tuple[str, ...]]
+    writes: frozenset[int] | None
     now: str = ""
     fresh: int = 0
 
@@ -173,6 +174,8 @@ class Instrumenter:
         space, _, shift = self._space(access.at)
         if access.scalar != access.grain or not access.scalar or (kind in ("write", "update") and not access.bits):
             return False
+        if space == "argument" and kind == "read":
+            return self.writes is None or self._parameter(access.at) in self.writes
         return access.scalar == 1 << shift if space == "shared" else space == "argument" and kind != "atomic"
 
     def _tell(self, access: Access, line: str, here: Instruction) -> list[str]:
@@ -199,7 +202,7 @@ class Instrumenter:
         return [*clock, *self._looked_at(access, kind, who)]
 
     def _clock(self) -> tuple[list[str], str]:
-        """Return the code that finds the thread's clock, and the highest one that it acquired, and both as arguments."""
+        """Return the code that finds the thread's clock and the highest one that it acquired, and both as arguments."""
         if not self.orders:
             return [], f"i32 {self.now}, i32 0"
         self.fresh += 1
@@ -288,7 +291,7 @@ def instrument(body: Body, places: Places, checks: Collection[str], layout: Shar
     """
     bare = replace(body, blocks=tuple(_bare(block) for block in body.blocks))
     lines = [line for block in bare.blocks for line in block.lines]
-    arrays = frozenset(found["at"] for line in lines if (found := _LOCAL.search(line)))
+    arrays = frozenset(one["at"] for line in lines if (one := _LOCAL.search(line)))
     roots = Roots(definitions=definitions_of(lines), offsets=layout.offsets, arrays=arrays)
     found = [access for line in lines for access in accesses(line)]
     quiet = quiet_reads(bare, roots)
@@ -303,12 +306,13 @@ def instrument(body: Body, places: Places, checks: Collection[str], layout: Shar
         releases=_releases(lines),
         clocks=clocks(bare, _waits),
         updates=updates(bare, roots.definitions),
+        writes=_written(found, roots),
         lines={block.label: block.lines for block in body.blocks},
     )
     first, *others = (writer.block(block) for block in body.blocks)
     made = replace(body, blocks=(_begun(first, writer), *others))
     own = (defined(line) or "" for block in made.blocks for line in block.lines)
-    return Instrumented(made, _written(found, roots), frozenset(name for name in own if is_clock(name)))
+    return Instrumented(made, writer.writes, frozenset(name for name in own if is_clock(name)))
 
 
 def _waits(line: str) -> bool:
@@ -376,4 +380,3 @@ def _begun(block: Block, writer: Instrumenter) -> Block:
 
 
 _WIDE = ("ctaid.x", "ctaid.y", "ctaid.z", "nctaid.x", "nctaid.y")
-

@@ -41,7 +41,9 @@ def quiet_reads(body: Body, roots: Roots) -> frozenset[Instruction]:
                     for start in within[here]:
                         written.setdefault(start, set()).update(roots.of(access.at))
                     reads.setdefault(here, set()).add(UNKNOWN)
-    return frozenset(here for here, of in reads.items() if _is_quiet(of, [written.get(one, ()) for one in within[here]]))
+    return frozenset(
+        here for here, of in reads.items() if _is_quiet(of, [written.get(one, ()) for one in within[here]])
+    )
 
 
 def _is_quiet(of: Iterable[Root], written: Sequence[Iterable[Root]]) -> bool:
@@ -73,9 +75,7 @@ def _leaving(block: Block, entering: set[Instruction]) -> set[Instruction]:
     return {(block.label, last[-1])} if last else set(entering)
 
 
-def _by_instruction(
-    body: Body, entering: Mapping[str, set[Instruction]]
-) -> dict[Instruction, frozenset[Instruction]]:
+def _by_instruction(body: Body, entering: Mapping[str, set[Instruction]]) -> dict[Instruction, frozenset[Instruction]]:
     found: dict[Instruction, frozenset[Instruction]] = {}
     for block in body.blocks:
         now = frozenset(entering.get(block.label, ()))

@@ -104,8 +104,8 @@ define internal void @gridjit.check.fence(ptr %clock) nounwind {{
   ret void
 }}
 
-; An atomic operation acquires what was released at its address, which its cell remembers. It releases if it can be a lock's (cas, exch), or after
-; a fence.
+; An atomic operation acquires what was released at its address, which its cell remembers. It releases if it can be a
+; lock's (cas, exch), or after a fence.
 define internal void @gridjit.check.sync(ptr %word, ptr %clock, i1 %lock) nounwind {{
 entry:
   %left.at = getelementptr i8, ptr %word, i64 16

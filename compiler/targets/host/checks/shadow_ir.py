@@ -90,8 +90,8 @@ new:
   ret ptr %made
 }}
 
-; Return zeroed memory, which is given back when the launch ends. It is taken from the system in chunks, each larger than
-; the last; the system may make large ones of large pages.
+; Return zeroed memory, which is given back when the launch ends. It is taken from the system in chunks, each larger
+; than the last; the system may make large ones of large pages.
 define internal ptr @gj.take(ptr %state, i64 %count, i64 %size) nounwind noinline {{
 entry:
   %exact = mul i64 %count, %size
@@ -154,6 +154,8 @@ define internal ptr @gj.new(ptr %state, ptr %head.at, i64 %tag, i64 %need) nounw
   store ptr %old, ptr %next.at
   %shift.at = getelementptr i8, ptr %page, i64 16
   store i64 %need, ptr %shift.at
+  %plain.at = getelementptr i8, ptr %page, i64 {record.PLAIN}
+  store i64 %need, ptr %plain.at
   store ptr %page, ptr %head.at
   ret ptr %page
 }}
@@ -170,6 +172,11 @@ define internal void @gj.divide(ptr %state, ptr %page, i64 %need) nounwind noinl
   %at.ATOMICS = getelementptr i8, ptr %page, i64 {record.ATOMICS}
   call void @gj.spread(ptr %state, ptr %at.ATOMICS, i64 %need, i64 %by, i64 {record.WORDS["ATOMICS"]})
   store i64 %need, ptr %shift.at
+  %plain.at = getelementptr i8, ptr %page, i64 {record.PLAIN}
+  %plain = load i64, ptr %plain.at
+  %was.plain = icmp sge i64 %plain, 0
+  %plain.now = select i1 %was.plain, i64 %need, i64 -1
+  store i64 %plain.now, ptr %plain.at
   ret void
 }}
 
@@ -218,6 +225,11 @@ new:
   %count = lshr i64 4096, %shift
   %made = call ptr @gj.take(ptr %state, i64 %count, i64 %bytes)
   store ptr %made, ptr %plane.at
+  %plain.at = getelementptr i8, ptr %page, i64 {record.PLAIN}
+  %plain = load i64, ptr %plain.at
+  %is.writes = icmp eq i64 %plane, {record.WRITES}
+  %plain.now = select i1 %is.writes, i64 %plain, i64 -1
+  store i64 %plain.now, ptr %plain.at
   br label %here
 here:
   %cells = phi ptr [ %there, %entry ], [ %made, %new ]
