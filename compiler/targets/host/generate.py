@@ -16,7 +16,7 @@ from gridjit.compiler.targets.exactness import inexact
 from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.checks.checked import Checked, checked, checks_ir, is_worth_again
 from gridjit.compiler.targets.host.checks.failures import staying
-from gridjit.compiler.targets.host.checks.order_ir import JOINS
+from gridjit.compiler.targets.host.checks.ir.order import JOINS
 from gridjit.compiler.targets.host.checks.places import Place
 from gridjit.compiler.targets.host.library import intrinsics, maths, provided
 from gridjit.compiler.targets.host.lines import bare, with_lines

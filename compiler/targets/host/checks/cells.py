@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from gridjit.compiler.targets.host.checks.accesses import Access
-from gridjit.compiler.targets.host.checks.order_ir import JOINS
+from gridjit.compiler.targets.host.checks.ir.order import JOINS
 from gridjit.compiler.targets.host.checks.roots import UNKNOWN, Root, Roots, Shared
 from gridjit.compiler.targets.host.regions.shared import SharedLayout
 

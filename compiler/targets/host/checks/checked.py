@@ -7,15 +7,15 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from gridjit.compiler.targets.host.checks.access_ir import access_ir
-from gridjit.compiler.targets.host.checks.fast_ir import COUNT, fast_ir
 from gridjit.compiler.targets.host.checks.instrument import instrument
-from gridjit.compiler.targets.host.checks.order_ir import order_ir
+from gridjit.compiler.targets.host.checks.ir.access import access_ir
+from gridjit.compiler.targets.host.checks.ir.fast import COUNT, fast_ir
+from gridjit.compiler.targets.host.checks.ir.order import order_ir
+from gridjit.compiler.targets.host.checks.ir.reports import reports_ir
+from gridjit.compiler.targets.host.checks.ir.shadow import shadow_ir
+from gridjit.compiler.targets.host.checks.ir.tests import tests_ir
+from gridjit.compiler.targets.host.checks.ir.unwritten import unwritten_ir
 from gridjit.compiler.targets.host.checks.places import Place, read_places
-from gridjit.compiler.targets.host.checks.reports_ir import reports_ir
-from gridjit.compiler.targets.host.checks.shadow_ir import shadow_ir
-from gridjit.compiler.targets.host.checks.tests_ir import tests_ir
-from gridjit.compiler.targets.host.checks.unwritten_ir import unwritten_ir
 from gridjit.compiler.targets.host.library.intrinsics import OUTSIDE
 from gridjit.compiler.targets.host.regions.body import Body
 from gridjit.compiler.targets.host.regions.shared import SharedLayout

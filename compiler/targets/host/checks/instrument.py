@@ -7,13 +7,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from gridjit.compiler.targets.host.checks import order_ir
-from gridjit.compiler.targets.host.checks.access_ir import access_name
 from gridjit.compiler.targets.host.checks.accesses import Access, accesses, synchronizes
 from gridjit.compiler.targets.host.checks.cells import SharedCells, shared_cells
 from gridjit.compiler.targets.host.checks.clocks import Clocks, clock_after, clocks, is_clock, step
-from gridjit.compiler.targets.host.checks.fast_ir import ANY_READ, COUNT, fast_name
 from gridjit.compiler.targets.host.checks.intervals import Instruction, quiet_reads
+from gridjit.compiler.targets.host.checks.ir import order as order_ir
+from gridjit.compiler.targets.host.checks.ir.access import access_name
+from gridjit.compiler.targets.host.checks.ir.fast import ANY_READ, COUNT, fast_name
 from gridjit.compiler.targets.host.checks.places import Places, without_location
 from gridjit.compiler.targets.host.checks.record import BLOCK_AT, BLOCK_BITS, GRID_JOIN, STATE, THREAD_AT
 from gridjit.compiler.targets.host.checks.roots import (

@@ -1,6 +1,6 @@
 """Accesses as LLVM IR: the functions that look at an access to memory of any size, cell by cell.
 
-What is common is decided before, in the code of the kernel (fast_ir). These functions decide the rest, and report.
+What is common is decided before, in the code of the kernel (fast). These functions decide the rest, and report.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from gridjit.compiler.targets.host.checks import record
+from gridjit.compiler.targets.host.checks.ir.tests import MOST_CLOCK
 from gridjit.compiler.targets.host.checks.record import (
     ATOMIC,
     CLOCK_AT,
@@ -19,7 +20,6 @@ from gridjit.compiler.targets.host.checks.record import (
     UNWRITTEN,
     WRITE,
 )
-from gridjit.compiler.targets.host.checks.tests_ir import MOST_CLOCK
 
 # A look is a read of memory that nobody writes until the next barrier: it only has to have been written.
 KINDS = {"read": READ, "write": WRITE, "atomic": ATOMIC, "look": READ}

@@ -1,7 +1,7 @@
 """Fast paths as LLVM IR: what is inlined into a checked kernel before an access, and passes nearly all that are fine.
 
 They look at one number of 1, 2, 4 or 8 bytes that fills its cell, and pass it if what the cell remembers is of the same
-thread, or of this block and before its last barrier. They remember it then as access_ir's functions do, to which they
+thread, or of this block and before its last barrier. They remember it then as the functions of access do, to which they
 leave everything else.
 
 A record is a number whose highest bits are the block, then the clock: that it is before the last barrier, of this block
@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from gridjit.compiler.targets.host.checks import record
-from gridjit.compiler.targets.host.checks.access_ir import access_name
+from gridjit.compiler.targets.host.checks.ir.access import access_name
+from gridjit.compiler.targets.host.checks.ir.tests import BLOCK, WHEN, WHO
 from gridjit.compiler.targets.host.checks.record import BLOCK_AT, CLOCK_AT, MASKED, PARTLY, RACING
-from gridjit.compiler.targets.host.checks.tests_ir import BLOCK, WHEN, WHO
 
 SIZES = (1, 2, 4, 8)
 _INVARIANT = "!invariant.load !{}"
