@@ -46,8 +46,8 @@ def annotation(job: CompileJob, view: ConfigView) -> Any:
     """Return numba's annotation of a kernel: as text, its source with numba's IR and the types that it inferred."""
 
     def annotated() -> Any:
-        def run(_: Isolation) -> Any:
-            return _run_pipeline(job.function, job.signature, job.options, job.target).type_annotation
+        def run(record: Isolation) -> Any:
+            return _run_pipeline(job.function, job.signature, job.options, job.target, record).type_annotation
 
         return isolated(view, capability(job.target), job.options.debug, Reads(job.function), run)
 

@@ -24,7 +24,7 @@ def on_host(values):
 
 
 def test_a_masked_array_is_not_copied_to_the_device_without_its_mask() -> None:
-    masked = np.ma.masked_array([1.0, 2.0], [0, 1])
+    masked = np.ma.masked_array([1.0, 2.0], [False, True])
     with pytest.raises(ArgumentError, match="its mask would be lost"):
         to_device(masked, space=HOST_SPACE)
     with pytest.raises(ArgumentError, match="its mask would be lost"):
