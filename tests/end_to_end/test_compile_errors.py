@@ -158,7 +158,7 @@ def test_a_default_is_not_used_and_the_error_says_so(on_the_host: None) -> None:
         out[0] = factor
 
     with pytest.raises(gridjit.ArgumentError, match="1 given; the defaults of its parameters are not used"):
-        scaled[1, 1](np.zeros(1))  # type: ignore[call-arg]
+        scaled[1, 1](np.zeros(1))
 
 
 def test_parameters_of_any_number_are_refused_with_the_way_on(on_the_host: None) -> None:
