@@ -234,7 +234,10 @@ class Column:
         ([1, 2], r"a builtins.list cannot be passed to a kernel; make an array of it, numpy.array\(x\)"),
         (range(3), r"a builtins.range cannot be passed to a kernel; make an array of it"),
         (Column(), r"a .*Column cannot be passed to a kernel; pass its values, x.to_numpy\(\), which may be a copy"),
-        (np.ma.masked_array([1.0, 2.0], [False, True]), r"its mask would be lost; pass x.filled\(value\), or x.data and"),
+        (
+            np.ma.masked_array([1.0, 2.0], [False, True]),
+            r"its mask would be lost; pass x.filled\(value\), or x.data and",
+        ),
         (In(np.ma.masked_array([1.0, 2.0])), "its mask would be lost"),
         (2**64, "the int 18446744073709551616 does not fit into 64 bits"),
         (np.array(["a"], ">U1"), r"items of >U1 have a foreign byte order"),
