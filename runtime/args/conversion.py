@@ -175,10 +175,14 @@ def _record_conversion(given: RecordType, wanted: RecordType) -> Conversion | No
 def _reads_as(item: ItemType, wanted: ArrayType) -> bool:
     """Return whether integers of an array are those of another type: the same bits, or the low ones of each.
 
-    The low ones are where the item begins, and kernels find wider items only by the strides that layout A has.
+    The low ones are where the item begins, and kernels find wider items only by the strides that layout A has. Only
+    integers of the same kind, signed or not, are narrowed.
     """
     given, read = _bits(item), _bits(wanted.dtype)
-    return bool(given and read) and (given == read or (given > read and (wanted.layout == "A" or wanted.ndim == 0)))
+    if not given or not read:
+        return False
+    narrows = given > read and item[0] == wanted.dtype[0] and (wanted.layout == "A" or wanted.ndim == 0)
+    return given == read or narrows
 
 
 def _bits(item: ItemType) -> int:
