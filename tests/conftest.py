@@ -38,7 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if FOLDER not in os.environ and (kept := _kept_objects(config)) is not None:
         os.environ[FOLDER] = str(kept)
-        config.add_cleanup(functools.partial(os.environ.pop, FOLDER))
+        config.add_cleanup(functools.partial(os.environ.__delitem__, FOLDER))
     for variable, name in ((FOLDER, "objects"), (MEETING, "servers")):
         if variable not in os.environ:
             os.environ[variable] = tempfile.mkdtemp(prefix=f"gridjit-{name}-")
@@ -49,7 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def _kept_objects(config: pytest.Config) -> Path | None:
     """Return a folder of pytest's cache, where there is one; without what is of no use any more."""
     try:
-        folder = config.cache.mkdir("objects")  # type: ignore[union-attr]
+        folder = config.cache.mkdir("objects")
         with tempfile.TemporaryFile(dir=folder):
             forget_unused(folder)
     except (AttributeError, OSError):  # no cache at all, or one that may not be written

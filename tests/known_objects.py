@@ -71,7 +71,7 @@ def final(text: str, target: Target, level: int, *, abreast: bool) -> Any:
 @functools.cache
 def _makers() -> tuple[object, ...]:
     """Return what says which LLVM makes the objects, and what code tells it how."""
-    files = [Path(module.__file__).read_bytes() for module in (generate, llvm, uniform_chains)]
+    files = [Path(str(module.__file__)).read_bytes() for module in (generate, llvm, uniform_chains)]
     version = llvmlite.binding.llvm_version_info
     return llvmlite.__version__, version, *(hashlib.sha256(text).hexdigest() for text in files)
 

@@ -95,7 +95,7 @@ def kept_for_mypy(config: pytest.Config) -> list[str]:
     """Return the options that have mypy keep its cache in pytest's, one for each process of a run; none without one."""
     try:
         name = os.environ.get("PYTEST_XDIST_WORKER", "alone")
-        return ["--cache-dir", str(config.cache.mkdir(f"mypy-{name}"))]  # type: ignore[union-attr]
+        return ["--cache-dir", str(config.cache.mkdir(f"mypy-{name}"))]
     except (AttributeError, OSError):
         return []
 
