@@ -181,7 +181,7 @@ def _reads_as(item: ItemType, wanted: ArrayType) -> bool:
     given, read = _bits(item), _bits(wanted.dtype)
     if not given or not read:
         return False
-    narrows = given > read and item[0] == wanted.dtype[0] and (wanted.layout == "A" or wanted.ndim == 0)
+    narrows = given > read and str(item)[0] == str(wanted.dtype)[0] and (wanted.layout == "A" or wanted.ndim == 0)
     return given == read or narrows
 
 
