@@ -111,13 +111,24 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
             **({"waits": {str(number): place for number, place in code.waits.items()}} if code.waits else {}),
             **({"reused": list(lowered.reused)} if lowered.reused else {}),
             **({"lines": True} if job.options.lineinfo else {}),
-            **({"checks": [place.as_json() for place in code.places]} if job.options.checks else {}),
+            **({"checks": _checks(job, code)} if job.options.checks else {}),
             **({"tier": _tier(job), "inexact": code.inexact} if job.options.tiered else {}),
         },
         assembly=code.assembly,
         private=private,
     )
     return Compiled(artifact=artifact, hooks=list(view.pre_launch_callbacks), module=module)
+
+
+def _checks(job: CompileJob, code: Code) -> dict[str, Any]:
+    """Return what a launch of checked code needs: places, which parameters are arrays, and which it writes to."""
+    from gridjit.compiler.targets.host.checks.arguments import arrays_in
+
+    return {
+        "places": {str(number): place.as_json() for number, place in code.places.items()},
+        "arrays": [list(one) for one in arrays_in(job.signature)],
+        "writes": None if code.writes is None else sorted(code.writes),
+    }
 
 
 def _asked_for(view: ConfigView, module: ModuleCallbacks) -> tuple[Effects, tuple[str, ...]]:

@@ -104,7 +104,8 @@ class Code:
     assembly: text for people (PTX, or the host's assembly), if it was made on the way.
     consumed: the linked CUDA C++ files, with the headers that were compiled.
     inexact: why the code may compute something else once more is folded into it; empty if it does not (if looked at).
-    places: what the numbers stand for by which the code's checks name a place in the source.
+    places: what the numbers stand for by which the code's checks name a place in the source. writes: the parameters, by
+    their numbers, to whose memory checked code writes; None if it may write any memory.
     waits: the places where threads wait in a loop for what others write, by the number of the cut.
     """
 
@@ -115,7 +116,8 @@ class Code:
     assembly: str = field(default="", repr=False)
     consumed: tuple[LinkedFile, ...] = ()
     inexact: str = ""
-    places: tuple[Any, ...] = ()
+    places: Mapping[int, Any] = field(default_factory=dict)
+    writes: frozenset[int] | None = None
     waits: Mapping[int, str] = field(default_factory=dict)
 
 

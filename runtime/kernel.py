@@ -236,4 +236,9 @@ def _why_not_launchable(function: Callable[..., Any]) -> str:
     """Return why a function can be called by kernels, but not launched; empty if it can."""
     parameters = inspect.signature(function, follow_wrapped=False).parameters.values()
     odd = [p.name for p in parameters if p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    return f"{function.__qualname__}: a kernel takes positional parameters only, not {', '.join(odd)}" if odd else ""
+    if not odd:
+        return ""
+    return (
+        f"{function.__qualname__}: a kernel takes positional parameters only, not {', '.join(odd)}; "
+        "give each argument a parameter of its own, or pass several as one tuple"
+    )

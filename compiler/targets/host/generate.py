@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -14,8 +14,9 @@ from gridjit.compiler.target import Code, Lowered, Target
 from gridjit.compiler.targets.contraction import contracted
 from gridjit.compiler.targets.exactness import inexact
 from gridjit.compiler.targets.host import llvm
-from gridjit.compiler.targets.host.checks.checked import OWN_TYPES, checked, checks_ir
-from gridjit.compiler.targets.host.checks.instrument import JOINS
+from gridjit.compiler.targets.host.checks.checked import Checked, checked, checks_ir, is_worth_again
+from gridjit.compiler.targets.host.checks.failures import staying
+from gridjit.compiler.targets.host.checks.ir.order import JOINS
 from gridjit.compiler.targets.host.checks.places import Place
 from gridjit.compiler.targets.host.library import intrinsics, maths, provided
 from gridjit.compiler.targets.host.lines import bare, with_lines
@@ -37,6 +38,7 @@ from gridjit.compiler.targets.host.regions.cut import Regions, cut
 from gridjit.compiler.targets.host.regions.guard import Guarded, guard
 from gridjit.compiler.targets.host.regions.shared import SharedLayout, lay_out_shared, local_arrays, value_types
 from gridjit.compiler.targets.host.regions.shared_atomics import plain_shared_atomics
+from gridjit.compiler.targets.host.regions.slots import ValueType
 from gridjit.compiler.targets.host.resident.waits import with_turns
 from gridjit.compiler.targets.host.retarget import Retargeted, retarget
 from gridjit.compiler.targets.host.spots import place_of
@@ -70,6 +72,7 @@ def generate(lowered: Lowered, target: Target, options: Options) -> Code:
         consumed=linked.consumed,
         inexact=exactness,
         places=marks.places,
+        writes=marks.writes,
         waits=marks.waits,
     )
 
@@ -81,9 +84,13 @@ def assembly(lowered: Lowered, target: Target, options: Options) -> str:
 
 
 class _Marks(NamedTuple):
-    """What stands for numbers in the code: the places that its checks name, and those of the cuts that end turns."""
+    """What stands for numbers in the code: the places that its checks name, and those of the cuts that end turns.
 
-    places: tuple[Place, ...]
+    writes: the parameters to whose memory checked code writes; None if it may write any memory.
+    """
+
+    places: Mapping[int, Place]
+    writes: frozenset[int] | None
     waits: dict[int, str]
 
 
@@ -105,7 +112,9 @@ def _optimized(
         arrays = [*(array for part in modules for array in part.shared), *([JOINS] if options.checks else [])]
         shared = lay_out_shared(arrays, target)
         waiting = with_turns(read_body(llvm.text_of(module), _BODY, parameters))
-        body, places = checked(waiting.body, options.checks) if options.checks else (waiting.body, [])
+        body, places, writes, own = (
+            checked(waiting.body, options.checks, shared) if options.checks else Checked(waiting.body)
+        )
         refuse_recursion(body, kernel=_kernel(lowered))
         lines = _has_lines(options)
         body = bare(body) if lines else body
@@ -113,7 +122,7 @@ def _optimized(
         # Nothing may be moved where blocks wait for each other, or accesses are checked in their order.
         as_it_is = bool(options.checks) or waits_for_others(body)
         guarded, order = _as_written(placed) if as_it_is else _guarded(plain_shared_atomics(placed))
-        regions = _regions(guarded.body, module, target, order.added)
+        regions = _regions(guarded.body, module, target, order.added, own)
         regions = replace(regions, parallel=False) if options.checks else regions
         plan = replace(
             _plan(lowered, body, regions, shared, guarded, order),
@@ -122,11 +131,11 @@ def _optimized(
             recursive=bool(loops),
         )
         text = _assemble(body, [guarded.text, *regions.texts], plan, regions)
-        text = _declared_once(text + (checks_ir(options.checks) if options.checks else ""))
+        text = _declared_once(text + (checks_ir(options.checks, text) if options.checks else ""))
         text = with_lines(text, _kernel(lowered), lowered.source[1]) if lines else text
     with phase("host: optimization"):
         waits = {plan.first_turn + number: place_of(spot, lowered) for number, spot in enumerate(waiting.spots)}
-        marks = _Marks(tuple(places), waits)
+        marks = _Marks(places, writes, waits)
         return _final(text, target, _level(text, options), abreast=_is_short(text)), plan, marks
 
 
@@ -155,6 +164,8 @@ def _final(text: str, target: Target, level: int, *, abreast: bool) -> llvm.Modu
             return plain
     module = llvm.parse(text)
     llvm.optimize(module, target, level, abreast=abreast)
+    if is_worth_again(text):
+        llvm.optimize(module, target, level, abreast=abreast)
     return module
 
 
@@ -221,10 +232,13 @@ def _parameters(module: llvm.Module, lowered: Lowered) -> tuple[Parameter, ...]:
     return parameters
 
 
-def _regions(body: Body, module: llvm.Module, target: Target, added: Interleaved | None) -> Regions:
+def _regions(
+    body: Body, module: llvm.Module, target: Target, added: Interleaved | None, own: Mapping[str, ValueType]
+) -> Regions:
+    """Return body cut into regions. own: the types of the values that checks added; empty if there are no checks."""
     arrays = local_arrays(body, target)
-    types = value_types(module.get_function(_BODY), target) | OWN_TYPES if count_barriers(body) else {}
-    return cut(body, added.types(types) if added else types, arrays)
+    types = value_types(module.get_function(_BODY), target) | dict(own) if count_barriers(body) else {}
+    return cut(body, added.types(types) if added else types, arrays, staying if own else tuple)
 
 
 class _Order(NamedTuple):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gridjit.compiler.artifact import Artifact
@@ -14,6 +15,8 @@ from gridjit.compiler.launch_config import Dim3, LaunchConfig
 from gridjit.compiler.targets.host.checks import record
 from gridjit.forking import lock
 from gridjit.runtime.devices.exceptions import kernel_exception
+from gridjit.runtime.devices.host import spare
+from gridjit.runtime.devices.host.checked_arguments import Arguments
 from gridjit.runtime.devices.host.launch import Status
 from gridjit.runtime.devices.host.load import HostFunction
 from gridjit.runtime.memory.unwritten import Unwritten, unwritten
@@ -29,6 +32,12 @@ _CURES = {
 # A report, and an index outside an array, as checks write them.
 _REPORT = struct.Struct("=5Q")
 _OUTSIDE = struct.Struct("=4q")
+_TABLES = (
+    (record.SHARED_WRITES, "WRITES"),
+    (record.SHARED_READS, "READS"),
+    (record.SHARED_ATOMICS, "ATOMICS"),
+    (record.SHARED_UNWRITTEN, "WRITES"),
+)
 
 
 class Checking:
@@ -36,14 +45,21 @@ class Checking:
 
     def __init__(self, artifact: Artifact, function: HostFunction) -> None:
         self._artifact = artifact
-        self._places = artifact.metadata["checks"]
+        told = artifact.metadata["checks"]
+        self._places = told["places"]
+        self._arguments = Arguments.of(artifact.parameters, told["arrays"], told["writes"])
+        self._shared = artifact.resources["shared_bytes"]
         self._state = ctypes.c_void_p.from_address(function.others[0])
         self._end = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function.others[1])
         self._lock = lock()
 
-    def launch(self, config: LaunchConfig, run: Callable[[], Status | None]) -> None:
-        """Run a launch; raises what the kernel raised, or else what its checks found."""
-        state = _State(unwritten())
+    def launch(self, config: LaunchConfig, parameters: bytes, sharedmem: int, run: Callable[[], Status | None]) -> None:
+        """Run a launch; raises what the kernel raised, or else what its checks found.
+
+        parameters: as the kernel's code gets them. sharedmem: dynamic shared bytes of a block.
+        """
+        followed = unwritten()
+        state = _State(followed, self._arguments.table(parameters, followed), self._shared + sharedmem)
         with self._lock:
             # A signal's handler may launch the kernel again in the middle of this.
             before = self._state.value
@@ -52,6 +68,7 @@ class Checking:
                 failure = run()
             finally:
                 self._state.value = before
+                state.keep_spare()
                 self._end(state.address)
         if failure is not None:
             outside = state.outside(_linear(failure.block, config.griddim), _linear(failure.thread, config.blockdim))
@@ -66,7 +83,7 @@ class Checking:
 
     def _sentence(self, report: tuple[int, ...], config: LaunchConfig) -> str:
         what, _, mine, other, kinds = report
-        array = self._places[(mine & (record.MOST_SITES - 1)) - 1][3]
+        array = self._place(mine)[3]
         whose = _SPACES[kinds >> 16 & 255] + (f"array '{array}'" if array else "memory")
         first = self._access(mine, kinds & 255, config)
         if what == record.UNWRITTEN:
@@ -74,9 +91,14 @@ class Checking:
         second = self._access(other, kinds >> 8 & 255, config)
         return f"{first} an item of {whose} that {second}, and nothing orders the two"
 
+    def _place(self, access: int) -> Sequence[Any]:
+        """Return where in the source an access is: file, line, function, and the array."""
+        found: Sequence[Any] = self._places[str(access & (record.MOST_SITES - 1))]
+        return found
+
     def _access(self, access: int, kind: int, config: LaunchConfig) -> str:
         """Return who accessed memory, where in the source, and how."""
-        file, line, function, _ = self._places[(access & (record.MOST_SITES - 1)) - 1]
+        file, line, function, _ = self._place(access)
         thread = access >> record.THREAD_AT & ((1 << record.THREAD_BITS) - 1)
         who = f"thread {_place(thread, config.blockdim)} of block {_place(access >> record.BLOCK_AT, config.griddim)}"
         where = f" ({os.path.basename(file)}:{line}, in {function})" if file else ""
@@ -86,8 +108,9 @@ class Checking:
 class _State:
     """The memory that one launch's checks write to."""
 
-    def __init__(self, followed: list[Unwritten]) -> None:
+    def __init__(self, followed: list[Unwritten], arguments: Any, shared: int) -> None:
         self._followed = followed
+        self._arguments = arguments
         self._buckets = ctypes.create_string_buffer(8 << record.BUCKET_BITS)
         self._reports = ctypes.create_string_buffer(record.MOST_REPORTS * record.REPORT_BYTES)
         self._outside = ctypes.create_string_buffer(record.MOST_OUTSIDE * record.OUTSIDE_BYTES)
@@ -105,8 +128,29 @@ class _State:
         self._set(record.RECENT, ctypes.addressof(self._recent))
         self._set(record.RANGES, ctypes.addressof(self._ranges))
         self._set(record.RANGE_COUNT, len(followed))
-        for offset, function in ((record.CALLOC, functions.calloc), (record.FREE, functions.free)):
+        self._set(record.SPARE, spare.take())
+        self._set(record.ARGUMENTS, ctypes.addressof(arguments))
+        self._share(shared)
+        for offset, function in (
+            (record.TAKE, functions.mmap),
+            (record.GIVE, functions.munmap),
+            (record.ADVISE, functions.madvise),
+        ):
             self._set(offset, ctypes.cast(function, ctypes.c_void_p).value or 0)
+
+    def keep_spare(self) -> None:
+        """Keep some of the memory that the launch took for the next one; the rest is left to be given back."""
+        left = spare.keep(self._get(record.CHUNK), self._get(record.CHUNK_USED), self._get(record.SPARE))
+        self._set(record.CHUNK, left)
+
+    def _share(self, size: int) -> None:
+        """Make the tables of a block's shared memory: they have places for each byte, and cost what is used of them."""
+        self._set(record.SHARED_BYTES, size)
+        self._tables = mmap.mmap(-1, 8 * size * sum(record.WORDS[plane] for _, plane in _TABLES) or 1)
+        at = ctypes.addressof(ctypes.c_char.from_buffer(self._tables))
+        for offset, plane in _TABLES:
+            self._set(offset, at)
+            at += 8 * size * record.WORDS[plane]
 
     def _set(self, offset: int, value: int) -> None:
         struct.pack_into("=Q", self._state, offset, value)

@@ -149,7 +149,7 @@ class HostKernel:
     def _launch(self, config: LaunchConfig, sharedmem: int, parameters: bytes, keep: object = None) -> None:
         run = self._run_and_show if self.prints else self._run
         if self.checking is not None:
-            self.checking.launch(config, lambda: run(config, parameters, sharedmem))
+            self.checking.launch(config, parameters, sharedmem, lambda: run(config, parameters, sharedmem))
         elif (failure := run(config, parameters, sharedmem)) is not None:
             self._raise(failure)
 

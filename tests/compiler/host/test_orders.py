@@ -157,3 +157,47 @@ def test_threads_that_meet_in_a_turn_do_not_wait_for_others_at_its_end(planned, 
     monkeypatch.setattr(module, "interleave", lambda body: bodies.append(interleave(body)) or bodies[-1])
     planned(sums_with_shuffles, 1)
     assert [body.counters for body in bodies] == [frozenset()]
+
+
+def staged_rows(x, out):
+    row = cuda.shared.array(512, "float64")
+    t = cuda.threadIdx.x
+    if cuda.grid(1) >= out.size:
+        return
+    for i in range(t, x.size, cuda.blockDim.x):
+        row[i] = x[i]
+    cuda.syncthreads()
+    for i in range(t + 1, x.size - 1, cuda.blockDim.x):
+        out[i] = row[i - 1] + row[i + 1]
+
+
+def staged_by_hand(x, out):
+    sums = cuda.shared.array(512, "float64")
+    i = cuda.threadIdx.x + 1
+    if cuda.grid(1) >= out.size:
+        return
+    total = 0.0
+    while i < x.size - 1:
+        total += x[i]
+        i += cuda.blockDim.x
+    sums[cuda.threadIdx.x] = total
+    cuda.syncthreads()
+    out[cuda.grid(1)] = sums[0]
+
+
+def staged_to_ends_of_their_own(x, out):
+    row = cuda.shared.array(512, "float64")
+    t = cuda.threadIdx.x
+    row[t] = x[t]
+    cuda.syncthreads()
+    for i in range(t, x.size - t, cuda.blockDim.x):
+        out[i] = row[i - t]
+
+
+@pytest.mark.parametrize(("kernel", "loops"), [(staged_rows, 2), (staged_by_hand, 1), (staged_to_ends_of_their_own, 0)])
+def test_threads_of_a_block_take_turns_together_behind_a_return_and_from_any_place(planned, monkeypatch, kernel, loops):
+    bodies = []
+    interleave = module.interleave
+    monkeypatch.setattr(module, "interleave", lambda body: bodies.append(interleave(body)) or bodies[-1])
+    planned(kernel, 1)
+    assert sum("gj.turn" in counter for counter in bodies[0].counters) == loops

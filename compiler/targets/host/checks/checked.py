@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
 
-from gridjit.compiler.targets.host.checks.access_ir import access_ir
 from gridjit.compiler.targets.host.checks.instrument import instrument
-from gridjit.compiler.targets.host.checks.order_ir import order_ir
+from gridjit.compiler.targets.host.checks.ir.access import access_ir
+from gridjit.compiler.targets.host.checks.ir.fast import COUNT, fast_ir
+from gridjit.compiler.targets.host.checks.ir.order import order_ir
+from gridjit.compiler.targets.host.checks.ir.reports import reports_ir
+from gridjit.compiler.targets.host.checks.ir.shadow import shadow_ir
+from gridjit.compiler.targets.host.checks.ir.tests import tests_ir
+from gridjit.compiler.targets.host.checks.ir.unwritten import unwritten_ir
 from gridjit.compiler.targets.host.checks.places import Place, read_places
-from gridjit.compiler.targets.host.checks.record import MOST_SITES
-from gridjit.compiler.targets.host.checks.shadow_ir import shadow_ir
 from gridjit.compiler.targets.host.library.intrinsics import OUTSIDE
 from gridjit.compiler.targets.host.regions.body import Body
+from gridjit.compiler.targets.host.regions.shared import SharedLayout
 from gridjit.compiler.targets.host.regions.slots import ValueType
 from gridjit.compiler.targets.host.retarget import LOCAL
 
 # What checks are there, by the names that GRIDJIT_HOST_CHECKS has for them.
 ALL = ("bounds", "uninitialized", "races")
-# The types of values that checks add and that may be needed beyond a barrier.
-OWN_TYPES = {name: ValueType(text="i64", size=8, align=8) for name in ("%gj.who", "%gj.block", "%gj.number")}
+# The types of those of the values that checks add that are the same in each kernel.
+_OWN = {name: ValueType(text="i64", size=8, align=8) for name in ("%gj.who", "%gj.block", "%gj.number")}
+_CLOCK = ValueType(text="i32", size=4, align=4)
 _NAMED = re.compile(r"^!llvm\.(?:dbg|module)[^\n]*\n", re.MULTILINE)
 _ATTACHED = re.compile(r",? !dbg !\d+")
 _LIBRARY = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
@@ -27,16 +34,38 @@ _LIBRARY = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
 _TOLD = re.compile(rf"^ *(?:tail )?call void @(?:{re.escape(OUTSIDE)}|{re.escape(LOCAL)})\([^\n]*\n", re.MULTILINE)
 
 
-def checked(body: Body, checks: Collection[str]) -> tuple[Body, list[Place]]:
-    """Return body with its checks, and the places that they name: the first is number 1."""
-    places = read_places(body.rest, MOST_SITES)
-    made = instrument(body, places, checks)
+class Checked(NamedTuple):
+    """A body with its checks. places: those that they name, by their numbers.
+
+    writes: the parameters, by number, to whose memory the body writes; None if it may write any memory. own: the types
+    of the values that the checks add and that may be needed beyond a barrier.
+    """
+
+    body: Body
+    places: Mapping[int, Place] = MappingProxyType({})
+    writes: frozenset[int] | None = frozenset()
+    own: Mapping[str, ValueType] = MappingProxyType({})
+
+
+def checked(body: Body, checks: Collection[str], shared: SharedLayout) -> Checked:
+    """Return body with its checks. shared: where shared arrays lie in a block's shared memory."""
+    places = read_places(body.rest)
+    made, writes, clocks = instrument(body, places, checks, shared)
     rest = _TOLD.sub("", _ATTACHED.sub("", _NAMED.sub("", made.rest)))
     lines = (line for line in rest.splitlines() if not line.startswith(_LIBRARY[:30]))
     made = Body(parameters=made.parameters, blocks=made.blocks, rest="\n".join(lines) + "\n")
-    return made, list(places.numbers)
+    return Checked(made, places.by_number(), writes, _OWN | dict.fromkeys(clocks, _CLOCK))
 
 
-def checks_ir(checks: Collection[str]) -> str:
-    """Return the functions that the checks of a kernel call."""
-    return _LIBRARY + shadow_ir() + order_ir() + access_ir(checks)
+def checks_ir(checks: Collection[str], text: str) -> str:
+    """Return the functions that the checks in a kernel's text call."""
+    fast = fast_ir(checks, text)
+    return _LIBRARY + shadow_ir() + reports_ir() + order_ir() + tests_ir() + unwritten_ir() + access_ir(checks) + fast
+
+
+def is_worth_again(text: str) -> bool:
+    """Return whether LLVM should optimize a kernel twice: with loops that read shared memory which is all written.
+
+    Only when all else is done, such a loop is small enough for one to be made of it that does not ask each time.
+    """
+    return f"@{COUNT}(" in text

@@ -5,32 +5,34 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-from gridjit.compiler.targets.host.checks import order_ir
-from gridjit.compiler.targets.host.checks.access_ir import access_name
+from gridjit.compiler.targets.host.checks.accesses import Access, accesses, synchronizes
+from gridjit.compiler.targets.host.checks.cells import SharedCells, shared_cells
+from gridjit.compiler.targets.host.checks.clocks import Clocks, clock_after, clocks, is_clock, step
+from gridjit.compiler.targets.host.checks.intervals import Instruction, quiet_reads
+from gridjit.compiler.targets.host.checks.ir import order as order_ir
+from gridjit.compiler.targets.host.checks.ir.access import access_name
+from gridjit.compiler.targets.host.checks.ir.fast import ANY_READ, COUNT, fast_name
 from gridjit.compiler.targets.host.checks.places import Places, without_location
 from gridjit.compiler.targets.host.checks.record import BLOCK_AT, BLOCK_BITS, GRID_JOIN, STATE, THREAD_AT
+from gridjit.compiler.targets.host.checks.roots import (
+    CONSTANT,
+    LOCAL,
+    PRIVATE,
+    UNKNOWN,
+    Argument,
+    Roots,
+    Shared,
+    definitions_of,
+)
+from gridjit.compiler.targets.host.checks.updates import Updates, updates
 from gridjit.compiler.targets.host.library.intrinsics import GRID_BARRIER, OUTSIDE, SHARED_ARRAY
+from gridjit.compiler.targets.host.regions.barriers import waits_for_others
 from gridjit.compiler.targets.host.regions.body import NAME, Block, Body, defined, opcode
-from gridjit.compiler.targets.host.retarget import LOCAL, SharedArray
+from gridjit.compiler.targets.host.regions.shared import SharedLayout
+from gridjit.compiler.targets.host.retarget import LOCAL as LOCAL_ARRAY
 
-# Where the threads of a block, and of its warps, note that they arrive.
-JOINS = SharedArray(
-    name="gridjit.joins", type=f"[{order_ir.JOINS * order_ir.JOIN_BYTES} x i8]", align=16, dynamic=False
-)
-
-_TYPE = r"(?P<type>[^,]+?)"
-_POINTER = rf"ptr (?P<at>{NAME}|@[^\s,]+|inttoptr \([^)]*\)|getelementptr [^)]*\))"
-_LOAD = re.compile(rf"= load (?P<atomic>atomic )?(?:volatile )?{_TYPE}, {_POINTER}")
-_STORE = re.compile(rf"^store (?P<atomic>atomic )?(?:volatile )?(?P<type>[^%@]*?) \S+, {_POINTER}")
-_AGGREGATE = re.compile(rf"^store (?:volatile )?(?P<type>(?:\{{.*?\}}|\[.*?\]|<.*?>)) .*, {_POINTER}")
-_RMW = re.compile(rf"= atomicrmw (?:volatile )?(?P<operation>\w+) {_POINTER}, (?P<type>\S+) ")
-_EXCHANGE = re.compile(rf"= cmpxchg (?:weak )?(?:volatile )?{_POINTER}, (?P<type>\S+) ")
-_COPY = re.compile(
-    rf"call void @llvm\.mem(?:cpy|move)\.\S+\(ptr [^%@]*(?P<to>{NAME}|@[^\s,]+), ptr [^%@]*(?P<at>{NAME}|@[^\s,]+), "
-    r"i\d+ (?P<size>\S+),"
-)
-_FILL = re.compile(rf"call void @llvm\.memset\.\S+\(ptr [^%@]*(?P<at>{NAME}|@[^\s,]+), i8 \S+, i\d+ (?P<size>\S+),")
 _MEETS = (
     ("block", re.compile(r'call [^@]*@"?gridjit\.nvvm\.barrier')),
     ("warp", re.compile(r'call [^@]*@"?gridjit\.nvvm\.bar\.warp\.sync')),
@@ -39,36 +41,43 @@ _MEETS = (
 _OUTSIDE = re.compile(
     rf'call void @"?{re.escape(OUTSIDE)}"?\(i64 (?:\w+ )*(?P<index>\S+), i64 (?:\w+ )*(?P<size>\S+)\)'
 )
-_LOCAL = re.compile(rf'call void @"?{re.escape(LOCAL)}"?\(ptr [^%]*(?P<at>{NAME}), i64 (?:\w+ )*(?P<size>\S.*)\)')
-_GEP = re.compile(rf"getelementptr [^%@]*?ptr ({NAME})")
-_SHARED = re.compile(rf'call [^@]*@"?{re.escape(SHARED_ARRAY)}')
-_ALLOCA = " = alloca "
+_LOCAL = re.compile(rf'call void @"?{re.escape(LOCAL_ARRAY)}"?\(ptr [^%]*(?P<at>{NAME}), i64 (?:\w+ )*(?P<size>\S.*)\)')
 _CLOCK, _WHO, _JOINS = "%gj.clock", "%gj.who", "%gj.joins"
-# Types of values that are compared with what is there, and integers of their size.
-_BITS = {**{f"i{n}": f"i{n}" for n in (8, 16, 32, 64)}, "half": "i16", "float": "i32", "double": "i64"}
-# What locks are made of.
-_LOCKS = ("xchg",)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Instrumenter:
-    """Writes the calls of one kernel. accesses: whether accesses are looked at; else only indices out of bounds are."""
+    """Writes the calls of one kernel. accesses: whether accesses are looked at; else only indices out of bounds are.
+
+    quiet: the instructions that read what nobody writes. written: whether reads of unwritten memory are looked for.
+    orders: whether anything but barriers of whole blocks orders accesses; releases: whether atomic operations may.
+    """
 
     places: Places
-    definitions: Mapping[str, str]
-    locals: frozenset[str]
+    roots: Roots
+    shared: SharedCells
+    quiet: frozenset[Instruction]
     accesses: bool
+    written: bool
     orders: bool
+    releases: bool
+    clocks: Clocks
+    updates: Updates
+    lines: Mapping[str, tuple[str, ...]]
+    writes: frozenset[int] | None
+    now: str = ""
     fresh: int = 0
 
     def block(self, block: Block) -> Block:
         """Return a block with its calls."""
-        lines = list[str]()
-        for line in block.lines:
-            lines += self._line(line)
+        phi = self.clocks.phis.get(block.label)
+        lines = [phi] if phi and self.accesses and not self.orders else []
+        self.now = self.clocks.entering.get(block.label, "0")
+        for number, line in enumerate(block.lines):
+            lines += self._line(line, (block.label, number))
         return Block(label=block.label, lines=tuple(lines))
 
-    def _line(self, line: str) -> list[str]:
+    def _line(self, line: str, here: Instruction) -> list[str]:
         plain = without_location(line)
         if found := _OUTSIDE.search(plain):
             return [f"call void @gridjit.check.outside(i64 {found['index']}, i64 {found['size']}, "
@@ -77,31 +86,18 @@ class Instrumenter:
             return [f"call void @gridjit.check.local(ptr {found['at']}, i64 {found['size']})"] if self.accesses else []
         if not self.accesses:
             return [plain]
-        if opcode(plain) == "call":
-            return self._call(line, plain)
+        for who, pattern in _MEETS if opcode(plain) == "call" else ():
+            if pattern.search(plain):
+                return self._meeting(who, plain, here)
         if opcode(plain) == "fence":
             return [f"call void @gridjit.check.fence(ptr {_CLOCK})", plain]
-        return [*self._access(line, plain), plain, *self._synchronizes(plain)]
+        told = [text for access in accesses(plain) for text in self._tell(access, line, here)]
+        return [*told, plain, *self._synchronizes(plain)]
 
-    def _call(self, line: str, plain: str) -> list[str]:
-        for who, pattern in _MEETS:
-            if pattern.search(plain):
-                return self._meeting(who, plain)
-        if found := _COPY.search(plain):
-            size = found["size"]
-            return [
-                *self._tell("read", found["at"], size, line),
-                *self._tell("write", found["to"], size, line),
-                plain,
-            ]
-        # Nothing but a local array's own zeros, with which it does not count as written.
-        if (found := _FILL.search(plain)) and self._space(found["at"]) != "local":
-            return [*self._tell("write", found["at"], found["size"], line), plain]
-        return [plain]
-
-    def _meeting(self, who: str, plain: str) -> list[str]:
+    def _meeting(self, who: str, plain: str, here: Instruction) -> list[str]:
         if not self.orders:
-            return [plain, f"call void @gridjit.check.passes(ptr {_CLOCK})"]
+            before, self.now = self.now, clock_after(*here)
+            return [plain, *step(before, self.now)]
         lines, join = self._join(who)
         counter = order_ir.PASSED[who]
         return [
@@ -121,7 +117,7 @@ class Instrumenter:
         if who == "grid":
             state = f"%gj.of.grid.{n}"
             return [f"{state} = load ptr, ptr @{STATE}", f"{at} = getelementptr i8, ptr {state}, i64 {GRID_JOIN}"], at
-        base = [f'%gj.joins.{n} = call ptr @"{SHARED_ARRAY}{JOINS.name}"()']
+        base = [f'%gj.joins.{n} = call ptr @"{SHARED_ARRAY}{order_ir.JOINS.name}"()']
         if who == "block":
             return base, f"%gj.joins.{n}"
         return [
@@ -131,98 +127,239 @@ class Instrumenter:
             f"{at} = getelementptr [{order_ir.JOIN_BYTES} x i8], ptr %gj.joins.{n}, i32 %gj.warp.next.{n}",
         ], at
 
-    def _access(self, line: str, plain: str) -> list[str]:
-        if (found := _LOAD.search(plain)) is not None:
-            return self._tell("atomic" if found["atomic"] else "read", found["at"], _size(found["type"]), line)
-        if plain.startswith("store ") and (found := _AGGREGATE.search(plain) or _STORE.search(plain)) is not None:
-            if "store atomic" in plain:
-                return self._tell("atomic", found["at"], _size(found["type"]), line)
-            lines, same = self._comparison(plain, found)
-            return [*lines, *self._tell("write", found["at"], _size(found["type"]), line, same)]
-        if (found := _RMW.search(plain) or _EXCHANGE.search(plain)) is not None:
-            return self._tell("atomic", found["at"], _size(found["type"]), line)
-        return []
-
     def _synchronizes(self, plain: str) -> list[str]:
-        if not self.orders or (found := _RMW.search(plain) or _EXCHANGE.search(plain)) is None:
+        if not self.releases or (found := synchronizes(plain)) is None:
             return []
-        lock = "operation" not in found.groupdict() or found["operation"] in _LOCKS
-        return [f"call void @gridjit.check.sync(ptr {found['at']}, ptr {_CLOCK}, i1 {str(lock).lower()})"]
+        at, lock = found
+        self.fresh += 1
+        word = f"%gj.word.{self.fresh}"
+        return [
+            *self._word(word, at),
+            f"call void @gridjit.check.sync(ptr {word}, ptr {_CLOCK}, i1 {str(lock).lower()})",
+        ]
 
-    def _comparison(self, plain: str, found: re.Match[str]) -> tuple[list[str], str]:
+    def _word(self, word: str, at: str) -> list[str]:
+        """Return the code that finds the cell of an atomic operation."""
+        space, start, shift = self._space(at)
+        if space == "shared":
+            lines, index = self._index(at, start, shift)
+            return [*lines, f"{word} = call ptr @gj.word.shared(ptr {at}, i64 {index})"]
+        if space == "unknown":
+            return [f"{word} = call ptr @gj.word.unknown(ptr {at}, ptr %gj.shared, i64 {shift})"]
+        return [f"{word} = call ptr @gj.word.{'paged' if space == 'paged' else 'global'}(ptr {at})"]
+
+    def _space(self, at: str) -> tuple[str, int, int]:
+        """Return what memory an address is in; of shared memory, where its array begins and its cells' size."""
+        roots = self.roots.of(at)
+        if len(roots) == 1 and (only := next(iter(roots))) in (CONSTANT, LOCAL, PRIVATE):
+            return str(only), 0, 0
+        if all(isinstance(root, Argument) for root in roots):
+            return "argument" if len(roots) == 1 else "global", 0, 0
+        if all(isinstance(root, Shared) for root in roots):
+            return ("shared" if self.shared.dense else "paged", *self.shared.cells(roots))
+        mixed = self.shared.dense and self.shared.any
+        return ("unknown", 0, self.shared.shift) if mixed else ("global", 0, 0)
+
+    def _kind(self, access: Access, here: Instruction, space: str) -> str:
+        """Return what an access is told of as; "" if it is told of with another."""
+        if here in self.updates.reads and self._is_fast(access, "read"):
+            return ""
+        if here in self.updates.writes and self._is_fast(access, "write"):
+            return "update"
+        quiet = here in self.quiet and access.kind == "read" and space in ("shared", "paged")
+        return "look" if quiet else access.kind
+
+    def _is_fast(self, access: Access, kind: str) -> bool:
+        """Return whether an access is one of those that are looked at in the kernel's own code."""
+        space, _, shift = self._space(access.at)
+        if access.scalar != access.grain or not access.scalar or (kind in ("write", "update") and not access.bits):
+            return False
+        if space == "argument" and kind == "read":
+            return self.writes is None or self._parameter(access.at) in self.writes
+        return access.scalar == 1 << shift if space == "shared" else space == "argument" and kind != "atomic"
+
+    def _tell(self, access: Access, line: str, here: Instruction) -> list[str]:
+        """Return the code that tells of an access."""
+        space, start, shift = self._space(access.at)
+        kind = self._kind(access, here, space)
+        # Nobody writes constants; and a local array's zeros do not count as written.
+        if space in (CONSTANT, PRIVATE) or (space == LOCAL and (kind == "atomic" or access.fill)):
+            return []
+        if not kind or (kind == "look" and not self.written):
+            return []
+        at = access.at
+        site = self.places.update(line, self._line_of(here)) if kind == "update" else self.places.number(line)
+        clock, now = self._clock()
+        who = f"i64 {site}, i64 {_WHO}, {now}"
+        if self._is_fast(access, kind):
+            lines, new = self._new(access)
+            flags = f"i1 {_bit(self.shared.atomic)}, i1 {_bit(self.shared.is_counted(start))}"
+            rest = f"ptr %gj.shared, i64 {start}, i64 {shift}, {flags}"
+            more = rest if space == "shared" else f"i64 {self._parameter(at)}"
+            return [*clock, *lines, f"call void @{fast_name(kind, space, access.scalar)}(ptr {at}, {new}{who}, {more})"]
+        if space == "argument" and kind == "read":
+            return [*clock, f"call void @{ANY_READ}(ptr {at}, i64 {access.size}, {who}, i64 {self._parameter(at)})"]
+        return [*clock, *self._looked_at(access, kind, who)]
+
+    def _clock(self) -> tuple[list[str], str]:
+        """Return the code that finds the thread's clock and the highest one that it acquired, and both as arguments."""
+        if not self.orders:
+            return [], f"i32 {self.now}, i32 0"
+        self.fresh += 1
+        clock, at, known = (f"%gj.{word}.{self.fresh}" for word in ("now", "known.at", "known"))
+        return [
+            f"{clock} = load i32, ptr {_CLOCK}",
+            f"{at} = getelementptr i8, ptr {_CLOCK}, i64 4",
+            f"{known} = load i32, ptr {at}",
+        ], f"i32 {clock}, i32 {known}"
+
+    def _line_of(self, write: Instruction) -> str:
+        """Return the instruction that reads what another one writes."""
+        label, number = self.updates.writes[write]
+        return self.lines[label][number]
+
+    def _looked_at(self, access: Access, kind: str, who: str) -> list[str]:
+        """Return the call of the function for all that there may be."""
+        space, start, shift = self._space(access.at)
+        lines, more = list[str](), ""
+        if kind == "write":
+            lines, same = self._comparison(access, space)
+            more = f", i1 {same}"
+        if space == "shared":
+            found, index = self._index(access.at, start, shift)
+            counted = start if self.shared.is_counted(start) else -1
+            lines, more = [*lines, *found], f"{more}, i64 {index}, i64 {shift}, i64 {counted}"
+        if space == "unknown":
+            more = f"{more}, ptr %gj.shared, i64 {shift}"
+        name = access_name(kind, "global" if space == "argument" else space)
+        return [*lines, f"call void @{name}(ptr {access.at}, i64 {access.size}, {who}{more})"]
+
+    def _parameter(self, at: str) -> int:
+        root = self.roots.only(at)
+        return root.number if isinstance(root, Argument) else -1
+
+    def _new(self, access: Access) -> tuple[list[str], str]:
+        """Return the code that makes an integer of what a write writes, and the argument that passes it."""
+        if access.kind != "write":
+            return [], ""
+        self.fresh += 1
+        new = f"%gj.new.{self.fresh}"
+        return [f"{new} = bitcast {access.value} to {access.bits}"], f"{access.bits} {new}, "
+
+    def _comparison(self, access: Access, space: str) -> tuple[list[str], str]:
         """Return the code that compares what a store writes with what is there, and its result."""
-        kind, value = found["type"], plain.partition(found["type"])[2].split(", ptr ")[0].strip()
-        if (bits := _BITS.get(kind)) is None or self._space(found["at"]) in (None, "local"):
+        if not access.bits or space == LOCAL:
             return [], "false"
         self.fresh += 1
-        names = [f"%gj.{word}.{self.fresh}" for word in ("there", "new", "same")]
-        there, new, same = names
+        there, new, same = (f"%gj.{word}.{self.fresh}" for word in ("there", "new", "same"))
         return [
-            f"{there} = load {bits}, ptr {found['at']}, align 1",
-            f"{new} = bitcast {kind} {value} to {bits}",
-            f"{same} = icmp eq {bits} {there}, {new}",
+            f"{there} = load {access.bits}, ptr {access.at}, align 1",
+            f"{new} = bitcast {access.value} to {access.bits}",
+            f"{same} = icmp eq {access.bits} {there}, {new}",
         ], same
 
-    def _tell(self, kind: str, at: str, size: str, line: str, same: str = "false") -> list[str]:
-        """Return the call that tells of an access."""
-        space = self._space(at)
-        if space is None or (space == "local" and kind == "atomic"):
-            return []
-        number = self.places.number(line)
-        name = access_name(kind, space)
-        more = f", i1 {same}" if kind == "write" else ""
-        return [f"call void @{name}(ptr {at}, i64 {size}, i64 {number}, i64 {_WHO}, ptr {_CLOCK}{more})"]
-
-    def _space(self, at: str) -> str | None:
-        """Return what memory an address is in; "global" is any that is not known, None what is not an array."""
-        roots = self._roots(at, set())
-        if roots == {"local"}:
-            return "local"
-        if roots == {"private"}:
-            return None
-        return "shared" if roots == {"shared"} else "global"
-
-    def _roots(self, at: str, seen: set[str]) -> set[str]:
-        line = self.definitions.get(at)
-        if line is None or at in seen:
-            return set() if at in seen else {"constant" if at.startswith("@") else "global"}
-        seen.add(at)
-        if _SHARED.search(line):
-            return {"shared"}
-        if _ALLOCA in line:
-            return {"local" if at in self.locals else "private"}
-        if opcode(line) == "getelementptr" and (found := _GEP.search(line)):
-            return self._roots(found[1], seen)
-        if opcode(line) in ("phi", "select", "freeze"):
-            values = re.findall(rf"(?:ptr |\[ )({NAME})", line.partition(" = ")[2])
-            return set().union(*(self._roots(value, seen) for value in values))
-        return {"global"}
+    def _index(self, at: str, start: int, shift: int) -> tuple[list[str], str]:
+        """Return the code that finds an address's place in the tables of shared memory, and that place."""
+        self.fresh += 1
+        names = [f"%gj.{word}.{self.fresh}" for word in ("at", "base", "offset", "inside", "cells", "index")]
+        wide, base, offset, inside, cells, index = names
+        return [
+            f"{wide} = ptrtoint ptr {at} to i64",
+            f"{base} = ptrtoint ptr %gj.shared to i64",
+            f"{offset} = sub i64 {wide}, {base}",
+            f"{inside} = sub i64 {offset}, {start}",
+            f"{cells} = lshr i64 {inside}, {shift}",
+            f"{index} = add i64 {cells}, {start}",
+        ], index
 
 
-def instrument(body: Body, places: Places, checks: Collection[str]) -> Body:
-    """Return body with the calls that checks need, and without debug locations."""
-    lines = [without_location(line) for block in body.blocks for line in block.lines]
-    definitions = {name: line for line in lines if (name := defined(line)) is not None}
-    arrays = frozenset(found["at"] for line in lines if (found := _LOCAL.search(line)))
-    accesses = bool({"races", "uninitialized"} & set(checks))
-    writer = Instrumenter(places, definitions, arrays, accesses, orders=_orders(lines))
+class Instrumented(NamedTuple):
+    """A body with its calls. writes: the numbers of the parameters to whose memory it writes; None if any memory.
+
+    clocks: the values that are clocks.
+    """
+
+    body: Body
+    writes: frozenset[int] | None
+    clocks: frozenset[str]
+
+
+def instrument(body: Body, places: Places, checks: Collection[str], layout: SharedLayout) -> Instrumented:
+    """Return body with the calls that checks need, and without debug locations.
+
+    layout: where shared arrays lie in a block's shared memory.
+    """
+    bare = replace(body, blocks=tuple(_bare(block) for block in body.blocks))
+    lines = [line for block in bare.blocks for line in block.lines]
+    arrays = frozenset(one["at"] for line in lines if (one := _LOCAL.search(line)))
+    roots = Roots(definitions=definitions_of(lines), offsets=layout.offsets, arrays=arrays)
+    found = [access for line in lines for access in accesses(line)]
+    quiet = quiet_reads(bare, roots)
+    writer = Instrumenter(
+        places=places,
+        roots=roots,
+        shared=shared_cells(found, roots, _looked_at(bare, quiet), layout, dense=not waits_for_others(bare)),
+        quiet=quiet,
+        accesses=bool({"races", "uninitialized"} & set(checks)),
+        written="uninitialized" in checks,
+        orders=_orders(lines),
+        releases=_releases(lines),
+        clocks=clocks(bare, _waits),
+        updates=updates(bare, roots.definitions),
+        writes=_written(found, roots),
+        lines={block.label: block.lines for block in body.blocks},
+    )
     first, *others = (writer.block(block) for block in body.blocks)
-    return replace(body, blocks=(_begun(first, writer), *others))
+    made = replace(body, blocks=(_begun(first, writer), *others))
+    own = (defined(line) or "" for block in made.blocks for line in block.lines)
+    return Instrumented(made, writer.writes, frozenset(name for name in own if is_clock(name)))
+
+
+def _waits(line: str) -> bool:
+    return opcode(line) == "call" and any(pattern.search(line) for _, pattern in _MEETS)
+
+
+def _looked_at(body: Body, quiet: Collection[Instruction]) -> list[Access]:
+    """Return the accesses of quiet instructions."""
+    lines = {(block.label, number): line for block in body.blocks for number, line in enumerate(block.lines)}
+    return [access for here in quiet for access in accesses(lines[here])]
+
+
+def _bare(block: Block) -> Block:
+    return Block(label=block.label, lines=tuple(without_location(line) for line in block.lines))
+
+
+def _written(found: Collection[Access], roots: Roots) -> frozenset[int] | None:
+    """Return the parameters to whose memory some accesses write."""
+    written = {root for access in found if access.kind != "read" for root in roots.of(access.at)}
+    return None if UNKNOWN in written else frozenset(root.number for root in written if isinstance(root, Argument))
 
 
 def _orders(lines: Collection[str]) -> bool:
     """Return whether anything but barriers of whole blocks orders accesses."""
     meets = [pattern for who, pattern in _MEETS if who != "block"]
-    return any(
-        opcode(line) in ("atomicrmw", "cmpxchg") or any(pattern.search(line) for pattern in meets) for line in lines
-    )
+    return _releases(lines) or any(pattern.search(line) for line in lines for pattern in meets)
+
+
+def _releases(lines: Collection[str]) -> bool:
+    """Return whether an atomic operation may release what came before it: as locks do, or after a fence."""
+    atomic = [found for line in lines if (found := synchronizes(line))]
+    return any(lock for _, lock in atomic) or (bool(atomic) and any(opcode(line) == "fence" for line in lines))
+
+
+def _bit(value: bool) -> str:
+    return str(value).lower()
 
 
 def _begun(block: Block, writer: Instrumenter) -> Block:
     """Return a kernel's first block, begun with the thread's clock and who it is."""
     joins, at = writer._join("block") if writer.orders else ([], "null")
-    lines = [
+    begun = [
         f"{_CLOCK} = alloca {order_ir.CLOCK}, align 8",
+        *joins,
+        f"call void @gridjit.check.begin(ptr {_CLOCK}, ptr {at}, i32 %gj.thread)",
+    ]
+    lines = [
         *(f"%gj.wide.{name} = zext i32 %gj.{name} to i64" for name in _WIDE),
         "%gj.plane = mul i64 %gj.wide.ctaid.z, %gj.wide.nctaid.y",
         "%gj.row = add i64 %gj.plane, %gj.wide.ctaid.y",
@@ -233,15 +370,13 @@ def _begun(block: Block, writer: Instrumenter) -> Block:
         f"%gj.block.bits = shl i64 %gj.block.low, {BLOCK_AT}",
         f"%gj.thread.bits = shl i64 %gj.number, {THREAD_AT}",
         f"{_WHO} = or i64 %gj.block.bits, %gj.thread.bits",
-        *joins,
-        f"call void @gridjit.check.begin(ptr {_CLOCK}, ptr {at}, i32 %gj.thread)",
+        *(begun if writer.orders else []),
+        *(
+            f"call void @{COUNT}(i32 %gj.thread, i64 {start}, i64 {shift}, i64 {size})"
+            for start, shift, size in writer.shared.counters()
+        ),
     ]
     return Block(label=block.label, lines=(*lines, *block.lines))
 
 
 _WIDE = ("ctaid.x", "ctaid.y", "ctaid.z", "nctaid.x", "nctaid.y")
-
-
-def _size(kind: str) -> str:
-    """Return the bytes of an LLVM type, as a constant."""
-    return f"ptrtoint (ptr getelementptr ({kind}, ptr null, i64 1) to i64)"

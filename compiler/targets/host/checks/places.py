@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from gridjit.compiler.targets.host.checks.record import MOST_SITES, UPDATES
+
 # The folder of a file that is an array's name.
 ARRAY_MARK = "gridjit.array"
 
@@ -37,14 +39,27 @@ class Places:
     """The places of a kernel, numbered from 1 as its accesses name them."""
 
     nodes: dict[str, tuple[str, dict[str, str]]]
-    most: int
     numbers: dict[Place, int] = field(default_factory=dict)
+    updates: dict[tuple[Place, Place], int] = field(default_factory=dict)
 
     def number(self, line: str) -> int:
         """Return the number of the place of an instruction; what is too much shares the last."""
+        return self.numbers.setdefault(self._of(line), min(len(self.numbers) + 1, UPDATES - 1))
+
+    def update(self, write: str, read: str) -> int:
+        """Return the number of the place of a write that is told of together with a read."""
+        pair = self._of(write), self._of(read)
+        return self.updates.setdefault(pair, min(UPDATES + 2 * len(self.updates), MOST_SITES - 2))
+
+    def by_number(self) -> dict[int, Place]:
+        """Return the places by their numbers."""
+        pairs = [(number + second, pair[second]) for pair, number in self.updates.items() for second in (0, 1)]
+        # Of those that share a number, the first.
+        return dict(reversed([*((number, place) for place, number in self.numbers.items()), *pairs]))
+
+    def _of(self, line: str) -> Place:
         found = _LOCATION.search(line)
-        place = self._place(found[1]) if found else UNKNOWN
-        return self.numbers.setdefault(place, min(len(self.numbers) + 1, self.most - 1))
+        return self._place(found[1]) if found else UNKNOWN
 
     def _place(self, location: str) -> Place:
         """Return the innermost place that is not numba's own."""
@@ -77,10 +92,10 @@ class Places:
         return _text(fields.get("directory", "")), _text(fields.get("filename", ""))
 
 
-def read_places(metadata: str, most: int) -> Places:
-    """Return the places that a module's metadata describes, at most so many."""
+def read_places(metadata: str) -> Places:
+    """Return the places that a module's metadata describes."""
     nodes = {found[1]: (found[2], dict(_FIELD.findall(found[3]))) for found in _NODE.finditer(metadata)}
-    return Places(nodes=nodes, most=most)
+    return Places(nodes=nodes)
 
 
 def without_location(line: str) -> str:

@@ -150,7 +150,7 @@ def _read_range(entry: Block, blocks: Mapping[str, Block], lines: Mapping[str, s
     place, start, following, last = step
     by = other(following, place, lines)
     end = end_of_range(blocks, before.label, head, asked[1], start, by, lines)
-    if end is None or not GOTO.match(blocks[last].lines[-1]):
+    if end is None or end[1] or not GOTO.match(blocks[last].lines[-1]):
         return None
     return _Loop(
         head=head.label,
@@ -160,7 +160,7 @@ def _read_range(entry: Block, blocks: Mapping[str, Block], lines: Mapping[str, s
         start=start,
         step=by,
         predicate="slt",
-        end=end,
+        end=end[0],
         dropped=next(
             value for phi in head.phis if defined(phi) == asked[1] for value, label in arms(phi) if label == last
         ),

@@ -60,13 +60,14 @@ def _rewritten(done: Interleaved, loop: StridedLoop, number: int) -> Interleaved
     """Return a body with one more loop interleaved."""
     blocks = {block.label: block for block in done.body.blocks}
     lines = {name: line for block in done.body.blocks for line in block.lines if (name := defined(line))}
+    lines |= {name: line for line in loop.widening if (name := defined(line))}
     names = _Names(number)
     moved = [
         name
-        for name in made_of([loop.step, loop.end], lines)
-        if any(_defines(blocks[one], name) for one in loop.inside)
+        for name in made_of([loop.start, loop.step, loop.end], lines)
+        if any(_defines(blocks[one], name) for one in loop.inside) or lines.get(name) in loop.widening
     ]
-    start = loop.carried[loop.place][0]
+    start = loop.start
     first = _first_thread(start, lines, names)
     copies = {names.of("after", name): name for name in loop.kept}
     copies |= {names.of("first", name): name for name in made_of([start], lines) if name in lines}
@@ -90,7 +91,7 @@ def _rewritten(done: Interleaved, loop: StridedLoop, number: int) -> Interleaved
     return Interleaved(
         body=replace(done.body, blocks=(*kept, *new)),
         copies={**done.copies, **copies},
-        counters=done.counters | {names.turn},
+        counters=done.counters | {names.turn} | {name for line in loop.widening if (name := defined(line))},
     )
 
 
@@ -129,7 +130,7 @@ def _together(loop: StridedLoop, names: _Names, first: str, kinds: Mapping[str, 
         f"{name} = phi {kinds[name]} [ {before}, {loop.before} ], [ {names.of('after', name)}, {wait} ]"
         for name, (before, _) in loop.kept.items()
     ]
-    start = loop.carried[loop.place][0]
+    start = loop.start
     far, ahead, all_go, own, go = (names.of(word) for word in ("far", "ahead", "all", "own", "go"))
     head = (
         f"{names.turn} = phi i64 [ 0, {loop.before} ], [ {names.of('next')}, {wait} ]",
@@ -144,10 +145,12 @@ def _together(loop: StridedLoop, names: _Names, first: str, kinds: Mapping[str, 
         f"{go} = icmp {loop.predicate} i64 {own}, {loop.end}",
         f"br i1 {go}, label {names.of('place')}, label {wait}",
     )
+    wide = names.of("wide") if loop.narrow else loop.place
     place = (
-        f"{loop.place} = add nsw i64 {start}, {far}",
-        f"{names.of('known')} = icmp sge i64 {loop.place}, 0",
+        f"{wide} = add nsw i64 {start}, {far}",
+        f"{names.of('known')} = icmp sge i64 {wide}, 0",
         f"call void @llvm.assume(i1 {names.of('known')})",
+        *([f"{loop.place} = trunc nuw nsw i64 {wide} to i32"] if loop.narrow else []),
         f"br label {loop.entered}",
     )
     labelled = ((new_head(loop), head), (mine, asks), (names.of("place"), place))

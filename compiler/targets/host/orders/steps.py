@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from gridjit.compiler.targets.host.library.intrinsics import COORDINATES
+from gridjit.compiler.targets.host.orders.sums import added, written
 from gridjit.compiler.targets.host.regions.body import NAME, Block, arms, defined, opcode
 
 GOTO = re.compile(rf"br label ({NAME})$")
@@ -16,14 +17,14 @@ _BEFORE_END = re.compile(
 _AFTER_END = re.compile(
     rf"{NAME} = icmp (?:samesign )?(?P<predicate>[su]g[te]) (?P<type>i\d+) (?P<b>\S+), (?P<a>{NAME})$"
 )
-_STEP = re.compile(rf"{NAME} = add (?:nuw |nsw )*(?P<type>i64) (?P<a>{NAME}|\d+), (?P<b>{NAME}|\d+)$")
+_STEP = re.compile(rf"{NAME} = add (?:nuw |nsw )*(?P<type>i\d+) (?P<a>{NAME}|\d+), (?P<b>{NAME}|\d+)$")
 _SWAPPED = {"sgt": "slt", "sge": "sle", "ugt": "ult", "uge": "ule"}
 
 
-def other(following: str, place: str, lines: Mapping[str, str]) -> str:
+def other(following: str, place: str, lines: Mapping[str, str], kind: str = "i64") -> str:
     """Return what is added to a place to get the following one, or "" if it is made in another way."""
     found = _STEP.match(lines.get(following, ""))
-    if found is None or place not in (found["a"], found["b"]):
+    if found is None or place not in (found["a"], found["b"]) or found["type"] != kind:
         return ""
     return found["b"] if found["a"] == place else found["a"]
 
@@ -46,8 +47,12 @@ def end_of_range(
     start: str,
     step: str,
     lines: Mapping[str, str],
-) -> str | None:
-    """Return the end of a range, if what counts its turns is ceil((end - start) / step), or 0 if that is negative."""
+    kind: str = "i64",
+) -> tuple[str, tuple[str, ...]] | None:
+    """Return the end of a range of a type, and the instructions that compute it unless the kernel has it.
+
+    None unless what counts the turns is ceil((end - start) / step), or 0 if that is negative.
+    """
     before = blocks[met]
     ways = [label for _, label in arms(before.lines[0])]
     entry = next((blocks[one] for one in ways if BRANCH.match(blocks[one].lines[-1])), before)
@@ -63,22 +68,19 @@ def end_of_range(
     phi = next(line for line in head.phis if defined(line) == left)
     down = next((value for value, label in arms(phi) if label != before.label), "")
     if (count, before.label) not in arms(phi) or not re.fullmatch(
-        rf"{re.escape(down)} = add (?:nuw |nsw )*i64 {re.escape(left)}, -1", lines.get(down, "")
+        rf"{re.escape(down)} = add (?:nuw |nsw )*{kind} {re.escape(left)}, -1", lines.get(down, "")
     ):
         return None
-    ask = re.match(rf"{NAME} = icmp slt i64 ({NAME}), 1$", lines.get(way[1], ""))
-    far = (
-        re.match(rf"{NAME} = sub (?:nuw |nsw )*i64 (\S+), {re.escape(start)}$", lines.get(ask[1], "")) if ask else None
-    )
-    if ask is None or far is None:
+    ask = re.match(rf"{NAME} = icmp slt {kind} ({NAME}), 1$", lines.get(way[1], ""))
+    if ask is None:
         return None
-    names = {"far": re.escape(ask[1]), "step": re.escape(step)}
+    names = {"far": re.escape(ask[1]), "step": re.escape(step), "kind": kind}
     wanted = (
-        r"(?P<rest>\S+) = urem i64 {far}, {step}",
-        r"(?P<some>\S+) = icmp ne i64 (?P<of_rest>\S+), 0",
-        r"(?P<whole>\S+) = udiv i64 {far}, {step}",
-        r"(?P<more>\S+) = zext i1 (?P<of_some>\S+) to i64",
-        r"(?P<sum>\S+) = add (?:nuw |nsw )*i64 (?P<of_whole>\S+), (?P<of_more>\S+)",
+        r"(?P<rest>\S+) = urem {kind} {far}, {step}",
+        r"(?P<some>\S+) = icmp ne {kind} (?P<of_rest>\S+), 0",
+        r"(?P<whole>\S+) = udiv {kind} {far}, {step}",
+        r"(?P<more>\S+) = zext i1 (?P<of_some>\S+) to {kind}",
+        r"(?P<sum>\S+) = add (?:nuw |nsw )*{kind} (?P<of_whole>\S+), (?P<of_more>\S+)",
     )
     got: dict[str, str] = {}
     for pattern, line in zip(wanted, counted.lines, strict=False):
@@ -89,7 +91,10 @@ def end_of_range(
         return None
     if (way[2], way[3]) != (before.label, counted.label):
         return None
-    return far[1] if set(arms(before.lines[0])) == {(got["sum"], counted.label), ("0", entry.label)} else None
+    if set(arms(before.lines[0])) != {(got["sum"], counted.label), ("0", entry.label)}:
+        return None
+    end = written(added(ask[1], start, lines), lines, f"gj.end.{head.label[1:].strip(chr(34))}")
+    return end if end is None or kind == "i64" or not end[1] else None
 
 
 def is_non_negative(name: str, lines: Mapping[str, str]) -> bool:

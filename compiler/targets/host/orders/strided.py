@@ -19,6 +19,7 @@ from gridjit.compiler.targets.host.orders.steps import (
     is_short,
     other,
 )
+from gridjit.compiler.targets.host.orders.sums import sum_of
 from gridjit.compiler.targets.host.regions.body import Block, Body, arms, defined, opcode, used, without_labels
 from gridjit.compiler.targets.host.regions.meetings import meetings
 from gridjit.compiler.targets.host.regions.operations import PURE
@@ -31,8 +32,9 @@ THREADS = re.compile(r"%gj\.(?:tid\.[xyz]|thread)")
 class StridedLoop:
     """A loop: the block before it, its first and last block, the block of its turns, and the one after it.
 
-    carried: its phis, by name, with the values that they have first and next. place, step, predicate, end: it goes on
-    while the place compares so with the end. skipped: phis and comparisons that only count turns.
+    carried: its phis, by name, with the values that they have first and next. place, start, step, predicate, end: it
+    goes on while the place compares so with the end. All but a narrow place are 64 bits wide. widening: the
+    instructions that compute them unless the kernel has them. skipped: phis and comparisons that only count turns.
     """
 
     before: str
@@ -43,9 +45,12 @@ class StridedLoop:
     inside: frozenset[str]
     carried: Mapping[str, tuple[str, str]]
     place: str
+    narrow: bool
+    start: str
     step: str
     predicate: str
     end: str
+    widening: tuple[str, ...]
     skipped: frozenset[str]
 
     @property
@@ -57,14 +62,34 @@ class StridedLoop:
 
 
 def passed_by_all(body: Body) -> Iterator[str]:
-    """Yield the blocks that every thread passes, in their order."""
-    meet = meetings({block.label: block for block in body.blocks})
+    """Yield the blocks that every thread passes that has not ended, in their order.
+
+    In a kernel with barriers, that is also what is behind `if i >= n: return`: threads that have ended count as
+    arrived at any barrier.
+    """
+    blocks = {block.label: block for block in body.blocks}
+    meet = meetings(blocks)
+    stays = any(_calls(block) for block in body.blocks)
     label: str | None = body.blocks[0].label
     seen: set[str] = set()
     while label and label not in seen:
         seen.add(label)
         yield label
-        label = meet[label]
+        label = (_behind_return(blocks, label, meet[label]) if stays else None) or meet[label]
+
+
+def _behind_return(blocks: Mapping[str, Block], label: str, meeting: str | None) -> str | None:
+    """Return the other way of a branch by which threads may go straight to the kernel's end; None if it is not one."""
+    ways = set(blocks[label].successors)
+    if meeting not in ways or len(ways) != 2 or opcode(blocks[meeting].lines[-1]) != "ret" or _calls(blocks[meeting]):
+        return None
+    (other_way,) = ways - {meeting}
+    return other_way
+
+
+def _calls(block: Block) -> bool:
+    """Return whether threads meet in a block, for a barrier or a warp operation."""
+    return any(read_call(line) is not None for line in block.lines)
 
 
 def strided_loop(body: Body, before: str) -> StridedLoop | None:
@@ -94,7 +119,14 @@ def strided_loop(body: Body, before: str) -> StridedLoop | None:
     )
     if found is None:
         return None
-    entered, after, place, predicate, finish, skipped = found
+    entered, after, place, predicate, (finish, widening), skipped = found
+    narrow = not (step := other(carried[place][1], place, lines))
+    parts = {"start": carried[place][0], "step": step or other(carried[place][1], place, lines, "i32"), "end": finish}
+    if narrow:
+        mark, how = head.label[1:].strip(chr(34)), {"start": "zext", "step": "zext", "end": "sext"}
+        widening = tuple(f'%"gj.{word}.{mark}" = {how[word]} i32 {one} to i64' for word, one in parts.items())
+        parts = {word: f'%"gj.{word}.{mark}"' for word in parts}
+    lines |= {name: line for line in widening if (name := defined(line))}
     loop = StridedLoop(
         before=before,
         head=head.label,
@@ -104,9 +136,12 @@ def strided_loop(body: Body, before: str) -> StridedLoop | None:
         inside=frozenset(inside),
         carried=carried,
         place=place,
-        step=other(carried[place][1], place, lines),
+        narrow=narrow,
+        start=parts["start"],
+        step=parts["step"],
         predicate=predicate,
-        end=finish,
+        end=parts["end"],
+        widening=widening,
         skipped=frozenset(skipped),
     )
     return loop if _is_right(loop, blocks, lines) else None
@@ -127,7 +162,7 @@ def _between(head: str, last: str, blocks: Mapping[str, Block]) -> set[str] | No
     return seen
 
 
-_Found = tuple[str, str, str, str, str, set[str]]
+_Found = tuple[str, str, str, str, tuple[str, tuple[str, ...]], set[str]]
 
 
 def _tested(
@@ -147,14 +182,16 @@ def _tested(
         and found[0] in carried
         and other(carried[found[0]][1], found[0], lines)
     ):
-        return ask[2], ask[3], found[0], found[1], found[2], set()
-    count = re.match(r"\S+ = icmp sgt i64 (\S+), 0$", lines.get(ask[1], ""))
-    places = [name for name, (_, following) in carried.items() if other(following, name, lines)]
-    for place in places if count is not None and count[1] in carried else ():
-        step = other(carried[place][1], place, lines)
-        finish = end_of_range(blocks, before, head, count[1], carried[place][0], step, lines) if count else None
-        if finish is not None and count is not None:
-            return ask[2], ask[3], place, "slt", finish, {count[1], carried[count[1]][1]}
+        return ask[2], ask[3], found[0], found[1], (found[2], ()), set()
+    count = re.match(r"\S+ = icmp sgt (i32|i64) (\S+), 0$", lines.get(ask[1], ""))
+    if count is None or count[2] not in carried:
+        return None
+    kind, left = count[1], count[2]
+    for place, (start, following) in carried.items():
+        step = other(following, place, lines, kind) if place != left else ""
+        finish = end_of_range(blocks, before, head, left, start, step, lines, kind) if step else None
+        if finish is not None:
+            return ask[2], ask[3], place, "slt", finish, {left, carried[left][1]}
     return None
 
 
@@ -171,23 +208,23 @@ def _rotated(
     if enter is None or again is None or (again[2], again[3]) != (head.label, enter[3]):
         return None
     first, more = compared(enter[1], lines), compared(again[1], lines)
-    if first is None or more is None or first[1:] != more[1:]:
+    if first is None or more is None or first[1] != more[1] or sum_of(first[2], lines) != sum_of(more[2], lines):
         return None
     place = next((name for name, values in carried.items() if values == (first[0], more[0])), "")
     if not place or not other(more[0], place, lines):
         return None
-    return head.label, enter[3], place, first[1], first[2], set()
+    return head.label, enter[3], place, first[1], (first[2], ()), set()
 
 
 def _is_right(loop: StridedLoop, blocks: Mapping[str, Block], lines: Mapping[str, str]) -> bool:
     """Return whether all threads may take their turns together, and the values after the loop are those it carries."""
     exits = {(label, to) for label in loop.inside for to in blocks[label].successors if to not in loop.inside}
     # Barriers and warp operations depend on who else comes by.
-    if any(read_call(line) is not None for label in loop.inside for line in blocks[label].lines):
+    if any(_calls(blocks[label]) for label in loop.inside):
         return False
     if exits != {(loop.head if loop.entered != loop.head else loop.last, loop.after)}:
         return False
-    start = loop.carried[loop.place][0]
+    start = loop.start
     step, end = made_of([loop.step], lines), made_of([loop.end], lines)
     if not is_non_negative(start, lines) or not is_short(loop.step, lines) or not _SIZES.search(" ".join(step)):
         return False

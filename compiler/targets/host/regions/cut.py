@@ -9,13 +9,13 @@ comes next.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gridjit.compiler.targets.host.collectives.calls import Collective, cells
 from gridjit.compiler.targets.host.collectives.steps import loose_regions
 from gridjit.compiler.targets.host.regions.barriers import SplitBlocks, split
-from gridjit.compiler.targets.host.regions.body import Body
+from gridjit.compiler.targets.host.regions.body import Block, Body
 from gridjit.compiler.targets.host.regions.coordinates import PLACE
 from gridjit.compiler.targets.host.regions.liveness import live_in
 from gridjit.compiler.targets.host.regions.meetings import meetings
@@ -62,8 +62,16 @@ class Regions:
     align: int
 
 
-def cut(body: Body, types: Mapping[str, ValueType], arrays: Mapping[str, ValueType]) -> Regions:
-    """Return body cut into regions; types are those of its values, arrays those of its local arrays."""
+def cut(
+    body: Body,
+    types: Mapping[str, ValueType],
+    arrays: Mapping[str, ValueType],
+    staying: Callable[[Collection[Block]], tuple[Block, ...]] = tuple,
+) -> Regions:
+    """Return body cut into regions; types are those of its values, arrays those of its local arrays.
+
+    staying: returns blocks without the ways on which threads end and their grid with them, if any are known.
+    """
     parts = split(body)
     many = len(parts.starts) > 1
     own = cells([one for one in parts.collectives if one])
@@ -74,9 +82,11 @@ def cut(body: Body, types: Mapping[str, ValueType], arrays: Mapping[str, ValueTy
     again = recomputed(body, crossing, given | set(arrays))
     kept = [name for name in crossing if name not in again and name not in arrays]
     # Threads are in different turns of loops that wait: no value is that of all.
-    same = uniform_values(body) if many and parts.first_turn == len(parts.starts) else frozenset()
+    stays = replace(body, blocks=staying(body.blocks))
+    same = uniform_values(stays) if many and parts.first_turn == len(parts.starts) else frozenset()
     lasting = lasting_values(body, same)
-    loose = loose_regions(body, parts, same)
+    apart = replace(parts, blocks={block.label: block for block in staying(tuple(parts.blocks.values()))})
+    loose = loose_regions(stays, apart, same)
     changing = set().union(*(live[start] for start, alone in zip(parts.starts, loose, strict=True) if alone)) - lasting
     places = _places({name: types[name] for name in kept}, arrays if many else {}, same - changing)
     shared, bank = lay_out({} if many or _fit_stack(arrays) else arrays)

@@ -22,10 +22,12 @@ _LARGEST_ALIGNMENT = 4096
 class SharedLayout:
     """Where each shared array starts, the bytes of the static ones, and whether there is a dynamic one.
 
-    Dynamic arrays all start where the static ones end, as on the device. align: of the memory of all of them.
+    Dynamic arrays all start where the static ones end, as on the device. align: of the memory of all of them. sizes:
+    the bytes of static arrays by where they start.
     """
 
     offsets: Mapping[str, int]
+    sizes: Mapping[int, int]
     size: int
     dynamic: bool
     align: int
@@ -35,15 +37,18 @@ def lay_out_shared(arrays: Sequence[SharedArray], target: Target) -> SharedLayou
     """Return a place for each array."""
     unique = {array.name: array for array in arrays}.values()
     offsets: dict[str, int] = {}
+    sizes: dict[int, int] = {}
     end = 0
     for array in unique:
         if not array.dynamic:
             offsets[array.name] = start = _rounded(end, _alignment(array))
-            end = start + type_of(array.type, target).size
+            sizes[start] = type_of(array.type, target).size
+            end = start + sizes[start]
     dynamic = [array for array in unique if array.dynamic]
     size = _rounded(end, max([16, *map(_alignment, dynamic)])) if dynamic else end
     return SharedLayout(
         offsets=offsets | {array.name: size for array in dynamic},
+        sizes=sizes,
         size=size,
         dynamic=bool(dynamic),
         align=max([1, *map(_alignment, unique)]),

@@ -8,11 +8,12 @@ turn, because the first threads may arrive at the next barrier before the last h
 from __future__ import annotations
 
 from gridjit.compiler.targets.host.checks import record
+from gridjit.compiler.targets.host.retarget import SharedArray
 
 CLOCK = "[6 x i32]"
 JOIN_BYTES = 16
-# The joins of a block: its own, and those of its warps.
-JOINS = 1 + 32
+# Where the threads of a block, and of its warps, note that they arrive: a join of the block and one of each warp.
+JOINS = SharedArray(name="gridjit.joins", type=f"[{(1 + 32) * JOIN_BYTES} x i8]", align=16, dynamic=False)
 # Offsets in a clock.
 FENCED = 8
 PASSED = {"block": 12, "warp": 16, "grid": 20}
@@ -45,7 +46,9 @@ done:
 ; A barrier that nothing but barriers comes between: all threads' clocks are equal.
 define internal void @gridjit.check.passes(ptr %clock) nounwind {{
   %old = load i32, ptr %clock
-  %new = add i32 %old, 1
+  %next = add i32 %old, 1
+  ; A clock that is at its end stays there: nothing is looked at any more.
+  %new = call i32 @llvm.umin.i32(i32 %next, i32 {(1 << record.CLOCK_BITS) - 1})
   store i32 %new, ptr %clock
   ret void
 }}
@@ -101,14 +104,10 @@ define internal void @gridjit.check.fence(ptr %clock) nounwind {{
   ret void
 }}
 
-; An atomic operation acquires what was released at its address. It releases if it can be a lock's (cas, exch), or after
-; a fence.
-define internal void @gridjit.check.sync(ptr %p, ptr %clock, i1 %lock) nounwind {{
+; An atomic operation acquires what was released at its address, which its cell remembers. It releases if it can be a
+; lock's (cas, exch), or after a fence.
+define internal void @gridjit.check.sync(ptr %word, ptr %clock, i1 %lock) nounwind {{
 entry:
-  %state = load ptr, ptr @{record.STATE}
-  %at = ptrtoint ptr %p to i64
-  %page = call ptr @gj.page(ptr %state, i64 %at, i64 3, i64 0)
-  %word = call ptr @gj.atomics(ptr %state, ptr %page, i64 %at, i1 true)
   %left.at = getelementptr i8, ptr %word, i64 16
   %known.at = getelementptr i8, ptr %clock, i64 4
   call void @gj.raise(ptr %known.at, ptr %left.at)

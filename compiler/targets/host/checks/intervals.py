@@ -1,0 +1,92 @@
+"""Intervals: the reads of shared memory that no write can race with, as barriers stand between them.
+
+An interval is what comes between one barrier of the block and the next. Threads that wait at a barrier together are in
+one interval afterwards. So a read of an array races with no write if none of the intervals that it can be in has a
+write of that array. This holds where all threads of a block meet at the same barriers; else nothing is assumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from gridjit.compiler.targets.host.checks.accesses import accesses
+from gridjit.compiler.targets.host.checks.failures import without_failures
+from gridjit.compiler.targets.host.checks.roots import UNKNOWN, Root, Roots, Shared
+from gridjit.compiler.targets.host.collectives import kinds
+from gridjit.compiler.targets.host.collectives.calls import read_call
+from gridjit.compiler.targets.host.regions.body import Block, Body
+from gridjit.compiler.targets.host.regions.coordinates import place
+from gridjit.compiler.targets.host.regions.uniform import parted_blocks, uniform_values
+
+# An instruction, by its block's label and its number there.
+Instruction = tuple[str, int]
+_OF_BLOCK = (kinds.BARRIER, kinds.COUNT, kinds.AND, kinds.OR, kinds.GRID)
+_BEGIN: Instruction = ("", 0)
+
+
+def quiet_reads(body: Body, roots: Roots) -> frozenset[Instruction]:
+    """Return the instructions that read only shared arrays that nobody writes in the same interval."""
+    if not _meet_alike(body, roots.offsets):
+        return frozenset()
+    within = _intervals(body)
+    written: dict[Instruction, set[Root]] = {}
+    reads: dict[Instruction, set[Root]] = {}
+    for block in body.blocks:
+        for number, line in enumerate(block.lines):
+            for access in accesses(line):
+                here = (block.label, number)
+                if access.kind == "read":
+                    reads.setdefault(here, set()).update(roots.of(access.at))
+                else:
+                    for start in within[here]:
+                        written.setdefault(start, set()).update(roots.of(access.at))
+                    reads.setdefault(here, set()).add(UNKNOWN)
+    return frozenset(
+        here for here, of in reads.items() if _is_quiet(of, [written.get(one, ()) for one in within[here]])
+    )
+
+
+def _is_quiet(of: Iterable[Root], written: Sequence[Iterable[Root]]) -> bool:
+    there = {root for one in written for root in one}
+    return all(isinstance(root, Shared) for root in of) and UNKNOWN not in there and not there & set(of)
+
+
+def _waits(line: str) -> bool:
+    return (call := read_call(line)) is not None and call.collective.kind in _OF_BLOCK
+
+
+def _intervals(body: Body) -> dict[Instruction, frozenset[Instruction]]:
+    """Return, for each instruction, the barriers that may be the last before it."""
+    entering: dict[str, set[Instruction]] = {body.blocks[0].label: {_BEGIN}}
+    blocks = {block.label: block for block in body.blocks}
+    waiting = [body.blocks[0].label]
+    while waiting:
+        block = blocks[waiting.pop()]
+        leaving = _leaving(block, entering[block.label])
+        for label in block.successors:
+            if not leaving <= entering.setdefault(label, set()):
+                entering[label] |= leaving
+                waiting.append(label)
+    return _by_instruction(body, entering)
+
+
+def _leaving(block: Block, entering: set[Instruction]) -> set[Instruction]:
+    last = [number for number, line in enumerate(block.lines) if _waits(line)]
+    return {(block.label, last[-1])} if last else set(entering)
+
+
+def _by_instruction(body: Body, entering: Mapping[str, set[Instruction]]) -> dict[Instruction, frozenset[Instruction]]:
+    found: dict[Instruction, frozenset[Instruction]] = {}
+    for block in body.blocks:
+        now = frozenset(entering.get(block.label, ()))
+        for number, line in enumerate(block.lines):
+            found[block.label, number] = now
+            now = frozenset([(block.label, number)]) if _waits(line) else now
+    return found
+
+
+def _meet_alike(body: Body, offsets: Mapping[str, int]) -> bool:
+    """Return whether all threads of a block that are left wait at the same barriers, in the same order."""
+    stays = without_failures(place(body, offsets))
+    parted = parted_blocks(stays, uniform_values(stays))
+    return not any(block.label in parted for block in stays.blocks for line in block.lines if _waits(line))

@@ -1,0 +1,1 @@
+"""The functions that checked kernels call, as texts of LLVM IR."""

@@ -1,0 +1,82 @@
+"""Sums: a 64-bit value as other values times whole numbers, plus a constant, however LLVM wrote it down.
+
+What the parts of a sum wrap around cancels out in 64 bits. A narrower sum is widened part by part only if it is known
+not to wrap.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from gridjit.compiler.targets.host.regions.body import NAME, defined
+
+_OPERAND = rf"({NAME}|-?\d+)"
+_BINARY = re.compile(rf"{NAME} = (add|sub|or disjoint|xor) ((?:nuw |nsw )*)i\d+ {_OPERAND}, {_OPERAND}$")
+_WIDENED = re.compile(rf"{NAME} = (zext|sext) (?:nneg )?i32 {_OPERAND} to i64$")
+# A sum is a dictionary: how often each part counts, the constant under this name.
+_ONE = "1"
+Sum = dict[str, int]
+
+
+def sum_of(name: str, lines: Mapping[str, str]) -> Sum:
+    """Return a value as a sum; as itself, if that is all that is known. Widened parts have names like "zext %i"."""
+    if not name.startswith("%"):
+        return _added({}, {_ONE: int(name)}, 1)
+    line = lines.get(name, "")
+    if (wide := _WIDENED.match(line)) is not None and wide[2].startswith("%"):
+        return _widened(wide[1], wide[2], lines)
+    if (found := _BINARY.match(line)) is None:
+        return {name: 1}
+    kind, _, a, b = found.groups()
+    if kind == "xor":  # with all bits: -a - 1
+        return _added({_ONE: -1}, sum_of(a, lines), -1) if b == "-1" else {name: 1}
+    return _added(sum_of(a, lines), sum_of(b, lines), -1 if kind == "sub" else 1)
+
+
+def written(total: Sum, lines: Mapping[str, str], name: str) -> tuple[str, tuple[str, ...]] | None:
+    """Return the value that is a sum, and the instructions that compute it under names that begin with one.
+
+    None if a part of it does not have a name, or counts more than once.
+    """
+    named = {f"{wide[1]} {wide[2]}": one for one, line in lines.items() if (wide := _WIDENED.match(line)) is not None}
+    parts = [(named.get(part, part), times) for part, times in total.items() if part != _ONE]
+    if any(abs(times) != 1 or " " in part for part, times in parts):
+        return None
+    parts.sort(key=lambda part: -part[1])
+    value, rest = (parts[0][0], parts[1:]) if parts and parts[0][1] == 1 else ("0", parts)
+    made: list[str] = []
+    for part, times in rest:
+        made.append(f'%"{name}.{len(made)}" = {"add" if times == 1 else "sub"} i64 {value}, {part}')
+        value = defined(made[-1]) or ""
+    if constant := total.get(_ONE, 0):
+        made.append(f'%"{name}.{len(made)}" = add i64 {value}, {constant}')
+        value = defined(made[-1]) or ""
+    return value, tuple(made)
+
+
+def added(one: str, other: str, lines: Mapping[str, str]) -> Sum:
+    """Return the sum of two values."""
+    return _added(sum_of(one, lines), sum_of(other, lines), 1)
+
+
+def _added(one: Sum, other: Sum, times: int) -> Sum:
+    """Return a sum and so many times another, without what cancels out."""
+    total = {part: one.get(part, 0) + times * other.get(part, 0) for part in {**one, **other}}
+    return {part: count for part, count in total.items() if count}
+
+
+def _widened(kind: str, name: str, lines: Mapping[str, str]) -> Sum:
+    """Return a widened value of 32 bits: as the sum of its parts widened, unless it is not a sum or may wrap."""
+    if not name.startswith("%"):
+        return _added({}, {_ONE: int(name)}, 1)  # a negative one is not widened by zext: who asks has looked
+    whole = {f"{kind} {name}": 1}
+    if (found := _BINARY.match(lines.get(name, ""))) is None:
+        return whole
+    operation, flags, *operands = found.groups()
+    wraps = ("nuw " if kind == "zext" else "nsw ") not in flags and operands[1] != "0"
+    negative = kind == "zext" and any(one.startswith("-") for one in operands)
+    if operation not in ("add", "sub") or wraps or negative:
+        return whole
+    a, b = (_widened(kind, one, lines) for one in operands)
+    return _added(a, b, -1 if operation == "sub" else 1)
