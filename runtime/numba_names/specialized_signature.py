@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gridjit.compiler.footprint import HAS_ARGUMENTS, Footprint
+from gridjit.compiler.footprint import CIRCUMSTANCES, HAS_ARGUMENTS, Fact, Footprint
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import Target
@@ -57,19 +57,36 @@ def _is_called(target: Target, name: str) -> bool:
 def by_key(all_of_them: Iterable[Specialization], target: Target | None) -> dict[Signature, Specialization]:
     """Return each specialization by its key: of each signature first the one that launches on target would use.
 
-    That is the newest for target, or the newest of all if there is none for it. The others follow, the oldest first.
+    That is the newest for target, or the newest of all if there is none for it. The others follow, the oldest first,
+    without code compiled ahead of launches that was compiled again in one.
     """
     groups: dict[Signature, list[Specialization]] = {}
     for found in all_of_them:
         groups.setdefault(found.signature, []).append(found)
     keyed: dict[Signature, Specialization] = {}
     for signature, group in groups.items():
-        first = next((found for found in reversed(group) if found.target == target), group[-1])
+        usable = [found for found in group if not _is_replaced(found, group)]
+        first = next((found for found in reversed(usable) if found.target == target), usable[-1])
         keyed[signature] = first
-        for found in group:
+        for found in usable:
             if found is not first:
                 keyed[_key(found, keyed)] = found
     return keyed
+
+
+def _is_replaced(found: Specialization, group: Iterable[Specialization]) -> bool:
+    """Return whether code was compiled ahead of a launch, and again in one, because its compile asked for a launch."""
+    return _is_ahead(found) and any(
+        other.target == found.target and not _is_ahead(other) and _facts(other) == _facts(found) for other in group
+    )
+
+
+def _is_ahead(found: Specialization) -> bool:
+    return any(fact.field in CIRCUMSTANCES and fact.value is False for fact in found.footprint.facts)
+
+
+def _facts(found: Specialization) -> tuple[Fact, ...]:
+    return tuple(fact for fact in found.footprint.facts if fact.field not in CIRCUMSTANCES)
 
 
 def _key(found: Specialization, taken: dict[Signature, Specialization]) -> SpecializedSignature:

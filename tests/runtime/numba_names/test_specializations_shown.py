@@ -101,6 +101,18 @@ def test_code_that_is_alike_but_for_what_cannot_be_compared_is_all_there() -> No
     assert [str(key).rpartition(", ")[2] for key in keyed][2] == "number 2"
 
 
+def test_code_compiled_ahead_of_a_launch_gives_way_to_what_was_compiled_in_one() -> None:
+    size = Fact(field="blockdim.x", value=32)
+    ahead, other, launched = (
+        make_specialization(size, Fact(field="launch", value=False)),
+        make_specialization(size, Fact(field="launch", value=False), arch="sm_80"),
+        make_specialization(size, Fact(field="launch", value=True)),
+    )
+    for order in ([ahead, other, launched], [launched, other, ahead]):
+        assert set(by_key(order, ahead.target).values()) == {other, launched}
+    assert list(by_key([ahead], None).values()) == [ahead]
+
+
 def test_a_key_of_a_specialization_compiles_what_its_signature_does(kernel: Any) -> None:
     again = gridjit.jit(target="host")(plain)
     again.compile(VECTOR)
