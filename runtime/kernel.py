@@ -120,7 +120,12 @@ class Kernel(Compilation, Inspection, Indexable):
         return self._configured(config, stream)
 
     def forall(self, ntasks: int, tpb: int = 0, stream: StreamLike = 0, sharedmem: int = 0) -> ForAll:
-        """Return a callable that launches at least ntasks threads, tpb in a block (0: what suits the device)."""
+        """Return a callable that launches at least ntasks threads, tpb in a block (0: what suits the device).
+
+        stream, sharedmem: as for configure.
+
+            scale.forall(x.size)(x, 2.0)
+        """
         from gridjit.runtime.launch.forall import ForAll  # few kernels are launched so
 
         return ForAll(self, ntasks, tpb, stream, sharedmem)

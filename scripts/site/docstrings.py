@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterable
 from typing import Any
 
 import griffe
 
 _MENTION = r"(?:^[ ]{{0,4}}|(?<=\. ))(?P<names>(?:{names})(?:(?:, | and )(?:{names}))*): "
+_EXAMPLE = re.compile(r"\n\n((?: {4}[^\n]*(?:\n\n(?= {4})|\n|$))+)")
+_DOCUMENT = re.compile(r"\bdocs/([\w-]+)\.md")
 _RAISES = re.compile(r"(?:^|(?<=\. ))(?=(?:Raises|Returns) )", re.M)
 
 
@@ -36,14 +39,12 @@ def _rewrite(documented: Any, names: Iterable[str]) -> None:
 def as_markdown(text: str, names: Iterable[str]) -> str:
     """Return a docstring with what it says of each name as an item of a list."""
     names = "|".join(re.escape(name.lstrip("*")) for name in names if name not in ("self", "cls"))
-    paragraphs = text.split("\n\n")
-    return "\n\n".join(_paragraph(part, names) for part in paragraphs)
+    parts = _EXAMPLE.split(text)  # every other one is an example
+    return "\n\n".join(_example(part) if number % 2 else _prose(part, names) for number, part in enumerate(parts))
 
 
-def _paragraph(text: str, names: str) -> str:
-    if text.startswith("    "):  # an example
-        return f"```python\n{_dedented(text)}\n```"
-    text = _RAISES.sub("\n\n", text)
+def _prose(text: str, names: str) -> str:
+    text = _DOCUMENT.sub(r"[\1](\1.md)", _RAISES.sub("\n\n", text))
     return re.sub(_MENTION.format(names=names), _item, text, flags=re.M).strip() if names else text.strip()
 
 
@@ -52,5 +53,5 @@ def _item(found: re.Match[str]) -> str:
     return f"\n\n- {names}: "
 
 
-def _dedented(text: str) -> str:
-    return "\n".join(line[4:] for line in text.splitlines())
+def _example(text: str) -> str:
+    return f"```python\n{textwrap.dedent(text).strip()}\n```"
