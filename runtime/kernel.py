@@ -112,6 +112,8 @@ class Kernel(Compilation, Inspection, Indexable):
         sharedmem: dynamic shared memory of a block, in bytes. cluster: blocks of a thread-block cluster.
         cooperative: have all blocks resident at once (set by itself where the kernel synchronizes the grid).
         Raises ConfigError naming what is out of range.
+
+            scale.configure(8, (16, 16), sharedmem=4096)(x, 2.0)
         """
         self._check_launchable()
         config = LaunchConfig.of(griddim, blockdim, sharedmem, cluster=cluster, cooperative=cooperative)

@@ -118,6 +118,14 @@ def test_every_public_error_and_warning_is_explained_by_its_name() -> None:
     assert names - explained - {"GridjitError"} == set()  # the base of all, which the page begins with
 
 
+def test_every_document_has_a_place_in_the_navigation_of_the_site() -> None:
+    """Decisions have theirs in a list of their own."""
+    places = (ROOT / "mkdocs.yml").read_text() + (ROOT / "docs" / "decisions" / "README.md").read_text()
+    found = [file.relative_to(ROOT / "docs") for file in (ROOT / "docs").rglob("*.md")]
+    names = {str(file.relative_to("decisions")) if file.name[:1] == "0" else str(file) for file in found}
+    assert {name for name in names if f": {name}\n" not in places and f"]({name})" not in places} == set()
+
+
 def test_an_example_that_raises_is_found_and_named_by_its_line() -> None:
     text = "# Title\n\n```python\nx = 1\n```\n\n<!-- not run -->\n```python\n1 / 0\n```\n```python\nx.y\n```\n"
     blocks = examples(text)

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import gridjit
+from gridjit import cuda
 
 PAGE = Path(__file__).parents[2] / "docs" / "api.md"
 _ENTRY = re.compile(r"^::: (?P<name>[\w.]+)\n(?: +options: \{(?P<options>.*)\}\n)?", re.M)
@@ -47,6 +48,12 @@ def functions() -> dict[str, Any]:
 
 def test_every_public_name_is_in_the_reference() -> None:
     assert {f"gridjit.{name}" for name in gridjit.__all__} - {"gridjit.cuda"} - entries().keys() == set()
+
+
+def test_every_name_of_gridjit_cuda_that_is_ours_is_in_the_reference() -> None:
+    shown = [named(name) for name in entries()]
+    text = PAGE.read_text()
+    assert [name for name in cuda.__all__ if getattr(cuda, name) not in shown and f"`cuda.{name}()`" not in text] == []
 
 
 @pytest.mark.parametrize("name", functions())
