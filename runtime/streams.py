@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gridjit.compiler.errors import ArgumentError, DeviceError
-from gridjit.runtime.recorded import recorder_of
+from gridjit.runtime.attention import recorder_of
 
 if TYPE_CHECKING:
     import ctypes

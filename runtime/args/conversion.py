@@ -26,10 +26,10 @@ Converter = Callable[[Sequence[Any]], Sequence[Any]]
 
 
 class Conversion(enum.IntEnum):
-    """How an argument is converted, the best way first; all but the last are numba's.
+    """How an argument is converted, the best way first; all but the last two are numba's.
 
     PROMOTE: more bits of the same kind. SAFE: another kind that holds all its values. UNSAFE: values may change or not
-    fit. REINTERPRET: the items of an array are read with the other sign, or by the low bits of each.
+    fit. REINTERPRET: the items of an array are read with the other sign. LOW_BITS: by the low bits of each.
     """
 
     EXACT = 0
@@ -37,6 +37,7 @@ class Conversion(enum.IntEnum):
     SAFE = 2
     UNSAFE = 3
     REINTERPRET = 4
+    LOW_BITS = 5
 
 
 # How many arguments need each conversion, the worst first: the least of these is the nearest signature.
@@ -154,7 +155,9 @@ def _array_conversion(given: ArrayType, wanted: ArrayType) -> Conversion | None:
         return None
     if (given.readonly and not wanted.readonly) or (wanted.aligned and not given.aligned):
         return None
-    return Conversion.SAFE if same else Conversion.REINTERPRET
+    if same:
+        return Conversion.SAFE
+    return Conversion.REINTERPRET if _bits(given.dtype) == _bits(wanted.dtype) else Conversion.LOW_BITS
 
 
 def _tuple_conversion(given: TupleType, wanted: TupleType) -> Conversion | None:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.errors import ArgumentError, DeviceError, LaunchError
 from gridjit.forking import lock, section
+from gridjit.runtime.attention import recorder_of, recorders
 from gridjit.runtime.current import current_stream
 from gridjit.runtime.graphs.kept import memory_in
 from gridjit.runtime.graphs.nodes import Node, Nodes
 from gridjit.runtime.graphs.recording import Recording, Step, Unmoved
-from gridjit.runtime.recorded import recorder_of, recorders
 from gridjit.runtime.session import session
 from gridjit.runtime.streams import PER_THREAD, Stream, new_stream, stream_handle
 

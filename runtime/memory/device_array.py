@@ -18,12 +18,12 @@ from gridjit.compiler.errors import ArgumentError, DeviceError, ShapeError
 from gridjit.compiler.item_types import identity, item_type
 from gridjit.compiler.signature import ArrayType, Signature, array_codes, array_struct, layout_letter
 from gridjit.runtime.args.staging import refuse_masked
+from gridjit.runtime.attention import recorder_of, recorders
 from gridjit.runtime.devices.cuda import presence
 from gridjit.runtime.memory.copies import Array, address_of, overlaps_itself
 from gridjit.runtime.memory.layout import StridedLayout
 from gridjit.runtime.memory.space import Memory, Space
 from gridjit.runtime.queues.chosen import here
-from gridjit.runtime.recorded import recorder_of, recorders
 from gridjit.runtime.streams import LEGACY, stream_handle
 
 # (dtype, ndim, layout, writable, aligned, device, what else tells the dtype from others): equal kinds are one object,
