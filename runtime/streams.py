@@ -288,7 +288,7 @@ def new_event(timeline: Timeline, *, timing: bool = True) -> Event:
 
 
 def event_elapsed_time(start: Event, end: Event) -> float:
-    """Return the milliseconds between two events that have happened."""
+    """Return the milliseconds from start to end, two events that have happened."""
     return start.elapsed_time(end)
 
 

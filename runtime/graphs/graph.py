@@ -92,7 +92,7 @@ class Graph:
 
     @contextlib.contextmanager
     def name(self, name: str) -> Iterator[None]:
-        """Name the nodes that are recorded in the with block: "halo", "halo 2" and so on."""
+        """Give the nodes that are recorded in the with block a name: for "halo" that, "halo 2" and so on."""
         if self._recording is None:
             raise LaunchError(f"{self!r} is not being recorded: name nodes inside its with block")
         names = self._recording.names

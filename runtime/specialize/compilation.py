@@ -56,6 +56,8 @@ class Compilation:
         config: the launch to compile for, (griddim, blockdim[, sharedmem]); None if the kernel reads none.
         target: "host", an architecture like "sm_90", or None for this machine's own.
         Raises ConfigError or CompileError.
+
+            scale.compile("void(float32[::1], float32)", config=(8, 128), target="sm_90").image
         """
         launch = Launch(config=as_launch_config(self.py_func.__qualname__, config))
         return self._specialized(session(), _signature(signature), self.target_for(target), launch).artifact
