@@ -11,6 +11,7 @@ from gridjit.cache.errors import warn
 from gridjit.cache.lock import Locks
 from gridjit.cache.store import Store
 from gridjit.compiler.errors import ConfigError, DeviceError
+from gridjit.compiler.phases import Phases
 from gridjit.compiler.target import Target
 from gridjit.forking import cached_property, lock, section
 from gridjit.messages import INFO, report
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from gridjit.runtime.devices.base import Device
     from gridjit.runtime.pool.pool import Pool
     from gridjit.runtime.specialize.needs import Recorder
+    from gridjit.runtime.traced.tracer import Tracer
 
 
 class Session:
@@ -148,6 +150,19 @@ class Session:
         from gridjit.runtime.specialize.needs import Recorder
 
         return Recorder(self.settings.record)
+
+    @cached_property
+    def tracer(self) -> Tracer | None:
+        """What tells a trace of compiles and launches, if that is asked for."""
+        if self.settings.trace is None:
+            return None
+        from gridjit.runtime.traced.tracer import Tracer
+
+        return Tracer(self.settings.trace)
+
+    def phases(self, kernel: str) -> Phases:
+        """Return phases for what is about to be found or compiled of a kernel."""
+        return Phases() if self.tracer is None else self.tracer.phases(kernel)
 
     @cached_property
     def _disk(self) -> Store | None:

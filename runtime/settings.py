@@ -46,6 +46,7 @@ class Settings:
     cache_key_file: Path | None = None
     cache_allow_shared: bool = False
     record: Path | None = None
+    trace: Path | None = None
     target: str | None = None
     host_threads: int = field(default_factory=usable_cores)
     log: tuple[str, ...] = ()
@@ -222,6 +223,7 @@ VARIABLES = (
     Variable("GRIDJIT_CACHE_KEY_FILE", "cache_key_file", _path),
     Variable("GRIDJIT_CACHE_ALLOW_SHARED", "cache_allow_shared", _switch),
     Variable("GRIDJIT_RECORD", "record", _path),
+    Variable("GRIDJIT_TRACE", "trace", _path),
     Variable("GRIDJIT_LOG", "log", _words(_LOGS)),
     Variable("GRIDJIT_TRACEBACK", "traceback", functools.partial(_one_of, known=("short", "full"))),
     Variable("GRIDJIT_ASSERT_NO_COMPILE", "assert_no_compile", _switch),

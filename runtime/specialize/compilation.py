@@ -13,7 +13,7 @@ from gridjit.compiler.job import CompileJob, make_job
 from gridjit.compiler.key.numba_settings import dumps
 from gridjit.compiler.launch_config import LaunchConfig, as_launch_config
 from gridjit.compiler.options import Options
-from gridjit.compiler.phases import Phases, phase
+from gridjit.compiler.phases import phase
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import Target
 from gridjit.runtime.session import Session, session
@@ -159,7 +159,7 @@ class Compilation:
         cold = self._cold(here)
         if (found := in_memory(signature, target, launch, cold)) is not None:
             return found, None
-        with Phases():
+        with here.phases(self.py_func.__qualname__):
             with phase("key"):
                 job = self.job_for(signature, target)
             look = Look.at(cold.store, job, launch)
@@ -168,7 +168,7 @@ class Compilation:
 
     def made_elsewhere(self, here: Session, ahead: Ahead, launch: Launch) -> Specialization | None:
         """Return what another process made of what it was handed, if that serves a launch."""
-        with Phases():
+        with here.phases(self.py_func.__qualname__):
             return self._found_by(ahead, launch, self._cold(here))
 
     def asks_again(self, found: Specialization, config: LaunchConfig) -> bool:
@@ -210,7 +210,7 @@ class Compilation:
         self._check_launchable()
         if self._ahead and (found := self._made_ahead(here, signature, target, launch, cold)) is not None:
             return found
-        with Phases():
+        with here.phases(self.py_func.__qualname__):
             with phase("key"):
                 job = self.job_for(signature, target)
             found = specialize(job, launch, cold)
