@@ -15,7 +15,7 @@ from gridjit.compiler.target import Target
 from gridjit.forking import cached_property, lock, section
 from gridjit.messages import INFO, report
 from gridjit.runtime.settings import Settings, settings
-from gridjit.runtime.watched import watchers
+from gridjit.runtime.queues.watched import watchers
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.base import Device

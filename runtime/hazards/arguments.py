@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from gridjit.compiler.signature import ArgType, ArrayType, RecordType, TupleType
-from gridjit.runtime.numba_names.overload import Overload
 
 if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel
@@ -69,7 +68,12 @@ def _has_memory(declared: ArgType) -> bool:
 
 def _written(kernel: Kernel, ready: Ready) -> frozenset[str]:
     """Return the arguments that the kernel may write; all of them where its code cannot be made again."""
+    found, form = ready.found, kernel.form_of(ready.found)
     try:
-        return Overload(kernel.form_of(ready.found), ready.found).written()
-    except Exception:
+        from gridjit.compiler.frontend.readable import written_arguments
+        from gridjit.compiler.view.config import ConfigView
+
+        view = ConfigView(found.config, None, form, found.artifact.effects.sharedmem)
+        return written_arguments(form.job_for(found.signature, found.target), view, kernel.parameter_names)
+    except Exception:  # whatever keeps it from being compiled again: the launch is not about that
         return frozenset(kernel.parameter_names)

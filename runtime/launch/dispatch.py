@@ -27,7 +27,7 @@ from gridjit.runtime.launch.ready import Key, Ready
 from gridjit.runtime.recorded import recorder_of, recorders
 from gridjit.runtime.session import session
 from gridjit.runtime.streams import LEGACY, stream_handle
-from gridjit.runtime.watched import watchers
+from gridjit.runtime.queues.watched import watchers
 
 if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel

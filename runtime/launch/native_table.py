@@ -15,7 +15,7 @@ from gridjit.runtime.native.probes import slot_offset
 from gridjit.runtime.native.table import LaunchTable, SlotGuard
 from gridjit.runtime.session import session
 from gridjit.runtime.streams import LEGACY, Stream, stream_handle
-from gridjit.runtime.watched import watchers
+from gridjit.runtime.queues.watched import watchers
 
 if TYPE_CHECKING:
     from gridjit.runtime.launch.launcher import Launcher
