@@ -7,14 +7,19 @@ specializations, from the code that the front end makes of it again. Arguments o
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gridjit.compiler.signature import ArgType, ArrayType, RecordType, TupleType
+from gridjit.runtime.memory.device_array import DeviceArray
 
 if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel
+    from gridjit.runtime.launch.launcher import Launcher
     from gridjit.runtime.launch.ready import Ready
+    from gridjit.runtime.streams import Timeline
+
+_NUMBERS = frozenset((bool, int, float, complex))
 
 
 class Passed(NamedTuple):
@@ -45,6 +50,37 @@ def arrays_of(kernel: Kernel, ready: Ready) -> tuple[Passed, ...]:
                 found.append(_passed(name, start, part, name in written))
             codes += part.codes
     return tuple(found)
+
+
+class Quick(NamedTuple):
+    """What is known of a launch with own arrays: for each, its number, its name, and whether it may be written.
+
+    launcher: kept, so that no other one is found in its place.
+    """
+
+    launcher: Launcher
+    timeline: Timeline
+    arrays: tuple[tuple[int, str, bool], ...]
+
+
+def kinds_in_place(args: tuple[Any, ...]) -> list[Any] | None:
+    """Return what tells the kinds of arguments apart; None unless all are own arrays and numbers."""
+    kinds: list[Any] = []
+    for arg in args:
+        kind = type(arg)
+        if kind is DeviceArray:
+            kinds.append(id(arg._kind))  # such kinds live as long as the process
+        elif kind in _NUMBERS:
+            kinds.append(kind)
+        else:
+            return None
+    return kinds
+
+
+def arguments_of(kernel: Kernel, arrays: Sequence[Passed]) -> tuple[tuple[int, str, bool], ...]:
+    """Return the arrays among a kernel's parameters where none is in a tuple."""
+    numbers = {name: number for number, name in enumerate(kernel.parameter_names)}
+    return tuple((numbers[one.name], one.name, one.writes) for one in arrays)
 
 
 def _passed(name: str, start: int, part: ArrayType | RecordType, written: bool) -> Passed:

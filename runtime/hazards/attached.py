@@ -16,8 +16,8 @@ from gridjit.runtime.hazards.clocks import Clock
 from gridjit.runtime.memory.copies import Array, address_of
 from gridjit.runtime.memory.space import HOST_SPACE, Memory, Owners, Space
 from gridjit.runtime.queues.timeline import HOST
-from gridjit.runtime.streams import LEGACY, Timeline, stream_handle
 from gridjit.runtime.queues.watched import watchers
+from gridjit.runtime.streams import LEGACY, Timeline, stream_handle
 
 _own = threading.local()
 # What was replaced: the objects, and under which names.

@@ -24,10 +24,10 @@ from gridjit.runtime.launch.arguments import (
     types_of,
 )
 from gridjit.runtime.launch.ready import Key, Ready
+from gridjit.runtime.queues.watched import watchers
 from gridjit.runtime.recorded import recorder_of, recorders
 from gridjit.runtime.session import session
 from gridjit.runtime.streams import LEGACY, stream_handle
-from gridjit.runtime.queues.watched import watchers
 
 if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel
@@ -96,7 +96,7 @@ def _launch(
     parameters = parameters_of(kernel, ready, handlers, args, transfer)
     packed = in_bytes(kernel, ready, args, parameters)
     for watcher in watchers:
-        watcher.launch(launcher, ready, packed)
+        watcher.launch(launcher, ready, packed, args)
     ready.loaded.launch(launcher.config, launcher.stream, ready.sharedmem, packed, (args, transfer.kept))
     transfer.finish()
     for call in after:
