@@ -7,15 +7,19 @@ specializations, from the code that the front end makes of it again. Arguments o
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gridjit.compiler.signature import ArgType, ArrayType, RecordType, TupleType
-from gridjit.runtime.numba_names.overload import Overload
+from gridjit.runtime.memory.device_array import DeviceArray
 
 if TYPE_CHECKING:
     from gridjit.runtime.kernel import Kernel
+    from gridjit.runtime.launch.launcher import Launcher
     from gridjit.runtime.launch.ready import Ready
+    from gridjit.runtime.streams import Timeline
+
+_NUMBERS = frozenset((bool, int, float, complex))
 
 
 class Passed(NamedTuple):
@@ -48,6 +52,37 @@ def arrays_of(kernel: Kernel, ready: Ready) -> tuple[Passed, ...]:
     return tuple(found)
 
 
+class Quick(NamedTuple):
+    """What is known of a launch with own arrays: for each, its number, its name, and whether it may be written.
+
+    launcher: kept, so that no other one is found in its place.
+    """
+
+    launcher: Launcher
+    timeline: Timeline
+    arrays: tuple[tuple[int, str, bool], ...]
+
+
+def kinds_in_place(args: tuple[Any, ...]) -> list[Any] | None:
+    """Return what tells the kinds of arguments apart; None unless all are own arrays and numbers."""
+    kinds: list[Any] = []
+    for arg in args:
+        kind = type(arg)
+        if kind is DeviceArray:
+            kinds.append(id(arg._kind))  # such kinds live as long as the process
+        elif kind in _NUMBERS:
+            kinds.append(kind)
+        else:
+            return None
+    return kinds
+
+
+def arguments_of(kernel: Kernel, arrays: Sequence[Passed]) -> tuple[tuple[int, str, bool], ...]:
+    """Return the arrays among a kernel's parameters where none is in a tuple."""
+    numbers = {name: number for number, name in enumerate(kernel.parameter_names)}
+    return tuple((numbers[one.name], one.name, one.writes) for one in arrays)
+
+
 def _passed(name: str, start: int, part: ArrayType | RecordType, written: bool) -> Passed:
     end = start + struct.calcsize(f"@{part.codes}")
     if isinstance(part, RecordType):
@@ -69,7 +104,12 @@ def _has_memory(declared: ArgType) -> bool:
 
 def _written(kernel: Kernel, ready: Ready) -> frozenset[str]:
     """Return the arguments that the kernel may write; all of them where its code cannot be made again."""
+    found, form = ready.found, kernel.form_of(ready.found)
     try:
-        return Overload(kernel.form_of(ready.found), ready.found).written()
-    except Exception:
+        from gridjit.compiler.frontend.readable import written_arguments
+        from gridjit.compiler.view.config import ConfigView
+
+        view = ConfigView(found.config, None, form, found.artifact.effects.sharedmem)
+        return written_arguments(form.job_for(found.signature, found.target), view, kernel.parameter_names)
+    except Exception:  # whatever keeps it from being compiled again: the launch is not about that
         return frozenset(kernel.parameter_names)

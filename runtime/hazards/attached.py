@@ -16,8 +16,8 @@ from gridjit.runtime.hazards.clocks import Clock
 from gridjit.runtime.memory.copies import Array, address_of
 from gridjit.runtime.memory.space import HOST_SPACE, Memory, Owners, Space
 from gridjit.runtime.queues.timeline import HOST
+from gridjit.runtime.queues.watched import watchers
 from gridjit.runtime.streams import LEGACY, Timeline, stream_handle
-from gridjit.runtime.watched import watchers
 
 _own = threading.local()
 # What was replaced: the objects, and under which names.
@@ -168,7 +168,7 @@ def attach_to_space(checker: Checker, space: Any) -> None:
             noted(stream, "a copy from another device", destination)
         return done
 
-    made = {
+    made: dict[str, Callable[..., Any]] = {
         "allocate": allocated,
         "write": written,
         "read": has_read,

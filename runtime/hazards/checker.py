@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gridjit.forking import in_child, lock, section
-from gridjit.runtime.hazards.arguments import Passed, arrays_of
+from gridjit.runtime import attention
+from gridjit.runtime.attention import recorder_of, recorders
+from gridjit.runtime.hazards.arguments import Passed, Quick, arguments_of, arrays_of, kinds_in_place
 from gridjit.runtime.hazards.clocks import Clock, Clocks, Line, Lines
 from gridjit.runtime.hazards.places import here
 from gridjit.runtime.hazards.ranges import Piece, Ranges, Use
 from gridjit.runtime.hazards.work import Work, hazard
-from gridjit.runtime.recorded import recorder_of, recorders
 from gridjit.runtime.streams import LEGACY, PER_THREAD, stream_handle
 
 if TYPE_CHECKING:
@@ -43,12 +44,14 @@ class Checker:
         # What ends may end at any moment, in the middle of anything here: it is seen to before the next work.
         self.ended: deque[Callable[[], None]] = deque()
         self._known: dict[int, tuple[Specialization, tuple[Passed, ...]]] = {}
+        self._quick: dict[tuple[Any, ...], Quick] = {}
         self.begin()
         in_child(self.begin)
 
     def begin(self) -> None:
         """Know nothing: in a forked child, all streams are idle."""
         self.ended.clear()
+        self._quick.clear()
         self.clocks = Clocks()
         self.ranges = Ranges(self._is_over)
         self._lines: dict[Key, Line] = {}
@@ -57,15 +60,31 @@ class Checker:
 
     # -- work --------------------------------------------------------------------------------------------------------
 
-    def launch(self, launcher: Launcher, ready: Ready, packed: bytes) -> None:
+    def launch(self, launcher: Launcher, ready: Ready, packed: bytes, args: tuple[Any, ...]) -> None:
         """Note a launch with these parameters; raises HazardError instead."""
         timeline, handle = ready.loaded.device.timeline, stream_handle(launcher.stream)
         arrays = self._arrays(launcher, ready)
+        if (kinds := kinds_in_place(args)) is not None:
+            places = arguments_of(launcher.kernel, arrays)
+            self._quick[(id(launcher), *kinds)] = Quick(launcher, timeline, places)
         if not arrays or self._is_recorded(timeline, handle):
             return
         work = Work(launcher.kernel.py_func.__name__, handle, here())
         with section(), self._lock:
             self._give(timeline, work, [self._used(one, packed) for one in arrays])
+
+    def knows(self, launcher: Launcher, args: tuple[Any, ...]) -> bool:
+        """Note a launch of own arrays and numbers, of kinds that were launched before; else return False."""
+        kinds = None if attention.chosen() else kinds_in_place(args)
+        if kinds is None or (quick := self._quick.get((id(launcher), *kinds))) is None:
+            return False
+        handle = stream_handle(launcher.stream)
+        if quick.arrays and not self._is_recorded(quick.timeline, handle):
+            work, piece = Work(launcher.kernel.py_func.__name__, handle, here()), self.ranges.piece
+            with section(), self._lock:
+                used = [(piece(args[at]._parameters), name, writes) for at, name, writes in quick.arrays]
+                self._give(quick.timeline, work, used)
+        return True
 
     def copy(self, timeline: Timeline, stream: int, what: str, written: Any, read: Any = None) -> None:
         """Note a copy or a fill between arrays of NumPy's, or ghosts; raises HazardError instead."""
@@ -79,8 +98,8 @@ class Checker:
     def _arrays(self, launcher: Launcher, ready: Ready) -> tuple[Passed, ...]:
         found = self._known.get(id(ready.found))
         if found is None:
-            if len(self._known) >= _MOST:
-                self._known = {}
+            if len(self._known) >= _MOST or len(self._quick) >= _MOST:
+                self._known, self._quick = {}, {}
             found = self._known[id(ready.found)] = (ready.found, arrays_of(launcher.kernel, ready))
         return found[1]
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from gridjit.compiler.signature import array_codes, array_struct
+from gridjit.runtime.memory.copies import address_of
 from gridjit.runtime.memory.layout import StridedLayout
 
 # Pieces that are known before those are let go that nothing can conflict with.
@@ -68,7 +70,7 @@ class Ranges:
 
     def __init__(self, is_over: Callable[[Use], bool]) -> None:
         self._is_over = is_over
-        self._known: dict[bytes, Piece | None] = {}
+        self._known: dict[bytes, Piece] = {}
         self._pieces: list[Piece] = []  # by low
         self._lows: list[int] = []
         self._longest = 0
@@ -78,22 +80,18 @@ class Ranges:
         """Return the piece that an array's packed launch parameters stand for; None if it has no items."""
         if parameters in self._known:
             return self._known[parameters]
-        _, _, _, itemsize, address, *dims = struct.unpack(f"={len(parameters) // 8}q", parameters)
-        ndim = len(dims) // 2
+        ndim = (len(parameters) // 8 - 5) // 2
+        _, _, _, itemsize, address, *dims = struct.unpack("@" + array_codes(ndim), parameters)
         return self._learn(parameters, address, itemsize, tuple(dims[:ndim]), tuple(dims[ndim:]))
 
     def piece_of(self, ghost: Any) -> Piece | None:
         """Return the piece that an array of NumPy's, or a ghost, stands for; None if it has no items."""
-        address = ghost.__array_interface__["data"][0]
-        key = repr((address, ghost.itemsize, ghost.shape, ghost.strides)).encode()
-        if key in self._known:
-            return self._known[key]
-        return self._learn(key, address, ghost.itemsize, ghost.shape, ghost.strides)
+        parts = array_struct(address_of(ghost), ghost.size, ghost.itemsize, ghost.shape, ghost.strides)
+        return self.piece(struct.pack("@" + array_codes(ghost.ndim), *parts))
 
     def bytes_at(self, address: int, size: int) -> Piece | None:
         """Return the piece of so many bytes at an address."""
-        key = repr((address, size)).encode()
-        return self._known[key] if key in self._known else self._learn(key, address, 1, (size,), (1,))
+        return self.piece(struct.pack("@" + array_codes(1), *array_struct(address, size, 1, (size,), (1,))))
 
     def forget(self, low: int, high: int) -> None:
         """Forget what was done to the memory between two addresses: it is another's from now on."""

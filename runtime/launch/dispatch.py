@@ -25,9 +25,9 @@ from gridjit.runtime.launch.arguments import (
     types_of,
 )
 from gridjit.runtime.launch.ready import Key, Ready
+from gridjit.runtime.queues.watched import watchers
 from gridjit.runtime.session import session
 from gridjit.runtime.streams import LEGACY, stream_handle
-from gridjit.runtime.watched import watchers
 
 if TYPE_CHECKING:
     from gridjit.runtime.attention import Recorder
@@ -110,7 +110,7 @@ def _launch(
     parameters = parameters_of(kernel, ready, handlers, args, transfer)
     packed = in_bytes(kernel, ready, args, parameters)
     for watcher in watchers:
-        watcher.launch(launcher, ready, packed)
+        watcher.launch(launcher, ready, packed, args)
     ready.loaded.launch(launcher.config, launcher.stream, ready.sharedmem, packed, (args, transfer.kept))
     transfer.finish()
     for call in after:

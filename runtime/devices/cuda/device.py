@@ -15,7 +15,7 @@ from gridjit.runtime.devices.cuda.driver import Driver, driver
 from gridjit.runtime.devices.cuda.errors import LOST_CONTEXT, DriverError
 from gridjit.runtime.devices.cuda.space import CudaSpace
 from gridjit.runtime.devices.cuda.timeline import CudaTimeline
-from gridjit.runtime.watched import watchers
+from gridjit.runtime.queues.watched import watchers
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.base import Device

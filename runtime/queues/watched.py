@@ -5,7 +5,7 @@ It imports nothing of the runtime's, so that all of it can look.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from gridjit.runtime.launch.launcher import Launcher
@@ -17,8 +17,15 @@ if TYPE_CHECKING:
 class Watcher(Protocol):
     """What is told of all that is given to streams, before it is."""
 
-    def launch(self, launcher: Launcher, ready: Ready, packed: bytes) -> None:
+    def launch(self, launcher: Launcher, ready: Ready, packed: bytes, args: tuple[Any, ...]) -> None:
         """Note a launch with these parameters; raises HazardError for one that nothing orders after what it needs."""
+        ...
+
+    def knows(self, launcher: Launcher, args: tuple[Any, ...]) -> bool:
+        """Note a launch that machine code is about to make; False if Python has to make it, and nothing was noted.
+
+        Raises HazardError as launch does.
+        """
         ...
 
     def watch_timeline(self, timeline: Timeline) -> None:
