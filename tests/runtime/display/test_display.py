@@ -126,7 +126,7 @@ def test_a_notebook_shows_statistics_by_signature(kernel: Any) -> None:
 
 def test_a_notebook_shows_an_explanation_line_by_line(kernel: Any) -> None:
     told = kernel.explain()
-    assert isinstance(told, str)
+    assert isinstance(told, Story)
     assert only_text(told._repr_html_()) == told
 
 

@@ -105,12 +105,7 @@ def test_an_overload_tells_what_numba_cudas_kernels_tell(ours: dict[str, Any]) -
 
     overload = ours["overload"]
     assert overload.argument_types == overload.argtypes == (types.float64[::1],)
-    assert (overload.debug, overload.lineinfo, overload.launch_bounds, overload.objectmode) == (
-        False,
-        False,
-        None,
-        False,
-    )
+    assert not (overload.debug or overload.lineinfo or overload.launch_bounds or overload.objectmode)
     assert (overload.py_func, overload.extensions) == (fill.py_func, [])
     assert "define" in overload.library.get_llvm_str()
     assert "float64" in str(overload.type_annotation)
@@ -149,7 +144,7 @@ def test_a_kernel_that_may_not_compile_still_takes_from_the_cache(restart: Any) 
     again.disable_compile()
     x = np.zeros(32)
     again[1, 32](x)
-    assert (x.all(), again.stats.compiles, again.stats.disk_hits) == (True, 0, 1)
+    assert (bool(x.all()), again.stats.compiles, again.stats.disk_hits) == (True, 0, 1)
 
 
 def test_caching_that_is_enabled_later_keeps_what_is_compiled_then(restart: Any) -> None:
@@ -209,9 +204,9 @@ class Theirs:
         self.array = array
 
 
-@pytest.mark.parametrize(("sync", "waited"), [({}, 1), ({"sync": True}, 1), ({"sync": False}, 0)])
+@pytest.mark.parametrize(("sync", "waited"), [((), 1), ((True,), 1), ((False,), 0)])
 def test_an_imported_arrays_stream_is_waited_for_unless_the_caller_says_not_to(
-    monkeypatch: pytest.MonkeyPatch, sync: dict[str, bool], waited: int
+    monkeypatch: pytest.MonkeyPatch, sync: tuple[bool, ...], waited: int
 ) -> None:
     from gridjit.runtime.devices.cuda import presence
 
@@ -224,6 +219,6 @@ def test_an_imported_arrays_stream_is_waited_for_unless_the_caller_says_not_to(
     monkeypatch.setattr(
         type(timeline), "synchronize", lambda self, handle: (calls.append(handle), synchronize(self, handle))[1]
     )
-    there = cuda.as_cuda_array(Theirs(array, stream.handle), **sync)
+    there = cuda.as_cuda_array(Theirs(array, stream.handle), *sync)
     assert calls.count(stream.handle) == waited
     assert there.copy_to_host().tolist() == [0, 1, 2, 3]

@@ -168,6 +168,32 @@ def test_the_numbers_of_a_gpus_code_need_no_driver(both: Any, monkeypatch: pytes
     assert numbers[0] > 0 and numbers[1:] == [0, 0, 0, 1024]
 
 
+TABLE = np.arange(16.0)
+
+
+def uses_all(x, n):
+    tile, own = cuda.shared.array(64, cuda.float32), cuda.local.array(50, cuda.float64)
+    table = cuda.const.array_like(TABLE)
+    for k in range(n):
+        own[(k * 7) % 50] = table[k % 16] + x[k]
+    tile[cuda.threadIdx.x] = own[n % 50]
+    cuda.syncthreads()
+    x[cuda.grid(1)] = tile[n % 64]
+
+
+@pytest.mark.cuda_toolkit
+def test_all_memory_that_a_gpus_code_uses_is_counted_without_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = gridjit.jit(target="host")(uses_all)
+    made.compile("void(float32[::1], int64)", target="sm_90")
+    monkeypatch.setattr(Session, "device", _no_device)
+    ((shared,), (local,), (constant,)) = (
+        get().values()
+        for get in (made.get_shared_mem_per_block, made.get_local_mem_per_thread, made.get_const_mem_size)
+    )
+    assert (shared, constant) == (64 * 4, 16 * 8)
+    assert local >= 50 * 8
+
+
 @pytest.mark.cuda_toolkit
 def test_a_kernel_is_asked_about_code_for_gpus_where_its_own_device_is_not_there(
     monkeypatch: pytest.MonkeyPatch,
