@@ -70,7 +70,7 @@ class LaunchNeededError(CompileError):
 
 
 class CompileDisabledError(CompileError):
-    """A compile was needed while GRIDJIT_ASSERT_NO_COMPILE forbids it."""
+    """A compile was needed while GRIDJIT_ASSERT_NO_COMPILE or the kernel's disable_compile() forbids it."""
 
 
 class ArgumentError(GridjitError, TypeError):

@@ -49,6 +49,10 @@ class LaunchConfig:
     ) -> LaunchConfig:
         """Return the configuration for dimensions given as an int or one to three ints.
 
+        griddim, blockdim, sharedmem, cluster, cooperative: the fields, as above.
+
+            LaunchConfig.of(8, (16, 16), 4096).blockdim == (16, 16, 1)
+
         Raises ConfigError naming the dimension and the limit when a value is out of CUDA's range.
         """
         return cls(
@@ -78,6 +82,15 @@ class LaunchConfig:
         if self.cluster:
             parts.append(f"cluster {dim_text(self.cluster)}")
         return ", ".join(parts)
+
+
+def as_launch_config(name: str, given: object) -> LaunchConfig | None:
+    """Return the configuration that is given as one or as (griddim, blockdim[, sharedmem]); None for None."""
+    if given is None or isinstance(given, LaunchConfig):
+        return given
+    if not isinstance(given, tuple) or not 2 <= len(given) <= 3:
+        raise ConfigError(f"{name}: config={given!r}: give (griddim, blockdim[, sharedmem])")
+    return LaunchConfig.of(*given)
 
 
 def dim_text(dim: tuple[int, ...]) -> str:

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gridjit.compiler.errors import ArgumentError, DeviceError
-from gridjit.runtime.recorded import recorder_of
+from gridjit.runtime.attention import recorder_of
 
 if TYPE_CHECKING:
     import ctypes
@@ -288,7 +288,7 @@ def new_event(timeline: Timeline, *, timing: bool = True) -> Event:
 
 
 def event_elapsed_time(start: Event, end: Event) -> float:
-    """Return the milliseconds between two events that have happened."""
+    """Return the milliseconds from start to end, two events that have happened."""
     return start.elapsed_time(end)
 
 

@@ -38,16 +38,12 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if FOLDER not in os.environ and (kept := _kept_objects(config)) is not None:
         os.environ[FOLDER] = str(kept)
-        config.add_cleanup(functools.partial(_leave, FOLDER))
+        config.add_cleanup(functools.partial(os.environ.__delitem__, FOLDER))
     for variable, name in ((FOLDER, "objects"), (MEETING, "servers")):
         if variable not in os.environ:
             os.environ[variable] = tempfile.mkdtemp(prefix=f"gridjit-{name}-")
             config.add_cleanup(functools.partial(_forget, variable))
     use_known_objects()
-
-
-def _leave(variable: str) -> None:
-    os.environ.pop(variable, None)
 
 
 def _kept_objects(config: pytest.Config) -> Path | None:

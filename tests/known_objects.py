@@ -56,6 +56,7 @@ def forget_unused(folder: Path) -> None:
 
 def use_known_objects() -> None:
     """Have this process take objects from the run's folder, if there is one, and add those that it makes."""
+    _makers()  # once for all that are forked from this one
     generate._final, llvm.emit, llvm.assembly = final, emit, assembly
 
 

@@ -26,10 +26,10 @@ Converter = Callable[[Sequence[Any]], Sequence[Any]]
 
 
 class Conversion(enum.IntEnum):
-    """How an argument is converted, the best way first; all but the last are numba's.
+    """How an argument is converted, the best way first; all but the last two are numba's.
 
     PROMOTE: more bits of the same kind. SAFE: another kind that holds all its values. UNSAFE: values may change or not
-    fit. REINTERPRET: the items of an array are read with the other sign, or by the low bits of each.
+    fit. REINTERPRET: the items of an array are read with the other sign. LOW_BITS: by the low bits of each.
     """
 
     EXACT = 0
@@ -37,6 +37,7 @@ class Conversion(enum.IntEnum):
     SAFE = 2
     UNSAFE = 3
     REINTERPRET = 4
+    LOW_BITS = 5
 
 
 # How many arguments need each conversion, the worst first: the least of these is the nearest signature.
@@ -154,7 +155,9 @@ def _array_conversion(given: ArrayType, wanted: ArrayType) -> Conversion | None:
         return None
     if (given.readonly and not wanted.readonly) or (wanted.aligned and not given.aligned):
         return None
-    return Conversion.SAFE if same else Conversion.REINTERPRET
+    if same:
+        return Conversion.SAFE
+    return Conversion.REINTERPRET if _bits(given.dtype) == _bits(wanted.dtype) else Conversion.LOW_BITS
 
 
 def _tuple_conversion(given: TupleType, wanted: TupleType) -> Conversion | None:
@@ -175,10 +178,14 @@ def _record_conversion(given: RecordType, wanted: RecordType) -> Conversion | No
 def _reads_as(item: ItemType, wanted: ArrayType) -> bool:
     """Return whether integers of an array are those of another type: the same bits, or the low ones of each.
 
-    The low ones are where the item begins, and kernels find wider items only by the strides that layout A has.
+    The low ones are where the item begins, and kernels find wider items only by the strides that layout A has. Only
+    integers of the same kind, signed or not, are narrowed.
     """
     given, read = _bits(item), _bits(wanted.dtype)
-    return bool(given and read) and (given == read or (given > read and (wanted.layout == "A" or wanted.ndim == 0)))
+    if not given or not read:
+        return False
+    narrows = given > read and str(item)[0] == str(wanted.dtype)[0] and (wanted.layout == "A" or wanted.ndim == 0)
+    return given == read or narrows
 
 
 def _bits(item: ItemType) -> int:

@@ -52,7 +52,9 @@ def handlers_of(kernel: Kernel, args: tuple[Any, ...]) -> list[ArgumentHandler]:
     names = kernel.parameter_names
     if len(args) != len(names):
         expected = f"{len(names)} ({', '.join(names)})" if names else "none"
-        raise ArgumentError(f"{kernel.name} takes {expected} argument{'s' * (len(names) != 1)}; {len(args)} given")
+        defaults = "; the defaults of its parameters are not used" if kernel.py_func.__defaults__ else ""
+        given = f"{len(args)} given{defaults}"
+        raise ArgumentError(f"{kernel.name} takes {expected} argument{'s' * (len(names) != 1)}; {given}")
     return [_named(kernel, name, handler_of, arg) for name, arg in zip(names, args, strict=True)]
 
 

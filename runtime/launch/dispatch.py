@@ -12,6 +12,7 @@ from gridjit.compiler.signature import Signature
 from gridjit.runtime import attention
 from gridjit.runtime.args.handler import ArgumentHandler
 from gridjit.runtime.args.staging import Transfer
+from gridjit.runtime.attention import recorder_of, recorders
 from gridjit.runtime.launch.argument_extensions import prepared
 from gridjit.runtime.launch.arguments import (
     conversions,
@@ -24,16 +25,15 @@ from gridjit.runtime.launch.arguments import (
     types_of,
 )
 from gridjit.runtime.launch.ready import Key, Ready
-from gridjit.runtime.recorded import recorder_of, recorders
 from gridjit.runtime.session import session
 from gridjit.runtime.streams import LEGACY, stream_handle
 
 if TYPE_CHECKING:
+    from gridjit.runtime.attention import Recorder
     from gridjit.runtime.kernel import Kernel
     from gridjit.runtime.launch.configured import ConfiguredKernel
     from gridjit.runtime.launch.launched_kernel import LaunchedKernel
     from gridjit.runtime.launch.launcher import Launcher
-    from gridjit.runtime.recorded import Recorder
 
 
 def launch(

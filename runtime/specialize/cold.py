@@ -111,6 +111,10 @@ def compile_now(look: Look, reason: str, cold: Cold) -> Compiled:
             f"{job.kernel}{job.signature} for {job.target} is not in the cache ({reason}), "
             "and GRIDJIT_ASSERT_NO_COMPILE forbids compiling it"
         )
+    if not kernel.may_compile:
+        raise CompileDisabledError(
+            f"{job.kernel}{job.signature} for {job.target} is not compiled ({reason}), and disable_compile() was called"
+        )
     _check_stack(job)
     shelf = None if cold.apart or cold.anew else shelf_for(cold.store, job)
     try:

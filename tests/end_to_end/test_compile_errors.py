@@ -152,6 +152,24 @@ def test_an_error_goes_to_another_process_without_what_it_was_raised_from(on_the
     assert again.original is None
 
 
+def test_a_default_is_not_used_and_the_error_says_so(on_the_host: None) -> None:
+    @gridjit.jit
+    def scaled(out: Any, factor: float = 2.0) -> None:
+        out[0] = factor
+
+    with pytest.raises(gridjit.ArgumentError, match="1 given; the defaults of its parameters are not used"):
+        scaled[1, 1](np.zeros(1))
+
+
+def test_parameters_of_any_number_are_refused_with_the_way_on(on_the_host: None) -> None:
+    @gridjit.jit
+    def first(*args: Any) -> None:
+        args[0][0] = 1
+
+    with pytest.raises(gridjit.ConfigError, match="give each argument a parameter of its own, or pass several as one"):
+        first[1, 1](np.zeros(1))
+
+
 def test_a_kernel_without_a_file_is_told_of_by_its_line(tmp_path: Path) -> None:
     """As what is typed into an interpreter before Python 3.13: there is a line, and no text of it."""
     namespace: dict[str, Any] = {"cuda": cuda}

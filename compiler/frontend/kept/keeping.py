@@ -128,7 +128,7 @@ class Keeping:
         """Note that a function is called whose compile has not ended.
 
         Raises RecursionError if that compile only serves to tell whether something on the shelf holds: what is called
-        so would be missing. All is then compiled without the shelf.
+        so would be missing. What is on the shelf then does not hold, or all is compiled without the shelf.
         """
         shelf = self._asking.recording.shelf
         if self._looking and shelf is not None:

@@ -70,6 +70,8 @@ def _begin(config: pytest.Config) -> None:
     if _PREFIX in os.environ.get(_CACHE, _PREFIX):
         config.stash[_CACHES] = caches = _caches(closing.enter_context(_folder()))
         os.environ[_CACHE] = next(caches)
+    # Tests look for numba's own words in errors.
+    os.environ.setdefault("GRIDJIT_TRACEBACK", "full")
     # gridjit warns of small grids only where that is asked for; the tests then switch it off and on.
     os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "1")
     config.stash[_COUNTS] = counts = kernel_counts.KernelCounts()

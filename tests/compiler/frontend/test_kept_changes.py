@@ -581,14 +581,18 @@ def test_numbas_code_that_is_changed_in_a_processs_first_compile_is_seen_in_the_
     begin_anew(monkeypatch)
     program = Program()
     program.device("shared", f"value + {FIRST}")
-    use = Keeping.use
+    compiled = Keeping._compiled
 
-    def change_and_use(keeping: Keeping, result: Any) -> None:
-        in_a_dictionary(monkeypatch)  # the callee is compiled
-        use(keeping, result)
+    def compile_and_change(keeping: Keeping, callee: Any, compile_it: Callable[[], Any]) -> Any:
+        def compiled_before_the_change() -> Any:
+            result = compile_it()
+            in_a_dictionary(monkeypatch)
+            return result
+
+        return compiled(keeping, callee, compiled_before_the_change)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Keeping, "use", change_and_use)
+        patch.setattr(Keeping, "_compiled", compile_and_change)
         assert " fadd " in made(kernel_of("shared(x[i])", **program.names)).text
     assert " fsub " in program.compiled().text
 

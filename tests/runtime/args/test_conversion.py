@@ -164,7 +164,8 @@ def taken_here_alone(declared: Any, value: Any) -> bool:
     """Return whether gridjit says that it takes more than numba-cuda's rules do."""
     if isinstance(value, np.ndarray):
         integers = value.dtype.kind in "iu" and isinstance(declared.dtype, types.Integer)
-        low_bits = integers and declared.layout == "A" and 8 * value.itemsize > declared.dtype.bitwidth
+        alike = integers and declared.dtype.signed == (value.dtype.kind == "i")
+        low_bits = integers and declared.layout == "A" and alike and 8 * value.itemsize > declared.dtype.bitwidth
         other_sign = integers and 8 * value.itemsize == declared.dtype.bitwidth
         return value.ndim == 1 and (low_bits or other_sign or declared.layout == "F")
     if isinstance(value, tuple):

@@ -29,10 +29,20 @@ def add(first, second):
 
 
 WIDE = np.array([3, 0, 2, 1, 3], np.int64)
+SPREAD = np.repeat(WIDE, 2)[::2]
 
 
-@pytest.mark.parametrize("declared", ["int32", "uint32", "int16", "uint8"])
-@pytest.mark.parametrize("index", [WIDE, WIDE.astype("u8"), np.repeat(WIDE, 2)[::2], WIDE[::-1]], ids="qQsr")
+@pytest.mark.parametrize(
+    ("declared", "index"),
+    [
+        *(
+            (declared, index)
+            for declared in ("int32", "int16")
+            for index in (WIDE, np.repeat(WIDE, 2)[::2], WIDE[::-1])
+        ),
+        *((declared, WIDE.astype("u8")) for declared in ("uint32", "uint8")),
+    ],
+)
 def test_each_item_of_an_array_of_wider_integers_is_read_by_its_low_bits(declared, index):
     kernel = gridjit.jit(f"void({declared}[:], float64[:], float64[:])")(gather)
     values, out = np.array([10.0, 11.0, 12.0, 13.0]), np.zeros(5)
@@ -58,7 +68,13 @@ def test_what_is_written_are_the_low_bits_of_each_item():
 
 @pytest.mark.parametrize(
     ("declared", "given"),
-    [("int32[::1]", np.int64), ("int64[:]", np.int32), ("float32[:]", np.float64), ("float32[:]", np.int64)],
+    [
+        ("int32[::1]", np.int64),
+        ("int64[:]", np.int32),
+        ("float32[:]", np.float64),
+        ("float32[:]", np.int64),
+        ("uint32[:]", np.int64),
+    ],
 )
 def test_arrays_whose_items_would_be_read_as_something_else_are_refused(declared, given):
     kernel = gridjit.jit(f"void({declared}, float64[:], float64[:])")(lambda index, values, out: None)

@@ -1,4 +1,4 @@
-"""plain_table: the driver's functions that PlainApi calls, and numbers that these are given, as cuda.h has them.
+"""table: the driver's functions that PlainApi calls, and numbers that these are given, as cuda.h has them.
 
 Parameters: i and u ints, p pointers and handles, z sizes, Q numbers of 64 bits, s text; > before what is returned.
 """

@@ -1,0 +1,88 @@
+"""Device functions that call themselves, or each other, without declared types."""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import gridjit
+from gridjit import cuda
+
+
+@cuda.jit(device=True)
+def factorial(n):
+    if n <= 1:
+        return 1
+    return n * factorial(n - 1)
+
+
+@cuda.jit(device=True)
+def is_even(n):
+    if n == 0:
+        return True
+    return is_odd(n - 1)
+
+
+@cuda.jit(device=True)
+def is_odd(n):
+    if n == 0:
+        return False
+    return is_even(n - 1)
+
+
+@cuda.jit(device=True)
+def three_is_missing(n):
+    if n > 5:
+        return three_is_missing(n - 1)
+    if n == 3:
+        return None
+    return n
+
+
+def of_a_constant(out):
+    out[0] = factorial(5)
+
+
+def of_another_type(out):
+    out[0] = factorial(np.int32(out.size + 3))
+
+
+def in_a_circle(out):
+    out[0] = is_even(out.size + 9)
+
+
+def of_both_in_a_circle(out):
+    out[0] = is_even(8) + 2 * is_odd(8)
+
+
+def that_may_return_nothing(out):
+    found = three_is_missing(out.size + 2)
+    out[0] = 999 if found is None else found
+
+
+RECURSIVE = [
+    (of_a_constant, 120),
+    (of_another_type, 24),
+    (in_a_circle, 1),
+    (of_both_in_a_circle, 1),
+    (that_may_return_nothing, 999),
+]
+
+
+@pytest.mark.parametrize(("function", "expected"), RECURSIVE)
+def test_a_recursion_without_declared_types_computes_what_python_does(function, expected, target):
+    out = np.zeros(1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DeprecationWarning)
+        gridjit.jit(function)[1, 1](out)
+    assert out[0] == expected
+
+
+@pytest.mark.cuda_toolkit
+@pytest.mark.parametrize("function", [function for function, _ in RECURSIVE])
+def test_a_recursion_without_declared_types_compiles_for_a_gpu(function):
+    made = gridjit.jit(cache=False)(function).compile("void(float64[::1])", target="sm_90")
+    assert made.suffix == ".cubin"
