@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gridjit.runtime.args.handler import handler_of
+from gridjit.runtime.attention import recorder_of, recorders
 from gridjit.runtime.launch.arguments import place_on
-from gridjit.runtime.recorded import recorder_of, recorders
 from gridjit.runtime.session import session
 from gridjit.runtime.streams import stream_handle
 
