@@ -16,6 +16,7 @@ from gridjit.compiler.target import Target
 from gridjit.forking import cached_property, lock, section
 from gridjit.messages import INFO, report
 from gridjit.runtime.settings import Settings, settings
+from gridjit.runtime.watched import watchers
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.base import Device
@@ -38,6 +39,10 @@ class Session:
         self.no_pool = ""
         self._pool: Pool | None = None
         self._memory_locks = Locks()
+        if settings.check_streams:
+            from gridjit.runtime.hazards.attached import begin
+
+            begin()
 
     @cached_property
     def _memory(self) -> Store:
@@ -234,6 +239,10 @@ def end_session() -> None:
     settings.cache_clear()
     for ended in _sessions:
         ended.end()
+    if watchers:
+        from gridjit.runtime.hazards.attached import end
+
+        end()
     _sessions.clear()
 
 

@@ -77,6 +77,12 @@ WORDS = {
     "GRIDJIT_NATIVE_LAUNCH": Words(
         _SWITCH, "`1`", "`0`: launch from Python instead of through machine code, with equal results"
     ),
+    "GRIDJIT_CHECK_STREAMS": Words(
+        _SWITCH,
+        "`0`",
+        "`1`: work of two streams on the same memory that nothing orders is a `HazardError` "
+        "([streams.md](streams.md#hazards))",
+    ),
     "GRIDJIT_HOST_THREADS": Words(_NUMBER, "the usable cores", "number of threads that run blocks on the host target"),
     "GRIDJIT_HOST_DEVICE": Words(
         "the name of a GPU, or the path of a JSON file", "`h100`", f"the GPU that the host stands in for: {_DEVICE}"

@@ -52,6 +52,7 @@ class Settings:
     log: tuple[str, ...] = ()
     assert_no_compile: bool = False
     native_launch: bool = True
+    check_streams: bool = False
     compile_processes: int | None = None
     traceback: str = "short"
     host_device: str | None = None
@@ -229,6 +230,7 @@ VARIABLES = (
     Variable("GRIDJIT_ASSERT_NO_COMPILE", "assert_no_compile", _switch),
     Variable("GRIDJIT_COMPILE_PROCESSES", "compile_processes", functools.partial(_count, least=0)),
     Variable("GRIDJIT_NATIVE_LAUNCH", "native_launch", _switch),
+    Variable("GRIDJIT_CHECK_STREAMS", "check_streams", _switch),
     Variable("GRIDJIT_HOST_THREADS", "host_threads", _count),
     Variable("GRIDJIT_HOST_DEVICE", "host_device", str),
     Variable("GRIDJIT_HOST_DEVICES", "host_devices", _count),

@@ -27,6 +27,7 @@ from gridjit.runtime.launch.arguments import (
 from gridjit.runtime.launch.ready import Key, Ready
 from gridjit.runtime.session import session
 from gridjit.runtime.streams import LEGACY, stream_handle
+from gridjit.runtime.watched import watchers
 
 if TYPE_CHECKING:
     from gridjit.runtime.attention import Recorder
@@ -108,6 +109,8 @@ def _launch(
     transfer.expect(args)
     parameters = parameters_of(kernel, ready, handlers, args, transfer)
     packed = in_bytes(kernel, ready, args, parameters)
+    for watcher in watchers:
+        watcher.launch(launcher, ready, packed)
     ready.loaded.launch(launcher.config, launcher.stream, ready.sharedmem, packed, (args, transfer.kept))
     transfer.finish()
     for call in after:

@@ -137,6 +137,12 @@ class Overload:
 
         return llvm_ir(self._job(), self._view())
 
+    def written(self) -> frozenset[str]:
+        """Return the names of the arguments that the kernel may write, found by compiling it again as far as needed."""
+        from gridjit.compiler.frontend.readable import written_arguments
+
+        return written_arguments(self._job(), self._view(), self.kernel.parameter_names)
+
     def inspect_asm(self, cc: Any = None) -> str:
         """Return the assembly text: PTX; the host's, made again from the source."""
         if found := self.specialization.artifact.assembly:
