@@ -75,6 +75,7 @@ TARGET ?= cuda
 
 bench: .venv/test  ## measure launches with pytest-benchmark, and keep the run for benchcmp (TARGET=host without a GPU)
 	$(BIN)/python -m pytest tests/benchmarks/bench_launch.py --target $(TARGET) --benchmark-autosave
+	$(BIN)/python scripts/plot-bench.py
 
 benchcmp: .venv/test  ## compare the last two runs of bench
 	@set -- $$(ls -t .benchmarks/*/*.json 2>/dev/null | head -n 2); \

@@ -88,7 +88,10 @@ def drawing(parts: Iterable[Markup], height: float, says: str, kind: str) -> Mar
 
 def whole_file(parts: Iterable[object], width: int, height: int, title: str) -> str:
     """Return an SVG file of its own: it follows the reader's light or dark scheme wherever it is shown."""
-    style = variables() + f"text{{font-family:{FONT};font-size:14px;fill:var(--ink)}}.soft{{fill:var(--soft)}}"
+    style = (
+        variables()
+        + f"text{{font-family:{FONT};font-size:14px;fill:var(--ink)}}.soft{{fill:var(--soft)}}.b{{font-weight:700}}"
+    )
     return (
         str(
             element(
