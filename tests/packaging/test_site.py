@@ -53,6 +53,7 @@ def test_the_reference_has_parameters_as_a_list_and_examples_as_code(site: Path)
     )
     assert re.search(r"<li>\s*(?:<p>)?<strong><code>griddim</code></strong>, <strong><code>blockdim</code>", configure)
     assert configure.count("<pre") == 2  # its signature and its example
+    assert "<code>__dlpack__</code>" in _read(site, "api")
 
 
 def test_lists_of_documents_are_lists_on_their_pages(site: Path) -> None:
