@@ -70,7 +70,7 @@ class LaunchNeededError(CompileError):
 
 
 class CompileDisabledError(CompileError):
-    """A compile was needed while GRIDJIT_ASSERT_NO_COMPILE forbids it."""
+    """A compile was needed while GRIDJIT_ASSERT_NO_COMPILE or the kernel's disable_compile() forbids it."""
 
 
 class ArgumentError(GridjitError, TypeError):
@@ -99,6 +99,13 @@ class CopyNeededError(GridjitError, ValueError, NotImplementedError):
 
 class LaunchError(GridjitError):
     """A kernel could not be launched, or failed while it ran."""
+
+
+class HazardError(LaunchError):
+    """Work of two streams uses the same memory, one of them writes, and nothing orders the two.
+
+    The message names both, with their lines in the program, and what to insert. The second was not given to its stream.
+    """
 
 
 class CheckError(LaunchError):

@@ -84,6 +84,15 @@ class LaunchConfig:
         return ", ".join(parts)
 
 
+def as_launch_config(name: str, given: object) -> LaunchConfig | None:
+    """Return the configuration that is given as one or as (griddim, blockdim[, sharedmem]); None for None."""
+    if given is None or isinstance(given, LaunchConfig):
+        return given
+    if not isinstance(given, tuple) or not 2 <= len(given) <= 3:
+        raise ConfigError(f"{name}: config={given!r}: give (griddim, blockdim[, sharedmem])")
+    return LaunchConfig.of(*given)
+
+
 def dim_text(dim: tuple[int, ...]) -> str:
     """Return (128, 1, 1) as '128' and (8, 4, 1) as '8x4', the way people write dimensions."""
     text = "x".join(map(str, dim))

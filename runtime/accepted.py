@@ -16,12 +16,13 @@ from typing import (
     overload,
 )
 
-from gridjit.compiler.launch_config import DimLike
+from gridjit.compiler.launch_config import DimLike, LaunchConfig
 from gridjit.compiler.signature import Signature
 
 if TYPE_CHECKING:
     from gridjit.runtime.device_function import DeviceFunction
     from gridjit.runtime.kernel import Kernel
+    from gridjit.runtime.specialize.table import Specialization
     from gridjit.runtime.streams import Stream
 
 Parameters = ParamSpec("Parameters")
@@ -56,6 +57,8 @@ class NumbaType(Protocol):
 
 # A text, a tuple of numba's types, a signature of numba's, or one of ours.
 SignatureLike: TypeAlias = "str | tuple[Any, ...] | NumbaSignature | Signature"
+# What one specialization of a kernel is asked for by.
+CodeLike: TypeAlias = "SignatureLike | Specialization"
 AnySignature = TypeVar("AnySignature", bound=SignatureLike)
 
 
@@ -82,6 +85,15 @@ class _NumbaStream(Protocol):
 StreamLike: TypeAlias = "Stream | int | _StreamProtocol | _TorchStream | _CupyStream | _NumbaStream | None"
 # A launch to compile for: (griddim, blockdim), then sharedmem if needed.
 LaunchShape: TypeAlias = "tuple[DimLike, DimLike] | tuple[DimLike, DimLike, SupportsIndex]"
+
+
+class WhichCode(TypedDict, total=False):
+    """Which of a kernel's specializations are asked for: those for a launch, and for a target."""
+
+    config: LaunchConfig | LaunchShape | None
+    target: str | None
+
+
 # What is between the brackets of kernel[...].
 LaunchLike: TypeAlias = (
     "tuple[DimLike, DimLike] | tuple[DimLike, DimLike, StreamLike] | tuple[DimLike, DimLike, StreamLike, SupportsIndex]"

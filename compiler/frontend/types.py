@@ -33,6 +33,14 @@ def numba_arguments(signature: Signature) -> tuple[Any, ...]:
     return tuple(_to_numba(argument) for argument in signature.arguments)
 
 
+def numba_signature(signature: Signature) -> Any:
+    """Return numba's signature of a kernel with these arguments."""
+    arguments = numba_arguments(signature)
+    from numba.cuda import types
+
+    return types.void(*arguments)
+
+
 def parse_signature(signature: Any) -> Signature:
     """Return the Signature for whatever numba.cuda.jit takes as one.
 
@@ -41,7 +49,8 @@ def parse_signature(signature: Any) -> Signature:
     Raises ConfigError naming what is not understood.
     """
     if isinstance(signature, Signature):
-        return signature
+        # What tells specializations of one signature apart is no part of what is compiled.
+        return signature if type(signature) is Signature else Signature(arguments=signature.arguments)
     numba_cuda()
     from numba.cuda import types
     from numba.cuda.core import sigutils

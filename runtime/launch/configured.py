@@ -173,6 +173,12 @@ class ConfiguredKernel:
     def __repr__(self) -> str:
         return f"<{self.dispatcher!r} configured for {self.config}>"
 
+    def _repr_html_(self) -> str:
+        """Return the configured kernel as notebooks show it."""
+        from gridjit.runtime.display.pages import configured_page
+
+        return configured_page(self)
+
 
 def _configured(kernel: Kernel, config: LaunchConfig, stream: int) -> ConfiguredKernel:
     """Return a configured kernel that was pickled."""

@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 class LaunchedKernel(Overload):
     """A kernel and the specialization of it that a launch is about to run."""
 
-    objectmode = False
-    entry_point = None
-    lifted = ()
-
     def __init__(self, kernel: Kernel, specialization: Specialization) -> None:
         super().__init__(kernel, specialization)
         self._library: CodeLibrary | None = None
@@ -40,50 +36,10 @@ class LaunchedKernel(Overload):
         self.kernel.extensions = extensions
 
     @property
-    def argument_types(self) -> tuple[Any, ...]:
-        """The argument types, as numba's."""
-        from gridjit.compiler.frontend.types import numba_arguments
-
-        return tuple(numba_arguments(self.specialization.signature))
-
-    argtypes = argument_types
-
-    @property
-    def debug(self) -> bool:
-        """Whether it checks for errors while it runs."""
-        return bool(self.kernel.options.debug)
-
-    @property
-    def lineinfo(self) -> bool:
-        """Whether the code knows its source lines."""
-        return bool(self.kernel.options.lineinfo)
-
-    @property
-    def launch_bounds(self) -> tuple[int, ...] | None:
-        """The launch bounds that the kernel was given."""
-        return self.kernel.options.launch_bounds
-
-    @property
-    def shared_memory_carveout(self) -> int | None:
-        """How much of a multiprocessor's memory the kernel would have shared, in percent, or None."""
-        return self.kernel.options.shared_memory_carveout
-
-    @property
     def _codelibrary(self) -> CodeLibrary:
         if self._library is None:
             self._library = super()._codelibrary
         return self._library
-
-    library = _codelibrary
-
-    @property
-    def type_annotation(self) -> Any:
-        """The source with numba's IR and inferred types."""
-        return self._type_annotation
-
-    def bind(self) -> None:
-        """Load it on the current device."""
-        self._loaded()
 
     def launch(
         self, args: Sequence[Any], griddim: DimLike, blockdim: DimLike, stream: Any = 0, sharedmem: int = 0

@@ -15,6 +15,7 @@ from gridjit.runtime.native.probes import slot_offset
 from gridjit.runtime.native.table import LaunchTable, SlotGuard
 from gridjit.runtime.session import session
 from gridjit.runtime.streams import LEGACY, Stream, stream_handle
+from gridjit.runtime.watched import watchers
 
 if TYPE_CHECKING:
     from gridjit.runtime.launch.launcher import Launcher
@@ -31,7 +32,7 @@ def table_of(launcher: Launcher, ready: Ready, args: tuple[Any, ...], context: i
     """
     loaded, config, stream = ready.loaded, launcher.config, launcher.stream
     plain = config.cluster is None and not config.cooperative and not loaded.artifact.cooperative
-    if not plain or loaded.address is None or not session().settings.native_launch:
+    if not plain or watchers or loaded.address is None or not session().settings.native_launch:
         return None
     place = place_on(loaded.device)
     found = [

@@ -155,19 +155,20 @@ def pinned(*arrays: Array, space: Space | None = None) -> Iterator[None]:
         yield
 
 
-def as_device_array(obj: Any, *, space: Space | None = None) -> DeviceArray:
+def as_device_array(obj: Any, sync: bool = True, *, space: Space | None = None) -> DeviceArray:
     """Return obj, which has __cuda_array_interface__ or __dlpack__, as a DeviceArray over the same memory.
 
-    obj is kept alive. What was in obj's stream is ordered before what comes next in the default stream. Raises
+    obj is kept alive. sync: wait until what was in obj's stream is done; if False, the caller has ordered it. Raises
     ArgumentError for an array that is not on the device, and for what kernels cannot use.
     """
     if isinstance(obj, DeviceArray):
         return obj
     # Most programs make their own arrays, and need not load it.
+    from gridjit.runtime.memory.foreign.dlpack import NO_ORDER
     from gridjit.runtime.memory.foreign.over import over_device_memory
 
     here = space or current_space()
-    found = over_device_memory(obj, here, None)
+    found = over_device_memory(obj, here, None if sync else NO_ORDER)
     if found is None:
         raise ArgumentError(
             f"a {type(obj).__module__}.{type(obj).__qualname__} does not have __cuda_array_interface__ or __dlpack__ "

@@ -40,6 +40,9 @@ class BySignature(dict[Signature, Value]):
         except KeyError:
             return default
 
+    def __repr__(self) -> str:
+        return f"{{{', '.join(f'{signature}: {value!r}' for signature, value in self.items())}}}"
+
 
 def as_signature(key: Any) -> Signature | None:
     """Return what numba's types stand for; None for something that is not a signature."""

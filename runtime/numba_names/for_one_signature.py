@@ -29,6 +29,7 @@ def kernel_for(kernel: Kernel, args: tuple[Any, ...]) -> Kernel:
 
 def _made(kernel: Kernel, signature: Signature) -> Kernel:
     made = type(kernel)(kernel.py_func, kernel.options, **kernel._settings)
+    made.may_compile = kernel.may_compile
     made.declare(signature)
     made.specialized = True
     return made

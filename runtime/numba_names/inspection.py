@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO, cast, overload
 
 from gridjit.compiler.errors import ConfigError, GridjitError
+from gridjit.compiler.launch_config import as_launch_config
 from gridjit.compiler.options import Options
 from gridjit.compiler.signature import Signature
 from gridjit.runtime.numba_names.by_signature import BySignature, as_signature
@@ -16,14 +17,21 @@ from gridjit.runtime.specialize.table import Specialization
 from gridjit.runtime.tracebacks import for_users
 
 if TYPE_CHECKING:
-    from gridjit.runtime.accepted import SignatureLike
+    from typing_extensions import Unpack
+
+    from gridjit.runtime.accepted import CodeLike, SignatureLike, WhichCode
+    from gridjit.runtime.display.specialization_list import SpecializationList
     from gridjit.runtime.kernel import Kernel
     from gridjit.runtime.numba_names.overload import Overload
 
 
 class Inspection:
-    """What can be asked of a kernel. Where a signature may be given, None asks for all, by signature.
+    """What can be asked of a kernel. Where a signature may be given, None asks for all specializations.
 
+    They come by signature: first the one that launches here would use, then, under keys that say what each is for,
+    those for other targets and for other launches. Such a key, or one of `specializations`, may be given as the
+    signature. `target` ("host", "cuda",
+    "sm_90") and `config` (a LaunchConfig, or (griddim, blockdim[, sharedmem])) leave only those for them.
     Of a kernel for one signature only (`specialized`), None asks for that one where a number is the answer.
     """
 
@@ -32,6 +40,7 @@ class Inspection:
     options: Options
     stats: Statistics
     specialized: bool = False
+    may_compile: bool = True
     _code: KernelCode
     _specialized_kernels: dict[Signature, Kernel]
 
@@ -47,27 +56,63 @@ class Inspection:
 
     @property
     @for_users
-    def specializations(self) -> tuple[Specialization, ...]:
+    def specializations(self) -> SpecializationList:
         """The specializations in use in this process, oldest first within a signature; then those of specialize()."""
+        from gridjit.runtime.display.specialization_list import SpecializationList
+
         made = tuple(self._specialized_kernels.values())
-        return (*self._all(), *(found for kernel in made for found in kernel.specializations))
+        found = (*self._all(), *(found for kernel in made for found in kernel.specializations))
+        return SpecializationList(found, of=self.name)
 
     @property
     @for_users
     def overloads(self) -> BySignature[Overload]:
-        """The newest specialization of each signature, with numba-cuda's names; by Signature or by numba's types."""
-        from gridjit.runtime.numba_names.overload import Overload
-
-        kernel = cast("Kernel", self)
-        return BySignature({found.signature: Overload(kernel.form_of(found), found) for found in self._all()})
+        """All specializations, with numba-cuda's names: by signature, also as numba's types, or by their own keys."""
+        return self._overloads()
 
     @property
     def signatures(self) -> list[Signature]:
         """The argument types the kernel was specialized for."""
-        return list(self.overloads)
+        return list(dict.fromkeys(found.signature for found in self._all()))
+
+    @property
+    def nopython_signatures(self) -> list[Any]:
+        """The argument types, as numba's signatures."""
+        from gridjit.compiler.frontend.types import numba_signature
+
+        return [numba_signature(signature) for signature in self.signatures]
+
+    def get_overload(self, sig: CodeLike, **which: Unpack[WhichCode]) -> Overload:
+        """Return the specialization of a signature, as an Overload; raises ConfigError if it is not compiled."""
+        return cast("Overload", self._by_signature(sig, lambda found: found, **which))
+
+    def get_compile_result(self, sig: SignatureLike) -> Overload:
+        """Return the specialization of a signature that launches here use, compiled if need be."""
+        cast("Kernel", self).compile(sig)
+        return self.get_overload(sig)
+
+    def disable_compile(self, val: bool = True) -> None:
+        """Have launches use only what is compiled, in memory or in the cache; with False, compile again.
+
+        A launch that needs more raises CompileDisabledError.
+        """
+        self.may_compile = not val
+
+    def enable_caching(self) -> None:
+        """Keep results on disk from now on, as jit(cache=True) does, which is the default."""
+        cast("Kernel", self)._cache = True
+
+    @property
+    def is_compiling(self) -> bool:
+        """Whether this thread is compiling the kernel."""
+        from gridjit.compiler.view.config import current_view
+
+        view = current_view()
+        return view is not None and bool(view.dispatcher == self)
 
     def explain(self) -> str:
         """Return, in words, what was compiled, why, and on what each specialization depends."""
+        from gridjit.runtime.display.story import Story
         from gridjit.runtime.specialize import explain
 
         kernel = cast("Kernel", self)
@@ -77,7 +122,7 @@ class Inspection:
         except GridjitError as error:
             told = [f"what it declares does not compile: {error}"]
         told += self._told()
-        return explain.story(f"{self.py_func.__module__}.{self.name}", self.stats, self.in_memory(), told)
+        return Story(explain.story(f"{self.py_func.__module__}.{self.name}", self.stats, self.in_memory(), told))
 
     def _told(self) -> list[str]:
         """Return what people are told besides: of what other processes compile."""
@@ -93,108 +138,147 @@ class Inspection:
         return self.in_memory()
 
     @overload
-    def inspect_llvm(self, signature: None = None) -> BySignature[str]: ...
+    def inspect_llvm(self, signature: None = None, **which: Unpack[WhichCode]) -> BySignature[str]: ...
     @overload
-    def inspect_llvm(self, signature: SignatureLike) -> str: ...
-    def inspect_llvm(self, signature: Any = None) -> Any:
+    def inspect_llvm(self, signature: CodeLike, **which: Unpack[WhichCode]) -> str: ...
+    def inspect_llvm(self, signature: Any = None, **which: Any) -> Any:
         """Return the LLVM IR of the kernel and of what it calls, made again from its source."""
-        return self._by_signature(signature, lambda found: found.inspect_llvm())
+        return self._by_signature(signature, lambda found: found.inspect_llvm(), **which)
 
     @overload
-    def inspect_asm(self, signature: None = None) -> BySignature[str]: ...
+    def inspect_asm(self, signature: None = None, **which: Unpack[WhichCode]) -> BySignature[str]: ...
     @overload
-    def inspect_asm(self, signature: SignatureLike) -> str: ...
-    def inspect_asm(self, signature: Any = None) -> Any:
+    def inspect_asm(self, signature: CodeLike, **which: Unpack[WhichCode]) -> str: ...
+    def inspect_asm(self, signature: Any = None, **which: Any) -> Any:
         """Return the assembly text: PTX, or the host's."""
-        return self._by_signature(signature, lambda found: found.inspect_asm())
+        return self._by_signature(signature, lambda found: found.inspect_asm(), **which)
 
     @overload
-    def inspect_lto_ptx(self, signature: None = None) -> BySignature[str]: ...
+    def inspect_lto_ptx(self, signature: None = None, **which: Unpack[WhichCode]) -> BySignature[str]: ...
     @overload
-    def inspect_lto_ptx(self, signature: SignatureLike) -> str: ...
-    def inspect_lto_ptx(self, signature: Any = None) -> Any:
+    def inspect_lto_ptx(self, signature: CodeLike, **which: Unpack[WhichCode]) -> str: ...
+    def inspect_lto_ptx(self, signature: Any = None, **which: Any) -> Any:
         """Return the PTX after link-time optimization with the linked files."""
-        return self._by_signature(signature, lambda found: found.inspect_lto_ptx())
+        return self._by_signature(signature, lambda found: found.inspect_lto_ptx(), of_gpus=True, **which)
 
     @overload
-    def inspect_sass(self, signature: None = None) -> BySignature[str]: ...
+    def inspect_sass(self, signature: None = None, **which: Unpack[WhichCode]) -> BySignature[str]: ...
     @overload
-    def inspect_sass(self, signature: SignatureLike) -> str: ...
-    def inspect_sass(self, signature: Any = None) -> Any:
+    def inspect_sass(self, signature: CodeLike, **which: Unpack[WhichCode]) -> str: ...
+    def inspect_sass(self, signature: Any = None, **which: Any) -> Any:
         """Return the GPU's machine code as text; needs nvdisasm."""
-        return self._by_signature(signature, lambda found: found.inspect_sass())
+        return self._by_signature(signature, lambda found: found.inspect_sass(), of_gpus=True, **which)
 
     @overload
-    def inspect_sass_cfg(self, signature: None = None) -> BySignature[str]: ...
+    def inspect_sass_cfg(self, signature: None = None, **which: Unpack[WhichCode]) -> BySignature[str]: ...
     @overload
-    def inspect_sass_cfg(self, signature: SignatureLike) -> str: ...
-    def inspect_sass_cfg(self, signature: Any = None) -> Any:
+    def inspect_sass_cfg(self, signature: CodeLike, **which: Unpack[WhichCode]) -> str: ...
+    def inspect_sass_cfg(self, signature: Any = None, **which: Any) -> Any:
         """Return the control-flow graph of the machine code, in DOT; needs nvdisasm."""
-        return self._by_signature(signature, lambda found: found.inspect_sass_cfg())
+        return self._by_signature(signature, lambda found: found.inspect_sass_cfg(), of_gpus=True, **which)
 
-    def inspect_types(self, file: TextIO | None = None) -> None:
+    def inspect_types(self, file: TextIO | None = None, **which: Unpack[WhichCode]) -> None:
         """Write the source with numba's IR and inferred types to file (default: standard output)."""
-        for found in self.overloads.values():
+        for found in self._overloads(**which).values():
             found.inspect_types(file or sys.stdout)
 
     @overload
-    def get_metadata(self, signature: None = None) -> BySignature[dict[str, Any]]: ...
+    def get_metadata(self, signature: None = None, **which: Unpack[WhichCode]) -> BySignature[dict[str, Any]]: ...
     @overload
-    def get_metadata(self, signature: SignatureLike) -> dict[str, Any]: ...
-    def get_metadata(self, signature: Any = None) -> Any:
+    def get_metadata(self, signature: CodeLike, **which: Unpack[WhichCode]) -> dict[str, Any]: ...
+    def get_metadata(self, signature: Any = None, **which: Any) -> Any:
         """Return the compile's metadata: whether it is launch-config sensitive, how long it took."""
-        return self._by_signature(signature, lambda found: found.metadata)
+        return self._by_signature(signature, lambda found: found.metadata, **which)
 
     @overload
-    def get_regs_per_thread(self, signature: None = None) -> BySignature[int] | Any: ...
+    def get_regs_per_thread(self, signature: None = None, **which: Unpack[WhichCode]) -> BySignature[int] | Any: ...
     @overload
-    def get_regs_per_thread(self, signature: SignatureLike) -> int: ...
-    def get_regs_per_thread(self, signature: Any = None) -> Any:
+    def get_regs_per_thread(self, signature: CodeLike, **which: Unpack[WhichCode]) -> int: ...
+    def get_regs_per_thread(self, signature: Any = None, **which: Any) -> Any:
         """Return the registers that a thread uses."""
-        return self._number(signature, lambda found: found.regs_per_thread)
+        return self._number(signature, lambda found: found.regs_per_thread, **which)
 
     @overload
-    def get_shared_mem_per_block(self, signature: None = None) -> BySignature[int] | Any: ...
+    def get_shared_mem_per_block(
+        self, signature: None = None, **which: Unpack[WhichCode]
+    ) -> BySignature[int] | Any: ...
     @overload
-    def get_shared_mem_per_block(self, signature: SignatureLike) -> int: ...
-    def get_shared_mem_per_block(self, signature: Any = None) -> Any:
+    def get_shared_mem_per_block(self, signature: CodeLike, **which: Unpack[WhichCode]) -> int: ...
+    def get_shared_mem_per_block(self, signature: Any = None, **which: Any) -> Any:
         """Return the static shared memory of a block, in bytes."""
-        return self._number(signature, lambda found: found.shared_mem_per_block)
+        return self._number(signature, lambda found: found.shared_mem_per_block, **which)
 
     @overload
-    def get_local_mem_per_thread(self, signature: None = None) -> BySignature[int] | Any: ...
+    def get_local_mem_per_thread(
+        self, signature: None = None, **which: Unpack[WhichCode]
+    ) -> BySignature[int] | Any: ...
     @overload
-    def get_local_mem_per_thread(self, signature: SignatureLike) -> int: ...
-    def get_local_mem_per_thread(self, signature: Any = None) -> Any:
+    def get_local_mem_per_thread(self, signature: CodeLike, **which: Unpack[WhichCode]) -> int: ...
+    def get_local_mem_per_thread(self, signature: Any = None, **which: Any) -> Any:
         """Return the local memory of a thread, in bytes."""
-        return self._number(signature, lambda found: found.local_mem_per_thread)
+        return self._number(signature, lambda found: found.local_mem_per_thread, **which)
 
     @overload
-    def get_const_mem_size(self, signature: None = None) -> BySignature[int] | Any: ...
+    def get_const_mem_size(self, signature: None = None, **which: Unpack[WhichCode]) -> BySignature[int] | Any: ...
     @overload
-    def get_const_mem_size(self, signature: SignatureLike) -> int: ...
-    def get_const_mem_size(self, signature: Any = None) -> Any:
+    def get_const_mem_size(self, signature: CodeLike, **which: Unpack[WhichCode]) -> int: ...
+    def get_const_mem_size(self, signature: Any = None, **which: Any) -> Any:
         """Return the constant memory of the kernel, in bytes."""
-        return self._number(signature, lambda found: found.const_mem_size)
+        return self._number(signature, lambda found: found.const_mem_size, **which)
 
     @overload
-    def get_max_threads_per_block(self, signature: None = None) -> BySignature[int] | Any: ...
+    def get_max_threads_per_block(
+        self, signature: None = None, **which: Unpack[WhichCode]
+    ) -> BySignature[int] | Any: ...
     @overload
-    def get_max_threads_per_block(self, signature: SignatureLike) -> int: ...
-    def get_max_threads_per_block(self, signature: Any = None) -> Any:
+    def get_max_threads_per_block(self, signature: CodeLike, **which: Unpack[WhichCode]) -> int: ...
+    def get_max_threads_per_block(self, signature: Any = None, **which: Any) -> Any:
         """Return how many threads a block of the kernel may have."""
-        return self._number(signature, lambda found: found.max_threads_per_block)
+        return self._number(signature, lambda found: found.max_threads_per_block, **which)
 
-    def _number(self, signature: Any, value: Callable[[Overload], int]) -> Any:
-        found = self._by_signature(signature, value)
+    def _number(self, signature: Any, value: Callable[[Overload], int], **which: Any) -> Any:
+        found = self._by_signature(signature, value, **which)
         return next(iter(found.values())) if signature is None and self.specialized and found else found
 
-    def _by_signature(self, signature: Any, value: Callable[[Overload], Any]) -> Any:
-        overloads = self.overloads
+    def _by_signature(self, signature: Any, value: Callable[[Overload], Any], **which: Any) -> Any:
+        if isinstance(signature, Specialization):
+            return value(self._overload_of(signature))
         if signature is None:
-            return BySignature({wanted: value(found) for wanted, found in overloads.items()})
+            return BySignature({key: value(found) for key, found in self._overloads(**which).items()})
         wanted = as_signature(signature)
+        # The key of one specialization is that among all of them.
+        overloads = self._overloads(**which) if wanted is None or type(wanted) is Signature else self._overloads()
         if wanted is None or wanted not in overloads:
-            known = ", ".join(map(str, self.signatures)) or "none yet"
-            raise ConfigError(f"{self.name} is not compiled for {wanted or signature}; it is for: {known}")
+            raise ConfigError(self._not_compiled(wanted or signature, **which))
         return value(overloads[wanted])
+
+    def _overload_of(self, found: Specialization) -> Overload:
+        from gridjit.runtime.numba_names.overload import Overload
+
+        return Overload(cast("Kernel", self).form_of(found), found)
+
+    def _overloads(
+        self, *, config: Any = None, target: str | None = None, of_gpus: bool = False
+    ) -> BySignature[Overload]:
+        """Return the specializations by their keys: those for a target and a launch, and GPUs' if there are any."""
+        from gridjit.runtime.numba_names.specialized_signature import by_key, chosen
+
+        found = chosen(self._all(), config=as_launch_config(self.name, config), target=target)
+        if of_gpus:
+            found = chosen(found, target="cuda") or found
+        several = len({one.target for one in found}) > 1  # else there is nothing to ask a device for
+        keyed = by_key(found, cast("Kernel", self).target_here if several else None)
+        return BySignature({key: self._overload_of(one) for key, one in keyed.items()})
+
+    def _not_compiled(
+        self, wanted: Any, *, config: Any = None, target: str | None = None, of_gpus: bool = False
+    ) -> str:
+        known = "; ".join(map(str, self._all())) or "none yet"
+        where = (f" for {target}" if target else "") + (f" and a launch of {config}" if config is not None else "")
+        return f"{self.name} is not compiled for {wanted}{where}; it is for: {known}"
+
+    def _repr_html_(self) -> str:
+        """Return the kernel as notebooks show it."""
+        from gridjit.runtime.display.pages import kernel_page
+
+        return kernel_page(cast("Kernel", self))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO
 
 from gridjit.compiler.errors import ConfigError, UnsupportedError
 from gridjit.compiler.job import CompileJob
 from gridjit.runtime.devices.base import KernelAttributes, LoadedKernel
+from gridjit.runtime.devices.held_attributes import held_attributes
 from gridjit.runtime.session import session
 from gridjit.runtime.specialize.table import Specialization
 
@@ -19,6 +21,10 @@ if TYPE_CHECKING:
 
 class Overload:
     """A specialization and the kernel it is of; what it does not have itself, the specialization has."""
+
+    objectmode = False
+    entry_point = None
+    lifted = ()
 
     def __init__(self, kernel: Kernel, specialization: Specialization) -> None:
         self.kernel = kernel
@@ -38,6 +44,50 @@ class Overload:
     def entry_name(self) -> str:
         """The symbol that is launched."""
         return self.specialization.artifact.entry
+
+    @property
+    def argument_types(self) -> tuple[Any, ...]:
+        """The argument types, as numba's."""
+        from gridjit.compiler.frontend.types import numba_arguments
+
+        return tuple(numba_arguments(self.specialization.signature))
+
+    argtypes = argument_types
+
+    @property
+    def debug(self) -> bool:
+        """Whether it checks for errors while it runs."""
+        return bool(self.kernel.options.debug)
+
+    @property
+    def lineinfo(self) -> bool:
+        """Whether the code knows its source lines."""
+        return bool(self.kernel.options.lineinfo)
+
+    @property
+    def launch_bounds(self) -> tuple[int, ...] | None:
+        """The launch bounds that the kernel was given."""
+        return self.kernel.options.launch_bounds
+
+    @property
+    def shared_memory_carveout(self) -> int | None:
+        """How much of a multiprocessor's memory the kernel would have shared, in percent, or None."""
+        return self.kernel.options.shared_memory_carveout
+
+    @property
+    def py_func(self) -> Callable[..., Any]:
+        """The Python function."""
+        return self.kernel.py_func
+
+    @property
+    def extensions(self) -> list[Any]:
+        """What prepares the arguments of the kernel's launches."""
+        return self.kernel.extensions
+
+    @property
+    def library(self) -> CodeLibrary:
+        """The code, under numba-cuda's names for it."""
+        return self._codelibrary
 
     @property
     def regs_per_thread(self) -> int:
@@ -65,8 +115,8 @@ class Overload:
         return self.attributes().max_threads
 
     def attributes(self) -> KernelAttributes:
-        """Return what the kernel uses on its device."""
-        return self._loaded().attributes()
+        """Return what the kernel uses: for a GPU as the artifact says, without one; else as its device does."""
+        return held_attributes(self.specialization.artifact) or self._loaded().attributes()
 
     def max_cooperative_grid_blocks(self, blockdim: int | tuple[int, ...], dynsmemsize: int = 0) -> int:
         """Return how many blocks of a cooperative launch fit on the current device.
@@ -86,6 +136,12 @@ class Overload:
         from gridjit.compiler.frontend.readable import llvm_ir
 
         return llvm_ir(self._job(), self._view())
+
+    def written(self) -> frozenset[str]:
+        """Return the names of the arguments that the kernel may write, found by compiling it again as far as needed."""
+        from gridjit.compiler.frontend.readable import written_arguments
+
+        return written_arguments(self._job(), self._view(), self.kernel.parameter_names)
 
     def inspect_asm(self, cc: Any = None) -> str:
         """Return the assembly text: PTX; the host's, made again from the source."""
@@ -121,6 +177,15 @@ class Overload:
         from gridjit.compiler.frontend.readable import annotation
 
         return annotation(self._job(), self._view())
+
+    @property
+    def type_annotation(self) -> Any:
+        """The source with numba's IR and inferred types."""
+        return self._type_annotation
+
+    def bind(self) -> None:
+        """Load it on the current device."""
+        self._loaded()
 
     @property
     def _codelibrary(self) -> CodeLibrary:

@@ -147,6 +147,7 @@ def why_not(kernel: Kernel, here: Session, processes: int) -> str:
         (not kernel.cached, "it is made with jit(cache=False), and other processes hand over through the cache"),
         (not wanted.cache, "GRIDJIT_CACHE turns the cache off, through which other processes hand over"),
         (wanted.assert_no_compile, "GRIDJIT_ASSERT_NO_COMPILE forbids any compile"),
+        (not kernel.may_compile, "its disable_compile() was called"),
         (bool(dumps()), "numba is set to print what it compiles"),
         (bool(here.no_pool), here.no_pool),
     )

@@ -111,6 +111,10 @@ def compile_now(look: Look, reason: str, cold: Cold) -> Compiled:
             f"{job.kernel}{job.signature} for {job.target} is not in the cache ({reason}), "
             "and GRIDJIT_ASSERT_NO_COMPILE forbids compiling it"
         )
+    if not kernel.may_compile:
+        raise CompileDisabledError(
+            f"{job.kernel}{job.signature} for {job.target} is not compiled ({reason}), and disable_compile() was called"
+        )
     _check_stack(job)
     shelf = None if cold.apart or cold.anew else shelf_for(cold.store, job)
     try:
@@ -175,6 +179,8 @@ def add(found: Specialization, cold: Cold) -> Specialization:
     """Have the kernel keep found in memory, unless all was forgotten since the launch began; return it."""
     kernel = cold.kernel
     kernel.stats.note(found.origin, found.signature)
+    if cold.here.tracer is not None:
+        cold.here.tracer.note(found)
     if cold.generation != cold.code.generation:
         return found
     displaced = cold.code.table.add(found)

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, cast
 
 from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.errors import ConfigError, LaunchNeededError
+from gridjit.compiler.errors import GridjitError, LaunchNeededError
 from gridjit.compiler.job import CompileJob, make_job
 from gridjit.compiler.key.numba_settings import dumps
-from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.compiler.launch_config import LaunchConfig, as_launch_config
 from gridjit.compiler.options import Options
-from gridjit.compiler.phases import Phases, phase
+from gridjit.compiler.phases import phase
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import Target
 from gridjit.runtime.session import Session, session
@@ -59,7 +59,7 @@ class Compilation:
 
             scale.compile("void(float32[::1], float32)", config=(8, 128), target="sm_90").image
         """
-        launch = Launch(config=_launch_config(self.py_func.__qualname__, config))
+        launch = Launch(config=as_launch_config(self.py_func.__qualname__, config))
         return self._specialized(session(), _signature(signature), self.target_for(target), launch).artifact
 
     def form_for(self, config: object) -> Kernel:
@@ -78,7 +78,7 @@ class Compilation:
         there is one.
         """
         wanted = _signature(signature)
-        launch = Launch(config=_launch_config(self.py_func.__qualname__, config))
+        launch = Launch(config=as_launch_config(self.py_func.__qualname__, config))
         here = session()
         if here.compiles_declared and not self._hands_over(here, wanted, launch):
             with contextlib.suppress(LaunchNeededError):
@@ -135,6 +135,13 @@ class Compilation:
         """Return the target that a name stands for; None for the one that the kernel's launches have here."""
         return session().target(name or self._target)
 
+    @property
+    def target_here(self) -> Target | None:
+        """The target of the kernel's launches here; None if there is no device for them."""
+        with contextlib.suppress(GridjitError):
+            return self.target_for(None)
+        return None
+
     def job_for(self, signature: Signature, target: Target) -> CompileJob:
         """Return the job of compiling the kernel as it is now, with its globals and callees of this moment."""
         return make_job(self.py_func, signature, self._options_for(target), target, self.marks)
@@ -152,7 +159,7 @@ class Compilation:
         cold = self._cold(here)
         if (found := in_memory(signature, target, launch, cold)) is not None:
             return found, None
-        with Phases():
+        with here.phases(self.py_func.__qualname__):
             with phase("key"):
                 job = self.job_for(signature, target)
             look = Look.at(cold.store, job, launch)
@@ -161,7 +168,7 @@ class Compilation:
 
     def made_elsewhere(self, here: Session, ahead: Ahead, launch: Launch) -> Specialization | None:
         """Return what another process made of what it was handed, if that serves a launch."""
-        with Phases():
+        with here.phases(self.py_func.__qualname__):
             return self._found_by(ahead, launch, self._cold(here))
 
     def asks_again(self, found: Specialization, config: LaunchConfig) -> bool:
@@ -203,7 +210,7 @@ class Compilation:
         self._check_launchable()
         if self._ahead and (found := self._made_ahead(here, signature, target, launch, cold)) is not None:
             return found
-        with Phases():
+        with here.phases(self.py_func.__qualname__):
             with phase("key"):
                 job = self.job_for(signature, target)
             found = specialize(job, launch, cold)
@@ -289,11 +296,3 @@ def _signature(given: Any) -> Signature:
     from gridjit.compiler.frontend.types import parse_signature
 
     return parse_signature(given)
-
-
-def _launch_config(name: str, given: Any) -> LaunchConfig | None:
-    if given is None or isinstance(given, LaunchConfig):
-        return given
-    if not isinstance(given, tuple) or not 2 <= len(given) <= 3:
-        raise ConfigError(f"{name}.compile(config={given!r}): give (griddim, blockdim[, sharedmem])")
-    return LaunchConfig.of(*given)

@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 
 # Names that only look private: numba-cuda's protocols.
 _SHOWN = frozenset({"_numba_type_", "_device_function"})
-_HISTORY = frozenset({"specializations", "overloads", "signatures", "stats", "explain", "generation"})
+_HISTORY = frozenset(
+    {
+        *("specializations", "overloads", "signatures", "nopython_signatures", "stats", "explain", "generation"),
+        "may_compile",
+    }
+)
+_HISTORIES = ("inspect_", "get_")
 # What a kernel has of its own that is in the key of its code. All else of its own is what a program put there, or its
 # function, which leads to that.
 _IN_THE_KEY = frozenset({"options", "marks", "__name__", "__qualname__", "__module__"})
@@ -108,7 +114,7 @@ def _check(kernel: Kernel, name: str) -> None:
     view = current_view()
     if view is None:
         return
-    if name in _HISTORY or name.startswith("inspect_"):
+    if name in _HISTORY or name.startswith(_HISTORIES):
         view.keep_private(f"the compilation read {name} of its kernel, which differs in other processes")
     elif name in _THE_PROGRAMS or (name not in _IN_THE_KEY and not _is_of_the_class(kernel, name)):
         view.keep_private(f"the compilation read {name} of its kernel, which is not in the key of its code")

@@ -48,3 +48,9 @@ class Statistics:
     def __repr__(self) -> str:
         counts = ", ".join(f"{name}={getattr(self, name)}" for name in ("compiles", "disk_hits", "disk_misses"))
         return f"Statistics({counts})"
+
+    def _repr_html_(self) -> str:
+        """Return the counts as notebooks show them."""
+        from gridjit.runtime.display.pages import statistics_page
+
+        return statistics_page(self)

@@ -81,6 +81,15 @@ class Specialization:
     def __str__(self) -> str:
         return f"{self.signature} for {self.target}, depends on {self.footprint}"
 
+    def __repr__(self) -> str:
+        return f"<specialization {self}>"
+
+    def _repr_html_(self) -> str:
+        """Return the specialization as notebooks show it."""
+        from gridjit.runtime.display.specialization_list import SpecializationList
+
+        return SpecializationList((self,), of=self.artifact.kernel)._repr_html_()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Displaced:

@@ -33,6 +33,7 @@ NOT_NEEDED = (
     "runtime.secret",
     "runtime.simulated",
     "runtime.tiered",
+    "runtime.traced",
 )
 PROGRAM = """
 import json, sys

@@ -13,6 +13,7 @@ from gridjit import cuda
 from gridjit.compiler.errors import ConfigError, LaunchError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.runtime.current import create_stream
+from gridjit.runtime.devices.held_attributes import held_attributes
 from gridjit.runtime.memory.create import device_array, to_device
 
 pytestmark = pytest.mark.gpu
@@ -61,6 +62,15 @@ def picky(x, refused):
     if i == refused:
         raise ValueError("not this one")
     x[i] = 10 // (i - 100)
+
+
+def holding(values):
+    """Return a function whose threads hold so many values at once."""
+    reads = "".join(f"    v{k} = x[i + {k}]\n" for k in range(values))
+    writes = "".join(f"    x[i + {k}] = v{values - 1 - k}\n" for k in range(values))
+    names = {"cuda": cuda}
+    exec(f"def hold(x):\n    i = cuda.grid(1) * {values}\n{reads}    cuda.syncthreads()\n{writes}", names)
+    return names["hold"]
 
 
 def saxpy_case(device, n=1000):
@@ -165,6 +175,12 @@ def test_the_driver_and_the_artifact_agree_on_what_a_kernel_uses(compiled):
         known["shared_bytes"],
         known["local_bytes"],
     )
+
+
+@pytest.mark.parametrize("values", [1, 40, 70, 100, 150, 200])
+def test_the_artifact_says_what_the_driver_does_of_registers_and_the_threads_of_a_block(compiled, values):
+    kernel = compiled(holding(values), "void(float32[::1])")
+    assert held_attributes(kernel.artifact) == kernel.attributes()
 
 
 def test_occupancy(device, compiled):

@@ -198,6 +198,11 @@ class Driver:
         """Return a stream's priority."""
         return int(self.call("cuStreamGetPriority", stream))
 
+    def stream_blocks(self, stream: int) -> bool:
+        """Return whether a stream is ordered with the default stream."""
+        flags = int(self.call("cuStreamGetFlags", stream))
+        return not flags & int(self._enum("CUstream_flags", "CU_STREAM_NON_BLOCKING"))
+
     def destroy_stream(self, stream: int) -> None:
         """Destroy a stream once its work is done."""
         self.call("cuStreamDestroy", stream)

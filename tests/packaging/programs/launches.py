@@ -45,6 +45,11 @@ for signature, overload in fill.overloads.items():
     assert_type(fill.overloads[signature].inspect_asm(), str)
     assert_type(fill.inspect_llvm(signature), str)
     assert_type(fill.get_regs_per_thread(signature), int)
+    assert_type(fill.get_regs_per_thread(signature, config=(8, 128), target="sm_90"), int)
+assert_type(fill.inspect_asm(fill.specializations[0]), str)
+assert_type(fill.get_overload("void(float64[::1], float64)", target="sm_90").max_threads_per_block, int)
+assert_type(fill.nopython_signatures, list[Any])
+fill.disable_compile()
 assert_type((cuda.float64[::1], cuda.float64) in fill.overloads, bool)
 for text in fill.inspect_asm().values():
     assert_type(text, str)
@@ -77,6 +82,8 @@ fill.forall("1024")(x, 1.0)  # wrong: a number of tasks
 fill.forall(1024)[1, 2]  # wrong: it is called
 fill.compile(1)  # wrong: not a signature
 fill.compile("void(float64[::1], float64)", config=8)  # wrong: a grid and a block
+fill.inspect_asm(config=8)  # wrong: a grid and a block
+fill.get_regs_per_thread(grid=8)  # wrong: no such argument
 print(fill.stats.compile_count)  # wrong: no such count
 print(capture["confg"])  # wrong: no such key
 gridjit.graph("stream")  # wrong: not a stream

@@ -30,6 +30,7 @@ FUNCTIONS: dict[str, tuple[str, str]] = {
     "cuStreamCreateWithPriority": ("cuStreamCreateWithPriority", ">pui"),
     "cuStreamGetPriority": ("cuStreamGetPriority", "p>i"),
     "cuCtxGetStreamPriorityRange": ("cuCtxGetStreamPriorityRange", ">i>i"),
+    "cuStreamGetFlags": ("cuStreamGetFlags", "p>i"),
     "cuStreamDestroy": ("cuStreamDestroy_v2", "p"),
     "cuStreamSynchronize": ("cuStreamSynchronize", "p"),
     "cuStreamQuery": ("cuStreamQuery", "p"),

@@ -1,0 +1,84 @@
+"""SpecializedSignature: a signature with all else that tells one specialization of a kernel from another.
+
+A kernel may have several specializations of one signature: for other targets, and for launches that differ in facts
+that the compiles read. Where each is to be shown, the one that launches here use has its Signature as the key, and
+every other one this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gridjit.compiler.footprint import HAS_ARGUMENTS, Footprint
+from gridjit.compiler.launch_config import LaunchConfig
+from gridjit.compiler.signature import Signature
+from gridjit.compiler.target import Target
+from gridjit.runtime.specialize.table import Specialization
+from gridjit.values import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpecializedSignature(Signature):
+    """The argument types, the target and the facts of the launch that code is for.
+
+    number: which one of those it is that are alike in all that, as code is that depends on each launch.
+    """
+
+    target: Target
+    footprint: Footprint
+    number: int = 1
+
+    def __str__(self) -> str:
+        number = f", number {self.number}" if self.number > 1 else ""
+        return f"{Signature.__str__(self)} for {self.target}, depends on {self.footprint}{number}"
+
+
+def chosen(
+    all_of_them: Iterable[Specialization], *, config: LaunchConfig | None = None, target: str | None = None
+) -> tuple[Specialization, ...]:
+    """Return the specializations for a target ("host", "cuda", "sm_90") that serve a launch; None: for any."""
+    return tuple(
+        found
+        for found in all_of_them
+        if (target is None or _is_called(found.target, target)) and (config is None or may_serve(found, config))
+    )
+
+
+def may_serve(found: Specialization, config: LaunchConfig) -> bool:
+    """Return whether launches of config use a specialization, if it is for their arguments too."""
+    facts = (fact for fact in found.footprint.facts if not fact.of_each_launch and fact.field != HAS_ARGUMENTS)
+    return all(fact.holds(config) for fact in facts)
+
+
+def _is_called(target: Target, name: str) -> bool:
+    return name == str(target) or (name == "cuda" and target.kind == "ptx")
+
+
+def by_key(all_of_them: Iterable[Specialization], target: Target | None) -> dict[Signature, Specialization]:
+    """Return each specialization by its key: of each signature first the one that launches on target would use.
+
+    That is the newest for target, or the newest of all if there is none for it. The others follow, the oldest first.
+    """
+    groups: dict[Signature, list[Specialization]] = {}
+    for found in all_of_them:
+        groups.setdefault(found.signature, []).append(found)
+    keyed: dict[Signature, Specialization] = {}
+    for signature, group in groups.items():
+        first = next((found for found in reversed(group) if found.target == target), group[-1])
+        keyed[signature] = first
+        for found in group:
+            if found is not first:
+                keyed[_key(found, keyed)] = found
+    return keyed
+
+
+def _key(found: Specialization, taken: dict[Signature, Specialization]) -> SpecializedSignature:
+    number = 1
+    while (key := _numbered(found, number)) in taken:
+        number += 1
+    return key
+
+
+def _numbered(found: Specialization, number: int) -> SpecializedSignature:
+    arguments = found.signature.arguments
+    return SpecializedSignature(arguments=arguments, target=found.target, footprint=found.footprint, number=number)
