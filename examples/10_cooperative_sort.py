@@ -1,7 +1,7 @@
 """A cooperative library in twenty lines: `sort_block` sorts a value of each thread, for whatever block is launched.
 
 The library asks for the block size while the kernel is compiled, and requires the shared memory that it needs: the
-caller passes neither. tutorials/cooperative-library.md says how it works.
+caller passes neither. docs/tutorials/cooperative-library.md says how such libraries work.
 """
 
 import numpy as np

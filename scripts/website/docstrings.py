@@ -14,6 +14,7 @@ import griffe
 
 _MENTION = r"(?:^[ ]{{0,4}}|(?<=\. ))(?P<names>(?:{names})(?:(?:, | and )(?:{names}))*): "
 _EXAMPLE = re.compile(r"\n\n((?: {4}[^\n]*(?:\n\n(?= {4})|\n|$))+)")
+_PROTOCOL = re.compile(r"(?<![`\w.])__\w+__(?!`)")  # else Markdown takes it for bold
 _DOCUMENT = re.compile(r"\bdocs/([\w-]+)\.md")
 _RAISES = re.compile(r"(?:^|(?<=\. ))(?=(?:Raises|Returns) )", re.M)
 
@@ -44,7 +45,7 @@ def as_markdown(text: str, names: Iterable[str]) -> str:
 
 
 def _prose(text: str, names: str) -> str:
-    text = _DOCUMENT.sub(r"[\1](\1.md)", _RAISES.sub("\n\n", text))
+    text = _PROTOCOL.sub(r"`\g<0>`", _DOCUMENT.sub(r"[\1](\1.md)", _RAISES.sub("\n\n", text)))
     return re.sub(_MENTION.format(names=names), _item, text, flags=re.M).strip() if names else text.strip()
 
 

@@ -48,9 +48,12 @@ def test_pages_load_nothing_from_another_host(site: Path) -> None:
 
 
 def test_the_reference_has_parameters_as_a_list_and_examples_as_code(site: Path) -> None:
-    page = (site / "api.html").read_text(encoding="utf-8")
-    assert re.search(r"<li>\s*(?:<p>)?<strong><code>sharedmem</code></strong>: dynamic shared memory", page)
-    assert re.search(r'<code>(?:<[^>]+>)*(?:<span class="n">)?StridedLayout', page)
+    configure = (
+        _read(site, "api").partition('id="gridjit.Kernel.configure"')[2].partition('id="gridjit.Kernel.forall"')[0]
+    )
+    assert re.search(r"<li>\s*(?:<p>)?<strong><code>griddim</code></strong>, <strong><code>blockdim</code>", configure)
+    assert configure.count("<pre") == 2  # its signature and its example
+    assert "<code>__dlpack__</code>" in _read(site, "api")
 
 
 def test_lists_of_documents_are_lists_on_their_pages(site: Path) -> None:
