@@ -5,7 +5,7 @@ SUPPORTED := $(PYTHON) -c 'import sys; sys.version_info < (3, 10) and sys.exit("
 .DEFAULT_GOAL := help
 # What one process of the tests compiles to bytecode is there for the next.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help demo test test-slow check format view bench bench-host bench-launch-overhead bench-against benchcmp gpu-test dist clean soak bench-cache bench-compile suite
+.PHONY: help demo test test-slow check format view bench bench-host bench-launch-overhead bench-against benchcmp gpu-test dist clean soak bench-cache bench-compile suite docs
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 24
@@ -75,6 +75,7 @@ TARGET ?= cuda
 
 bench: .venv/test  ## measure launches with pytest-benchmark, and keep the run for benchcmp (TARGET=host without a GPU)
 	$(BIN)/python -m pytest tests/benchmarks/bench_launch.py --target $(TARGET) --benchmark-autosave
+	$(BIN)/python scripts/plot-bench.py
 
 benchcmp: .venv/test  ## compare the last two runs of bench
 	@set -- $$(ls -t .benchmarks/*/*.json 2>/dev/null | head -n 2); \
@@ -102,8 +103,15 @@ bench-cache: .venv/test  ## measure the cache at 100 and 100,000 entries, and co
 soak: .venv/test  ## share a cache among processes that are killed, for 10 minutes, and check all (ARGS='--minutes 2')
 	$(BIN)/python scripts/soak.py $(ARGS)
 
+.venv/docs: .venv/run
+	$(BIN)/python -m pip install $(QUIET) --editable '.[docs]'
+	touch $@
+
+docs: .venv/docs view  ## build the site into site/, with warnings as errors
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --clean
+
 dist: .venv/test  ## build the sdist and the wheel
 	$(BIN)/python -m build
 
 clean:  ## remove what the commands above made
-	rm -rf .venv .view build dist *.egg-info src/*.egg-info .*_cache .hypothesis .benchmarks
+	rm -rf .venv .view build dist site *.egg-info src/*.egg-info .*_cache .hypothesis .benchmarks

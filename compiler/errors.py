@@ -101,6 +101,13 @@ class LaunchError(GridjitError):
     """A kernel could not be launched, or failed while it ran."""
 
 
+class HazardError(LaunchError):
+    """Work of two streams uses the same memory, one of them writes, and nothing orders the two.
+
+    The message names both, with their lines in the program, and what to insert. The second was not given to its stream.
+    """
+
+
 class CheckError(LaunchError):
     """A debug kernel did something on the host that it is checked for; the message names places, threads and arrays."""
 

@@ -49,6 +49,10 @@ class LaunchConfig:
     ) -> LaunchConfig:
         """Return the configuration for dimensions given as an int or one to three ints.
 
+        griddim, blockdim, sharedmem, cluster, cooperative: the fields, as above.
+
+            LaunchConfig.of(8, (16, 16), 4096).blockdim == (16, 16, 1)
+
         Raises ConfigError naming the dimension and the limit when a value is out of CUDA's range.
         """
         return cls(

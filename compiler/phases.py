@@ -74,6 +74,11 @@ class phase:  # noqa: N801  # it is used as a verb: `with phase("link"):`
         self.end()
 
 
+def current_phases() -> Phases | None:
+    """Return the phases of the kernel that this thread is at; None if it records none."""
+    return _current.phases
+
+
 def phases_until_now() -> dict[str, float]:
     """Return the milliseconds of each phase of the kernel that this thread is at; none if it records none."""
     return {} if _current.phases is None else _current.phases.milliseconds()

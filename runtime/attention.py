@@ -1,13 +1,22 @@
-"""attention: numbers that machine code looks at before a launch in the default stream: whether Python has to see to it.
+"""attention: what Python has to see to before a stream is given work: chosen and busy streams, and recorded ones.
 
-They are 0 in programs that neither give the host's streams work nor choose a stream, so such launches lose nothing.
+Machine code looks at the numbers before a launch in the default stream. They are 0 in programs that neither give the
+host's streams work nor choose a stream, so such launches lose nothing. A stream that is recorded for a graph does no
+work: whoever would give it some gives it to the recorder. This imports nothing of the runtime's, so all of it can look.
 """
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gridjit.forking import in_child, lock
+
+if TYPE_CHECKING:
+    from gridjit.runtime.args.staging import Transfer
+    from gridjit.runtime.launch.launcher import Launcher
+    from gridjit.runtime.launch.ready import Ready
 
 
 class _Numbers(ctypes.Structure):
@@ -50,3 +59,30 @@ def add_chosen(count: int) -> None:
 
 # The parent's work is not the child's.
 in_child(lambda: set_busy(0))
+
+
+class Recorder(Protocol):
+    """What records the work of one stream."""
+
+    def transfer(self, launcher: Launcher, ready: Ready) -> Transfer:
+        """Return what looks at the arguments of a launch: it moves no memory, and refuses what would need that."""
+        ...
+
+    def launch(
+        self, launcher: Launcher, ready: Ready, args: tuple[Any, ...], packed: bytes, transfer: Transfer
+    ) -> None:
+        """Record a launch. args: what it keeps alive. packed: its parameters."""
+        ...
+
+    def copy(self, what: str, destination: Any, source: Any, keep: object, make: Callable[[], object]) -> None:
+        """Record a copy between two arrays that NumPy could copy on the host; make makes it in the stream."""
+        ...
+
+
+# By timeline, of which there is one a device, and handle. Empty unless a graph is recorded in some thread.
+recorders: dict[tuple[int, int], Recorder] = {}
+
+
+def recorder_of(timeline: object, handle: int) -> Recorder | None:
+    """Return what records a stream's work; None if it is done."""
+    return recorders.get((id(timeline), handle))

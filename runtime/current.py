@@ -31,12 +31,21 @@ def create_stream(*, priority: int = 0, nonblocking: bool = False, timeline: Tim
 
     priority: lower runs first; what is beyond the device's priorities is the nearest of them. nonblocking: independent
     of the default stream.
+
+        with gridjit.create_stream() as stream:
+            kernel[grid, block](x)  # in stream
     """
     return new_stream(timeline or current_timeline(), priority=priority, nonblocking=nonblocking)
 
 
 def create_event(*, timing: bool = True, timeline: Timeline | None = None) -> Event:
-    """Return a new event on the current device. timing: whether elapsed_time() will be called on it."""
+    """Return a new event on the current device.
+
+    timing: whether elapsed_time() will be called on it.
+
+        event = stream.record(gridjit.create_event())
+        event.synchronize()
+    """
     return new_event(timeline or current_timeline(), timing=timing)
 
 

@@ -112,6 +112,8 @@ class Kernel(Compilation, Inspection, Indexable):
         sharedmem: dynamic shared memory of a block, in bytes. cluster: blocks of a thread-block cluster.
         cooperative: have all blocks resident at once (set by itself where the kernel synchronizes the grid).
         Raises ConfigError naming what is out of range.
+
+            scale.configure(8, (16, 16), sharedmem=4096)(x, 2.0)
         """
         self._check_launchable()
         config = LaunchConfig.of(griddim, blockdim, sharedmem, cluster=cluster, cooperative=cooperative)
@@ -120,7 +122,12 @@ class Kernel(Compilation, Inspection, Indexable):
         return self._configured(config, stream)
 
     def forall(self, ntasks: int, tpb: int = 0, stream: StreamLike = 0, sharedmem: int = 0) -> ForAll:
-        """Return a callable that launches at least ntasks threads, tpb in a block (0: what suits the device)."""
+        """Return a callable that launches at least ntasks threads, tpb in a block (0: what suits the device).
+
+        stream, sharedmem: as for configure.
+
+            scale.forall(x.size)(x, 2.0)
+        """
         from gridjit.runtime.launch.forall import ForAll  # few kernels are launched so
 
         return ForAll(self, ntasks, tpb, stream, sharedmem)

@@ -11,15 +11,18 @@ from gridjit.cache.errors import warn
 from gridjit.cache.lock import Locks
 from gridjit.cache.store import Store
 from gridjit.compiler.errors import ConfigError, DeviceError
+from gridjit.compiler.phases import Phases
 from gridjit.compiler.target import Target
 from gridjit.forking import cached_property, lock, section
 from gridjit.messages import INFO, report
+from gridjit.runtime.queues.watched import watchers
 from gridjit.runtime.settings import Settings, settings
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.base import Device
     from gridjit.runtime.pool.pool import Pool
     from gridjit.runtime.specialize.needs import Recorder
+    from gridjit.runtime.traced.tracer import Tracer
 
 
 class Session:
@@ -36,6 +39,10 @@ class Session:
         self.no_pool = ""
         self._pool: Pool | None = None
         self._memory_locks = Locks()
+        if settings.check_streams:
+            from gridjit.runtime.hazards.attached import begin
+
+            begin()
 
     @cached_property
     def _memory(self) -> Store:
@@ -150,6 +157,19 @@ class Session:
         return Recorder(self.settings.record)
 
     @cached_property
+    def tracer(self) -> Tracer | None:
+        """What tells a trace of compiles and launches, if that is asked for."""
+        if self.settings.trace is None:
+            return None
+        from gridjit.runtime.traced.tracer import Tracer
+
+        return Tracer(self.settings.trace)
+
+    def phases(self, kernel: str) -> Phases:
+        """Return phases for what is about to be found or compiled of a kernel."""
+        return Phases() if self.tracer is None else self.tracer.phases(kernel)
+
+    @cached_property
     def _disk(self) -> Store | None:
         """What is on disk; None if nothing is to be read or written there."""
         if not self.settings.cache:
@@ -219,6 +239,10 @@ def end_session() -> None:
     settings.cache_clear()
     for ended in _sessions:
         ended.end()
+    if watchers:
+        from gridjit.runtime.hazards.attached import end
+
+        end()
     _sessions.clear()
 
 

@@ -21,6 +21,7 @@ _CHECKS = "[debugging](debugging.md)"
 _STEPPING = "[debugging](debugging.md#stepping-through-a-kernel)"
 _SYMBOLS = "[debugging](debugging.md#native-debuggers)"
 _DEVICE = "[a name or a JSON file](host-target.md#the-gpu-that-it-stands-in-for)"
+_TRACES = "`%p` in its name is the process's number ([seeing](seeing.md#a-trace))"
 _WAITING = "[host-target](host-target.md#waiting-for-other-threads-and-blocks)"
 
 WORDS = {
@@ -50,6 +51,11 @@ WORDS = {
         _SWITCH, "`0`", "`1`: use folders that other users can write to. What is read from them is run as code"
     ),
     "GRIDJIT_RECORD": Words(_FILE, "", "a file to which a run adds a line for each specialization that it needs"),
+    "GRIDJIT_TRACE": Words(
+        _FILE,
+        "",
+        f"a file to which runs add what they compile, find and launch from Python, with times; {_TRACES}",
+    ),
     "GRIDJIT_LOG": Words(
         "compiles, or none",
         "`none`",
@@ -70,6 +76,12 @@ WORDS = {
     ),
     "GRIDJIT_NATIVE_LAUNCH": Words(
         _SWITCH, "`1`", "`0`: launch from Python instead of through machine code, with equal results"
+    ),
+    "GRIDJIT_CHECK_STREAMS": Words(
+        _SWITCH,
+        "`0`",
+        "`1`: work of two streams on the same memory that nothing orders is a `HazardError` "
+        "([streams.md](streams.md#hazards))",
     ),
     "GRIDJIT_HOST_THREADS": Words(_NUMBER, "the usable cores", "number of threads that run blocks on the host target"),
     "GRIDJIT_HOST_DEVICE": Words(

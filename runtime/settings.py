@@ -46,11 +46,13 @@ class Settings:
     cache_key_file: Path | None = None
     cache_allow_shared: bool = False
     record: Path | None = None
+    trace: Path | None = None
     target: str | None = None
     host_threads: int = field(default_factory=usable_cores)
     log: tuple[str, ...] = ()
     assert_no_compile: bool = False
     native_launch: bool = True
+    check_streams: bool = False
     compile_processes: int | None = None
     traceback: str = "short"
     host_device: str | None = None
@@ -222,11 +224,13 @@ VARIABLES = (
     Variable("GRIDJIT_CACHE_KEY_FILE", "cache_key_file", _path),
     Variable("GRIDJIT_CACHE_ALLOW_SHARED", "cache_allow_shared", _switch),
     Variable("GRIDJIT_RECORD", "record", _path),
+    Variable("GRIDJIT_TRACE", "trace", _path),
     Variable("GRIDJIT_LOG", "log", _words(_LOGS)),
     Variable("GRIDJIT_TRACEBACK", "traceback", functools.partial(_one_of, known=("short", "full"))),
     Variable("GRIDJIT_ASSERT_NO_COMPILE", "assert_no_compile", _switch),
     Variable("GRIDJIT_COMPILE_PROCESSES", "compile_processes", functools.partial(_count, least=0)),
     Variable("GRIDJIT_NATIVE_LAUNCH", "native_launch", _switch),
+    Variable("GRIDJIT_CHECK_STREAMS", "check_streams", _switch),
     Variable("GRIDJIT_HOST_THREADS", "host_threads", _count),
     Variable("GRIDJIT_HOST_DEVICE", "host_device", str),
     Variable("GRIDJIT_HOST_DEVICES", "host_devices", _count),

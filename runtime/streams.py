@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gridjit.compiler.errors import ArgumentError, DeviceError
-from gridjit.runtime.recorded import recorder_of
+from gridjit.runtime.attention import recorder_of
 
 if TYPE_CHECKING:
     import ctypes
@@ -45,6 +45,10 @@ class Timeline(Protocol):
 
     def outside(self, free: Callable[[], None]) -> None:
         """Call free, which destroys a handle, as soon as that may be done."""
+        ...
+
+    def blocking(self, stream: int) -> bool:
+        """Return whether a stream is ordered with the default stream."""
         ...
 
     def priority(self, stream: int) -> int: ...
@@ -288,7 +292,7 @@ def new_event(timeline: Timeline, *, timing: bool = True) -> Event:
 
 
 def event_elapsed_time(start: Event, end: Event) -> float:
-    """Return the milliseconds between two events that have happened."""
+    """Return the milliseconds from start to end, two events that have happened."""
     return start.elapsed_time(end)
 
 

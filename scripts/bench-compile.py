@@ -22,6 +22,8 @@ from compile_times.figures import CUBIN, HOST, NUMBA, Figure, Results, figures, 
 from compile_times.processes import KINDS, Times, compiled
 from compile_times.scenarios import fifty_declared, first_tiered, one_edited, ten_sharing, tenth
 
+from gridjit.commands.pictures.bars import Named, bars
+
 
 def main() -> None:
     """Print a line for each kernel, and the figures."""
@@ -33,6 +35,8 @@ def main() -> None:
     print("\nfigures")
     for figure in found:
         print(figure)
+    if given.plot:
+        given.plot.write_text(_picture(results))
     if given.output:
         given.output.write_text(json.dumps(_plain(results, found), indent=2))
 
@@ -89,12 +93,23 @@ def _plain(results: Results, found: list[Figure]) -> dict[str, object]:
     return {"times": times, "figures": [asdict(figure) for figure in found]}
 
 
+def _picture(results: Results) -> str:
+    """Return the CPU time of compiles to a cubin, numba-cuda's and gridjit's, as an SVG file."""
+    rows = []
+    for name, times in results.items():
+        for kind, color in ((NUMBA, "c6"), (CUBIN, "accent")):
+            spent, ours = times[kind].cpu, kind == CUBIN
+            rows.append(Named(name=f"{name}, {kind[0]}", value=spent, said=f"{spent:.2f} s", color=color, bold=ours))
+    return bars("CPU time to compile to a cubin", "Medians, the compiler already imported", rows)
+
+
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=3, help="processes of each kind (default: %(default)s)")
     parser.add_argument("--only", nargs="+", metavar="KERNEL", help="kernels to compile: " + ", ".join(_names()))
     parser.add_argument("--phases", action="store_true", help="print where gridjit's time goes")
     parser.add_argument("--no-scenarios", action="store_true", help="leave out those of several kernels")
+    parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="draw the compiles to a cubin")
     parser.add_argument("--output", type=Path, help="write all of it as JSON to this file")
     given = parser.parse_args()
     if unknown := set(given.only or ()) - set(_names()):

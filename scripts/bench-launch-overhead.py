@@ -75,7 +75,7 @@ def _arguments() -> argparse.Namespace:
     add("--starts", type=int, default=5, help="processes timed from start to first result (default: %(default)s)")
     add("--details", action="store_true", help="print means and standard deviations too")
     add("--output", type=Path, metavar="FILE.json", help="write everything that was found")
-    add("--plot", type=Path, metavar="FILE.png", help="draw it (.svg where there is no matplotlib)")
+    add("--plot", type=Path, metavar="FILE.svg", help="draw it")
     given = parser.parse_args()
     given.repo = given.repo or [Repository(name="gridjit", path=SCRIPTS.parent.resolve())]
     given.loops = given.loops or (2000 if given.target == "host" else 10_000)

@@ -11,7 +11,7 @@ each release then compiles the kernels in scripts/library_trials twice, with num
 with a GPU it launches them too and looks at the results. A second process shows what it finds in the cache.
 
 Exit status 1 if gridjit failed on a kernel that numba-cuda compiles, or a launch was wrong. Needs NVVM, nvJitLink and
-NVRTC (`pip install "gridjit[cu13]" cuda-core`), but no GPU.
+NVRTC (`pip install "numba-cuda[cu13]" cuda-core`), but no GPU.
 """
 
 from __future__ import annotations

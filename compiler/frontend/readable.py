@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from gridjit.compiler.frontend.isolated.isolation import Isolation, isolated
@@ -11,6 +12,7 @@ from gridjit.compiler.job import CompileJob
 from gridjit.compiler.recorded.reads import Reads
 from gridjit.compiler.target import LinkedFile
 from gridjit.compiler.targets.contraction import contracted
+from gridjit.compiler.targets.host.written import maybe_written
 from gridjit.compiler.targets.ptx.link import linked_ptx
 from gridjit.compiler.targets.ptx.nvvm import accelerated, compile_ltoir
 from gridjit.compiler.view.config import ConfigView
@@ -20,6 +22,12 @@ def llvm_ir(job: CompileJob, view: ConfigView) -> str:
     """Return the LLVM IR of a kernel and of what it calls, before the target optimizes it."""
     lowered, _ = lower(job.function, job.signature, job.options, job.target, job.linked, view)
     return "\n\n".join(lowered.modules)
+
+
+def written_arguments(job: CompileJob, view: ConfigView, names: Sequence[str]) -> frozenset[str]:
+    """Return those of a kernel's arguments, by their names, that it may write."""
+    lowered, _ = lower(job.function, job.signature, job.options, job.target, job.linked, view)
+    return maybe_written(lowered, names)
 
 
 def assembly(job: CompileJob, view: ConfigView) -> str:

@@ -18,6 +18,8 @@ class In(Directed):
 
     On the host, the kernel gets a copy, too, unless the array is read-only. For arrays that are on the device already,
     it changes nothing.
+
+        scale[grid, block](gridjit.In(x), gridjit.Out(y))
     """
 
     __slots__ = ()

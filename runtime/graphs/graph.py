@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from gridjit.compiler.errors import ArgumentError, DeviceError, LaunchError
 from gridjit.forking import lock, section
+from gridjit.runtime.attention import recorder_of, recorders
 from gridjit.runtime.current import current_stream
 from gridjit.runtime.graphs.kept import memory_in
 from gridjit.runtime.graphs.nodes import Node, Nodes
 from gridjit.runtime.graphs.recording import Recording, Step, Unmoved
-from gridjit.runtime.recorded import recorder_of, recorders
 from gridjit.runtime.session import session
 from gridjit.runtime.streams import PER_THREAD, Stream, new_stream, stream_handle
 
@@ -92,7 +92,7 @@ class Graph:
 
     @contextlib.contextmanager
     def name(self, name: str) -> Iterator[None]:
-        """Name the nodes that are recorded in the with block: "halo", "halo 2" and so on."""
+        """Give the nodes that are recorded in the with block a name: for "halo" that, "halo 2" and so on."""
         if self._recording is None:
             raise LaunchError(f"{self!r} is not being recorded: name nodes inside its with block")
         names = self._recording.names

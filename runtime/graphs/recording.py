@@ -104,7 +104,7 @@ def refuse_what_follows(name: str, after: object) -> None:
 
 
 if TYPE_CHECKING:
-    from gridjit.runtime.recorded import Recorder
+    from gridjit.runtime.attention import Recorder
 
     _recorder: type[Recorder] = Recording
     _space: type[Space]

@@ -24,12 +24,22 @@ from gridjit.runtime.numba_names.functions import is_cuda_array, stream
 
 
 def vectorize(*args: Any, **options: Any) -> Any:
-    """Return what makes a ufunc of a function of numbers, as numba-cuda's vectorize does."""
+    """Return what makes a ufunc of a function of numbers, as numba-cuda's vectorize does.
+
+    args, options: a list of signatures, and numba-cuda's options. The ufunc takes arrays of the host or of the device.
+
+        @cuda.vectorize(["float32(float32, float32)"])
+        def hypot(x, y):
+            return math.sqrt(x * x + y * y)
+    """
     return decorators().vectorize(*_parsed(*args), **options)
 
 
 def guvectorize(*args: Any, **options: Any) -> Any:
-    """Return what makes a generalized ufunc of a function of arrays, as numba-cuda's guvectorize does."""
+    """Return what makes a generalized ufunc of a function of arrays, as numba-cuda's guvectorize does.
+
+    args, options: a list of signatures, the layout of the axes, as "(n),(n)->()", and numba-cuda's options.
+    """
     return decorators().guvectorize(*_parsed(*args), **options)
 
 

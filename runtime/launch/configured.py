@@ -11,6 +11,7 @@ from gridjit.compiler.launch_config import Dim3, LaunchConfig
 from gridjit.runtime.launch.dispatch import launch
 from gridjit.runtime.launch.launcher import Launcher
 from gridjit.runtime.native.vectorcall import arm, disarm, vectorcalled
+from gridjit.runtime.queues.watched import watchers
 from gridjit.runtime.tracebacks import trim
 
 if TYPE_CHECKING:
@@ -58,6 +59,9 @@ class ConfiguredKernel:
         if keywords:
             launcher.refuse_keywords()
         if launcher.fast is None or launcher.native is None or (watched and self._callbacks):
+            launch(launcher, args, self)
+            return
+        if watchers and not watchers[0].knows(launcher, args):
             launch(launcher, args, self)
             return
         if not watched:

@@ -12,6 +12,7 @@ from gridjit.compiler.signature import Signature
 from gridjit.runtime import attention
 from gridjit.runtime.args.handler import ArgumentHandler
 from gridjit.runtime.args.staging import Transfer
+from gridjit.runtime.attention import recorder_of, recorders
 from gridjit.runtime.launch.argument_extensions import prepared
 from gridjit.runtime.launch.arguments import (
     conversions,
@@ -24,32 +25,45 @@ from gridjit.runtime.launch.arguments import (
     types_of,
 )
 from gridjit.runtime.launch.ready import Key, Ready
-from gridjit.runtime.recorded import recorder_of, recorders
+from gridjit.runtime.queues.watched import watchers
 from gridjit.runtime.session import session
 from gridjit.runtime.streams import LEGACY, stream_handle
 
 if TYPE_CHECKING:
+    from gridjit.runtime.attention import Recorder
     from gridjit.runtime.kernel import Kernel
     from gridjit.runtime.launch.configured import ConfiguredKernel
     from gridjit.runtime.launch.launched_kernel import LaunchedKernel
     from gridjit.runtime.launch.launcher import Launcher
-    from gridjit.runtime.recorded import Recorder
 
 
 def launch(
     launcher: Launcher, given: tuple[Any, ...], configured: ConfiguredKernel | None = None, hooks: bool = True
 ) -> None:
     """Launch from Python. configured: the object that was called, if it has callbacks of its own; hooks: run them."""
+    if (tracer := session().tracer) is None:
+        _launch_now(launcher, given, configured, hooks)
+        return
+    from gridjit.runtime.traced.why import traced
+
+    hooked = hooks and configured is not None and bool(configured.own_callbacks)
+    traced(tracer, launcher, given, lambda: _launch_now(launcher, given, configured, hooks), hooked=hooked)
+
+
+def _launch_now(
+    launcher: Launcher, given: tuple[Any, ...], configured: ConfiguredKernel | None, hooks: bool
+) -> Ready | None:
+    """Launch; return what was launched, None for what was run as plain Python."""
     kernel = launcher.kernel
     if attention.chosen() and (here := launcher.here()) is not launcher:
         launcher = here
         if launcher.fast is not None and configured is None:
             launcher.fast(*given)
-            return
+            return None
     handlers = handlers_of(kernel, given)
     if session().steps(kernel._target):
         _step(launcher, given, configured if hooks else None)
-        return
+        return None
     key = (launcher.shape, session().ordinal(kernel._target), *kinds_of(kernel, handlers, given))
     ready = launcher.ready.get(key) or prepare(launcher, given, handlers, key)
     if hooks and (ready.hooks or (configured is not None and configured.watched and configured._callbacks)):
@@ -61,6 +75,7 @@ def launch(
             _launch(launcher, ready, handlers, key, given)
     else:
         _launch(launcher, ready, handlers, key, given)
+    return ready
 
 
 def _step(launcher: Launcher, given: tuple[Any, ...], configured: ConfiguredKernel | None) -> None:
@@ -94,6 +109,8 @@ def _launch(
     transfer.expect(args)
     parameters = parameters_of(kernel, ready, handlers, args, transfer)
     packed = in_bytes(kernel, ready, args, parameters)
+    for watcher in watchers:
+        watcher.launch(launcher, ready, packed, args)
     ready.loaded.launch(launcher.config, launcher.stream, ready.sharedmem, packed, (args, transfer.kept))
     transfer.finish()
     for call in after:
@@ -140,6 +157,10 @@ def prepare(launcher: Launcher, args: tuple[Any, ...], handlers: Sequence[Argume
     )
     shape.required = max(shape.required, found.artifact.effects.sharedmem)
     asks_again = kernel.asks_again(found, shape.config)
+    if (tracer := session().tracer) is not None:
+        from gridjit.runtime.traced import why
+
+        tracer.note_why(why.first(found, again=asks_again))
     if not asks_again and not any(fact.of_each_launch for fact in found.footprint.facts):
         table.put(key, ready, drops)
     return ready

@@ -48,6 +48,11 @@ class Launcher:
         # What the native function was told, or cannot be: the number of a context, and a key of the table.
         self._told: list[tuple[int, Key]] = []
 
+    @property
+    def learned(self) -> int:
+        """How many kinds of arguments the native function was told of, or cannot be."""
+        return len(self._told)
+
     def here(self) -> Launcher:
         """Return what launches in the thread's current stream if this one's stream is not named; else itself."""
         if type(self.stream) is not int or self.stream:

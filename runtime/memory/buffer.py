@@ -159,7 +159,10 @@ class Buffer:
         return destination
 
     def copy_from(self, source: Buffer, *, stream: Any = None) -> None:
-        """Copy another buffer's bytes, of equal size, into this one; stream as for copy_to."""
+        """Copy source's bytes into this buffer.
+
+        source: a buffer of equal size, else ShapeError. stream: the order to copy in, as for copy_to.
+        """
         if source.size != self.size:
             raise ShapeError(f"copy_from: the buffer here has {self.size} bytes, the other {source.size}")
         self.array.copy_to_device(source.array, stream)
@@ -167,7 +170,7 @@ class Buffer:
     def fill(self, value: int | bytes, *, stream: Any = None) -> None:
         """Set every byte to value, 0 to 255; or repeat a pattern of 1, 2 or 4 bytes, which the size is a multiple of.
 
-        Raises ArgumentError for another value or pattern.
+        stream: the order to do it in, as for copy_to. Raises ArgumentError for another value or pattern.
         """
         pattern = _pattern(value)
         if self.size % len(pattern):

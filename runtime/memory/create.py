@@ -31,6 +31,8 @@ def to_device(
 
     stream: the order to copy in. copy: whether to copy the items, or only take shape and dtype. to: the array to copy
     into, instead of a new one. Raises ArgumentError for items that are Python objects.
+
+        x = cuda.to_device(np.arange(1000))
     """
     here = space or (current_space() if to is None else to.space)
     stream = said_or_current(stream, here.timeline)
@@ -55,22 +57,31 @@ def device_array(
 ) -> DeviceArray:
     """Return a new array on the device, its items not set.
 
-    strides: bytes between items, one for each axis, instead of order ("C" or "F"). stream: the order of the work that
-    it is for: it is usable by what comes later in stream, and freed after what came before.
+    shape: items along each axis, or a number for one axis. dtype: their type, as NumPy takes it. strides: bytes between
+    items, one for each axis, instead of order ("C" or "F"). stream: the order of the work that it is for: it is usable
+    by what comes later in stream, and freed after what came before.
+
+        out = cuda.device_array((480, 640), np.float32)
     """
     item = _dtype(dtype)
     return _new(_laid_out(shape, item, strides, order), item, stream, space)
 
 
 def device_array_like(ary: Any, stream: Any = 0, *, space: Space | None = None) -> DeviceArray:
-    """Return a new array on the device with the shape, dtype and order of axes of ary, its items not set and dense."""
+    """Return a new array on the device with the shape, dtype and order of axes of ary, its items not set and dense.
+
+    stream: as for device_array.
+    """
     return _new(_dense_like(ary), _dtype(ary.dtype), stream, space)
 
 
 def pinned_array(
     shape: Shape, dtype: Any = np.float64, strides: Shape | None = None, order: str = "C", *, space: Space | None = None
 ) -> Array:
-    """Return a NumPy array in page-locked host memory, which the device copies from and to by itself."""
+    """Return a NumPy array in page-locked host memory, which the device copies from and to by itself.
+
+    shape, dtype, strides, order: as for device_array.
+    """
     return _host_array((space or current_space()).pinned, shape, dtype, strides, order)[0]
 
 
@@ -87,8 +98,9 @@ def mapped_array(
 ) -> Array:
     """Return a NumPy array that kernels use in place: in page-locked memory on a GPU, in any on the host.
 
-    stream: where its work is: other libraries that take the array wait for it. portable and wc are numba-cuda's and
-    change nothing: the memory is for every context, and is not written around the cache.
+    shape, dtype, strides, order: as for device_array. stream: where its work is: other libraries that take the array
+    wait for it. portable and wc are numba-cuda's and change nothing: the memory is for every context, and is not
+    written around the cache.
     """
     here = space or current_space()
     made, memory = _host_array(functools.partial(here.pinned, mapped=True), shape, dtype, strides, order)
@@ -107,9 +119,10 @@ def managed_array(
 ) -> Array:
     """Return a NumPy array that kernels use in place and whose memory moves to where it is used; plain on the host.
 
-    Read on the host what a kernel wrote after synchronizing with it. attach_global: any stream of any device may use
-    it; else, on devices that cannot page, only the host until it is attached. stream: where its work is: other
-    libraries that take the array wait for it. Raises DeviceError on a device without managed memory.
+    shape, dtype, strides, order: as for device_array. Read on the host what a kernel wrote after synchronizing with it.
+    attach_global: any stream of any device may use it; else, on devices that cannot page, only the host until it is
+    attached. stream: where its work is: other libraries that take the array wait for it. Raises DeviceError on a device
+    without managed memory.
     """
     here = space or current_space()
     manage = functools.partial(here.managed, attach_global=attach_global)
@@ -120,7 +133,7 @@ def managed_array(
 def mapped_array_like(
     ary: Any, stream: Any = 0, portable: bool = False, wc: bool = False, *, space: Space | None = None
 ) -> Array:
-    """Return a mapped array with the shape, dtype and order of axes of ary."""
+    """Return a mapped array with the shape, dtype and order of axes of ary; stream, portable and wc as it has them."""
     steps = _dense_like(ary).strides_in_bytes
     return mapped_array(ary.shape, ary.dtype, steps, stream=stream, portable=portable, wc=wc, space=space)
 

@@ -18,12 +18,12 @@ from gridjit.compiler.errors import ArgumentError, DeviceError, ShapeError
 from gridjit.compiler.item_types import identity, item_type
 from gridjit.compiler.signature import ArrayType, Signature, array_codes, array_struct, layout_letter
 from gridjit.runtime.args.staging import refuse_masked
+from gridjit.runtime.attention import recorder_of, recorders
 from gridjit.runtime.devices.cuda import presence
 from gridjit.runtime.memory.copies import Array, address_of, overlaps_itself
 from gridjit.runtime.memory.layout import StridedLayout
 from gridjit.runtime.memory.space import Memory, Space
 from gridjit.runtime.queues.chosen import here
-from gridjit.runtime.recorded import recorder_of, recorders
 from gridjit.runtime.streams import LEGACY, stream_handle
 
 # (dtype, ndim, layout, writable, aligned, device, what else tells the dtype from others): equal kinds are one object,
@@ -169,7 +169,10 @@ class DeviceArray:
         return np.empty(self.shape, self.dtype, order=self._order)
 
     def copy_to_device(self, ary: Any, stream: Any = None) -> None:
-        """Copy ary (a NumPy array, anything NumPy makes one of, or a DeviceArray) into this array."""
+        """Copy ary (a NumPy array, anything NumPy makes one of, or a DeviceArray) into this array.
+
+        stream: the order to copy in (default: the array's own). Raises ArgumentError for another shape or dtype.
+        """
         self._check_writable("copy_to_device")
         if isinstance(ary, DeviceArray):
             self._check_fits(ary._ghost, "copy_to_device")
@@ -294,19 +297,23 @@ class DeviceArray:
         return self._viewed(self._ghost.T)
 
     def transpose(self, *axes: Any) -> DeviceArray:
-        """Return the view with its axes in another order."""
+        """Return the view with its axes in another order: that of axes, or reversed."""
         return self._viewed(self._ghost.transpose(*axes))
 
     def squeeze(self, axis: int | tuple[int, ...] | None = None) -> DeviceArray:
-        """Return the view without axes of length 1."""
+        """Return the view without axes of length 1: all of them, or those that axis names."""
         return self._viewed(self._ghost.squeeze(axis))
 
     def view(self, dtype: Any) -> DeviceArray:
-        """Return the same bytes as items of another type."""
+        """Return the same bytes as items of another type, dtype: along the last axis where the sizes differ."""
         return self._viewed(self._ghost.view(dtype))
 
     def reshape(self, *shape: Any, order: str = "C") -> DeviceArray:
-        """Return the view with another shape; raises CopyNeededError, a ValueError, if there is none."""
+        """Return the view with another shape; raises CopyNeededError, a ValueError, if there is none.
+
+        shape: items along each axis, or a tuple of them; one may be -1. order: "C" (last axis fastest), "F", or "A": F
+        if the array lies so.
+        """
         from gridjit.runtime.memory.indices import reshaped
 
         wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
@@ -319,11 +326,11 @@ class DeviceArray:
         return self._viewed(reshaped(self._ghost, tuple(wanted)))
 
     def ravel(self, order: str = "C") -> DeviceArray:
-        """Return the view with one axis; raises CopyNeededError if there is none."""
+        """Return the view with one axis; order as for reshape. Raises CopyNeededError if there is none."""
         return self.reshape(-1, order=order)
 
     def split(self, section: int, stream: Any = None) -> Iterator[DeviceArray]:
-        """Yield views of section items each (the last may be shorter) of a 1-D array."""
+        """Yield views of section items each (the last may be shorter) of a 1-D array, to be copied in stream."""
         if self.ndim != 1:
             raise ValueError(f"split: the array has {self.ndim} axes; it must have 1")
         for start in range(0, self.size, section):

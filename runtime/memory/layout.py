@@ -98,7 +98,7 @@ class StridedLayout(LayoutViews):
     def dense(cls, shape: Numbers, itemsize: SupportsIndex, order: Order = "C") -> StridedLayout:
         """Return the layout without gaps in an order: "C" (last axis fastest), "F", or axes from slowest to fastest.
 
-        Raises LayoutError for another order.
+        shape: items along each axis. itemsize: bytes of an item. Raises LayoutError for another order.
 
             StridedLayout.dense((5, 3, 7), 4, (2, 0, 1)).strides == (3, 1, 15)
         """
@@ -107,7 +107,7 @@ class StridedLayout(LayoutViews):
 
     @classmethod
     def dense_like(cls, other: Any, order: Order = "K") -> StridedLayout:
-        """Return the dense layout with the shape and item size of another layout, or of an array.
+        """Return the dense layout with the shape and item size of other, a layout or an array.
 
         order: as for dense, or "K": the order of the strides there.
         """
@@ -133,7 +133,7 @@ class StridedLayout(LayoutViews):
     def over(self, address: int, dtype: np.dtype[Any], owner: object = None) -> Array:
         """Return a NumPy array over memory, offset 0 at an address, which need not be this process's to read.
 
-        owner: what the array keeps alive.
+        dtype: the type of its items. owner: what the array keeps alive.
         """
         low, high = self.extent
         if low == high:

@@ -146,7 +146,7 @@ class LayoutFacts:
         return high
 
     def has_steps_of(self, alignment: int) -> bool:
-        """Return whether all items are aligned where the first one is."""
+        """Return whether all items are aligned, to `alignment` bytes, where the first one is."""
         steps = zip(self.shape, self.strides_in_bytes, strict=True)
         return 0 in self.shape or all(step % alignment == 0 for count, step in steps if count > 1)
 

@@ -107,17 +107,20 @@ class StridedMemoryView:
 
     @classmethod
     def from_dlpack(cls, obj: Any, stream: Any = 0) -> StridedMemoryView:
-        """Return a view of what obj exports by DLPack, version 0 or 1."""
+        """Return a view of what obj exports by DLPack, version 0 or 1; stream as for from_cuda_array_interface."""
         return cls._over(over_dlpack(obj, current_space(), stream), obj)
 
     @classmethod
     def from_cuda_array_interface(cls, obj: Any, stream: Any = 0) -> StridedMemoryView:
-        """Return a view of what obj's CUDA array interface describes, version 2 or newer."""
+        """Return a view of what obj's CUDA array interface describes, version 2 or newer.
+
+        stream: what reads the view there comes after obj's own work; -1: without waiting.
+        """
         return cls._over(over_interface(obj, obj.__cuda_array_interface__, current_space(), stream), obj)
 
     @classmethod
     def from_array_interface(cls, obj: Any) -> StridedMemoryView:
-        """Return a view of host memory: of a NumPy array, or by the array interface or the buffer protocol."""
+        """Return a view of host memory: obj is a NumPy array, or has the array interface or the buffer protocol."""
         if (array := host_array(obj)) is None:
             raise ArgumentError(f"a {type(obj).__qualname__} has neither __array_interface__ nor the buffer protocol")
         return cls._over(over_numpy(array, obj), obj)
@@ -128,7 +131,8 @@ class StridedMemoryView:
     ) -> StridedMemoryView:
         """Return a view of a buffer: items of dtype, where layout says, whose offset 0 is the buffer's first byte.
 
-        Raises LayoutError for items that are not all in the buffer, or of another size than layout's.
+        is_readonly: refuse to write to it. Raises LayoutError for items that are not all in the buffer, or of another
+        size than layout's.
         """
         return cls._laid(buffer.array, buffer.handle, layout, dtype, not is_readonly, buffer)
 
@@ -268,7 +272,7 @@ class StridedMemoryView:
         self._array.copy_to_device(other._array, stream)
 
     def copy_to(self, destination: Any, stream: Any = None) -> None:
-        """Copy all items into destination, a view or what a view can be of; as copy_from does from the other side."""
+        """Copy all items into destination, a view or what a view can be of, in stream; as copy_from from there."""
         other = destination if isinstance(destination, StridedMemoryView) else StridedMemoryView(destination)
         other.copy_from(self, stream)
 

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from gridjit.runtime.native import records
 from gridjit.runtime.native.probes import known_interpreter
+from gridjit.runtime.queues.watched import watchers
 
 Class = TypeVar("Class", bound=type)
 
@@ -65,7 +66,12 @@ def vectorcalled(plain: Class) -> Class:
 
 
 def arm(launched: Any, function: int, cell: int) -> None:
-    """Have calls of an object go to the function at an address, which finds its CellRecord at the address cell."""
+    """Have calls of an object go to the function at an address, which finds its CellRecord at the address cell.
+
+    Not while all launches are watched.
+    """
+    if watchers:
+        return
     launched._cell = cell
     launched._function = function
 

@@ -33,7 +33,7 @@ def get_current_device() -> CudaDevice | SimulatedDevice:
 
 
 def select_device(ordinal: int) -> CudaDevice | SimulatedDevice:
-    """Make a device the calling thread's, by its number; raises DeviceError if there is none."""
+    """Make a device the calling thread's, by its number, ordinal, and return it; raises DeviceError if none has it."""
     if session().is_host:
         from gridjit.runtime.simulated import devices
 

@@ -41,7 +41,7 @@ def reduced(value: Any, function: Callable[..., Any], make: Callable[..., Any], 
         data, why = _whole(make, (function, *parts)), ""
     except Exception as error:  # what the function refers to may raise anything
         data, why = b"", f"{type(error).__name__}: {error}"
-    return _found_or_made, (module, name, _digest(function), data, why)
+    return _found_or_made, (module, name, type(value), _digest(function), data, why)
 
 
 def reduced_kernel(kernel: Kernel) -> Reduced:
@@ -124,13 +124,10 @@ def _made(data: bytes) -> Any:
     return made
 
 
-def _found_or_made(module: str, name: str, digest: bytes, data: bytes, why: str) -> Any:
+def _found_or_made(module: str, name: str, kind: type[Any], digest: bytes, data: bytes, why: str) -> Any:
     """Return what a program's own file has under a name if it is the same function's, else what was pickled of it."""
-    from gridjit.runtime.device_function import DeviceFunction
-    from gridjit.runtime.numba_names.inspection import Inspection
-
     found = _named(module, name)
-    if isinstance(found, (Inspection, DeviceFunction)) and digest == _digest(found.py_func):
+    if isinstance(found, kind) and digest == _digest(found.py_func):
         return found
     if data:
         return _made(data)

@@ -89,6 +89,10 @@ class HostTimeline:
         """Return the priority that a stream was made with."""
         return self._streams.get(stream, (0, False))[0]
 
+    def blocking(self, stream: int) -> bool:
+        """Return whether a stream is ordered with the default stream."""
+        return not self._streams.get(stream, (0, False))[1]
+
     def live(self) -> int:
         """Return how many streams and events there are."""
         return len(self._streams) + len(self._events)

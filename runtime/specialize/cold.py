@@ -179,6 +179,8 @@ def add(found: Specialization, cold: Cold) -> Specialization:
     """Have the kernel keep found in memory, unless all was forgotten since the launch began; return it."""
     kernel = cold.kernel
     kernel.stats.note(found.origin, found.signature)
+    if cold.here.tracer is not None:
+        cold.here.tracer.note(found)
     if cold.generation != cold.code.generation:
         return found
     displaced = cold.code.table.add(found)

@@ -13,7 +13,7 @@ from gridjit.compiler.job import CompileJob, make_job
 from gridjit.compiler.key.numba_settings import dumps
 from gridjit.compiler.launch_config import LaunchConfig, as_launch_config
 from gridjit.compiler.options import Options
-from gridjit.compiler.phases import Phases, phase
+from gridjit.compiler.phases import phase
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import Target
 from gridjit.runtime.session import Session, session
@@ -56,6 +56,8 @@ class Compilation:
         config: the launch to compile for, (griddim, blockdim[, sharedmem]); None if the kernel reads none.
         target: "host", an architecture like "sm_90", or None for this machine's own.
         Raises ConfigError or CompileError.
+
+            scale.compile("void(float32[::1], float32)", config=(8, 128), target="sm_90").image
         """
         launch = Launch(config=as_launch_config(self.py_func.__qualname__, config))
         return self._specialized(session(), _signature(signature), self.target_for(target), launch).artifact
@@ -157,7 +159,7 @@ class Compilation:
         cold = self._cold(here)
         if (found := in_memory(signature, target, launch, cold)) is not None:
             return found, None
-        with Phases():
+        with here.phases(self.py_func.__qualname__):
             with phase("key"):
                 job = self.job_for(signature, target)
             look = Look.at(cold.store, job, launch)
@@ -166,7 +168,7 @@ class Compilation:
 
     def made_elsewhere(self, here: Session, ahead: Ahead, launch: Launch) -> Specialization | None:
         """Return what another process made of what it was handed, if that serves a launch."""
-        with Phases():
+        with here.phases(self.py_func.__qualname__):
             return self._found_by(ahead, launch, self._cold(here))
 
     def asks_again(self, found: Specialization, config: LaunchConfig) -> bool:
@@ -208,7 +210,7 @@ class Compilation:
         self._check_launchable()
         if self._ahead and (found := self._made_ahead(here, signature, target, launch, cold)) is not None:
             return found
-        with Phases():
+        with here.phases(self.py_func.__qualname__):
             with phase("key"):
                 job = self.job_for(signature, target)
             found = specialize(job, launch, cold)

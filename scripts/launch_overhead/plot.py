@@ -1,47 +1,29 @@
-"""plot: the rows of a run as a picture: PNG by matplotlib where it is installed, else SVG written here."""
+"""plot: the rows of a run as a picture: an SVG file."""
 
 from __future__ import annotations
 
-import html
 import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gridjit.commands.pictures.markup import Markup, element
+from gridjit.commands.pictures.svg import number, whole_file, words
 from launch_overhead.timing import Row
 
 Point = tuple[float, float]
-_COLORS = ("#1b7837", "#2166ac", "#b2182b", "#e08214", "#762a83", "#35978f", "#8c510a")  # one for each whose launch
+_COLORS = ("c0", "c4", "c3", "c2", "c5", "c1", "c6")  # of the palette, one for each whose launch
 _DASHES = {"scalars": "", "own arrays": "6 3", "torch tensors": "2 2", "CuPy arrays": "8 3 2 3", "NumPy arrays": "1 4"}
-_BLACK = "#000000"
+_FLOOR = "ink"
 _LEFT, _TOP, _WIDTH, _HEIGHT, _LEGEND = 70, 50, 560, 380, 300
 
 
 def draw(rows: Sequence[Row], names: Sequence[str], title: str, file: Path) -> Path:
-    """Draw microseconds per launch over the number of arguments; return the file, .svg where there is no matplotlib."""
-    lines = _lines(rows, names)
-    try:
-        import matplotlib
-    except ImportError:
-        found = file.with_suffix(".svg")
-        found.write_text(_svg(lines, title))
-        return found
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(9.5, 5.5), constrained_layout=True)
-    for line in lines:
-        dashes = [float(length) for length in line.dashes.split()]
-        (drawn,) = axes.plot(*zip(*line.points, strict=True), marker="o", ms=3, label=line.label, color=line.color)
-        drawn.set_linestyle((0, dashes) if dashes else "-")
-    axes.set(xlabel="arguments", ylabel="microseconds per launch", title=title, yscale="log")
-    axes.set_xscale("symlog", linthresh=4)
-    axes.set_xticks([0, 1, 2, 3, 4, 26], labels=["0", "1", "2", "3", "4", "26"])
-    axes.grid(alpha=0.3, which="both")
-    figure.legend(loc="outside right upper", fontsize=8)
-    figure.savefig(file, dpi=130)
-    return file
+    """Draw microseconds per launch over the number of arguments; return the file, whose name ends in .svg."""
+    found = file.with_suffix(".svg")
+    found.write_text(_svg(_lines(rows, names), title))
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +49,7 @@ def _lines(rows: Sequence[Row], names: Sequence[str]) -> list[Line]:
     return [
         Line(
             label=f"{who}, {what}" if who != "floor" else f"C loop, {what}",
-            color=colors.get(who, _BLACK),
+            color=colors.get(who, _FLOOR),
             dashes=_DASHES.get(what, "6 3"),
             points=tuple(sorted(found.items())),
         )
@@ -87,37 +69,35 @@ def _svg(lines: Sequence[Line], title: str) -> str:
         return _TOP + _HEIGHT * (high - math.log10(value)) / (high - low)
 
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_LEFT + _WIDTH + _LEGEND}" height="{_TOP + _HEIGHT + 60}" '
-        'font-family="sans-serif" font-size="12">',
-        '<rect width="100%" height="100%" fill="white"/>',
-        _text(_LEFT, _TOP - 20, title, size=15),
-        _text(_LEFT + _WIDTH / 2 - 30, _TOP + _HEIGHT + 45, "arguments"),
-        _text(5, _TOP - 5, "us per launch"),
+        words(_LEFT, _TOP - 22, title, size=16),
+        words(_LEFT + _WIDTH / 2, _TOP + _HEIGHT + 45, "arguments", anchor="middle"),
+        words(_LEFT, _TOP - 5, "microseconds per launch", size=12, kind="soft"),
     ]
     for value in (v * 10**e for e in range(-2, 5) for v in (1, 2, 5)):
         if low <= math.log10(value) <= high:
-            parts += [_line(_LEFT, down(value), _LEFT + _WIDTH, down(value)), _text(20, down(value) + 4, f"{value:g}")]
+            parts += [_rule(_LEFT, down(value), _LEFT + _WIDTH, down(value))]
+            parts += [words(_LEFT - 8, down(value) + 4, f"{value:g}", anchor="end", size=12)]
     for count in (0, 1, 2, 3, 4, 26):
-        parts += [
-            _line(across(count), _TOP, across(count), _TOP + _HEIGHT),
-            _text(across(count) - 4, _TOP + _HEIGHT + 18, str(count)),
-        ]
+        parts += [_rule(across(count), _TOP, across(count), _TOP + _HEIGHT)]
+        parts += [words(across(count), _TOP + _HEIGHT + 18, str(count), anchor="middle", size=12)]
     for index, line in enumerate(lines):
-        path = " ".join(f"{across(x):.1f},{down(y):.1f}" for x, y in line.points)
-        style = f'stroke="{line.color}" stroke-width="2" stroke-dasharray="{line.dashes or "none"}"'
-        parts.append(f'<polyline points="{path}" fill="none" {style}/>')
-        parts += [
-            f'<circle cx="{across(x):.1f}" cy="{down(y):.1f}" r="3" fill="{line.color}"/>' for x, y in line.points
-        ]
-        left, top = _LEFT + _WIDTH + 15, _TOP + 12 + 20 * index
-        parts.append(f'<line x1="{left}" y1="{top - 4}" x2="{left + 28}" y2="{top - 4}" {style}/>')
-        parts.append(_text(left + 34, top, line.label))
-    return "\n".join([*parts, "</svg>\n"])
+        parts += _drawn(line, [(across(x), down(y)) for x, y in line.points], _TOP + 12 + 20 * index)
+    return whole_file(parts, _LEFT + _WIDTH + _LEGEND, max(_TOP + _HEIGHT + 60, _TOP + 20 * len(lines) + 20), title)
 
 
-def _text(x: float, y: float, text: str, size: int = 12) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}">{html.escape(text)}</text>'
+def _drawn(line: Line, points: Sequence[Point], top: float) -> list[Markup]:
+    """Return a line with its points, and its entry in the legend."""
+    style = {"class_": f"s-{line.color}", "stroke_width": 2, "stroke_dasharray": line.dashes or None}
+    path = " ".join(f"{number(x)},{number(y)}" for x, y in points)
+    left = _LEFT + _WIDTH + 15
+    return [
+        element("polyline", points=path, fill="none", **style),
+        *(element("circle", cx=number(x), cy=number(y), r=3, class_=f"f-{line.color}") for x, y in points),
+        element("line", x1=left, x2=left + 28, y1=number(top - 4), y2=number(top - 4), **style),
+        words(left + 34, top, line.label, size=12),
+    ]
 
 
-def _line(x1: float, y1: float, x2: float, y2: float) -> str:
-    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="#dddddd"/>'
+def _rule(x1: float, y1: float, x2: float, y2: float) -> Markup:
+    ends = {"x1": number(x1), "y1": number(y1), "x2": number(x2), "y2": number(y2)}
+    return element("line", class_="s-line", **ends)

@@ -1,4 +1,4 @@
-"""docs/operating.md: its commands run, one after the other, and print what it says they print."""
+"""docs/operating.md and docs/seeing.md: their commands run, one after the other, and print what is said there."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.programs import run_python
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "operating.md"
+DOCUMENTS = Path(__file__).parents[2] / "docs"
 _FILE = re.compile(r"^<!-- file (?P<name>\S+) -->\n```python\n(?P<text>.*?)^```", re.M | re.S)
 PROGRAMS = {"gridjit": ("-m", "gridjit"), "python": ()}
 _CONSOLE = re.compile(r"^```console\n(?P<text>.*?)^```", re.M | re.S)
@@ -47,8 +49,9 @@ def forked(command: str, folder: Path, environ: dict[str, str]) -> subprocess.Co
     return subprocess.run(reader, shell=True, input=said, capture_output=True, text=True)
 
 
-def test_the_commands_of_the_document_run_and_print_what_it_says(tmp_path: Path) -> None:
-    text = DOCUMENT.read_text()
+@pytest.mark.parametrize(("name", "least"), [("operating.md", 16), ("seeing.md", 5)])
+def test_the_commands_of_the_document_run_and_print_what_it_says(tmp_path: Path, name: str, least: int) -> None:
+    text = (DOCUMENTS / name).read_text()
     for found in _FILE.finditer(text):
         (tmp_path / found["name"]).write_text(found["text"])
     environ = {name: value for name, value in os.environ.items() if not name.startswith("GRIDJIT_")}
@@ -59,7 +62,7 @@ def test_the_commands_of_the_document_run_and_print_what_it_says(tmp_path: Path)
         "PYTHONDONTWRITEBYTECODE": "1",  # edits within a second are not seen otherwise
     }
     run = commands(text)
-    assert len(run) > 15
+    assert len(run) >= least
     for number, (command, expected) in enumerate(run):
         by = in_shell if number == 0 else forked
         done = by(command, tmp_path, environ)

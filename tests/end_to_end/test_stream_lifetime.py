@@ -243,7 +243,7 @@ def test_the_interpreter_ends_quietly_with_work_in_streams(order: str, tmp_path:
 
 
 FORKS = """
-import os, threading
+import os, threading, warnings
 import numpy as np
 import gridjit
 from gridjit import cuda
@@ -264,6 +264,7 @@ stream.on_complete(lambda: (reached.set(), gate.wait(60)))
 add[1, 32, stream](values, 1)
 event = stream.record()
 assert reached.wait(60)
+warnings.simplefilter('ignore', DeprecationWarning)  # Python's, of any fork with threads
 child = os.fork()
 if child == 0:
     code = 1

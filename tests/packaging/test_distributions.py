@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tarfile
 import zipfile
 from collections.abc import Callable
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+
+import gridjit
 
 ROOT = Path(__file__).parents[2]
 SOURCES = {
@@ -62,7 +65,18 @@ def test_wheel_and_sdist_hold_the_licence(wheel: Path, sdist: Path) -> None:
         assert member.read() == text
 
 
-@pytest.mark.parametrize("name", ["Makefile", "docs/cache-format.md", "tests/conftest.py", "scripts/bench-cache.py"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Makefile",
+        "docs/cache-format.md",
+        "tests/conftest.py",
+        "scripts/bench-cache.py",
+        "examples/01_saxpy.py",
+        "mkdocs.yml",
+        "CITATION.cff",
+    ],
+)
 def test_the_sdist_is_the_whole_project(sdist: Path, name: str) -> None:
     with tarfile.open(sdist) as archive:
         names = archive.getnames()
@@ -117,3 +131,18 @@ def test_cuda_libraries_come_with_an_extra_only() -> None:
     for extra in ("cu12", "cu13"):
         (wanted,) = (r for r in needed if r.marker is not None and r.marker.evaluate({"extra": extra}) and r.extras)
         assert (wanted.name, wanted.extras) == ("numba-cuda", {extra})
+
+
+def test_citation_and_project_have_the_version_of_the_package() -> None:
+    versions = [
+        re.search(rf"^{name}[:=]+ ?\"?([\w.]+)", (ROOT / file).read_text().replace(" = ", "="), re.M)
+        for file, name in (("CITATION.cff", "version"), ("pyproject.toml", "version"))
+    ]
+    assert [found and found[1] for found in versions] == [gridjit.__version__] * 2
+
+
+def test_the_project_names_every_python_that_it_supports() -> None:
+    text = (ROOT / "pyproject.toml").read_text()
+    named = re.findall(r"Python :: 3\.(\d+)", text)
+    first = re.search(r'requires-python = ">=3\.(\d+)"', text)
+    assert first and named == [str(minor) for minor in range(int(first[1]), 15)]

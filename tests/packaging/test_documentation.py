@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import gridjit
 from tests.programs import run_new_python, run_python
 
 ROOT = Path(__file__).parents[2]
@@ -93,7 +94,7 @@ def test_a_documents_links_to_files_lead_somewhere() -> None:
 
 
 def test_every_file_that_a_document_names_is_there() -> None:
-    folders = ("src", "compiler", "runtime", "cache", "tests", "scripts")
+    folders = ("src", "compiler", "runtime", "cache", "tests", "scripts", "examples")
     files = [f"/{file}" for file in (*ROOT.glob("*.*"), *(f for top in folders for f in (ROOT / top).rglob("*.*")))]
     gone = [
         f"{document.relative_to(ROOT)}: {name}"
@@ -106,8 +107,23 @@ def test_every_file_that_a_document_names_is_there() -> None:
 
 def test_every_setting_is_documented() -> None:
     read = set(re.findall(r"GRIDJIT_[A-Z_]+", (ROOT / "runtime" / "settings.py").read_text()))
-    table = set(re.findall(r"^\| `(GRIDJIT_[A-Z_]+)`", (ROOT / "docs" / "caching.md").read_text(), re.M))
+    table = set(re.findall(r"^\| `(GRIDJIT_[A-Z_]+)`", (ROOT / "docs" / "settings.md").read_text(), re.M))
     assert read - table == set()
+
+
+def test_every_public_error_and_warning_is_explained_by_its_name() -> None:
+    text = (ROOT / "docs" / "errors.md").read_text()
+    names = {name for name in gridjit.__all__ if re.search(r"(?:Error|Warning)$", name)}
+    explained = set(re.findall(r"\w+", " ".join(re.findall(r"^#+ .*$|^\| `[\w.]+`", text, re.M))))
+    assert names - explained - {"GridjitError"} == set()  # the base of all, which the page begins with
+
+
+def test_every_document_has_a_place_in_the_navigation_of_the_site() -> None:
+    """Decisions have theirs in a list of their own."""
+    places = (ROOT / "mkdocs.yml").read_text() + (ROOT / "docs" / "decisions" / "README.md").read_text()
+    found = [file.relative_to(ROOT / "docs") for file in (ROOT / "docs").rglob("*.md")]
+    names = {str(file.relative_to("decisions")) if file.name[:1] == "0" else str(file) for file in found}
+    assert {name for name in names if f": {name}\n" not in places and f"]({name})" not in places} == set()
 
 
 def test_an_example_that_raises_is_found_and_named_by_its_line() -> None:

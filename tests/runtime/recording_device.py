@@ -158,6 +158,9 @@ class RecordingTimeline:
     def call_back(self, stream: int, function: Callable[[], None]) -> None:
         function()
 
+    def blocking(self, stream: int) -> bool:
+        return True
+
     def capturing(self, stream: int) -> bool:
         return False
 

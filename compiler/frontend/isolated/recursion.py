@@ -5,10 +5,9 @@ numba-cuda types such calls, and has no code for them. All of a kernel is linked
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
-from gridjit.compiler.frontend.isolated.replacing import on_undo, replace
+from gridjit.compiler.frontend.isolated.replacing import put, replace
 from gridjit.compiler.frontend.kept.keeping import Keeping
 
 _REFERENCE = "insert_unresolved_ref"
@@ -41,13 +40,7 @@ def allow_recursion(waiting: list[Waiting], keeping: Keeping | None) -> None:
 
     original = replace(Lower, "_lower_call_RecursiveCall", lower_call)
     if not hasattr(JITCUDACodegen, _REFERENCE):
-        on_undo(functools.partial(_forget, JITCUDACodegen))
-        setattr(JITCUDACodegen, _REFERENCE, declared)
-
-
-def _forget(codegen: type) -> None:
-    if _REFERENCE in vars(codegen):  # else it is undone already
-        delattr(codegen, _REFERENCE)
+        put(JITCUDACodegen, _REFERENCE, declared)
 
 
 def link_what_was_waited_for(library: Any, waiting: list[Waiting]) -> None:

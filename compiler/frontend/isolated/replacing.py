@@ -33,10 +33,9 @@ class _Replaced:
 
 
 def replace(owner: Any, name: str, value: Any) -> Any:
-    """Set an attribute of owner until the change is undone, and return what it was."""
+    """Set an attribute of owner until the change is undone, and return what it was, perhaps one of a base class's."""
     original = inspect.getattr_static(owner, name)
-    on_undo(_Replaced(owner, name, original))
-    setattr(owner, name, value)
+    put(owner, name, value)
     return original
 
 

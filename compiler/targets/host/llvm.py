@@ -17,6 +17,8 @@ from gridjit.interrupts import uninterrupted
 # An llvmlite module; the library has no types of its own.
 Module = Any
 
+# What LLVM calls pointers that nothing is written through.
+_UNWRITTEN = frozenset((b"readonly", b"readnone"))
 # Enough cleaning to see a kernel's shape, and nothing that duplicates or moves a barrier. Names are given last, so
 # that every value and block of the result has one. LLVM's NewGVN is not among them: it takes two counters that a loop
 # moves on in different branches for one.
@@ -84,6 +86,19 @@ def clean(module: Module, target: Target) -> None:
     for name in _CLEANING:
         getattr(passes, f"add_{name}_pass")()
     _run(passes, module, _builder(target, 1))
+
+
+def infer_attributes(module: Module, target: Target) -> None:
+    """Have LLVM note of each function's pointers what it proves: that nothing is written through them."""
+    passes = binding.create_new_module_pass_manager()
+    passes.add_post_order_function_attributes_pass()
+    _run(passes, module, _builder(target, 1))
+
+
+def written_pointers(module: Module, name: str) -> list[str]:
+    """Return the names of a function's pointers that are not noted as never written through."""
+    arguments = module.get_function(name).arguments
+    return [one.name for one in arguments if str(one.type) == "ptr" and not _UNWRITTEN.intersection(one.attributes)]
 
 
 def optimize(

@@ -79,6 +79,6 @@ def _needed(what: str) -> Iterator[None]:
     except (ImportError, RuntimeError, OSError) as error:
         reason = str(error).strip().splitlines()
         raise CompileError(
-            f"{what} is needed to compile for CUDA but was not found: pip install gridjit[cu13] "
+            f"{what} is needed to compile for CUDA but was not found: pip install 'numba-cuda[cu13]' "
             f"({reason[0] if reason else type(error).__name__})"
         ) from error

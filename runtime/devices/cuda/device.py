@@ -15,6 +15,7 @@ from gridjit.runtime.devices.cuda.driver import Driver, driver
 from gridjit.runtime.devices.cuda.errors import LOST_CONTEXT, DriverError
 from gridjit.runtime.devices.cuda.space import CudaSpace
 from gridjit.runtime.devices.cuda.timeline import CudaTimeline
+from gridjit.runtime.queues.watched import watchers
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.base import Device
@@ -140,12 +141,18 @@ class CudaDevice:
     @cached_property
     def timeline(self) -> CudaTimeline:
         """The device's streams and events."""
-        return CudaTimeline(self)
+        made = CudaTimeline(self)
+        for watcher in watchers:
+            watcher.watch_timeline(made)
+        return made
 
     @cached_property
     def space(self) -> CudaSpace:
         """The device's memory."""
-        return CudaSpace(self)
+        made = CudaSpace(self)
+        for watcher in watchers:
+            watcher.watch_space(made)
+        return made
 
     @property
     def staging(self) -> CudaSpace:

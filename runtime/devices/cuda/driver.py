@@ -1,7 +1,7 @@
 """Driver: the wall around cuda.bindings' driver module. Handles are ints on this side, and every error code is raised.
 
 cuda.bindings is untyped and takes 70 ms to import; it is imported here alone, when something is first needed that a
-start does without (plain.py).
+start does without (plain/).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gridjit.forking import cached_property
 from gridjit.runtime.devices.cuda import presence
 from gridjit.runtime.devices.cuda.errors import ASYNCHRONOUS, DriverError, driver_error, lost_device_error
 from gridjit.runtime.devices.cuda.last_launched import in_words
-from gridjit.runtime.devices.cuda.plain import plain_api
+from gridjit.runtime.devices.cuda.plain.api import plain_api
 
 # CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END
 _PARAMETERS, _SIZE, _END = 1, 2, 0
@@ -197,6 +197,11 @@ class Driver:
     def stream_priority(self, stream: int) -> int:
         """Return a stream's priority."""
         return int(self.call("cuStreamGetPriority", stream))
+
+    def stream_blocks(self, stream: int) -> bool:
+        """Return whether a stream is ordered with the default stream."""
+        flags = int(self.call("cuStreamGetFlags", stream))
+        return not flags & int(self._enum("CUstream_flags", "CU_STREAM_NON_BLOCKING"))
 
     def destroy_stream(self, stream: int) -> None:
         """Destroy a stream once its work is done."""

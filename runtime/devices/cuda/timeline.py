@@ -57,6 +57,11 @@ class CudaTimeline:
         with self.device.current:
             return self.driver.stream_priority(stream)
 
+    def blocking(self, stream: int) -> bool:
+        """Return whether a stream is ordered with the default stream."""
+        with self.device.current:
+            return self.driver.stream_blocks(stream)
+
     def queued(self, stream: int) -> bool:
         """Return False: the driver keeps the order."""
         return False

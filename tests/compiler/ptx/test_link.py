@@ -181,7 +181,7 @@ class TestLinking:
 
     def test_a_missing_nvjitlink_is_named_with_the_way_on(self, monkeypatch, source):
         monkeypatch.setitem(sys.modules, "cuda.bindings.nvjitlink", None)
-        with pytest.raises(CompileError, match=r"app\.kernel for sm_90: nvJitLink .*pip install gridjit\[cu13\]"):
+        with pytest.raises(CompileError, match=r"app\.kernel for sm_90: nvJitLink .*pip install 'numba-cuda\[cu13\]'"):
             make(source)
 
 

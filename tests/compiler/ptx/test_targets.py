@@ -365,7 +365,7 @@ def test_ir_that_nvvm_refuses_is_reported_with_its_log():
 def test_missing_nvvm_is_named_with_the_way_on(lower, monkeypatch):
     lowered = lower(saxpy)
     monkeypatch.setitem(sys.modules, "cuda.bindings.nvvm", None)
-    with pytest.raises(CompileError, match=r"saxpy .*NVVM .*pip install gridjit\[cu13\]"):
+    with pytest.raises(CompileError, match=r"saxpy .*NVVM .*pip install 'numba-cuda\[cu13\]'"):
         generate(lowered, on("sm_90"), Options())
 
 

@@ -16,11 +16,11 @@ import pytest
 import gridjit
 from gridjit import cuda
 from gridjit.compiler.errors import ArgumentError, DeviceError, LaunchError
+from gridjit.runtime.attention import recorders
 from gridjit.runtime.devices.host.graphs import HostRunnable
 from gridjit.runtime.memory.create import to_device
 from gridjit.runtime.memory.space import HOST_SPACE
 from gridjit.runtime.native.probes import object_layout
-from gridjit.runtime.recorded import recorders
 from tests.kernels import increments
 from tests.programs import run_python
 

@@ -23,7 +23,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--version", action="version", version=f"gridjit {__version__}")
     made.set_defaults(run=None, shown=made)
     commands = made.add_subparsers(title="commands", metavar="COMMAND")
-    for add in (_demo, _info, _explain, _warm, _cache, _completion):
+    for add in (_demo, _info, _explain, _warm, _report, _cache, _completion):
         add(commands)
     return made
 
@@ -99,6 +99,20 @@ def _warm(commands: Any) -> None:
     warm.add_argument("--json", action="store_true", help=f"{_JSON}, {_QUIET}")
     warm.add_argument("--quiet", action="store_true", help=_QUIET)
     warm.set_defaults(run="warm:run")
+
+
+def _report(commands: Any) -> None:
+    report = commands.add_parser(
+        "report",
+        help="show what a cache or a traced run holds and spent; as a page with --html",
+        description="Kernels, what splits them, compile time by phase, hits and misses, sizes, registers, occupancy.",
+    )
+    report.add_argument(
+        "trace", metavar="TRACE", type=Path, nargs="?", help="what GRIDJIT_TRACE=TRACE wrote (default: the cache)"
+    )
+    report.add_argument("--html", metavar="FILE", type=Path, help="write a page that needs no network and no script")
+    _add_selection(report)
+    _finish(report, "reports.command:run")
 
 
 def _cache(commands: Any) -> None:
@@ -222,6 +236,8 @@ def check(given: argparse.Namespace) -> None:
     match given.run:
         case "warm:run" if bool(given.kernels) == (given.file is not None):
             raise values.WrongWord("give kernels (module:kernel) or --from FILE, but not both")
+        case "reports.command:run" if given.trace and given.dir:
+            raise values.WrongWord("give TRACE or --dir, but not both")
         case "explain:run" if not given.signature and (given.config or given.target):
             raise values.WrongWord("--config and --target describe the launch to ask about: give --signature with them")
         case "explain:run" if given.target and len(given.target) > 1:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from gridjit.runtime.devices.cuda.plain_table import ERRORS, FUNCTIONS, NUMBERS
+from gridjit.runtime.devices.cuda.plain.table import ERRORS, FUNCTIONS, NUMBERS
 
 _KINDS: dict[str, Any] = {
     "i": ctypes.c_int,

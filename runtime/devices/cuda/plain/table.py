@@ -1,4 +1,4 @@
-"""plain_table: the driver's functions that PlainApi calls, and numbers that these are given, as cuda.h has them.
+"""table: the driver's functions that PlainApi calls, and numbers that these are given, as cuda.h has them.
 
 Parameters: i and u ints, p pointers and handles, z sizes, Q numbers of 64 bits, s text; > before what is returned.
 """
@@ -30,6 +30,7 @@ FUNCTIONS: dict[str, tuple[str, str]] = {
     "cuStreamCreateWithPriority": ("cuStreamCreateWithPriority", ">pui"),
     "cuStreamGetPriority": ("cuStreamGetPriority", "p>i"),
     "cuCtxGetStreamPriorityRange": ("cuCtxGetStreamPriorityRange", ">i>i"),
+    "cuStreamGetFlags": ("cuStreamGetFlags", "p>i"),
     "cuStreamDestroy": ("cuStreamDestroy_v2", "p"),
     "cuStreamSynchronize": ("cuStreamSynchronize", "p"),
     "cuStreamQuery": ("cuStreamQuery", "p"),

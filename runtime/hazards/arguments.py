@@ -1,0 +1,115 @@
+"""arguments: which of a launch's arguments are arrays, where in its parameters, and which of them it may write.
+
+What a kernel may write is what its code is not proven to leave alone. The proof is made once for each of a kernel's
+specializations, from the code that the front end makes of it again. Arguments of read-only types are not written.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gridjit.compiler.signature import ArgType, ArrayType, RecordType, TupleType
+from gridjit.runtime.memory.device_array import DeviceArray
+
+if TYPE_CHECKING:
+    from gridjit.runtime.kernel import Kernel
+    from gridjit.runtime.launch.launcher import Launcher
+    from gridjit.runtime.launch.ready import Ready
+    from gridjit.runtime.streams import Timeline
+
+_NUMBERS = frozenset((bool, int, float, complex))
+
+
+class Passed(NamedTuple):
+    """An array, or a record, among a launch's parameters, at some of its bytes.
+
+    size: of a record, its own bytes; of an array, 0. writes: whether the kernel may write it.
+    """
+
+    name: str
+    start: int
+    end: int
+    size: int
+    writes: bool
+
+
+def arrays_of(kernel: Kernel, ready: Ready) -> tuple[Passed, ...]:
+    """Return the arrays and records that a kernel takes, in tuples too."""
+    names = kernel.parameter_names
+    if not any(map(_has_memory, ready.declared)):
+        return ()
+    written = _written(kernel, ready)
+    found: list[Passed] = []
+    codes = "@"
+    for name, declared in zip(names, ready.declared, strict=True):
+        for part in _leaves(declared):
+            if isinstance(part, ArrayType | RecordType):
+                start = struct.calcsize(f"{codes}0P")
+                found.append(_passed(name, start, part, name in written))
+            codes += part.codes
+    return tuple(found)
+
+
+class Quick(NamedTuple):
+    """What is known of a launch with own arrays: for each, its number, its name, and whether it may be written.
+
+    launcher: kept, so that no other one is found in its place.
+    """
+
+    launcher: Launcher
+    timeline: Timeline
+    arrays: tuple[tuple[int, str, bool], ...]
+
+
+def kinds_in_place(args: tuple[Any, ...]) -> list[Any] | None:
+    """Return what tells the kinds of arguments apart; None unless all are own arrays and numbers."""
+    kinds: list[Any] = []
+    for arg in args:
+        kind = type(arg)
+        if kind is DeviceArray:
+            kinds.append(id(arg._kind))  # such kinds live as long as the process
+        elif kind in _NUMBERS:
+            kinds.append(kind)
+        else:
+            return None
+    return kinds
+
+
+def arguments_of(kernel: Kernel, arrays: Sequence[Passed]) -> tuple[tuple[int, str, bool], ...]:
+    """Return the arrays among a kernel's parameters where none is in a tuple."""
+    numbers = {name: number for number, name in enumerate(kernel.parameter_names)}
+    return tuple((numbers[one.name], one.name, one.writes) for one in arrays)
+
+
+def _passed(name: str, start: int, part: ArrayType | RecordType, written: bool) -> Passed:
+    end = start + struct.calcsize(f"@{part.codes}")
+    if isinstance(part, RecordType):
+        return Passed(name, start, end, part.size, written)
+    return Passed(name, start, end, 0, written and not part.readonly)
+
+
+def _leaves(declared: ArgType) -> Iterator[ArgType]:
+    if isinstance(declared, TupleType):
+        for item in declared.items:
+            yield from _leaves(item)
+    else:
+        yield declared
+
+
+def _has_memory(declared: ArgType) -> bool:
+    return any(isinstance(part, ArrayType | RecordType) for part in _leaves(declared))
+
+
+def _written(kernel: Kernel, ready: Ready) -> frozenset[str]:
+    """Return the arguments that the kernel may write; all of them where its code cannot be made again."""
+    found, form = ready.found, kernel.form_of(ready.found)
+    try:
+        from gridjit.compiler.frontend.readable import written_arguments
+        from gridjit.compiler.view.config import ConfigView
+
+        view = ConfigView(found.config, None, form, found.artifact.effects.sharedmem)
+        return written_arguments(form.job_for(found.signature, found.target), view, kernel.parameter_names)
+    except Exception:  # whatever keeps it from being compiled again: the launch is not about that
+        return frozenset(kernel.parameter_names)

@@ -1,0 +1,237 @@
+"""Checker: follows all work that streams are given, and refuses what nothing orders after the work that it needs.
+
+The rules are those of GPUs on both targets. A use of memory is a hazard if another stream's work wrote it, or reads
+what is now written, and no event, wait, synchronization or default stream puts one after the other. Work that is
+refused was not given to its stream.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from gridjit.forking import in_child, lock, section
+from gridjit.runtime import attention
+from gridjit.runtime.attention import recorder_of, recorders
+from gridjit.runtime.hazards.arguments import Passed, Quick, arguments_of, arrays_of, kinds_in_place
+from gridjit.runtime.hazards.clocks import Clock, Clocks, Line, Lines
+from gridjit.runtime.hazards.places import here
+from gridjit.runtime.hazards.ranges import Piece, Ranges, Use
+from gridjit.runtime.hazards.work import Work, hazard
+from gridjit.runtime.streams import LEGACY, PER_THREAD, stream_handle
+
+if TYPE_CHECKING:
+    from gridjit.runtime.launch.launcher import Launcher
+    from gridjit.runtime.launch.ready import Ready
+    from gridjit.runtime.specialize.table import Specialization
+    from gridjit.runtime.streams import Timeline
+
+# Memory that work uses: where, what the work calls it, and whether it may write it.
+Used: TypeAlias = "tuple[Piece | None, str, bool]"
+# A stream: its timeline's id, its handle, and the thread of a thread's own default stream.
+Key = tuple[int, int, int]
+# Specializations whose arguments are known, before they are looked at anew.
+_MOST = 4096
+
+
+class Checker:
+    """What is known of all streams and of the memory that they use."""
+
+    def __init__(self) -> None:
+        self._lock = lock()
+        # What ends may end at any moment, in the middle of anything here: it is seen to before the next work.
+        self.ended: deque[Callable[[], None]] = deque()
+        self._known: dict[int, tuple[Specialization, tuple[Passed, ...]]] = {}
+        self._quick: dict[tuple[Any, ...], Quick] = {}
+        self.begin()
+        in_child(self.begin)
+
+    def begin(self) -> None:
+        """Know nothing: in a forked child, all streams are idle."""
+        self.ended.clear()
+        self._quick.clear()
+        self.clocks = Clocks()
+        self.ranges = Ranges(self._is_over)
+        self._lines: dict[Key, Line] = {}
+        self._devices: dict[int, Lines] = {}
+        self._events: dict[int, Clock] = {}
+
+    # -- work --------------------------------------------------------------------------------------------------------
+
+    def launch(self, launcher: Launcher, ready: Ready, packed: bytes, args: tuple[Any, ...]) -> None:
+        """Note a launch with these parameters; raises HazardError instead."""
+        timeline, handle = ready.loaded.device.timeline, stream_handle(launcher.stream)
+        arrays = self._arrays(launcher, ready)
+        if (kinds := kinds_in_place(args)) is not None:
+            places = arguments_of(launcher.kernel, arrays)
+            self._quick[(id(launcher), *kinds)] = Quick(launcher, timeline, places)
+        if not arrays or self._is_recorded(timeline, handle):
+            return
+        work = Work(launcher.kernel.py_func.__name__, handle, here())
+        with section(), self._lock:
+            self._give(timeline, work, [self._used(one, packed) for one in arrays])
+
+    def knows(self, launcher: Launcher, args: tuple[Any, ...]) -> bool:
+        """Note a launch of own arrays and numbers, of kinds that were launched before; else return False."""
+        kinds = None if attention.chosen() else kinds_in_place(args)
+        if kinds is None or (quick := self._quick.get((id(launcher), *kinds))) is None:
+            return False
+        handle = stream_handle(launcher.stream)
+        if quick.arrays and not self._is_recorded(quick.timeline, handle):
+            work, piece = Work(launcher.kernel.py_func.__name__, handle, here()), self.ranges.piece
+            with section(), self._lock:
+                used = [(piece(args[at]._parameters), name, writes) for at, name, writes in quick.arrays]
+                self._give(quick.timeline, work, used)
+        return True
+
+    def copy(self, timeline: Timeline, stream: int, what: str, written: Any, read: Any = None) -> None:
+        """Note a copy or a fill between arrays of NumPy's, or ghosts; raises HazardError instead."""
+        if self._is_recorded(timeline, stream):
+            return
+        work = Work(what, stream, here())
+        with section(), self._lock:
+            found = [(read, False), (written, True)]
+            self._give(timeline, work, [(self.ranges.piece_of(g), "", w) for g, w in found if g is not None])
+
+    def _arrays(self, launcher: Launcher, ready: Ready) -> tuple[Passed, ...]:
+        found = self._known.get(id(ready.found))
+        if found is None:
+            if len(self._known) >= _MOST or len(self._quick) >= _MOST:
+                self._known, self._quick = {}, {}
+            found = self._known[id(ready.found)] = (ready.found, arrays_of(launcher.kernel, ready))
+        return found[1]
+
+    def _used(self, passed: Passed, packed: bytes) -> Used:
+        name, start, end, size, writes = passed
+        if size:
+            return self.ranges.bytes_at(int.from_bytes(packed[start:end], "little"), size), name, writes
+        return self.ranges.piece(packed[start:end]), name, writes
+
+    def _give(self, timeline: Timeline, work: Work, used: Iterable[Used]) -> None:
+        """Give a stream work; raises HazardError if nothing orders it after the uses that it must come after."""
+        line = self.line(timeline, work.stream)
+        self.clocks.begin(line)
+        pieces = [(piece, name, writes) for piece, name, writes in used if piece is not None]
+        for piece, name, writes in pieces:
+            self._check(line, work, piece, name, writes)
+            for other in piece.others:
+                self._check(line, work, other, name, writes)
+        time = self.clocks.tick(line)
+        for piece, name, writes in pieces:
+            use = (line.number, time, work, name)
+            if writes:
+                piece.write = use
+                piece.reads.clear()
+            else:
+                piece.reads[line.number] = use
+
+    def _check(self, line: Line, work: Work, piece: Piece, name: str, writes: bool) -> None:
+        orders, last = self.clocks.orders, piece.write
+        if last is not None and not orders(last[0], last[1], line):
+            raise hazard(work, name, piece, last, writes=writes, wrote=True)
+        if writes:
+            for read in piece.reads.values():
+                if not orders(read[0], read[1], line):
+                    raise hazard(work, name, piece, read, writes=True, wrote=False)
+
+    def _is_recorded(self, timeline: Timeline, handle: int) -> bool:
+        """Return whether a stream's work is not done, but recorded: it is the graph that orders it."""
+        if recorders and recorder_of(timeline, handle) is not None:
+            return True
+        return handle > PER_THREAD and timeline.capturing(handle)
+
+    def _is_over(self, use: Use) -> bool:
+        return self.clocks.is_done(use[0], use[1])
+
+    # -- memory ------------------------------------------------------------------------------------------------------
+
+    def allocated(self, timeline: Timeline, stream: int, address: int, size: int) -> None:
+        """Note new memory: what was there before is over. In a stream that is named, it is for what comes later."""
+        with section(), self._lock:
+            self._see_to_ends()
+            self.ranges.forget(address, address + size)
+            if stream > LEGACY and size:
+                work = Work("its allocation", stream, here())
+                self._give(timeline, work, [(self.ranges.bytes_at(address, size), "", True)])
+
+    def freed(self, address: int, size: int) -> None:
+        """Note that memory was freed; called by the garbage collector."""
+        self.ended.append(lambda: self.ranges.forget(address, address + size))
+
+    # -- order -------------------------------------------------------------------------------------------------------
+
+    def line(self, timeline: Timeline, stream: int) -> Line:
+        """Return a stream's line, made if it is new here."""
+        self._see_to_ends()
+        handle = stream or LEGACY
+        key = (id(timeline), handle, threading.get_ident() if handle == PER_THREAD else 0)
+        if (known := self._lines.get(key)) is not None:
+            return known
+        lines = self._devices.get(key[0])
+        if lines is None:
+            lines = self._devices[key[0]] = self.clocks.new_lines()
+        made = lines.default
+        if handle != LEGACY:
+            made = self.clocks.new_line(lines, handle, blocking=timeline.blocking(handle))
+        self._lines[key] = made
+        return made
+
+    def _see_to_ends(self) -> None:
+        while self.ended:
+            self.ended.popleft()()
+
+    def closed(self, timeline: Timeline, stream: int) -> None:
+        """Note that a stream was closed, at any moment."""
+
+        def end() -> None:
+            if (line := self._lines.pop((id(timeline), stream, 0), None)) is not None:
+                self.clocks.end(line)
+
+        self.ended.append(end)
+
+    def recorded(self, timeline: Timeline, event: int, stream: int) -> None:
+        """Note that an event stands for what a stream was given so far."""
+        with section(), self._lock:
+            self._events[event] = self.clocks.reached(self.line(timeline, stream))
+
+    def event_gone(self, event: int) -> None:
+        """Note that an event was destroyed, at any moment."""
+
+        def end() -> None:
+            self._events.pop(event, None)
+
+        self.ended.append(end)
+
+    def waits(self, timeline: Timeline, stream: int, event: int) -> None:
+        """Note that what comes next in a stream waits for an event."""
+        with section(), self._lock:
+            line = self.line(timeline, stream)
+            if (clock := self._events.get(event)) is not None:
+                self.clocks.wait(line, clock)
+
+    def of_event(self, event: int) -> Clock:
+        """Return what is done when an event came."""
+        with section(), self._lock:
+            return self._events.get(event, {})
+
+    def of_stream(self, timeline: Timeline, stream: int) -> Clock:
+        """Return what is done when the host has waited for a stream."""
+        with section(), self._lock:
+            return self.clocks.waited_for(self.line(timeline, stream))
+
+    def at(self, timeline: Timeline, stream: int) -> Clock:
+        """Return what is done when something that a stream is given now begins."""
+        with section(), self._lock:
+            return self.clocks.reached(self.line(timeline, stream))
+
+    def of_all(self, timeline: Timeline) -> Clock:
+        """Return what is done when the host has waited for a device."""
+        with section(), self._lock:
+            return self.clocks.all_of(self.line(timeline, LEGACY).lines)
+
+    def seen(self, clock: Clock) -> None:
+        """Note what the host has waited for."""
+        with section(), self._lock:
+            self.clocks.seen(clock)

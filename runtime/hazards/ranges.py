@@ -1,0 +1,149 @@
+"""Ranges: the pieces of memory that were used, what used each last, and which of them share bytes.
+
+A piece is known by where its items are. Two that share bytes know each other, so that a look at one is a look at all
+that was done to its memory. Whether interleaved ones share any is found out where that is cheap; else they do.
+"""
+
+from __future__ import annotations
+
+import bisect
+import struct
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from gridjit.compiler.signature import array_codes, array_struct
+from gridjit.runtime.memory.copies import address_of
+from gridjit.runtime.memory.layout import StridedLayout
+
+# Pieces that are known before those are let go that nothing can conflict with.
+MOST = 4096
+# What NumPy may try before it is not known whether two arrays share memory.
+_WORK = 1000
+
+# A line's number, the time there, and what it was for who reads an error: the work, and the name of the argument.
+Use = tuple[int, int, Any, str]
+
+
+class Piece:
+    """Memory that was used. low, high: the addresses that it lies between. layout, origin: where its items are.
+
+    write: what wrote it last. reads: what has read it since, by the line. others: the pieces it shares bytes with.
+    """
+
+    __slots__ = ("high", "layout", "low", "origin", "others", "reads", "write")
+
+    def __init__(self, layout: StridedLayout, origin: int) -> None:
+        low, high = layout.extent
+        self.low = origin + low
+        self.high = origin + high
+        self.layout = layout
+        self.origin = origin
+        self.write: Use | None = None
+        self.reads: dict[int, Use] = {}
+        self.others: list[Piece] = []
+
+    def uses(self) -> Iterator[Use]:
+        """Yield what used it."""
+        if self.write is not None:
+            yield self.write
+        yield from self.reads.values()
+
+    @property
+    def ghost(self) -> Any:
+        """An array of its items, which is never read."""
+        return self.layout.over(self.origin, np.dtype(f"V{self.layout.itemsize}"))
+
+    @property
+    def is_solid(self) -> bool:
+        """Whether all bytes that it lies between are its own."""
+        return self.layout.volume * self.layout.itemsize == self.high - self.low
+
+    def __str__(self) -> str:
+        shape = "x".join(map(str, self.layout.shape)) or "1"
+        return f"{shape} items of {self.layout.itemsize} bytes at 0x{self.low:x}"
+
+
+class Ranges:
+    """All pieces, by how a launch passes them and by their addresses. is_over: whether a use can matter no more."""
+
+    def __init__(self, is_over: Callable[[Use], bool]) -> None:
+        self._is_over = is_over
+        self._known: dict[bytes, Piece] = {}
+        self._pieces: list[Piece] = []  # by low
+        self._lows: list[int] = []
+        self._longest = 0
+        self._limit = MOST
+
+    def piece(self, parameters: bytes) -> Piece | None:
+        """Return the piece that an array's packed launch parameters stand for; None if it has no items."""
+        if parameters in self._known:
+            return self._known[parameters]
+        ndim = (len(parameters) // 8 - 5) // 2
+        _, _, _, itemsize, address, *dims = struct.unpack("@" + array_codes(ndim), parameters)
+        return self._learn(parameters, address, itemsize, tuple(dims[:ndim]), tuple(dims[ndim:]))
+
+    def piece_of(self, ghost: Any) -> Piece | None:
+        """Return the piece that an array of NumPy's, or a ghost, stands for; None if it has no items."""
+        parts = array_struct(address_of(ghost), ghost.size, ghost.itemsize, ghost.shape, ghost.strides)
+        return self.piece(struct.pack("@" + array_codes(ghost.ndim), *parts))
+
+    def bytes_at(self, address: int, size: int) -> Piece | None:
+        """Return the piece of so many bytes at an address."""
+        return self.piece(struct.pack("@" + array_codes(1), *array_struct(address, size, 1, (size,), (1,))))
+
+    def forget(self, low: int, high: int) -> None:
+        """Forget what was done to the memory between two addresses: it is another's from now on."""
+        gone = {id(piece): piece for piece in self._between(low, high)}
+        if gone:
+            self._drop(lambda piece: id(piece) in gone)
+
+    # -- keeping them ------------------------------------------------------------------------------------------------
+
+    def _learn(self, key: bytes, address: int, itemsize: int, shape: Any, strides: Any) -> Piece | None:
+        if 0 in shape or not itemsize:
+            return None
+        self._make_room()
+        made = Piece(StridedLayout(shape, itemsize=itemsize, strides_in_bytes=strides), address)
+        for other in self._between(made.low, made.high):
+            if _share(made, other):
+                made.others.append(other)
+                other.others.append(made)
+        place = bisect.bisect_left(self._lows, made.low)
+        self._lows.insert(place, made.low)
+        self._pieces.insert(place, made)
+        self._longest = max(self._longest, made.high - made.low)
+        self._known[key] = made
+        return made
+
+    def _between(self, low: int, high: int) -> list[Piece]:
+        """Return the pieces that lie between two addresses, at least in part."""
+        first = bisect.bisect_left(self._lows, low - self._longest)
+        last = bisect.bisect_left(self._lows, high)
+        return [piece for piece in self._pieces[first:last] if piece.high > low]
+
+    def _make_room(self) -> None:
+        """Let go of pieces whose uses are all over, if there are many."""
+        if len(self._pieces) >= self._limit:
+            self._drop(lambda piece: all(map(self._is_over, piece.uses())))
+            self._limit = max(MOST, 2 * len(self._pieces))
+
+    def _drop(self, is_gone: Callable[[Piece], bool]) -> None:
+        left = [piece for piece in self._pieces if not is_gone(piece)]
+        stay = set(map(id, left))
+        for piece in left:
+            piece.others = [other for other in piece.others if id(other) in stay]
+        self._pieces, self._lows = left, [piece.low for piece in left]
+        self._longest = max((piece.high - piece.low for piece in left), default=0)
+        self._known = {key: piece for key, piece in self._known.items() if id(piece) in stay}
+
+
+def _share(one: Piece, other: Piece) -> bool:
+    """Return whether two pieces whose bounds overlap share bytes; True where that takes long to tell."""
+    if one.is_solid and other.is_solid:
+        return True
+    try:
+        return bool(np.shares_memory(one.ghost, other.ghost, max_work=_WORK))  # type: ignore[arg-type]
+    except RuntimeError:  # NumPy's TooHardError
+        return True

@@ -1,0 +1,52 @@
+"""Work: a launch or a copy, as an error tells of it, and the error of two that nothing orders."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from gridjit.compiler.errors import HazardError
+from gridjit.runtime.hazards.places import Place
+from gridjit.runtime.hazards.ranges import Piece, Use
+from gridjit.runtime.streams import LEGACY, PER_THREAD
+
+
+class Work(NamedTuple):
+    """Work that a stream is given. what: a kernel's name, or what kind of work it is. stream: the stream's handle."""
+
+    what: str
+    stream: int
+    place: Place
+
+    def __str__(self) -> str:
+        path, _, line = str(self.place).rpartition(":")
+        return f"{self.what} ({os.path.basename(path)}:{line}, {stream_name(self.stream)})"
+
+
+def stream_name(handle: int) -> str:
+    """Return what an error calls a stream."""
+    if handle <= LEGACY:
+        return "the default stream"
+    return "the thread's own default stream" if handle == PER_THREAD else f"stream 0x{handle:x}"
+
+
+def hazard(work: Work, name: str, piece: Piece, earlier: Use, *, writes: bool, wrote: bool) -> HazardError:
+    """Return the error of work that uses memory while earlier work may still use it.
+
+    name: what the work calls its array. writes, wrote: which of both write.
+    """
+    before, before_name = earlier[2], earlier[3]
+    return HazardError(
+        f"{work} {_verb(writes)} {_called(name)} while {before} may still {'write' if wrote else 'read'} "
+        f"{_called(before_name) if before_name != name else 'it'}: nothing orders the two streams ({piece}). "
+        f"Insert second.wait(first) between them, where first is {stream_name(before.stream)} and second is "
+        f"{stream_name(work.stream)}; or an event, or first.synchronize()"
+    )
+
+
+def _verb(writes: bool) -> str:
+    return "may write" if writes else "reads"
+
+
+def _called(name: str) -> str:
+    return f"array '{name}'" if name else "the array"

@@ -1,0 +1,184 @@
+"""Tracer: tells a trace of what this process compiles and finds, by phase, and of launches that Python makes, with why.
+
+Times are microseconds of the system's monotonic clock, which all processes of a machine share.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from gridjit.compiler.phases import OTHER, Phases, current_phases
+from gridjit.printable import printable
+from gridjit.runtime.specialize.table import Specialization
+from gridjit.runtime.traced.file import Event, TraceFile
+
+# Name, beginning and end of a time in one phase, in seconds.
+Segment = tuple[str, float, float]
+# Seconds: between two passes of numba's, some time goes to none of them.
+_SHORTEST = 1e-4
+# The phases as people group them; those of the host's code generation begin with "host: ".
+GROUPS = {
+    "key": "cache",
+    "look-up": "cache",
+    "store": "cache",
+    "wait for others": "cache",
+    "import": "front end",
+    "dependencies": "front end",
+    "front end": "front end",
+    "untyped passes": "front end",
+    "typed passes": "front end",
+    "type inference": "types",
+    "lowering": "lowering",
+    "LLVM IR text": "lowering",
+    "NVVM": "NVVM",
+    "NVRTC": "link",
+    "link": "link",
+}
+
+
+def group_of(phase: str) -> str:
+    """Return the group of a phase: cache, front end, types, lowering, optimization, NVVM, link, other."""
+    return "optimization" if phase.startswith("host: ") else GROUPS.get(phase, OTHER)
+
+
+class Tracer:
+    """What tells the trace at a path. Events of one process have its number, those of one thread its own."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = TraceFile(path)
+        self._announced: set[tuple[int, int]] = set()
+        self._launches = _Launches()
+
+    def phases(self, kernel: str) -> Phases:
+        """Return phases to go through for a kernel, which are told at their end."""
+        return _TracedPhases(self, kernel)
+
+    def note(self, found: Specialization) -> None:
+        """Have the phases that this thread goes through told as those of what was found or compiled."""
+        if isinstance(phases := current_phases(), _TracedPhases):
+            phases.found = found
+
+    def note_why(self, why: str) -> None:
+        """Have the launch that this thread makes told with why Python makes it."""
+        if self._launches.under_way:
+            self._launches.under_way[-1].why = why
+
+    @contextlib.contextmanager
+    def launch(self, kernel: str, config: str) -> Iterator[Told]:
+        """Have what is done inside told as a launch from Python; what is yielded is to be told why it is one."""
+        told, began, error = Told(), time.perf_counter(), {}
+        self._launches.under_way.append(told)
+        try:
+            yield told
+        except BaseException as raised:
+            error = {"error": type(raised).__name__}
+            raise
+        finally:
+            self._launches.under_way.pop()
+            known = {"kernel": kernel, "config": config, "why": told.why or "it failed"} | error
+            self.tell([_slice(f"launch {kernel}", "launch", began, told.ended or time.perf_counter(), known)])
+
+    def tell(self, events: list[Event]) -> None:
+        """Add events of this thread to the trace."""
+        here = {"pid": os.getpid(), "tid": threading.get_native_id()}
+        self._file.add([event | here for event in (*self._introduction(here["pid"], here["tid"]), *events)])
+
+    def _introduction(self, process: int, thread: int) -> list[Event]:
+        """Return what names a process and a thread, the first time that they tell anything."""
+        new = [one for one in ((process, 0), (process, thread)) if one not in self._announced]
+        self._announced.update(new)
+        program = os.path.basename(sys.argv[0] or "python") if getattr(sys, "argv", None) else "python"
+        process_name = _named("process_name", f"{program} ({process})")
+        return [process_name if not one[1] else _named("thread_name", threading.current_thread().name) for one in new]
+
+
+class _TracedPhases(Phases):
+    """Phases that keep when each was gone through, and are told at the end."""
+
+    __slots__ = ("_began", "_kernel", "_segments", "_tracer", "found")
+
+    def __init__(self, tracer: Tracer, kernel: str) -> None:
+        super().__init__()
+        self._tracer, self._kernel, self._began = tracer, kernel, self._since
+        self._segments: list[Segment] = []
+        self.found: Specialization | None = None
+
+    def switch(self, name: str) -> str:
+        since = self._since
+        before = super().switch(name)
+        if self._segments and self._segments[-1][0] == before and self._segments[-1][2] == since:
+            since = self._segments.pop()[1]
+        self._segments.append((before, since, self._since))
+        return before
+
+    def __exit__(self, *raised: object) -> None:
+        super().__exit__(*raised)
+        self.switch(OTHER)
+        error = getattr(raised[0], "__name__", None)
+        whole = _slice(*self._label(error), self._began, self._since, self._known(error))
+        parts = [_slice(name, group_of(name), since, until, {}) for name, since, until in _smooth(self._segments)]
+        self._tracer.tell([whole, *parts])
+
+    def _label(self, error: str | None) -> tuple[str, str]:
+        done = (error and "failed") or (self.found.origin if self.found else "not found")
+        verb = {"compiled": "compile", "disk": "find", "failed": "fail"}.get(done, "look up")
+        return f"{verb} {self._kernel}", verb
+
+    def _known(self, error: str | None) -> dict[str, Any]:
+        if (found := self.found) is None:
+            return {"kernel": self._kernel} | ({"error": error} if error else {})
+        return {
+            "kernel": self._kernel,
+            "signature": str(found.signature),
+            "target": str(found.target),
+            "origin": found.origin,
+            "why": found.reason,
+            "facts": {fact.field: str(fact.value) for fact in found.footprint.facts},
+            "bytes": len(found.artifact.image),
+            "resources": found.artifact.resources,
+            "config": None if found.config is None else str(found.config),
+        }
+
+
+class Told:
+    """What is told of a launch from Python: why Python makes it, and when it ended, if not with what is timed."""
+
+    __slots__ = ("ended", "why")
+
+    def __init__(self) -> None:
+        self.why, self.ended = "", 0.0
+
+
+class _Launches(threading.local):
+    """The launches that a thread is making, the innermost last."""
+
+    def __init__(self) -> None:
+        self.under_way: list[Told] = []
+
+
+def _smooth(segments: list[Segment]) -> list[Segment]:
+    """Return segments that can be seen: those too short belong to what comes before, and equal neighbours are one."""
+    made: list[Segment] = []
+    for name, since, until in segments:
+        if made and (name == made[-1][0] or until - since < _SHORTEST):
+            made[-1] = (made[-1][0], made[-1][1], until)
+        elif name != OTHER:
+            made.append((name, since, until))
+    return made
+
+
+def _slice(name: str, category: str, began: float, ended: float, known: dict[str, Any]) -> Event:
+    """Return a complete event; a slice lies in those that began before it and end after it."""
+    times = {"ts": round(began * 1e6, 3), "dur": round(max(0.0, ended - began) * 1e6, 3)}
+    return {"ph": "X", "name": printable(name), "cat": category, **times, "args": known}
+
+
+def _named(what: str, name: str) -> Event:
+    return {"ph": "M", "name": what, "args": {"name": printable(name)}}

@@ -1,0 +1,91 @@
+"""why: launches from Python with what keeps them from machine code, as a trace tells it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from gridjit.runtime.args.handler import handler_of
+from gridjit.runtime.attention import recorder_of, recorders
+from gridjit.runtime.launch.arguments import place_on
+from gridjit.runtime.session import session
+from gridjit.runtime.streams import stream_handle
+
+if TYPE_CHECKING:
+    from gridjit.compiler.launch_config import LaunchConfig
+    from gridjit.runtime.launch.launcher import Launcher
+    from gridjit.runtime.launch.ready import Ready
+    from gridjit.runtime.specialize.table import Specialization
+    from gridjit.runtime.traced.tracer import Tracer
+
+BUSY = "a stream was chosen, its stream has work, or an argument differs in more than its kind"
+
+
+def first(found: Specialization, *, again: bool) -> str:
+    """Return why a launch had to look for its specialization. again: later ones have to look for it too."""
+    each = [fact.field for fact in found.footprint.facts if fact.of_each_launch]
+    if each:
+        return f"its code depends on {', '.join(each)}, which is compared in each launch"
+    if again:
+        return "it has generic code until the specialized is there"
+    return f"first launch of its shape with arguments of these kinds: {found.origin}, {found.reason}"
+
+
+def traced(
+    tracer: Tracer, launcher: Launcher, args: tuple[Any, ...], make: Callable[[], Ready | None], *, hooked: bool
+) -> None:
+    """Make a launch, and have it told. make: returns what was launched. hooked: whether there are callbacks for it."""
+    learned = launcher.learned
+    with tracer.launch(launcher.kernel.name, str(launcher.config)) as told:
+        ready = make()
+        told.ended = time.perf_counter()
+        if not told.why:
+            told.why = _learned(launcher, learned) or (
+                unprepared(launcher) if ready is None else repeated(launcher, ready, args, hooked=hooked)
+            )
+
+
+def _learned(launcher: Launcher, before: int) -> str:
+    return "machine code learned it from this launch, and makes those that follow" if launcher.learned > before else ""
+
+
+def unprepared(launcher: Launcher) -> str:
+    """Return why a launch did not come as far as to its code, or needed none."""
+    if session().steps(launcher.kernel._target):
+        return "GRIDJIT_HOST_STEP runs its threads as plain Python"
+    return "its thread chose a stream, in which machine code made it"
+
+
+def repeated(launcher: Launcher, ready: Ready, args: tuple[Any, ...], *, hooked: bool) -> str:
+    """Return why a launch that was ready was made from Python."""
+    if hooked or ready.hooks:
+        return "it has callbacks that Python calls before each launch"
+    if launcher.kernel.extensions:
+        return "extensions prepare its arguments"
+    if recorders and recorder_of(ready.loaded.device.timeline, stream_handle(launcher.stream)):
+        return "it is recorded for a graph"
+    if not session().settings.native_launch:
+        return "GRIDJIT_NATIVE_LAUNCH=0"
+    if (what := _unusual(launcher.config, ready)) is not None:
+        return what
+    place, names = place_on(ready.loaded.device), launcher.kernel.parameter_names
+    slow = [
+        f"{name} ({type(arg).__name__})"
+        for name, arg, declared in zip(names, args, ready.declared, strict=True)
+        if handler_of(arg).operation(arg, place, declared) is None
+    ]
+    if slow:
+        return f"Python converts or copies {', '.join(slow)}"
+    return BUSY
+
+
+def _unusual(config: LaunchConfig, ready: Ready) -> str | None:
+    artifact = ready.loaded.artifact
+    if config.cluster is not None or config.cooperative or artifact.cooperative:
+        return "it is cooperative, or has clusters"
+    if artifact.metadata.get("checks") or artifact.exceptions:
+        return "what it raises is looked for after each launch (debug=True)"
+    if ready.loaded.address is None:
+        return "its code cannot be launched by an address, or not yet"
+    return None

@@ -1,0 +1,60 @@
+"""cached: the report of a cache's folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from gridjit.cache.disk import DiskStore
+from gridjit.cache.uses import Tally, Use
+from gridjit.commands.inventory import CODE, ListedEntry
+from gridjit.commands.reports.facts import Form, Report, SeenFact, SeenUse
+from gridjit.compiler.artifact import Artifact
+from gridjit.compiler.footprint import Fact, fact_text
+
+_DIGITS = 16
+
+
+def report_of(store: DiskStore, items: Iterable[ListedEntry]) -> Report:
+    """Return the report of a folder's entries, of some kernels or all."""
+    known = list(items)
+    code = {item.info.key[:_DIGITS]: item for item in known if item.kind == CODE}
+    uses = [use for use in store.uses() if use.key in code]
+    by_key: dict[str, list[Use]] = {}
+    for use in uses:
+        by_key.setdefault(use.key, []).append(use)
+    forms = [_form(item, item.artifact, by_key.get(key, [])) for key, item in code.items() if item.artifact is not None]
+    return Report(
+        source=str(store.folder),
+        is_trace=False,
+        forms=tuple(forms),
+        uses=tuple(SeenUse(time=use.time, hit=use.hit, kernel=code[use.key].kernel) for use in uses),
+        other_bytes=sum(item.info.size for item in known if item.kind != CODE),
+    )
+
+
+def _form(item: ListedEntry, artifact: Artifact, uses: list[Use]) -> Form:
+    tally, spent = Tally.of(uses), artifact.metadata.get("compile_ms")
+    return Form(
+        kernel=artifact.kernel,
+        signature=artifact.signature,
+        target=str(artifact.target),
+        facts=tuple(map(_fact, artifact.footprint.facts)),
+        bytes=item.info.size,
+        compile_ms=float(spent) if isinstance(spent, int | float) else None,
+        phases=_numbers(artifact.metadata.get("phases")),
+        resources=artifact.resources,
+        why=str(artifact.metadata.get("why", "")),
+        hits=tally.hits,
+        compiles=tally.compiles,
+        last=tally.last,
+    )
+
+
+def _fact(fact: Fact) -> SeenFact:
+    return SeenFact(field=fact.field, value=fact_text(fact.value), where=fact.where)
+
+
+def _numbers(given: object) -> dict[str, float]:
+    """Return the numbers by name in what an entry's metadata holds, which may be anything."""
+    found = given if isinstance(given, Mapping) else {}
+    return {str(name): float(spent) for name, spent in found.items() if isinstance(spent, int | float) and spent >= 0}

@@ -1,0 +1,71 @@
+"""`gridjit report`: what a cache, or a run that was traced, holds and spent - a page to look at, or a summary."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+from gridjit.commands import printing
+from gridjit.commands.reports.facts import Report
+from gridjit.commands.reports.values import as_json
+from gridjit.compiler.errors import GridjitError
+
+
+def run(given: argparse.Namespace) -> int:
+    """Print the summary, or write the page; returns 0."""
+    report = _report(given)
+    if given.html is not None:
+        from gridjit.commands.reports.page import page
+
+        _write(given.html, page(report))
+        if not (given.quiet or given.json):
+            printing.say(f"wrote {given.html}")
+    if given.json:
+        printing.print_json(as_json(report))
+    elif given.html is None:
+        from gridjit.commands.reports.summary import show
+
+        show(report)
+    return 0
+
+
+def _report(given: argparse.Namespace) -> Report:
+    if given.trace is not None:
+        from gridjit.commands.reports import traced
+
+        return traced.report_of(given.trace, given.kernel)
+    from gridjit.commands.inventory import open_cache, read_items, select
+    from gridjit.commands.reports import cached
+
+    store = open_cache(given.dir)
+    return cached.report_of(store, select(read_items(store, given), given.kernel))
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file, all of it or none; raises GridjitError if it cannot be."""
+    try:
+        if path.exists() and not path.is_file():  # a pipe or a device is written, never replaced
+            path.write_text(text, encoding="utf-8")
+            return
+        descriptor, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+        try:
+            with open(descriptor, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.chmod(beside, 0o666 & ~_umask())
+            os.replace(beside, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(beside)
+            raise
+    except OSError as error:
+        raise GridjitError(f"--html {path} cannot be written: {error.strerror or error}") from None
+
+
+def _umask() -> int:
+    """Return the process's mask of permissions, which can only be read by setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

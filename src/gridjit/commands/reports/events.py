@@ -1,0 +1,123 @@
+"""events: what a trace's file holds, read as slices that know what they lie in. The file may hold anything: what is no
+slice is left out."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gridjit.compiler.errors import GridjitError
+
+_MOST_BYTES = 1 << 28
+# Microseconds: times are rounded.
+_ROUNDING = 0.01
+
+
+@dataclass(slots=True, kw_only=True)
+class Event:
+    """A slice of a trace. begins, ends: in seconds from the trace's first. place: process and thread, by name.
+
+    kernel: the one that it is of, or lies in. around: the slice of the same thread that it lies in.
+    """
+
+    name: str
+    group: str
+    known: dict[str, Any]
+    place: str
+    begins: float
+    ends: float
+    kernel: str = ""
+    depth: int = 0
+    around: Event | None = field(default=None, repr=False)
+
+    def text(self, name: str) -> str:
+        """Return what is known by a name as text; "" for nothing."""
+        found = self.known.get(name)
+        return "" if found is None else str(found)
+
+    def mapping(self, name: str) -> dict[str, Any]:
+        """Return what is known by a name, if it is an object."""
+        return _mapping(self.known.get(name))
+
+
+def read_events(path: Path) -> list[Event]:
+    """Return the slices of the trace at path, in time's order; raises GridjitError saying what is wrong with it."""
+    rows = _rows(path)
+    names = dict(_names(rows))
+    slices = [row for row in rows if isinstance(row, dict) and row.get("ph") == "X"]
+    whole = sorted((row for row in slices if _is_time(row.get("ts")) and _is_time(row.get("dur"))), key=_order)
+    start = whole[0]["ts"] if whole else 0.0
+    made = [_event(row, start, names) for row in whole]
+    _nest(made)
+    return made
+
+
+def _rows(path: Path) -> list[Any]:
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise GridjitError(f"{path} is larger than {_MOST_BYTES >> 20} MiB: report a shorter run")
+        text = path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError as error:
+        raise GridjitError(f"{path} cannot be read: {error.strerror or error}") from None
+    for end in ("", "]"):  # other writers of the format may leave the end out
+        try:
+            found = json.loads((text.rstrip(",") if end else text) + end)
+        except (ValueError, RecursionError):
+            continue
+        found = found.get("traceEvents") if isinstance(found, Mapping) else found
+        if isinstance(found, list):
+            return found
+    raise GridjitError(f"{path} is not a trace: give a file that GRIDJIT_TRACE=FILE wrote")
+
+
+def _is_time(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value) and value >= 0
+
+
+def _order(row: dict[str, Any]) -> tuple[float, float]:
+    """Return what sorts slices: the longer first of two that begin together, as it is around the other."""
+    return row["ts"], -row["dur"]
+
+
+def _names(rows: Iterable[Any]) -> Iterator[tuple[tuple[str, str], str]]:
+    """Yield (process, thread) by number, and the name; a process's own is under an empty thread."""
+    for row in rows:
+        if isinstance(row, dict) and row.get("ph") == "M":
+            thread = "" if row.get("name") == "process_name" else str(row.get("tid"))
+            yield (str(row.get("pid")), thread), str(_mapping(row.get("args")).get("name", ""))
+
+
+def _event(row: dict[str, Any], start: float, names: Mapping[tuple[str, str], str]) -> Event:
+    process, thread = str(row.get("pid")), str(row.get("tid"))
+    named = names.get((process, ""), f"process {process}"), names.get((process, thread), f"thread {thread}")
+    known = _mapping(row.get("args"))
+    return Event(
+        name=str(row.get("name", "")),
+        group=str(row.get("cat", "")),
+        known=known,
+        place=", ".join(named),
+        begins=(row["ts"] - start) / 1e6,
+        ends=(row["ts"] + row["dur"] - start) / 1e6,
+        kernel=str(known.get("kernel", "")),
+    )
+
+
+def _nest(events: Iterable[Event]) -> None:
+    """Have each event know what it lies in."""
+    opened: dict[str, list[Event]] = {}
+    for event in events:
+        around = opened.setdefault(event.place, [])
+        while around and around[-1].ends < event.ends - _ROUNDING / 1e6:
+            around.pop()
+        if around:
+            event.around, event.depth = around[-1], len(around)
+            event.kernel = event.kernel or around[-1].kernel
+        around.append(event)
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

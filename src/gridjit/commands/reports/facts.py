@@ -1,0 +1,155 @@
+"""Report: what a report shows, as values. `cached` gathers it from a cache's folder, `traced` from a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from gridjit.runtime.traced.tracer import group_of
+from gridjit.values import dataclass, field
+
+# The groups of phases, in the order in which a compile goes through them.
+GROUPS = ("cache", "front end", "types", "lowering", "optimization", "NVVM", "link", "other")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenFact:
+    """A fact that a compile read: the field, its value as text, and the place that read it ("" if unknown)."""
+
+    field: str
+    value: str
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """One specialization of a kernel.
+
+    bytes: of what is stored. compile_ms: what its compile took, None if unknown; phases: how much of it each phase.
+    resources: as artifacts have them. why: what it was compiled for. hits, compiles: how often it was found and made;
+    last: when last, in seconds (None: never).
+    """
+
+    kernel: str
+    signature: str
+    target: str
+    facts: tuple[SeenFact, ...] = ()
+    bytes: int = 0
+    compile_ms: float | None = None
+    phases: Mapping[str, float] = field(default_factory=dict)
+    resources: Mapping[str, int] = field(default_factory=dict)
+    why: str = ""
+    hits: int = 0
+    compiles: int = 0
+    last: float | None = None
+
+    @property
+    def groups(self) -> dict[str, float]:
+        """The milliseconds of its compile by group of phases."""
+        return by_group(self.phases)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenUse:
+    """One time that a specialization was found (hit) or compiled. time: in seconds."""
+
+    time: float
+    hit: bool
+    kernel: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    """Something that a trace tells of: what, in which thread ("process, thread"), from when to when in seconds.
+
+    depth: how many slices of its thread it lies in. group: of phases, or "compile", "find", "fail", "launch", ...
+    """
+
+    name: str
+    group: str
+    thread: str
+    begins: float
+    ends: float
+    depth: int = 0
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What a report shows. source: the folder or file. is_trace: whether times count from a run's start, not from 1970.
+
+    other_bytes: of the folder's other entries: manifests, histories, functions. slices: of a trace, in time's order.
+    """
+
+    source: str
+    is_trace: bool
+    forms: tuple[Form, ...] = ()
+    uses: tuple[SeenUse, ...] = ()
+    slices: tuple[Slice, ...] = ()
+    other_bytes: int = 0
+
+    @property
+    def kernels(self) -> dict[str, list[Form]]:
+        """The forms of each kernel, by its name."""
+        made: dict[str, list[Form]] = {}
+        for form in self.forms:
+            made.setdefault(form.kernel, []).append(form)
+        return dict(sorted(made.items()))
+
+    @property
+    def groups(self) -> dict[str, float]:
+        """The milliseconds of all compiles by group of phases."""
+        whole: dict[str, float] = {}
+        for form in self.forms:
+            for name, spent in form.groups.items():
+                whole[name] = whole.get(name, 0.0) + spent
+        return {name: round(whole[name], 2) for name in GROUPS if name in whole}
+
+    @property
+    def compile_ms(self) -> float:
+        """The milliseconds of all compiles."""
+        return sum(form.compile_ms or 0.0 for form in self.forms)
+
+    @property
+    def hit_rate(self) -> float | None:
+        """The share of uses that found what they needed; None if there were none."""
+        return sum(use.hit for use in self.uses) / len(self.uses) if self.uses else None
+
+    @property
+    def launches(self) -> dict[tuple[str, str], tuple[int, float]]:
+        """How many launches a trace tells of, and their seconds, by kernel and why Python made them."""
+        made: dict[tuple[str, str], tuple[int, float]] = {}
+        for one in self.slices:
+            if one.group == "launch":
+                count, spent = made.get((one.name, one.why), (0, 0.0))
+                made[one.name, one.why] = count + 1, spent + one.ends - one.begins
+        return made
+
+
+def splits(forms: Iterable[Form]) -> dict[str, tuple[str, ...]]:
+    """Return what differs between the forms of a kernel: types, target, and each fact with its place; all values of it.
+
+    A fact that some forms did not read has the value "not read" there.
+    """
+    known = list(forms)
+    seen: dict[str, list[str]] = {"argument types": [], "target": []}
+    for name in dict.fromkeys(_label(fact) for form in known for fact in form.facts):
+        seen[name] = []
+    for form in known:
+        read = {_label(fact): fact.value for fact in form.facts}
+        told = {"argument types": form.signature, "target": form.target}
+        for name in seen:
+            seen[name].append(told.get(name) or read.get(name, "not read"))
+    values = {name: tuple(dict.fromkeys(found)) for name, found in seen.items()}
+    return {name: found for name, found in values.items() if len(found) > 1}
+
+
+def by_group(phases: Mapping[str, float]) -> dict[str, float]:
+    """Return milliseconds by group of phases, in the order of GROUPS."""
+    whole: dict[str, float] = {}
+    for name, spent in phases.items():
+        whole[group_of(name)] = whole.get(group_of(name), 0.0) + spent
+    return {name: whole[name] for name in GROUPS if name in whole}
+
+
+def _label(fact: SeenFact) -> str:
+    return f"{fact.field}, read at {fact.where}" if fact.where else fact.field

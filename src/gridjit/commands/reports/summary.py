@@ -1,0 +1,57 @@
+"""summary: a report as a few lines and tables in a terminal."""
+
+from __future__ import annotations
+
+from gridjit.commands import printing, tables
+from gridjit.commands.reports.facts import Report, splits
+from gridjit.commands.reports.words import count, milliseconds, share_text
+
+_MOST_KERNELS, _MOST_VALUES, _BLOCKS = 20, 8, 30
+
+
+def show(report: Report) -> None:
+    """Print the summary."""
+    kernels, size = report.kernels, sum(form.bytes for form in report.forms)
+    printing.say(report.source)
+    rate = "" if report.hit_rate is None else f", {share_text(report.hit_rate)} of look-ups found their code"
+    counted = f"{count('kernel', len(kernels))}, {count('specialization', len(report.forms))}"
+    printing.say(f"{counted}, {printing.size_text(size)}, {milliseconds(report.compile_ms)} of compiles{rate}")
+    if report.groups:
+        _phases(report)
+    if kernels:
+        _kernels(report)
+    for name, forms in kernels.items():
+        for what, values in splits(forms).items():
+            more = f" and {len(values) - _MOST_VALUES} more" if len(values) > _MOST_VALUES else ""
+            printing.say(f"{name} is split by {what}: {', '.join(values[:_MOST_VALUES])}{more}")
+    if report.launches:
+        _launches(report)
+
+
+def _phases(report: Report) -> None:
+    whole = max(report.groups.values()) or 1.0
+    table = tables.table("phase", "time", "", right=("time",))
+    for name, spent in report.groups.items():
+        table.add_row(name, milliseconds(spent), "█" * round(spent / whole * _BLOCKS))
+    tables.console().print(table)
+
+
+def _kernels(report: Report) -> None:
+    table = tables.table(
+        "kernel", *(numbers := ("specializations", "size", "compile", "found", "compiled")), right=numbers
+    )
+    took = {name: sum(form.compile_ms or 0.0 for form in forms) for name, forms in report.kernels.items()}
+    for name in sorted(took, key=lambda one: -took[one])[:_MOST_KERNELS]:
+        forms = report.kernels[name]
+        size = printing.size_text(sum(form.bytes for form in forms))
+        uses = sum(form.hits for form in forms), sum(form.compiles for form in forms)
+        table.add_row(name, str(len(forms)), size, milliseconds(took[name]), *map(str, uses))
+    tables.console().print(table)
+
+
+def _launches(report: Report) -> None:
+    table = tables.table("launched from Python", "why", "launches", "time", right=("launches", "time"))
+    ordered = sorted(report.launches.items(), key=lambda one: -one[1][1])
+    for (name, why), (times, spent) in ordered[:_MOST_KERNELS]:
+        table.add_row(name, why, str(times), milliseconds(spent * 1e3))
+    tables.console().print(table)

@@ -1,0 +1,75 @@
+"""The reference, docs/api.md: all that is public is in it, and says what each of its parameters is.
+
+mkdocstrings makes the page from docstrings; the tests here read the same names and docstrings without it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gridjit
+from gridjit import cuda
+
+PAGE = Path(__file__).parents[2] / "docs" / "api.md"
+_ENTRY = re.compile(r"^::: (?P<name>[\w.]+)\n(?: +options: \{(?P<options>.*)\}\n)?", re.M)
+# What the page says once for all, and what the library passes to itself.
+SAID_ONCE = {"self", "cls", "signature", "space", "timeline"}
+
+
+def entries() -> dict[str, list[str]]:
+    """Return the names in the reference, each with the members that are to be shown; all public ones for "null"."""
+    found = {}
+    for entry in _ENTRY.finditer(PAGE.read_text()):
+        members = re.search(r"\bmembers: (?:\[(.*?)\]|(null))", entry["options"] or "")
+        listed = [] if members is None else (members[1] or "").split(", ")
+        shows_all = members is not None and members[2] is not None
+        found[entry["name"]] = [name for name in dir(named(entry["name"])) if name[0] != "_"] if shows_all else listed
+    return found
+
+
+def named(name: str) -> Any:
+    """Return what a dotted name stands for."""
+    *modules, last = name.split(".")
+    return getattr(importlib.import_module(".".join(modules)), last)
+
+
+def functions() -> dict[str, Any]:
+    """Return the functions and methods of the reference, by name."""
+    shown = {name: named(name) for name in entries()}
+    shown |= {f"{name}.{member}": getattr(shown[name], member) for name, of in entries().items() for member in of}
+    return {name: value for name, value in shown.items() if inspect.isroutine(value)}
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    assert {f"gridjit.{name}" for name in gridjit.__all__} - {"gridjit.cuda"} - entries().keys() == set()
+
+
+def test_every_name_of_gridjit_cuda_that_is_ours_is_in_the_reference() -> None:
+    shown = [named(name) for name in entries()]
+    text = PAGE.read_text()
+    assert [name for name in cuda.__all__ if getattr(cuda, name) not in shown and f"`cuda.{name}()`" not in text] == []
+
+
+@pytest.mark.parametrize("name", functions())
+def test_a_function_in_the_reference_says_what_it_returns_and_what_each_parameter_is(name: str) -> None:
+    function = functions()[name]
+    said = inspect.getdoc(function) or ""
+    assert said
+    untold = [
+        parameter
+        for parameter in set(inspect.signature(function).parameters) - SAID_ONCE
+        if not re.search(rf"\b{parameter}\b", said)
+    ]
+    assert untold == []
+
+
+@pytest.mark.parametrize("name", [name for name in entries() if inspect.isclass(named(name))])
+def test_a_class_in_the_reference_says_what_it_is(name: str) -> None:
+    said = vars(named(name)).get("__doc__")
+    assert said and said.strip()

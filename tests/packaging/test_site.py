@@ -1,0 +1,71 @@
+"""The site is built from the documents without a warning, and without anything from another host."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("mkdocs", reason="the site needs the docs extra")
+pytest.importorskip("mkdocstrings_handlers.python", reason="the site needs the docs extra")
+
+ROOT = Path(__file__).parents[2]
+_LOADED = re.compile(r"<(?:script|img|iframe|source)\b[^>]*?\bsrc=\"?([^\"\s>]+)|<link\b[^>]*?\bhref=\"?([^\"\s>]+)")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, as `make docs` builds it."""
+    made = tmp_path_factory.mktemp("site")
+    subprocess.run(["make", "-s", "view"], cwd=ROOT, check=True)
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(made)]
+    done = subprocess.run(
+        command, cwd=ROOT, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "WARNING" not in done.stderr, done.stderr
+    return made
+
+
+def test_each_document_is_a_page_of_the_site(site: Path) -> None:
+    documents = [file.relative_to(ROOT / "docs") for file in (ROOT / "docs").rglob("*.md")]
+    pages = {str(page.relative_to(site)) for page in site.rglob("*.html")}
+    wanted = {str(file.with_suffix(".html")).replace("README.html", "index.html") for file in documents}
+    assert wanted - pages == set()
+    assert {"project/CHANGELOG.html", "project/CONTRIBUTING.html"} <= pages
+
+
+def test_pages_load_nothing_from_another_host(site: Path) -> None:
+    loaded = {
+        "".join(found) for page in site.rglob("*.html") for found in _LOADED.findall(page.read_text(encoding="utf-8"))
+    }
+    assert loaded
+    assert [name for name in loaded if re.match(r"(?:\w+:)?//", name)] == []
+
+
+def test_the_reference_has_parameters_as_a_list_and_examples_as_code(site: Path) -> None:
+    configure = (
+        _read(site, "api").partition('id="gridjit.Kernel.configure"')[2].partition('id="gridjit.Kernel.forall"')[0]
+    )
+    assert re.search(r"<li>\s*(?:<p>)?<strong><code>griddim</code></strong>, <strong><code>blockdim</code>", configure)
+    assert configure.count("<pre") == 2  # its signature and its example
+    assert "<code>__dlpack__</code>" in _read(site, "api")
+
+
+def test_lists_of_documents_are_lists_on_their_pages(site: Path) -> None:
+    """Python-Markdown wants an empty line before a list, and four spaces for one in another; GitHub wants neither."""
+    unmade = [
+        str(page.relative_to(site))
+        for page in site.rglob("*.html")
+        if re.search(r"<p>[^<]*\n- \w", page.read_text(encoding="utf-8"))
+    ]
+    assert unmade == []
+    assert re.search(r"<ul>(?:(?!</ul>).)*<ul>\s*<li>a function that can be imported", _read(site, "sensitivity"), re.S)
+
+
+def _read(site: Path, page: str) -> str:
+    return (site / f"{page}.html").read_text(encoding="utf-8")
