@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import json
 import os
@@ -133,6 +134,35 @@ def test_a_debug_kernel_is_a_reason(trace: Trace) -> None:
     for _ in range(2):
         checked(np.ones(8), 2.0)
     assert "debug=True" in whys(trace)[-1]
+
+
+def test_an_addition_waits_for_one_that_is_under_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, write, take = tmp_path / "trace.json", os.pwrite, fcntl.flock
+    TraceFile(path).add([{"name": "first"}])
+    arrived = threading.Event()
+
+    def add_third() -> None:
+        TraceFile(path).add([{"name": "third"}])
+        arrived.set()  # only here if nothing made it wait
+
+    third = threading.Thread(target=add_third)
+
+    def taking(descriptor: int, operation: int) -> None:
+        if threading.current_thread() is third:
+            arrived.set()
+        take(descriptor, operation)
+
+    def writing(*given: Any) -> int:
+        if threading.current_thread() is not third:  # it has found the end of the array, and writes there
+            third.start()
+            assert arrived.wait(60)
+        return write(*given)
+
+    monkeypatch.setattr(fcntl, "flock", taking)
+    monkeypatch.setattr(os, "pwrite", writing)
+    TraceFile(path).add([{"name": "second"}])
+    third.join()
+    assert [event["name"] for event in json.loads(path.read_text())] == ["first", "second", "third"]
 
 
 NOTES = """
