@@ -19,7 +19,7 @@ from gridjit import cuda
 PAGE = Path(__file__).parents[2] / "docs" / "api.md"
 _ENTRY = re.compile(r"^::: (?P<name>[\w.]+)\n(?: +options: \{(?P<options>.*)\}\n)?", re.M)
 # What the page says once for all, and what the library passes to itself.
-SAID_ONCE = {"self", "cls", "signature", "space", "timeline"}
+SAID_ONCE = {"self", "cls", "signature", "which", "space", "timeline"}
 
 
 def entries() -> dict[str, list[str]]:
