@@ -115,9 +115,9 @@ class Checker:
         self.clocks.begin(line)
         pieces = [(piece, name, writes) for piece, name, writes in used if piece is not None]
         for piece, name, writes in pieces:
-            self._check(line, work, piece, name, writes)
-            for other in piece.others:
-                self._check(line, work, other, name, writes)
+            for known in (piece, *piece.others):
+                if known.write is not None or known.reads:
+                    self._check(line, work, known, name, writes)
         time = self.clocks.tick(line)
         for piece, name, writes in pieces:
             use = (line.number, time, work, name)
@@ -128,12 +128,12 @@ class Checker:
                 piece.reads[line.number] = use
 
     def _check(self, line: Line, work: Work, piece: Piece, name: str, writes: bool) -> None:
-        orders, last = self.clocks.orders, piece.write
-        if last is not None and not orders(last[0], last[1], line):
+        number, orders, last = line.number, self.clocks.orders, piece.write
+        if last is not None and last[0] != number and not orders(last[0], last[1], line):
             raise hazard(work, name, piece, last, writes=writes, wrote=True)
-        if writes:
+        if writes and piece.reads:
             for read in piece.reads.values():
-                if not orders(read[0], read[1], line):
+                if read[0] != number and not orders(read[0], read[1], line):
                     raise hazard(work, name, piece, read, writes=True, wrote=False)
 
     def _is_recorded(self, timeline: Timeline, handle: int) -> bool:
