@@ -7,6 +7,7 @@ specializations, from the code that the front end makes of it again. Arguments o
 from __future__ import annotations
 
 import struct
+import weakref
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -55,10 +56,10 @@ def arrays_of(kernel: Kernel, ready: Ready) -> tuple[Passed, ...]:
 class Quick(NamedTuple):
     """What is known of a launch with own arrays: for each, its number, its name, and whether it may be written.
 
-    launcher: kept, so that no other one is found in its place.
+    launcher: whose launch it is, by a weak reference: a launcher keeps its stream.
     """
 
-    launcher: Launcher
+    launcher: weakref.ref[Launcher]
     timeline: Timeline
     arrays: tuple[tuple[int, str, bool], ...]
 

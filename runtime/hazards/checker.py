@@ -8,6 +8,7 @@ refused was not given to its stream.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -66,7 +67,7 @@ class Checker:
         arrays = self._arrays(launcher, ready)
         if (kinds := kinds_in_place(args)) is not None:
             places = arguments_of(launcher.kernel, arrays)
-            self._quick[(id(launcher), *kinds)] = Quick(launcher, timeline, places)
+            self._quick[(id(launcher), *kinds)] = Quick(weakref.ref(launcher), timeline, places)
         if not arrays or self._is_recorded(timeline, handle):
             return
         work = Work(launcher.kernel.py_func.__name__, handle, here())
@@ -76,7 +77,8 @@ class Checker:
     def knows(self, launcher: Launcher, args: tuple[Any, ...]) -> bool:
         """Note a launch of own arrays and numbers, of kinds that were launched before; else return False."""
         kinds = None if attention.chosen() else kinds_in_place(args)
-        if kinds is None or (quick := self._quick.get((id(launcher), *kinds))) is None:
+        quick = None if kinds is None else self._quick.get((id(launcher), *kinds))
+        if quick is None or quick.launcher() is not launcher:
             return False
         handle = stream_handle(launcher.stream)
         if quick.arrays and not self._is_recorded(quick.timeline, handle):
