@@ -105,11 +105,12 @@ def _has_memory(declared: ArgType) -> bool:
 
 def _written(kernel: Kernel, ready: Ready) -> frozenset[str]:
     """Return the arguments that the kernel may write; all of them where its code cannot be made again."""
-    found, form = ready.found, kernel.form_of(ready.found)
+    found = ready.found
     try:
         from gridjit.compiler.frontend.readable import written_arguments
         from gridjit.compiler.view.config import ConfigView
 
+        form = kernel.form_of(found)
         view = ConfigView(found.config, None, form, found.artifact.effects.sharedmem)
         return written_arguments(form.job_for(found.signature, found.target), view, kernel.parameter_names)
     except Exception:  # whatever keeps it from being compiled again: the launch is not about that
