@@ -7,6 +7,7 @@ specializations, from the code that the front end makes of it again. Arguments o
 from __future__ import annotations
 
 import struct
+import weakref
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -55,10 +56,10 @@ def arrays_of(kernel: Kernel, ready: Ready) -> tuple[Passed, ...]:
 class Quick(NamedTuple):
     """What is known of a launch with own arrays: for each, its number, its name, and whether it may be written.
 
-    launcher: kept, so that no other one is found in its place.
+    launcher: whose launch it is, by a weak reference: a launcher keeps its stream.
     """
 
-    launcher: Launcher
+    launcher: weakref.ref[Launcher]
     timeline: Timeline
     arrays: tuple[tuple[int, str, bool], ...]
 
@@ -104,11 +105,12 @@ def _has_memory(declared: ArgType) -> bool:
 
 def _written(kernel: Kernel, ready: Ready) -> frozenset[str]:
     """Return the arguments that the kernel may write; all of them where its code cannot be made again."""
-    found, form = ready.found, kernel.form_of(ready.found)
+    found = ready.found
     try:
         from gridjit.compiler.frontend.readable import written_arguments
         from gridjit.compiler.view.config import ConfigView
 
+        form = kernel.form_of(found)
         view = ConfigView(found.config, None, form, found.artifact.effects.sharedmem)
         return written_arguments(form.job_for(found.signature, found.target), view, kernel.parameter_names)
     except Exception:  # whatever keeps it from being compiled again: the launch is not about that

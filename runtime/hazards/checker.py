@@ -8,6 +8,7 @@ refused was not given to its stream.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -66,7 +67,7 @@ class Checker:
         arrays = self._arrays(launcher, ready)
         if (kinds := kinds_in_place(args)) is not None:
             places = arguments_of(launcher.kernel, arrays)
-            self._quick[(id(launcher), *kinds)] = Quick(launcher, timeline, places)
+            self._quick[(id(launcher), *kinds)] = Quick(weakref.ref(launcher), timeline, places)
         if not arrays or self._is_recorded(timeline, handle):
             return
         work = Work(launcher.kernel.py_func.__name__, handle, here())
@@ -76,7 +77,8 @@ class Checker:
     def knows(self, launcher: Launcher, args: tuple[Any, ...]) -> bool:
         """Note a launch of own arrays and numbers, of kinds that were launched before; else return False."""
         kinds = None if attention.chosen() else kinds_in_place(args)
-        if kinds is None or (quick := self._quick.get((id(launcher), *kinds))) is None:
+        quick = None if kinds is None else self._quick.get((id(launcher), *kinds))
+        if quick is None or quick.launcher() is not launcher:
             return False
         handle = stream_handle(launcher.stream)
         if quick.arrays and not self._is_recorded(quick.timeline, handle):
@@ -115,9 +117,9 @@ class Checker:
         self.clocks.begin(line)
         pieces = [(piece, name, writes) for piece, name, writes in used if piece is not None]
         for piece, name, writes in pieces:
-            self._check(line, work, piece, name, writes)
-            for other in piece.others:
-                self._check(line, work, other, name, writes)
+            for known in (piece, *piece.others):
+                if known.write is not None or known.reads:
+                    self._check(line, work, known, name, writes)
         time = self.clocks.tick(line)
         for piece, name, writes in pieces:
             use = (line.number, time, work, name)
@@ -128,12 +130,12 @@ class Checker:
                 piece.reads[line.number] = use
 
     def _check(self, line: Line, work: Work, piece: Piece, name: str, writes: bool) -> None:
-        orders, last = self.clocks.orders, piece.write
-        if last is not None and not orders(last[0], last[1], line):
+        number, orders, last = line.number, self.clocks.orders, piece.write
+        if last is not None and last[0] != number and not orders(last[0], last[1], line):
             raise hazard(work, name, piece, last, writes=writes, wrote=True)
-        if writes:
+        if writes and piece.reads:
             for read in piece.reads.values():
-                if not orders(read[0], read[1], line):
+                if read[0] != number and not orders(read[0], read[1], line):
                     raise hazard(work, name, piece, read, writes=True, wrote=False)
 
     def _is_recorded(self, timeline: Timeline, handle: int) -> bool:

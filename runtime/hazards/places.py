@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from itertools import islice
 from types import CodeType
@@ -27,12 +28,16 @@ class Place(NamedTuple):
 _HAS_POSITIONS = hasattr(CodeType, "co_positions")  # from Python 3.11 on
 
 
+@functools.cache
+def _is_ours(module: object) -> bool:
+    return str(module).partition(".")[0] in _OURS
+
+
 def here() -> Place:
     """Return where the innermost function of the user's is now."""
     frame = sys._getframe(1)
     while frame is not None:
-        name = frame.f_globals.get("__name__", "")
-        if not name.startswith("gridjit.") and name != "gridjit":
+        if not _is_ours(frame.f_globals.get("__name__")):
             return Place(frame.f_code, frame.f_lasti)
         frame = frame.f_back  # type: ignore[assignment]
     return Place(None, 0)
