@@ -1,4 +1,4 @@
-"""attention: what Python has to see to before a stream is given work: chosen and busy streams, and recorded ones.
+"""attention: what Python has to see to before a stream is given work: busy, chosen, recorded and watched streams.
 
 Machine code looks at the numbers before a launch in the default stream. They are 0 in programs that neither give the
 host's streams work nor choose a stream, so such launches lose nothing. A stream that is recorded for a graph does no
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from gridjit.runtime.args.staging import Transfer
     from gridjit.runtime.launch.launcher import Launcher
     from gridjit.runtime.launch.ready import Ready
+    from gridjit.runtime.memory.space import Space
+    from gridjit.runtime.streams import Timeline
 
 
 class _Numbers(ctypes.Structure):
@@ -86,3 +88,30 @@ recorders: dict[tuple[int, int], Recorder] = {}
 def recorder_of(timeline: object, handle: int) -> Recorder | None:
     """Return what records a stream's work; None if it is done."""
     return recorders.get((id(timeline), handle))
+
+
+class Watcher(Protocol):
+    """What is told of all that is given to streams, before it is."""
+
+    def launch(self, launcher: Launcher, ready: Ready, packed: bytes, args: tuple[Any, ...]) -> None:
+        """Note a launch with these parameters; raises HazardError for one that nothing orders after what it needs."""
+        ...
+
+    def knows(self, launcher: Launcher, args: tuple[Any, ...]) -> bool:
+        """Note a launch that machine code is about to make; False if Python has to make it, and nothing was noted.
+
+        Raises HazardError as launch does.
+        """
+        ...
+
+    def watch_timeline(self, timeline: Timeline) -> None:
+        """Follow a device's streams and events from now on."""
+        ...
+
+    def watch_space(self, space: Space) -> None:
+        """Follow what a device's memory is used for from now on."""
+        ...
+
+
+# One at most; none unless GRIDJIT_CHECK_STREAMS asks for it.
+watchers: list[Watcher] = []

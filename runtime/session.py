@@ -15,7 +15,7 @@ from gridjit.compiler.phases import Phases
 from gridjit.compiler.target import Target
 from gridjit.forking import cached_property, lock, section
 from gridjit.messages import INFO, report
-from gridjit.runtime.queues.watched import watchers
+from gridjit.runtime.attention import watchers
 from gridjit.runtime.settings import Settings, settings
 
 if TYPE_CHECKING:

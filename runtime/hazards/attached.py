@@ -11,12 +11,12 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from gridjit.runtime.attention import watchers
 from gridjit.runtime.hazards.checker import Checker
 from gridjit.runtime.hazards.clocks import Clock
 from gridjit.runtime.memory.copies import Array, address_of
 from gridjit.runtime.memory.space import HOST_SPACE, Memory, Owners, Space
 from gridjit.runtime.queues.timeline import HOST
-from gridjit.runtime.queues.watched import watchers
 from gridjit.runtime.streams import LEGACY, Timeline, stream_handle
 
 _own = threading.local()

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from gridjit.compiler.errors import GridjitError
 from gridjit.compiler.launch_config import Dim3, LaunchConfig
+from gridjit.runtime.attention import watchers
 from gridjit.runtime.launch.dispatch import launch
 from gridjit.runtime.launch.launcher import Launcher
 from gridjit.runtime.native.vectorcall import arm, disarm, vectorcalled
-from gridjit.runtime.queues.watched import watchers
 from gridjit.runtime.tracebacks import trim
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from gridjit.compiler.signature import Signature
 from gridjit.runtime import attention
 from gridjit.runtime.args.handler import ArgumentHandler
 from gridjit.runtime.args.staging import Transfer
-from gridjit.runtime.attention import recorder_of, recorders
+from gridjit.runtime.attention import recorder_of, recorders, watchers
 from gridjit.runtime.launch.argument_extensions import prepared
 from gridjit.runtime.launch.arguments import (
     conversions,
@@ -25,7 +25,6 @@ from gridjit.runtime.launch.arguments import (
     types_of,
 )
 from gridjit.runtime.launch.ready import Key, Ready
-from gridjit.runtime.queues.watched import watchers
 from gridjit.runtime.session import session
 from gridjit.runtime.streams import LEGACY, stream_handle
 

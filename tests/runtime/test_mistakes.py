@@ -39,5 +39,5 @@ def test_compiling_for_what_is_no_launch_says_what_is() -> None:
     def kernel(x):
         x[0] = 1
 
-    with pytest.raises(ConfigError, match=r"compile\(config=5\): give \(griddim, blockdim"):
+    with pytest.raises(ConfigError, match=r"kernel: config=5: give \(griddim, blockdim"):
         gridjit.jit(kernel).compile("void(int64[::1])", config=5)  # type: ignore[arg-type]

@@ -11,11 +11,11 @@ from gridjit.compiler.compiled import NO_CALLBACKS, ModuleCallbacks
 from gridjit.compiler.errors import DeviceError
 from gridjit.compiler.target import Target
 from gridjit.forking import cached_property, lock, section
+from gridjit.runtime.attention import watchers
 from gridjit.runtime.devices.cuda.driver import Driver, driver
 from gridjit.runtime.devices.cuda.errors import LOST_CONTEXT, DriverError
 from gridjit.runtime.devices.cuda.space import CudaSpace
 from gridjit.runtime.devices.cuda.timeline import CudaTimeline
-from gridjit.runtime.queues.watched import watchers
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.base import Device

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -352,5 +353,5 @@ def test_nothing_is_checked_or_imported_unless_it_is_asked_for(tmp_path: Any) ->
         "values.copy_to_host(stream=gridjit.create_stream())\n"
         "print([name for name in sys.modules if 'hazards' in name])\n"
     )
-    done = run_python(tmp_path / "program.py", cwd=tmp_path, env={"GRIDJIT_TARGET": "host"})
+    done = run_python(tmp_path / "program.py", cwd=tmp_path, env=os.environ | {"GRIDJIT_TARGET": "host"})
     assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr

@@ -30,7 +30,7 @@ FUNCTIONS: dict[str, tuple[str, str]] = {
     "cuStreamCreateWithPriority": ("cuStreamCreateWithPriority", ">pui"),
     "cuStreamGetPriority": ("cuStreamGetPriority", "p>i"),
     "cuCtxGetStreamPriorityRange": ("cuCtxGetStreamPriorityRange", ">i>i"),
-    "cuStreamGetFlags": ("cuStreamGetFlags", "p>i"),
+    "cuStreamGetFlags": ("cuStreamGetFlags", "p>u"),
     "cuStreamDestroy": ("cuStreamDestroy_v2", "p"),
     "cuStreamSynchronize": ("cuStreamSynchronize", "p"),
     "cuStreamQuery": ("cuStreamQuery", "p"),
