@@ -85,6 +85,7 @@ class Inspection:
     def get_overload(self, sig: CodeLike, **which: Unpack[WhichCode]) -> Overload:
         """Return the specialization of a signature, as an Overload; raises ConfigError if it is not compiled.
 
+        sig: a signature in any form, a key of `overloads`, or one of `specializations`.
         which: config= and target= leave only the code for that launch, and for that target.
         """
         return cast("Overload", self._by_signature(sig, lambda found: found, **which))
@@ -95,9 +96,9 @@ class Inspection:
         return self.get_overload(sig)
 
     def disable_compile(self, val: bool = True) -> None:
-        """Have launches use only what is compiled, in memory or in the cache; with False, compile again.
+        """Have launches use only what is compiled, in memory or in the cache.
 
-        A launch that needs more raises CompileDisabledError.
+        val: False allows compiles again. A launch that needs more raises CompileDisabledError.
         """
         self.may_compile = not val
 
