@@ -83,7 +83,11 @@ class Inspection:
         return [numba_signature(signature) for signature in self.signatures]
 
     def get_overload(self, sig: CodeLike, **which: Unpack[WhichCode]) -> Overload:
-        """Return the specialization of a signature, as an Overload; raises ConfigError if it is not compiled."""
+        """Return the specialization of a signature, as an Overload; raises ConfigError if it is not compiled.
+
+        sig: a signature in any form, a key of `overloads`, or one of `specializations`.
+        which: config= and target= leave only the code for that launch, and for that target.
+        """
         return cast("Overload", self._by_signature(sig, lambda found: found, **which))
 
     def get_compile_result(self, sig: SignatureLike) -> Overload:
@@ -92,9 +96,9 @@ class Inspection:
         return self.get_overload(sig)
 
     def disable_compile(self, val: bool = True) -> None:
-        """Have launches use only what is compiled, in memory or in the cache; with False, compile again.
+        """Have launches use only what is compiled, in memory or in the cache.
 
-        A launch that needs more raises CompileDisabledError.
+        val: False allows compiles again. A launch that needs more raises CompileDisabledError.
         """
         self.may_compile = not val
 
@@ -142,7 +146,10 @@ class Inspection:
     @overload
     def inspect_llvm(self, signature: CodeLike, **which: Unpack[WhichCode]) -> str: ...
     def inspect_llvm(self, signature: Any = None, **which: Any) -> Any:
-        """Return the LLVM IR of the kernel and of what it calls, made again from its source."""
+        """Return the LLVM IR of the kernel and of what it calls, made again from its source.
+
+        which: config= and target= leave only the code for that launch, and for that target.
+        """
         return self._by_signature(signature, lambda found: found.inspect_llvm(), **which)
 
     @overload
@@ -150,7 +157,10 @@ class Inspection:
     @overload
     def inspect_asm(self, signature: CodeLike, **which: Unpack[WhichCode]) -> str: ...
     def inspect_asm(self, signature: Any = None, **which: Any) -> Any:
-        """Return the assembly text: PTX, or the host's."""
+        """Return the assembly text: PTX, or the host's.
+
+        which: config= and target= leave only the code for that launch, and for that target.
+        """
         return self._by_signature(signature, lambda found: found.inspect_asm(), **which)
 
     @overload
@@ -158,7 +168,10 @@ class Inspection:
     @overload
     def inspect_lto_ptx(self, signature: CodeLike, **which: Unpack[WhichCode]) -> str: ...
     def inspect_lto_ptx(self, signature: Any = None, **which: Any) -> Any:
-        """Return the PTX after link-time optimization with the linked files."""
+        """Return the PTX after link-time optimization with the linked files.
+
+        which: config= and target= leave only the code for that launch, and for that target.
+        """
         return self._by_signature(signature, lambda found: found.inspect_lto_ptx(), of_gpus=True, **which)
 
     @overload
@@ -166,7 +179,10 @@ class Inspection:
     @overload
     def inspect_sass(self, signature: CodeLike, **which: Unpack[WhichCode]) -> str: ...
     def inspect_sass(self, signature: Any = None, **which: Any) -> Any:
-        """Return the GPU's machine code as text; needs nvdisasm."""
+        """Return the GPU's machine code as text; needs nvdisasm.
+
+        which: config= and target= leave only the code for that launch, and for that target.
+        """
         return self._by_signature(signature, lambda found: found.inspect_sass(), of_gpus=True, **which)
 
     @overload
@@ -174,11 +190,17 @@ class Inspection:
     @overload
     def inspect_sass_cfg(self, signature: CodeLike, **which: Unpack[WhichCode]) -> str: ...
     def inspect_sass_cfg(self, signature: Any = None, **which: Any) -> Any:
-        """Return the control-flow graph of the machine code, in DOT; needs nvdisasm."""
+        """Return the control-flow graph of the machine code, in DOT; needs nvdisasm.
+
+        which: config= and target= leave only the code for that launch, and for that target.
+        """
         return self._by_signature(signature, lambda found: found.inspect_sass_cfg(), of_gpus=True, **which)
 
     def inspect_types(self, file: TextIO | None = None, **which: Unpack[WhichCode]) -> None:
-        """Write the source with numba's IR and inferred types to file (default: standard output)."""
+        """Write the source with numba's IR and inferred types to file (default: standard output).
+
+        which: config= and target= leave only the code for that launch, and for that target.
+        """
         for found in self._overloads(**which).values():
             found.inspect_types(file or sys.stdout)
 
@@ -187,7 +209,10 @@ class Inspection:
     @overload
     def get_metadata(self, signature: CodeLike, **which: Unpack[WhichCode]) -> dict[str, Any]: ...
     def get_metadata(self, signature: Any = None, **which: Any) -> Any:
-        """Return the compile's metadata: whether it is launch-config sensitive, how long it took."""
+        """Return the compile's metadata: whether it is launch-config sensitive, how long it took.
+
+        which: config= and target= leave only the code for that launch, and for that target.
+        """
         return self._by_signature(signature, lambda found: found.metadata, **which)
 
     @overload
@@ -195,7 +220,10 @@ class Inspection:
     @overload
     def get_regs_per_thread(self, signature: CodeLike, **which: Unpack[WhichCode]) -> int: ...
     def get_regs_per_thread(self, signature: Any = None, **which: Any) -> Any:
-        """Return the registers that a thread uses."""
+        """Return the registers that a thread uses.
+
+        which: config= and target= leave only the code for that launch, and for that target.
+        """
         return self._number(signature, lambda found: found.regs_per_thread, **which)
 
     @overload
@@ -205,7 +233,10 @@ class Inspection:
     @overload
     def get_shared_mem_per_block(self, signature: CodeLike, **which: Unpack[WhichCode]) -> int: ...
     def get_shared_mem_per_block(self, signature: Any = None, **which: Any) -> Any:
-        """Return the static shared memory of a block, in bytes."""
+        """Return the static shared memory of a block, in bytes.
+
+        which: config= and target= leave only the code for that launch, and for that target.
+        """
         return self._number(signature, lambda found: found.shared_mem_per_block, **which)
 
     @overload
@@ -215,7 +246,10 @@ class Inspection:
     @overload
     def get_local_mem_per_thread(self, signature: CodeLike, **which: Unpack[WhichCode]) -> int: ...
     def get_local_mem_per_thread(self, signature: Any = None, **which: Any) -> Any:
-        """Return the local memory of a thread, in bytes."""
+        """Return the local memory of a thread, in bytes.
+
+        which: config= and target= leave only the code for that launch, and for that target.
+        """
         return self._number(signature, lambda found: found.local_mem_per_thread, **which)
 
     @overload
@@ -223,7 +257,10 @@ class Inspection:
     @overload
     def get_const_mem_size(self, signature: CodeLike, **which: Unpack[WhichCode]) -> int: ...
     def get_const_mem_size(self, signature: Any = None, **which: Any) -> Any:
-        """Return the constant memory of the kernel, in bytes."""
+        """Return the constant memory of the kernel, in bytes.
+
+        which: config= and target= leave only the code for that launch, and for that target.
+        """
         return self._number(signature, lambda found: found.const_mem_size, **which)
 
     @overload
@@ -233,7 +270,10 @@ class Inspection:
     @overload
     def get_max_threads_per_block(self, signature: CodeLike, **which: Unpack[WhichCode]) -> int: ...
     def get_max_threads_per_block(self, signature: Any = None, **which: Any) -> Any:
-        """Return how many threads a block of the kernel may have."""
+        """Return how many threads a block of the kernel may have.
+
+        which: config= and target= leave only the code for that launch, and for that target.
+        """
         return self._number(signature, lambda found: found.max_threads_per_block, **which)
 
     def _number(self, signature: Any, value: Callable[[Overload], int], **which: Any) -> Any:
