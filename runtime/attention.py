@@ -104,6 +104,10 @@ class Watcher(Protocol):
         """
         ...
 
+    def returned(self, launcher: Launcher, ready: Ready) -> None:
+        """Note that a launch is done, as it has returned."""
+        ...
+
     def watch_timeline(self, timeline: Timeline) -> None:
         """Follow a device's streams and events from now on."""
         ...

@@ -105,6 +105,11 @@ class Transfer:
         """Have the launch return when it is done: the kernel uses memory that its user reads and writes."""
         self._in_place = True
 
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the launch is done when it returns, as the kernel uses memory in place."""
+        return self._in_place
+
     def wait_for(self, stream: int | None) -> None:
         """Let the launch's stream wait for the work given to another stream; None: nothing to wait for."""
         if stream is None or (self.space is None and self._device is None):

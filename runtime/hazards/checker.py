@@ -88,6 +88,10 @@ class Checker:
                 self._give(quick.timeline, work, used)
         return True
 
+    def returned(self, launcher: Launcher, ready: Ready) -> None:
+        """Note that a launch is done, as it has returned: it used memory of the host's in place."""
+        self.seen(self.at(ready.loaded.device.timeline, stream_handle(launcher.stream)))
+
     def copy(self, timeline: Timeline, stream: int, what: str, written: Any, read: Any = None) -> None:
         """Note a copy or a fill between arrays of NumPy's, or ghosts; raises HazardError instead."""
         if self._is_recorded(timeline, stream):

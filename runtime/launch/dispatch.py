@@ -112,6 +112,8 @@ def _launch(
         watcher.launch(launcher, ready, packed, args)
     ready.loaded.launch(launcher.config, launcher.stream, ready.sharedmem, packed, (args, transfer.kept))
     transfer.finish()
+    if watchers and transfer.is_in_place:
+        watchers[0].returned(launcher, ready)
     for call in after:
         call()
     if ready.launchable and not kernel.extensions:

@@ -21,8 +21,8 @@ from gridjit.runtime import attention
 from gridjit.stacks import with_room
 
 Work: TypeAlias = Callable[[], object]
-# Bits of a queue's word: it has work; the default stream has, which comes first; it was closed.
-_SERVED, BEHIND, CLOSED = 1, 2, 4
+# Bits of a queue's word: it has work; the default stream has, which comes first; it was closed; it is recorded.
+_SERVED, BEHIND, CLOSED, RECORDED = 1, 2, 4, 8
 # How long a thread waits for work before it ends.
 _IDLE_S = 10.0
 

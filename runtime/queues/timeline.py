@@ -113,6 +113,13 @@ class HostTimeline:
         self._threads()
         return self._queue(stream).word
 
+    def note_recorded(self, stream: int, holds: bool) -> None:
+        """Have machine code leave the launches in a queued stream to Python from now on, or not any more."""
+        if stream > _LEGACY and stream != _PER_THREAD:
+            from gridjit.runtime.queues.queue import RECORDED
+
+            self._queue(stream).note(RECORDED, holds)
+
     def give(self, stream: int, work: Callable[[], object], *, brief: bool = False) -> None:
         """Do work in a stream's order: now in the default stream, else when its turn comes.
 

@@ -338,7 +338,7 @@ class HostDevice:
         """Return what records the work of a stream for a graph."""
         from gridjit.runtime.devices.host.graphs import HostCapture  # most programs do without
 
-        return HostCapture(self)
+        return HostCapture(self, stream)
 
     def load(self, artifact: Artifact, callbacks: ModuleCallbacks = NO_CALLBACKS) -> HostKernel:
         """Return artifact's code, executable; nothing is linked with it that could have callbacks.

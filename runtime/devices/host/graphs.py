@@ -68,9 +68,11 @@ Work: TypeAlias = "Launch | Copy"
 class HostCapture:
     """The work of one stream that is recorded. A node's handle is its place in the list."""
 
-    def __init__(self, device: HostDevice) -> None:
+    def __init__(self, device: HostDevice, stream: int) -> None:
         self._device = device
+        self._stream = stream
         self._work: list[Work] = []
+        HOST.note_recorded(stream, True)
 
     def launch(self, loaded: LoadedKernel, config: LaunchConfig, stream: Any, sharedmem: int, parameters: bytes) -> int:
         """Add a launch."""
@@ -86,10 +88,12 @@ class HostCapture:
 
     def end(self) -> HostRunnable:
         """Return what runs it all."""
+        HOST.note_recorded(self._stream, False)
         return HostRunnable(self._device, self._work)
 
     def cancel(self) -> None:
         """Forget it all."""
+        HOST.note_recorded(self._stream, False)
         self._work = []
 
 

@@ -322,7 +322,9 @@ def test_numpy_arrays_are_there_when_a_launch_returns(first: Any, second: Any) -
     array = np.ones(64)
     scale[1, 64, first](array, 2.0)
     scale[1, 64, second](array, 2.0)
-    assert set(array) == {4.0}
+    scale[1, 64](array, 2.0)
+    scale[1, 64, second](array, 2.0)
+    assert set(array) == {16.0}
 
 
 def test_work_that_is_recorded_is_ordered_by_its_graph(first: Any, second: Any) -> None:
@@ -353,5 +355,7 @@ def test_nothing_is_checked_or_imported_unless_it_is_asked_for(tmp_path: Any) ->
         "values.copy_to_host(stream=gridjit.create_stream())\n"
         "print([name for name in sys.modules if 'hazards' in name])\n"
     )
-    done = run_python(tmp_path / "program.py", cwd=tmp_path, env=os.environ | {"GRIDJIT_TARGET": "host"})
+    done = run_python(
+        tmp_path / "program.py", cwd=tmp_path, env=os.environ | {"GRIDJIT_TARGET": "host", "GRIDJIT_CHECK_STREAMS": "0"}
+    )
     assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
