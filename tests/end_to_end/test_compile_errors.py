@@ -56,7 +56,7 @@ def test_what_is_told_of_linear_algebra_is_the_same_with_scipy_and_without(
     topic: str, name: str, installed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in ("scipy", "scipy.linalg", "scipy.linalg.cython_blas", "scipy.linalg.cython_lapack"):
-        monkeypatch.setitem(sys.modules, module, ModuleType(module) if installed else None)  # type: ignore[arg-type]
+        monkeypatch.setitem(sys.modules, module, ModuleType(module) if installed else None)
     function, signature = mistakes(topic)[name]
     assert told(function, signature, "host") == expected(topic)[name]
 

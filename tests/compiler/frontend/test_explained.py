@@ -72,7 +72,7 @@ def sentence(function: Callable[..., Any], error: BaseException) -> str:
 def numbas(text: str) -> Exception:
     from numba.cuda.core.errors import TypingError
 
-    return TypingError(text)  # type: ignore[no-any-return]
+    return TypingError(text)
 
 
 def raised_in(package: str, error: Exception) -> Exception:
