@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pickle
 import re
+import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -40,6 +42,23 @@ def test_what_users_are_told_fits_a_screen_and_says_nothing_of_the_compiler(topi
         assert len(text.splitlines()) <= SCREEN, name
         assert INTERNALS.search(text.replace(ENABLED, "")) is None, name
         assert f"\n  {topic}.py:" in text, name
+
+
+LINEAR = [
+    *(("calls", name) for name in ("np_linalg_norm", "matmul", "np_dot")),
+    *(("libraries", name) for name in mistakes("libraries")),
+]
+
+
+@pytest.mark.parametrize(("topic", "name"), LINEAR)
+@pytest.mark.parametrize("installed", [True, False])
+def test_what_is_told_of_linear_algebra_is_the_same_with_scipy_and_without(
+    topic: str, name: str, installed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("scipy", "scipy.linalg", "scipy.linalg.cython_blas", "scipy.linalg.cython_lapack"):
+        monkeypatch.setitem(sys.modules, module, ModuleType(module) if installed else None)
+    function, signature = mistakes(topic)[name]
+    assert told(function, signature, "host") == expected(topic)[name]
 
 
 @gridjit.jit

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from gridjit.compiler.errors import GridjitError
 from gridjit.compiler.frontend.explained.diagnosis import Diagnosis, Step
 from gridjit.compiler.frontend.explained.failure import Failure
-from gridjit.compiler.frontend.explained.rules import calls, constructs, names, operations, shapes
+from gridjit.compiler.frontend.explained.plain import shows_insides, speaks_to_users
+from gridjit.compiler.frontend.explained.rules import calls, constructs, libraries, names, operations, shapes
 from gridjit.compiler.frontend.explained.rules.finding import Finding
 from gridjit.compiler.frontend.explained.source import columns_of, function_at, text_of
 from gridjit.compiler.frontend.explained.types_said import call_text
@@ -19,6 +19,8 @@ from gridjit.compiler.target import Target
 
 # The first that knows the failure tells of it: what is told of one name or value before what is told of a whole line.
 _RULES: Final[tuple[Callable[[Failure], Finding | None], ...]] = (
+    names.undefined,
+    *libraries.RULES,
     *names.RULES,
     *constructs.RULES,
     *shapes.RULES,
@@ -28,10 +30,8 @@ _RULES: Final[tuple[Callable[[Failure], Finding | None], ...]] = (
     *operations.LAST,
     constructs.around,
 )
-# Errors whose words are about the compiler itself, unless a library raised them with words for users.
-_INTERNAL: Final = (AttributeError, AssertionError, KeyError, IndexError, TypeError, NotImplementedError, NameError)
-_OF_OBJECTS = re.compile(r"object has no attribute|object at|Overload|<")
-_FEWEST_WORDS = 3
+# Of a line that no rule knows, what it is most likely about.
+_TELLING: Final = (ast.Call, ast.BinOp, ast.Compare, ast.Subscript, ast.Attribute)
 _FULL = "GRIDJIT_TRACEBACK=full shows what the compiler said."
 
 
@@ -58,28 +58,27 @@ def _found(failure: Failure) -> Finding:
             found = rule(failure)
         except Exception:  # of a rule: the words of numba are still worth something
             continue
-        if found is not None:
+        if found is not None and not shows_insides(found.sentence, failure):
             return found
     return _general(failure)
 
 
 def _general(failure: Failure) -> Finding:
-    """Return what can be said of a failure that no rule knows: the first of numba's words, or the line itself."""
-    node = next((node for node in failure.source.nodes if isinstance(node, ast.Call)), None)
-    if _speaks_of_the_compiler(failure):
-        what = text_of(node) or "this"
-        return Finding(sentence=f"the compiler does not support {what}", advice=_FULL, node=node)
-    return Finding(sentence=failure.words, advice="" if isinstance(failure.error, GridjitError) else _FULL)
+    """Return what can be said of a failure that no rule knows: the words of who raised it, or the line itself."""
+    if speaks_to_users(failure):
+        return Finding(sentence=failure.words, advice="" if isinstance(failure.error, GridjitError) else _FULL)
+    node = next((node for kind in _TELLING for node in failure.source.of(kind) if _is_read(node)), None)
+    return Finding(sentence=f"the compiler does not support {text_of(node) or 'this'}", advice=_FULL, node=node)
 
 
-def _speaks_of_the_compiler(failure: Failure) -> bool:
-    inner = isinstance(failure.error, _INTERNAL) and not isinstance(failure.error, GridjitError)
-    return len(failure.words.split()) < _FEWEST_WORDS or (inner and _OF_OBJECTS.search(failure.words) is not None)
+def _is_read(node: ast.AST) -> bool:
+    return isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
 
 
 def _steps(failure: Failure, node: ast.AST | None) -> Iterator[Step]:
     *outer, inner = failure.places
-    for place in outer:
+    once = dict.fromkeys(place for place in outer if (place.path, place.line) != (inner.path, inner.line))
+    for place in once:  # functions that call themselves are there many times
         yield Step(path=place.path, line=place.line, function=function_at(place.path, place.line))
     line = node.lineno if isinstance(node, ast.expr | ast.stmt | ast.arg) else inner.line
     columns = columns_of(inner.path, node) if node is not None else None

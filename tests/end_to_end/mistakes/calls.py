@@ -3,7 +3,9 @@
 # mypy: ignore-errors
 # ruff: noqa
 
+import functools
 import math
+import operator
 
 import numpy as np
 
@@ -34,6 +36,13 @@ def nothing(a):
 @cuda.jit(device=True)
 def forever(n):
     return n * forever(n - 1)
+
+
+@cuda.jit(device=True)
+def grows(x, n):
+    if n == 0:
+        return 0
+    return grows((x, x), n - 1)
 
 
 @cuda.jit
@@ -201,3 +210,50 @@ def kernel_launch_inside(out):
 def big_int(out):
     x = 123456789012345678901234567890
     out[0] = x
+
+
+@mistake(FLOATS)
+def recursion_of_other_types(out):
+    out[0] = grows(1.0, 3)
+
+
+@mistake(FLOATS)
+def sync_args(out):
+    cuda.syncthreads(1, 2)
+
+
+@mistake(FLOATS)
+def grid_without(out):
+    out[cuda.grid()] = 1
+
+
+@mistake(FLOATS)
+def grid_computed(out):
+    n = int(out[0])
+    out[cuda.grid(n)] = 1
+
+
+@mistake(FLOATS)
+def lane_called(out):
+    out[0] = cuda.laneid()
+
+
+@mistake(FLOATS)
+def thread_called(out):
+    out[cuda.threadIdx()] = 1
+
+
+@mistake("void(float32[::1], int64)")
+def argument_called(out, n):
+    out[0] = n()
+
+
+@mistake(FLOATS)
+def reduced(out):
+    out[0] = functools.reduce(operator.add, out)
+
+
+@mistake(FLOATS)
+def enumerated(out):
+    for i, x in enumerate(out, start="a"):
+        out[i] = x

@@ -213,3 +213,37 @@ def grid_unpack(out):
 def for_over_list(out):
     for x in [out, 3]:
         out[0] = x
+
+
+@mistake(FLOATS)
+def unpacked_scalar(out):
+    a, b = out[0]
+    out[0] = a
+
+
+@mistake(FLOATS)
+def index_text(out):
+    out["a"] = 1
+
+
+RECORDS = np.zeros(3, dtype=[("a", "f4"), ("total", "i4")])
+
+
+@mistake(FLOATS)
+def field_missing(out):
+    out[0] = RECORDS[0]["totl"]
+
+
+@mistake(FLOATS)
+def field_read(out):
+    out[0] = RECORDS[0].c
+
+
+@mistake(FLOATS)
+def attribute_set(out):
+    out.x = 3
+
+
+@mistake(FLOATS)
+def deleted_undefined(out):
+    del zz

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from typing import Final
 
 from gridjit.compiler.frontend.explained.failure import Failure
@@ -16,10 +17,12 @@ _CALLED = re.compile(r"^Invalid use of (?P<type>.+?) with parameters \((?P<given
 _UNIFIED = re.compile(r"^Cannot unify (?P<one>.+?) and (?P<other>.+?) for '(?P<name>\w+)'")
 _UNIFIED_ALONE = re.compile(r"^Cannot unify (?P<one>.+?) and (?P<other>\S+)")
 _LENGTH = re.compile(r"expected (\d+), got (\d+)")
+_PYTHONS = re.compile(r"^(?P<name>[\w.<>]+)\(\) (?P<why>(?:missing|takes|got an unexpected|got multiple) .+)")
 _IMPRECISE = re.compile(r"Cannot infer the type of variable '(?P<name>\w+)', have imprecise type: (?P<type>\w+)")
 _PRINTED = re.compile(r"printing unimplemented for values of type (?P<type>.+)")
 _UNPACKED = re.compile(r"values to unpack \(expected")
 _CAST = re.compile(r"Cannot cast (?P<one>.+?) to (?P<other>\w+)")
+_OFTEN: Final = 3  # compiles of a function within each other; declared and inferred ones may be two
 _RECURSION: Final = ("runaway recursion", "Return type of recursive function", "recursive call")
 
 
@@ -81,11 +84,13 @@ def called(failure: Failure) -> Finding | None:
             advice=f"It is declared as {', '.join(map(str, declared))}.",
             node=node,
         )
-    local = name in failure.source.local_names
+    parameter = name in failure.source.parameters
+    local = parameter or name in failure.source.local_names
     why = (
         f"{name!r} is {found['type']} here, not a function" if local else f"{name}({given}) is not possible in a kernel"
     )
     advice = f"The kernel assigns {name!r}: use another name for that value." if local else ""
+    advice = "It is an argument, and kernels cannot be given functions." if parameter else advice
     return Finding(sentence=why, advice=advice, node=node)
 
 
@@ -108,6 +113,42 @@ def unpacked(failure: Failure) -> Finding | None:
         advice=f"help({text_of(node.func)}) says what it takes.",
         node=node,
     )
+
+
+def cudas(failure: Failure) -> Finding | None:
+    """A function of cuda, or another of Python, which is called with other arguments than it takes."""
+    if (found := _PYTHONS.match(failure.words)) is None:
+        return None
+    node = next((call for call in failure.source.of(ast.Call) if _ends(call, found["name"])), None)
+    if node is None:
+        return None
+    name = text_of(node.func)
+    return Finding(
+        sentence=f"{name} is called with {_given(node)}: {_counted(found['why'])}",
+        advice=f"help({name}) says what it takes.",
+        node=node,
+    )
+
+
+def _ends(call: ast.Call, name: str) -> bool:
+    return text_of(call.func).rpartition(".")[2] == name.rpartition(".")[2]
+
+
+def _counted(why: str) -> str:
+    """Return why Python refuses a call, without its own count, which has an argument more than is written."""
+    too_many = re.match(r"takes .*positional arguments? but", why)
+    return "too many positional arguments" if too_many else re.sub(r"required positional ", "required ", why)
+
+
+def not_callable(failure: Failure) -> Finding | None:
+    """An attribute of cuda that is a value, and is called."""
+    found = re.match(r"^Invalid use of (\w+) with parameters \(", failure.words)
+    node = next((call for call in failure.source.of(ast.Call) if isinstance(call.func, ast.Attribute)), None)
+    if found is None or node is None or found[1] not in ("int32", "Dim3"):
+        return None
+    name = text_of(node.func)
+    axes = f"Write {name}.x, {name}.y or {name}.z." if found[1] == "Dim3" else f"Write {name}, without brackets."
+    return Finding(sentence=f"{name} is a value, not a function", advice=axes, node=node)
 
 
 def two_types(failure: Failure) -> Finding | None:
@@ -137,6 +178,14 @@ def lengths(failure: Failure) -> Finding | None:
         return Finding(
             sentence=f"{what} has {found[2]} values, and {found[1]} names are assigned",
             advice=f"Assign {found[2]} names.",
+            node=made,
+        )
+    if (one := re.match(r"^failed to unpack (.+)$", failure.words)) is not None:
+        made = next(failure.source.of(ast.Assign), None)
+        what = text_of(made.value) if made is not None else "this"
+        return Finding(
+            sentence=f"{what} is one {one[1]}, and several names are assigned",
+            advice="Assign one name, or a tuple of values.",
             node=made,
         )
     if failure.words.startswith("tuple index out of range"):
@@ -190,9 +239,17 @@ def not_a_tuple(failure: Failure) -> Finding | None:
 
 def dimensions(failure: Failure) -> Finding | None:
     """cuda.grid, or cuda.gridsize, of another number of dimensions than there are."""
-    if not failure.words.startswith("argument can only be 1, 2, 3"):
+    named = failure.operation is not None and failure.operation.name.rpartition(".")[2] in ("grid", "gridsize")
+    if not failure.words.startswith("argument can only be 1, 2, 3") and not named:
         return None
     node = next((call for call in failure.source.of(ast.Call) if "grid" in text_of(call.func)), None)
+    if named and node is not None and not isinstance(node.args[0] if node.args else None, ast.Constant):
+        what = text_of(node.args[0]) if node.args else "nothing"
+        return Finding(
+            sentence=f"the dimensions of {text_of(node)} must be a constant, and {what} is computed while it runs",
+            advice="Write 1, 2 or 3.",
+            node=node,
+        )
     name = text_of(node.func) if node is not None else "cuda.grid"
     return Finding(
         sentence=f"{text_of(node) or name} is not possible: a grid has 1, 2 or 3 dimensions",
@@ -215,6 +272,42 @@ def recursion(failure: Failure) -> Finding | None:
     )
 
 
+def endless(failure: Failure) -> Finding | None:
+    """Python's stack, that a compile needs more of than there is: by functions that call themselves, or by many."""
+    if not isinstance(failure.error, RecursionError):
+        return None
+    name = _repeated(failure)
+    if name:
+        return Finding(
+            sentence=f"{name!r} calls itself with arguments of other types each time, so compiling it does not end",
+            advice="Call it with arguments of the same types, or write a loop.",
+            node=_call_of(failure, name),
+        )
+    return Finding(
+        sentence="compiling it takes more calls within calls than Python allows here",
+        advice="Allow more with sys.setrecursionlimit(20_000), or compile it from fewer calls within calls.",
+    )
+
+
+def _repeated(failure: Failure) -> str:
+    """Return the name of the user's function that was compiled again within its own compile; "" if none was."""
+    compiled = Counter(place.code for place in failure.places if place.code is not None)
+    often, times = next(iter(compiled.most_common(1)), (None, 0))
+    return often.__name__ if often is not None and times > _OFTEN else ""
+
+
+def big(failure: Failure) -> Finding | None:
+    """A whole number beyond 64 bits."""
+    if (found := re.match(r"^Int value is too large: (-?\d+)$", failure.words)) is None:
+        return None
+    numbers = (node for node in failure.source.of(ast.Constant) if text_of(node) == found[1].lstrip("-"))
+    return Finding(
+        sentence=f"{found[1]} does not fit into 64 bits",
+        advice="Use a float, or two integers.",
+        node=next(numbers, None),
+    )
+
+
 def cast(failure: Failure) -> Finding | None:
     """A value that an operation would have to convert."""
     if (found := _CAST.match(failure.words)) is None:
@@ -225,6 +318,6 @@ def cast(failure: Failure) -> Finding | None:
 
 
 RULES = (
-    *(unpacked, arguments, mismatch, recursion, called, two_types, lengths),
-    *(unknown_items, printed, not_a_tuple, dimensions, cast),
+    *(unpacked, arguments, cudas, mismatch, recursion, endless, not_callable, called, two_types, lengths),
+    *(unknown_items, printed, not_a_tuple, dimensions, big, cast),
 )

@@ -179,6 +179,57 @@ def attribute_of_python(failure: Failure) -> Finding | None:
     return Finding(sentence=f"{owner} does not have an attribute {name!r}", advice=advice, node=node)
 
 
+def assigned(failure: Failure) -> Finding | None:
+    """An attribute that is assigned, of a value whose attributes cannot be."""
+    found = re.match(r"^Cannot resolve setattr: \((?P<type>.+)\)\.(?P<name>\w+) = ", failure.words)
+    if found is None:
+        return None
+    node = next((one for one in failure.source.of(ast.Attribute) if isinstance(one.ctx, ast.Store)), None)
+    owner = text_of(node.value) if node is not None else "this"
+    return Finding(
+        sentence=f"{owner!r}, of type {found['type']}, does not have an attribute {found['name']!r} to assign",
+        advice="Attributes are assigned to records with such a field only. Use a variable, or an array.",
+        node=node,
+    )
+
+
+def fields(failure: Failure) -> Finding | None:
+    """A field that records do not have."""
+    found = re.match(r"^Field '(?P<name>.+?)' was not found in record with fields \((?P<all>.*)\)", failure.words)
+    if found is None:
+        return None
+    known = re.findall(r"'(.+?)'", found["all"])
+    meant = near(found["name"], known)
+    node = next((one for one in failure.source.of(ast.Subscript) if repr(found["name"]) in text_of(one.slice)), None)
+    return Finding(
+        sentence=f"the record does not have a field {found['name']!r}",
+        advice=f"Did you mean {meant!r}?" if meant else f"It has {', '.join(known)}.",
+        node=node,
+    )
+
+
+def field_of_record(failure: Failure) -> Finding | None:
+    """A field, written as an attribute, that a global record does not have: numba looks it up in a table."""
+    if not isinstance(failure.error, KeyError) or len(failure.error.args) != 1:
+        return None
+    name = failure.error.args[0]
+    node = next((one for one in failure.source.of(ast.Attribute) if one.attr == name), None)
+    if node is None:
+        return None
+    return Finding(sentence=f"{text_of(node.value)} does not have a field {name!r}", node=node)
+
+
+def unassigned(failure: Failure) -> Finding | None:
+    """A variable that is deleted without being assigned."""
+    found = re.match(r"^Illegal IR, del found at: del (\w+)", failure.words)
+    if found is None:
+        return None
+    node = next(failure.source.of(ast.Delete), None)
+    return Finding(
+        sentence=f"{found[1]!r} is deleted, and kernels keep their variables", advice="Leave out del.", node=node
+    )
+
+
 def container(failure: Failure) -> Finding | None:
     """A global list, dict or set on the line that failed: numba has no words for some of their uses."""
     if failure.operation is not None:
@@ -191,4 +242,4 @@ def container(failure: Failure) -> Finding | None:
     return None
 
 
-RULES = (undefined, unusable, attribute, attribute_of_python, container)
+RULES = (undefined, unusable, attribute, attribute_of_python, assigned, fields, field_of_record, unassigned, container)

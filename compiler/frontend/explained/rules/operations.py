@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from gridjit.compiler.frontend.explained.failure import Failure, Operation
+from gridjit.compiler.frontend.explained.plain import shows_insides
 from gridjit.compiler.frontend.explained.rules.finding import Finding, ways_round
 from gridjit.compiler.frontend.explained.source import subscript_of, text_of
 
@@ -111,6 +112,8 @@ def _wrong_index(name: str, owner: str, index: str, failure: Failure) -> tuple[s
         return f"{name!r} is {owner}: it has {axes} dimension{'s' * (axes != 1)}, and {count[1]} indices are given", ""
     if index.startswith("float"):
         return f"{name!r} is indexed with a {index}, not with a whole number", "Write int(index), or divide with //."
+    if owner.endswith("]") and (index[:1] in "'\"" or index == "str"):
+        return f"{name!r} is {owner}, and it is indexed with a text", "Texts name the fields of records only."
     if owner.startswith("(") and not index.isdigit():
         return (
             f"the items of {name!r} have different types, {owner}, so its index must be a constant",
@@ -250,7 +253,7 @@ def _called(failure: Failure) -> ast.Call | None:
 
 def _reason(failure: Failure) -> str:
     """Return why it is refused, if that is said in words for users, and candidates do not contradict each other."""
-    if any(_OF_NUMBA.search(one) for one in failure.reasons):
+    if any(_OF_NUMBA.search(one) or shows_insides(one, failure) for one in failure.reasons):
         return ""
     reason = next(iter(failure.reasons), "")
     return reason[:1].lower() + reason[1:] if reason[:2].istitle() else reason
