@@ -26,7 +26,9 @@ def contexts_exist() -> bool:
 
 
 def make_contexts() -> None:
-    """Make the contexts, and have them read the registries for the first time."""
+    """Make the contexts, have them read the registries for the first time, and import what typing a global does."""
+    # Almost every kernel has one. What is imported in the middle of compiles is told apart from the rest of numba.
+    from numba.core.typing import bufproto, cffi_utils  # noqa: F401
     from numba.cuda.descriptor import cuda_target
 
     new = not contexts_exist()

@@ -24,8 +24,11 @@ from gridjit.compiler.key.source.scalars import scalar_text
 _MEMORIES = frozenset(
     ("__slotnames__", "__warningregistry__", "_unique_smem_id", "_unique_var_count", "aa_count", "id_counter")
 )
-# Where numba keeps what it made before, who listens to it, and at which addresses C functions are in this process.
-_MEMOS = frozenset({"_typecache", "_struct_proxy_cache", "loc_info", "disabled_types", "_registered", "c_helpers"})
+# Where numba and llvmlite keep what they made before, who listens to it, and at which addresses C functions are in this
+# process.
+_MEMOS = frozenset(
+    ("_typecache", "_struct_proxy_cache", "_instance_cache", "loc_info", "disabled_types", "_registered", "c_helpers")
+)
 # The modules of numba's settings, which are compared one by one elsewhere.
 SETTINGS = ("numba.core.config", "numba.cuda.core.config")
 # What Python puts into a module when it loads it: of places that differ, and of no code.
@@ -172,11 +175,16 @@ def _dictionary(names: Mapping[str, object]) -> dict[Any, Any]:
 
 
 def _telling(names: dict[str, object]) -> Mapping[str, object]:
-    """Return the names but those that Python and numba change themselves."""
+    """Return the names but those that Python and numba change themselves, as they are now: the given ones change."""
     skipped = _NOT_TOLD_OF_MODULES if "__spec__" in names else _NOT_TOLD
     if names.keys().isdisjoint(skipped):
-        return names
-    return {key: value for key, value in names.items() if key not in skipped}
+        return names.copy()
+    return {key: value for key, value in names.items() if key not in skipped or _is_llvmlites(key, value)}
+
+
+def _is_llvmlites(name: str, value: object) -> bool:
+    """Return whether a name is that of a memo, but stands for the one object of a class of llvmlite's."""
+    return name == "_instance_cache" and type(value) is not dict
 
 
 def _but_modules(names: Mapping[str, object]) -> Iterator[str]:

@@ -15,6 +15,7 @@ import pytest
 import gridjit
 from gridjit import CompileError, LaunchConfig, cuda
 from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.isolated import replacing
 from gridjit.compiler.frontend.kept import patches, surroundings, within
 from gridjit.compiler.frontend.kept.keeping import Keeping
 from gridjit.compiler.options import Options
@@ -33,6 +34,7 @@ from tests.compiler.frontend.making import (
 numba_cuda()
 
 import numba  # noqa: E402
+from llvmlite.ir.types import IntType  # noqa: E402
 from numba.core import config  # noqa: E402
 from numba.cuda import cgutils, cudaimpl, utils  # noqa: E402  # the first import has to come first
 from numba.cuda.core import ir  # noqa: E402
@@ -640,3 +642,56 @@ def test_what_changes_no_kernel_leaves_what_is_kept(
     program.compiled()
     change()
     assert program.compiled().reused == {"shared"}
+
+
+def test_integers_of_a_width_that_no_kernel_had_before_leave_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    widths = {bits: made_before for bits, made_before in IntType._instance_cache.items() if bits != 16}
+    monkeypatch.setattr(IntType, "_instance_cache", widths)
+    program = Program()
+    program.device("shared", f"value + {FIRST}")
+    program.compiled()
+    made(kernel_of("np.float16(x[i])", **program.names))
+    assert 16 in widths
+    assert program.compiled().reused == {"shared"}
+
+
+@pytest.mark.parametrize("first", ["rec(i)", "shared(x[i])"])
+def test_what_a_processs_first_compile_replaces_in_numba_is_as_before_for_the_second(
+    first: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin_anew(monkeypatch)
+    program = Program()
+    program.device("shared", f"value * {FIRST}")
+    program.device("rec", "1 if value < 1 else rec(value - 1)")
+    made(kernel_of(first, **program.names))
+    assert patches._watch.hold()
+    made(kernel_of("shared(x[i])", **program.names))
+    assert made(kernel_of("shared(x[i])", **program.names)).reused == {"shared"}
+
+
+def test_what_python_comes_to_remember_of_a_class_of_numbas_is_told_of_no_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begin_anew(monkeypatch)
+    around = surroundings.surroundings((9, 0), False)
+    assert "__slotnames__" not in vars(cgutils.Structure)
+    monkeypatch.setattr(cgutils.Structure, "__slotnames__", [], raising=False)
+    assert surroundings.surroundings((9, 0), False) is around
+    told = around.told
+    begin_anew(monkeypatch)
+    assert surroundings.surroundings((9, 0), False).told == told is not None
+
+
+def test_a_method_that_a_class_inherits_is_inherited_again_after_a_compile_replaced_it() -> None:
+    class Base:
+        def method(self) -> int:
+            return 1
+
+    class Derived(Base):
+        pass
+
+    start = replacing.changes_now()
+    original = replacing.replace(Derived, "method", lambda self: 2)
+    assert original is Base.method and Derived().method() == 2
+    replacing.undo_to(start)
+    assert "method" not in vars(Derived)
