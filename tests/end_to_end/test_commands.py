@@ -24,7 +24,8 @@ def test_the_demo_compiles_once_per_block_size_and_nothing_in_the_second_process
 def test_info_names_target_cache_and_toolchain(target: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["info", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
-    assert facts["target"]["kind"] == target
+    found = facts["target"]
+    assert found["kind"] == "host" if target == "host" else found["arch"].startswith("sm_")
     assert {"cache", "versions"} <= facts.keys()
     assert {"numba-cuda", "llvmlite"} <= facts["versions"].keys()
 
