@@ -157,6 +157,13 @@ def restart(cache_dir: Path) -> Callable[[], None]:
 
 
 @pytest.fixture
+def on_host(monkeypatch: pytest.MonkeyPatch, restart: Callable[[], None]) -> None:
+    """Have kernels run on the host, whatever there is."""
+    monkeypatch.setenv("GRIDJIT_TARGET", "host")
+    restart()
+
+
+@pytest.fixture
 def foreign_rewrites() -> Iterator[None]:
     """Let the test register rewrites with numba-cuda; they are gone after it."""
     from gridjit.compiler.frontend.static_rewrite import install

@@ -13,7 +13,6 @@ import hashlib
 import importlib
 import sys
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Collection
 from types import CodeType
 from typing import TYPE_CHECKING, Any
@@ -30,12 +29,12 @@ def reduced(value: Any, function: Callable[..., Any], make: Callable[..., Any], 
     What the program's own file has goes both ways: that file is __main__ here, and another one, or none, elsewhere.
     """
     module, name = function.__module__, function.__qualname__
-    named = "<locals>" not in name and module not in _state.absent and _named(module, name) is value
-    if named and module != "__main__" and module not in _by_value():
+    leads = "<locals>" not in name and module not in _state.absent and named(module, name) is value
+    if leads and module != "__main__" and module not in _by_value():
         return _found, (module, name)
     if _state.whole:
         return make, (function, *parts)  # the serializer is at work, which knows functions that refer to themselves
-    if not named or module != "__main__":
+    if not leads or module != "__main__":
         return _made, (_whole(make, (function, *parts)),)
     try:
         data, why = _whole(make, (function, *parts)), ""
@@ -72,7 +71,7 @@ class _State(threading.local):
 _state = _State()
 # What was made of pickles of other processes, so that many tasks with one kernel have one kernel; and those of this
 # process, whose copies are kernels of their own.
-_known: OrderedDict[bytes, Any] = OrderedDict()
+_known: dict[bytes, Any] = {}
 _KNOWN = 128
 _own: dict[int, None] = {}
 
@@ -105,9 +104,14 @@ def _whole(make: Callable[..., Any], parts: tuple[Any, ...]) -> bytes:
     finally:
         _state.whole = before
     _own[hash(data)] = None
-    while len(_own) > _KNOWN:
-        _own.pop(next(iter(_own)), None)
+    _shorten(_own)
     return data
+
+
+def _shorten(kept: dict[Any, Any]) -> None:
+    """Forget the oldest of what is kept, beyond so many."""
+    while len(kept) > _KNOWN:
+        kept.pop(next(iter(kept)), None)
 
 
 def _made(data: bytes) -> Any:
@@ -119,14 +123,13 @@ def _made(data: bytes) -> Any:
     made = make(*parts)
     if hash(data) not in _own:
         _known[data] = made
-        while len(_known) > _KNOWN:
-            _known.popitem(last=False)
+        _shorten(_known)
     return made
 
 
 def _found_or_made(module: str, name: str, kind: type[Any], digest: bytes, data: bytes, why: str) -> Any:
     """Return what a program's own file has under a name if it is the same function's, else what was pickled of it."""
-    found = _named(module, name)
+    found = named(module, name)
     if isinstance(found, kind) and digest == _digest(found.py_func):
         return found
     if data:
@@ -142,6 +145,15 @@ def _digest(function: Any) -> bytes:
     return hashlib.sha256(_look(function.__code__).encode()).digest()
 
 
+def look_of(function: Any) -> tuple[Any, ...]:
+    """Return what tells a function from others of its name, the same in every process; constants are left out."""
+    return _plain_look(function.__code__)
+
+
+def _plain_look(code: CodeType) -> tuple[Any, ...]:
+    return code.co_firstlineno, code.co_code, code.co_names, code.co_varnames
+
+
 def _look(code: CodeType) -> str:
     constants = [
         _look(value)
@@ -151,8 +163,7 @@ def _look(code: CodeType) -> str:
         else repr(value)
         for value in code.co_consts
     ]
-    names = code.co_names, code.co_varnames, code.co_freevars
-    return repr((code.co_firstlineno, code.co_code, names, constants))
+    return repr((*_plain_look(code), code.co_freevars, constants))
 
 
 def _by_value() -> Collection[str]:
@@ -165,7 +176,7 @@ def _by_value() -> Collection[str]:
 def _found(module: str, name: str) -> Any:
     """Return what a module has under a name; raises AttributeError or ModuleNotFoundError if nothing."""
     imported: Any = sys.modules.get(module) or importlib.import_module(module)
-    if (found := _named(module, name)) is None:
+    if (found := named(module, name)) is None:
         raise AttributeError(
             f"This pickle refers to gridjit's {module}.{name}, but {imported!r} has no such name in this process; "
             "have both processes import the same module"
@@ -173,7 +184,7 @@ def _found(module: str, name: str) -> Any:
     return found
 
 
-def _named(module: str, qualname: str) -> Any:
+def named(module: str, qualname: str) -> Any:
     """Return what a module has under a name, None if nothing."""
     try:
         found: Any = sys.modules.get(module) or importlib.import_module(module)

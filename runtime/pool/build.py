@@ -9,7 +9,8 @@ from typing import Any
 from gridjit.cache.manifest import read_manifest
 from gridjit.compiler.errors import GridjitError, LaunchNeededError
 from gridjit.runtime.kernel import Kernel
-from gridjit.runtime.pool.order import CannotBeHandedOverError, Named, Order, Outcome, look_of
+from gridjit.runtime.numba_names.pickling import look_of
+from gridjit.runtime.pool.order import CannotBeHandedOverError, Named, Order, Outcome
 from gridjit.runtime.session import session
 from gridjit.runtime.specialize.look import Launch
 

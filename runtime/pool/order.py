@@ -16,7 +16,7 @@ from gridjit.compiler.options import Options
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import Target
 from gridjit.runtime.numba_names.inspection import Inspection
-from gridjit.runtime.numba_names.pickling import pickled_for_others
+from gridjit.runtime.numba_names.pickling import look_of, named, pickled_for_others
 from gridjit.values import dataclass
 
 if TYPE_CHECKING:
@@ -80,12 +80,6 @@ def order_of(kernel: Kernel, signature: Signature, config: LaunchConfig | None, 
     )
 
 
-def look_of(function: Any) -> tuple[Any, ...]:
-    """Return what tells a function from others of its name, the same in every process."""
-    code = function.__code__
-    return code.co_firstlineno, code.co_code, code.co_names, code.co_varnames
-
-
 def _name(function: Callable[..., Any]) -> Named | None:
     """Return a function by name; None if another process would not find it, or another one."""
     module, qualname = function.__module__, function.__qualname__
@@ -93,9 +87,7 @@ def _name(function: Callable[..., Any]) -> Named | None:
     if "<" in qualname or not _is_importable(module) or function.__globals__ is not vars(sys.modules[module]):
         return None
     # Not yet there while it is decorated, then a kernel. If something else is, the name will not lead to this function.
-    found: Any = sys.modules[module]
-    for part in qualname.split("."):
-        found = getattr(found, part, None)
+    found = named(module, qualname)
     if found is None or function is (found.py_func if isinstance(found, Inspection) else found):
         return Named(module=module, qualname=qualname, look=look_of(function))
     return None

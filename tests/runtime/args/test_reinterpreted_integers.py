@@ -9,11 +9,7 @@ import pytest
 import gridjit
 from gridjit import cuda
 
-
-@pytest.fixture(autouse=True)
-def on_host(cache_dir, monkeypatch, restart):
-    monkeypatch.setenv("GRIDJIT_TARGET", "host")
-    restart()
+pytestmark = pytest.mark.usefixtures("on_host")
 
 
 def gather(index, values, out):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from gridjit.compiler.targets.host.orders.steps import (
     BRANCH,
@@ -30,6 +31,8 @@ _TOOK = "%gj.took"
 # Else each index would be asked whether it counts from an array's end.
 _KNOWN = """%"gj.not.negative" = icmp sge i64 {place}, 0
 call void @llvm.assume(i1 %"gj.not.negative")"""
+# Of a loop's only phi: its name, its first and its next value, and the block that the next is from.
+_Step: TypeAlias = tuple[str, str, str, str]
 # What may run again in every turn, as it is the same each time.
 _AGAIN = PURE | {"fdiv", "fneg", "fpext", "fptrunc", "bitcast", "ptrtoint", "inttoptr"}
 
@@ -87,23 +90,14 @@ def _read_while(entry: Block, blocks: Mapping[str, Block], lines: Mapping[str, s
     step = _stepping(head, entry.label, lines)
     if step is None:
         return None
-    place, start, following, last = step
+    _, start, following, last = step
     back = BRANCH.match(blocks[last].lines[-1])
     if back is None or (back[2], back[3]) != (head.label, out) or _sources(out, blocks) != {entry.label, last}:
         return None
     first, again = compared(way[1], lines), compared(back[1], lines)
     if first is None or again is None or first[1:] != again[1:] or (first[0], again[0]) != (start, following):
         return None
-    return _Loop(
-        head=head.label,
-        entered=head.label,
-        last=last,
-        place=place,
-        start=start,
-        step=other(following, place, lines),
-        predicate=first[1],
-        end=first[2],
-    )
+    return _asked(head, head.label, step, first, lines)
 
 
 def _read_tested(entry: Block, blocks: Mapping[str, Block], lines: Mapping[str, str]) -> _Loop | None:
@@ -114,13 +108,19 @@ def _read_tested(entry: Block, blocks: Mapping[str, Block], lines: Mapping[str, 
     step, ask = _stepping(head, entry.label, lines), BRANCH.match(head.lines[-1])
     if step is None or ask is None or not _ends(blocks[ask[3]]) or _sources(ask[3], blocks) != {head.label}:
         return None
-    place, start, following, last = step
+    place, _, _, last = step
     found = compared(ask[1], lines)
     if found is None or found[0] != place or not GOTO.match(blocks[last].lines[-1]):
         return None
+    return _asked(head, ask[2], step, found, lines)
+
+
+def _asked(head: Block, entered: str, step: _Step, found: tuple[str, str, str], lines: Mapping[str, str]) -> _Loop:
+    """Return a loop of which it is asked whether it goes on; found: what is compared, how, and with what."""
+    place, start, following, last = step
     return _Loop(
         head=head.label,
-        entered=ask[2],
+        entered=entered,
         last=last,
         place=place,
         start=start,
@@ -167,10 +167,8 @@ def _read_range(entry: Block, blocks: Mapping[str, Block], lines: Mapping[str, s
     )
 
 
-def _stepping(
-    head: Block, before: str, lines: Mapping[str, str], besides: str = ""
-) -> tuple[str, str, str, str] | None:
-    """Return of a loop's only phi (besides one): name, first and next value, and the block that the next is from."""
+def _stepping(head: Block, before: str, lines: Mapping[str, str], besides: str = "") -> _Step | None:
+    """Return the step of a loop that has one phi (besides another)."""
     phis = [phi for phi in head.phis if defined(phi) != besides]
     pairs = arms(phis[0]) if len(phis) == 1 else []
     first = next((value for value, label in pairs if label == before), None)
