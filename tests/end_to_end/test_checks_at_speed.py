@@ -123,6 +123,20 @@ def test_of_a_shared_array_with_items_that_nobody_uses_those_that_are_read_have_
         kernel[3, 32](out[:32], 20)
 
 
+def reads_and_races(x, out):
+    tile = cuda.shared.array(1, np.int32)
+    out[cuda.threadIdx.x] = tile[0]
+    x[0] = cuda.threadIdx.x
+
+
+def test_a_read_of_unwritten_memory_is_named_before_races_that_may_follow_from_what_it_read():
+    kernel = checked(reads_and_races)
+    with pytest.raises(
+        gridjit.UninitializedError, match=r"'tile' that nobody wrote; .* array 'x' .* nothing orders the two"
+    ):
+        kernel[1, 32](np.zeros(1), np.zeros(32))
+
+
 def read_by_many(out, writer):
     tile = cuda.shared.array(1, np.int32)
     t = cuda.threadIdx.x

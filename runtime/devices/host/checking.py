@@ -77,7 +77,7 @@ class Checking:
 
     def _judge(self, state: _State, config: LaunchConfig) -> None:
         if found := _essential(state.reports()):
-            kind = RaceError if any(report[0] == record.RACE for report in found) else UninitializedError
+            kind = RaceError if found[0][0] == record.RACE else UninitializedError
             texts = "; ".join(self._sentence(report, config) for report in found)
             raise kind(f"{self._artifact.kernel}: {texts}; {_CURES[kind]}")
 
@@ -172,11 +172,14 @@ class _State:
 
 
 def _essential(reports: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Return the races, and the reads of unwritten memory elsewhere: one that races may have come before the write."""
+    """Return the reads of unwritten memory, but for one that races: it may have come before the write; then the races.
+
+    Several threads may write equal values, so whether values that were read of unwritten memory race differs by run.
+    """
     racing = [(mine, other) for what, _, mine, other, _ in reports if what == record.RACE]
     places = {access & (record.MOST_SITES - 1) for pair in racing for access in pair}
     races = [report for report in reports if report[0] == record.RACE]
-    return races + [r for r in reports if r[0] != record.RACE and r[2] & (record.MOST_SITES - 1) not in places]
+    return [r for r in reports if r[0] != record.RACE and r[2] & (record.MOST_SITES - 1) not in places] + races
 
 
 def _at(mask: Any) -> int:
