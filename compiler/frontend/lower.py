@@ -19,6 +19,7 @@ from gridjit.compiler.frontend.isolated.recursion import link_what_was_waited_fo
 from gridjit.compiler.frontend.isolated.replacing import replace
 from gridjit.compiler.frontend.kept.library import is_printed
 from gridjit.compiler.frontend.linkable import discovered_files, numba_files
+from gridjit.compiler.frontend.negative_shapes import refuse_negative_shapes
 from gridjit.compiler.frontend.pipeline import kernel_pipeline
 from gridjit.compiler.frontend.static_rewrite import install as install_static
 from gridjit.compiler.frontend.types import numba_arguments
@@ -192,6 +193,7 @@ def _lowered(
         bounds = launch_bounds(options.launch_bounds, options.specialize, record.view)
         _finish_kernel(library.get_function(entry), options, bounds)
     modules = folded(_ordered_modules(library), options.specialize, record.view)
+    refuse_negative_shapes(modules)
     return Lowered(
         modules=modules,
         entry=entry,
