@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, TypeVar
 
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.options import Options
@@ -44,6 +44,22 @@ class DeviceFunction(Generic[Parameters, Result]):
             result: Result = Names().function(self.py_func)(*args, **keywords)
             return result
         raise ConfigError(f"{self.py_func.__qualname__} is a device function; call it in a kernel")
+
+    def __getitem__(self, launch: Any) -> NoReturn:
+        """Raise an error that says what is launched instead."""
+        raise ConfigError(
+            f"{self.py_func.__qualname__} is a device function, which kernels call; to launch it, make it without "
+            "device=True"
+        )
+
+    if not TYPE_CHECKING:  # type checkers are to find attributes that are not there
+
+        def __getattr__(self, name):
+            if name.startswith("_"):  # what is looked for often, and never of numba-cuda's
+                raise AttributeError(f"device functions have no attribute {name!r}")
+            from gridjit.runtime.numba_names.replacements import refuse_of_function
+
+            refuse_of_function(name)
 
     @cached_property
     def _dispatcher(self) -> Any:
