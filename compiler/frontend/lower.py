@@ -10,6 +10,7 @@ from typing import Any
 from gridjit.compiler.errors import CompileError, GridjitError, LaunchNeededError
 from gridjit.compiler.frontend.bootstrap import load_installed_extensions, numba_cuda
 from gridjit.compiler.frontend.checked import name_accesses
+from gridjit.compiler.frontend.explained.negative_shapes import refuse_negative_shapes
 from gridjit.compiler.frontend.fold import folded, launch_bounds
 from gridjit.compiler.frontend.initial_stores import without_initial_stores
 from gridjit.compiler.frontend.isolated.asking import tell_who_asks
@@ -19,7 +20,6 @@ from gridjit.compiler.frontend.isolated.recursion import link_what_was_waited_fo
 from gridjit.compiler.frontend.isolated.replacing import replace
 from gridjit.compiler.frontend.kept.library import is_printed
 from gridjit.compiler.frontend.linkable import discovered_files, numba_files
-from gridjit.compiler.frontend.negative_shapes import refuse_negative_shapes
 from gridjit.compiler.frontend.pipeline import kernel_pipeline
 from gridjit.compiler.frontend.static_rewrite import install as install_static
 from gridjit.compiler.frontend.types import numba_arguments

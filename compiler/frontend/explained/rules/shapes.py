@@ -6,9 +6,9 @@ import ast
 from typing import Final
 
 from gridjit.compiler.frontend.explained.failure import Failure
+from gridjit.compiler.frontend.explained.negative_shapes import EMPTY
 from gridjit.compiler.frontend.explained.rules.finding import Finding
 from gridjit.compiler.frontend.explained.source import text_of
-from gridjit.compiler.frontend.negative_shapes import EMPTY
 
 _MAKERS: Final = {"cuda.shared.array": "shared", "cuda.local.array": "local"}
 _LAUNCH: Final = ("blockDim", "gridDim")
