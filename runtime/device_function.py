@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.options import Options
@@ -45,14 +45,14 @@ class DeviceFunction(Generic[Parameters, Result]):
             return result
         raise ConfigError(f"{self.py_func.__qualname__} is a device function; call it in a kernel")
 
-    def __getitem__(self, launch: Any) -> NoReturn:
-        """Raise an error that says what is launched instead."""
-        raise ConfigError(
-            f"{self.py_func.__qualname__} is a device function, which kernels call; to launch it, make it without "
-            "device=True"
-        )
+    if not TYPE_CHECKING:  # type checkers are to find launches, and attributes that are not there
 
-    if not TYPE_CHECKING:  # type checkers are to find attributes that are not there
+        def __getitem__(self, launch):
+            """Raise an error that says what is launched instead."""
+            raise ConfigError(
+                f"{self.py_func.__qualname__} is a device function, which kernels call; to launch it, make it without "
+                "device=True"
+            )
 
         def __getattr__(self, name):
             if name.startswith("_"):  # what is looked for often, and never of numba-cuda's
