@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from gridjit.runtime.memory.space import Space
 from gridjit.runtime.session import session
 from gridjit.runtime.streams import PER_THREAD, Event, Stream, Timeline, new_event, new_stream, stream_handle
+
+if TYPE_CHECKING:
+    from gridjit.runtime.accepted import StreamLike
 
 
 def current_space() -> Space:
@@ -59,7 +62,7 @@ def per_thread_default_stream(timeline: Timeline | None = None) -> Stream:
     return Stream(timeline or current_timeline(), PER_THREAD, None)
 
 
-def external_stream(stream: Any, timeline: Timeline | None = None) -> Stream:
+def external_stream(stream: StreamLike, timeline: Timeline | None = None) -> Stream:
     """Return a stream that someone else owns, by its handle or its object, which is kept; never destroyed here."""
     return Stream(timeline or current_timeline(), stream_handle(stream), None, owner=stream)
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import ctypes
     from asyncio import Future
 
+    from gridjit.runtime.accepted import StreamLike
+
 # Streams that always exist, as handles: the legacy default stream, and each thread's own.
 LEGACY, PER_THREAD = 1, 2
 
@@ -151,12 +153,12 @@ class Event(_Handle):
     __slots__ = ()
     kind = "event"
 
-    def record(self, stream: Any = None) -> Event:
+    def record(self, stream: StreamLike = None) -> Event:
         """Note what a stream has been given so far (None: the thread's current one); returns the event."""
         self.timeline.record(self.handle, _handle_here(stream, self.timeline))
         return self
 
-    def wait(self, stream: Any = None) -> None:
+    def wait(self, stream: StreamLike = None) -> None:
         """Make what comes next in a stream (None: the thread's current one) wait for the event."""
         self.timeline.wait(_handle_here(stream, self.timeline), self.handle)
 
@@ -207,7 +209,7 @@ class Stream(_Handle):
         """The priority that it has: lower numbers come first."""
         return self.timeline.priority(self.handle)
 
-    def wait(self, other: Any) -> None:
+    def wait(self, other: Event | StreamLike) -> None:
         """Make what comes next in the stream wait for an event, or for what another stream has been given so far.
 
         other: an Event, or a stream of any library's.

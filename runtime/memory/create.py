@@ -6,7 +6,7 @@ import functools
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,11 +21,14 @@ from gridjit.runtime.memory.space import Memory, Space
 from gridjit.runtime.memory.unified import ManagedArray, MappedArray, UnifiedArray
 from gridjit.runtime.queues.chosen import said_or_current
 
+if TYPE_CHECKING:
+    from gridjit.runtime.accepted import StreamLike
+
 Shape = int | Sequence[int]
 
 
 def to_device(
-    obj: Any, stream: Any = 0, copy: bool = True, to: DeviceArray | None = None, *, space: Space | None = None
+    obj: Any, stream: StreamLike = 0, copy: bool = True, to: DeviceArray | None = None, *, space: Space | None = None
 ) -> DeviceArray:
     """Return a copy of obj on the device: an array of any library's, or anything that NumPy makes one of.
 
@@ -51,7 +54,7 @@ def device_array(
     dtype: Any = np.float64,
     strides: Shape | None = None,
     order: str = "C",
-    stream: Any = 0,
+    stream: StreamLike = 0,
     *,
     space: Space | None = None,
 ) -> DeviceArray:
@@ -67,7 +70,7 @@ def device_array(
     return _new(_laid_out(shape, item, strides, order), item, stream, space)
 
 
-def device_array_like(ary: Any, stream: Any = 0, *, space: Space | None = None) -> DeviceArray:
+def device_array_like(ary: Any, stream: StreamLike = 0, *, space: Space | None = None) -> DeviceArray:
     """Return a new array on the device with the shape, dtype and order of axes of ary, its items not set and dense.
 
     stream: as for device_array.
@@ -90,7 +93,7 @@ def mapped_array(
     dtype: Any = np.float64,
     strides: Shape | None = None,
     order: str = "C",
-    stream: Any = 0,
+    stream: StreamLike = 0,
     portable: bool = False,
     wc: bool = False,
     *,
@@ -112,7 +115,7 @@ def managed_array(
     dtype: Any = np.float64,
     strides: Shape | None = None,
     order: str = "C",
-    stream: Any = 0,
+    stream: StreamLike = 0,
     attach_global: bool = True,
     *,
     space: Space | None = None,
@@ -131,7 +134,7 @@ def managed_array(
 
 
 def mapped_array_like(
-    ary: Any, stream: Any = 0, portable: bool = False, wc: bool = False, *, space: Space | None = None
+    ary: Any, stream: StreamLike = 0, portable: bool = False, wc: bool = False, *, space: Space | None = None
 ) -> Array:
     """Return a mapped array with the shape, dtype and order of axes of ary; stream, portable and wc as it has them."""
     steps = _dense_like(ary).strides_in_bytes

@@ -10,7 +10,7 @@ import ctypes
 import functools
 import struct
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from gridjit.runtime.memory.layout import StridedLayout
 from gridjit.runtime.memory.space import Memory, Space
 from gridjit.runtime.queues.chosen import here
 from gridjit.runtime.streams import LEGACY, stream_handle
+
+if TYPE_CHECKING:
+    from gridjit.runtime.accepted import StreamLike
 
 # (dtype, ndim, layout, writable, aligned, device, what else tells the dtype from others): equal kinds are one object,
 # so that identity tells them apart.
@@ -51,7 +54,7 @@ class DeviceArray:
     # _parameters: the packed launch parameters, read by machine code; _kind: tells it which code fits.
     __slots__ = ("__weakref__", "_ghost", "_kind", "_memory", "_parameters", "stream")
 
-    def __init__(self, memory: Memory, ghost: Array, stream: Any = 0) -> None:
+    def __init__(self, memory: Memory, ghost: Array, stream: StreamLike = 0) -> None:
         self._memory = memory
         self._ghost = ghost
         self._parameters = _descriptor(ghost)
@@ -124,7 +127,7 @@ class DeviceArray:
 
     @property
     def alloc_size(self) -> int:
-        """Bytes from the first to the last of the items."""
+        """Bytes of the memory that it is in, which may hold more than its items."""
         return self._memory.size
 
     @property
@@ -150,7 +153,7 @@ class DeviceArray:
 
     # -- copies ------------------------------------------------------------------------------------------------------
 
-    def copy_to_host(self, ary: Array | None = None, stream: Any = None) -> Array:
+    def copy_to_host(self, ary: Array | None = None, stream: StreamLike = None) -> Array:
         """Return the items as a NumPy array: ary if it is given (same shape and dtype), else a new one.
 
         stream: the order to copy in (default: the array's own). A copy into a page-locked ary in a stream is only
@@ -168,7 +171,7 @@ class DeviceArray:
     def _empty(self) -> Array:
         return np.empty(self.shape, self.dtype, order=self._order)
 
-    def copy_to_device(self, ary: Any, stream: Any = None) -> None:
+    def copy_to_device(self, ary: Any, stream: StreamLike = None) -> None:
         """Copy ary (a NumPy array, anything NumPy makes one of, or a DeviceArray) into this array.
 
         stream: the order to copy in (default: the array's own). Raises ArgumentError for another shape or dtype.
@@ -256,6 +259,10 @@ class DeviceArray:
 
     # -- views -------------------------------------------------------------------------------------------------------
 
+    @overload
+    def __getitem__(self, key: slice) -> DeviceArray: ...
+    @overload
+    def __getitem__(self, key: Any) -> Any: ...
     def __getitem__(self, key: Any) -> Any:
         """Return a view (ints, slices, None, ..., field names); a number for an index to one, or a record's field.
 
@@ -272,11 +279,11 @@ class DeviceArray:
         """Copy value, a number, host array or DeviceArray, into the items that key names."""
         self.setitem(key, value)
 
-    def getitem(self, key: Any, stream: Any = None) -> Any:
+    def getitem(self, key: Any, stream: StreamLike = None) -> Any:
         """Return what a[key] is; a number is read, and a view copies, in stream (default: the array's own)."""
         return (self if stream is None else self.bind(stream))[key]
 
-    def setitem(self, key: Any, value: Any, stream: Any = None) -> None:
+    def setitem(self, key: Any, value: Any, stream: StreamLike = None) -> None:
         """Do what a[key] = value does, in stream (default: the array's own)."""
         from gridjit.runtime.memory.indices import broadcast, view_key
 
@@ -329,14 +336,14 @@ class DeviceArray:
         """Return the view with one axis; order as for reshape. Raises CopyNeededError if there is none."""
         return self.reshape(-1, order=order)
 
-    def split(self, section: int, stream: Any = None) -> Iterator[DeviceArray]:
+    def split(self, section: int, stream: StreamLike = None) -> Iterator[DeviceArray]:
         """Yield views of section items each (the last may be shorter) of a 1-D array, to be copied in stream."""
         if self.ndim != 1:
             raise ValueError(f"split: the array has {self.ndim} axes; it must have 1")
         for start in range(0, self.size, section):
             yield self[start : start + section].bind(self._in(stream))
 
-    def bind(self, stream: Any) -> DeviceArray:
+    def bind(self, stream: StreamLike) -> DeviceArray:
         """Return the array with another stream to copy in."""
         return DeviceArray(self._memory, self._ghost, stream)
 
@@ -374,7 +381,7 @@ class DeviceArray:
     def __dlpack__(
         self,
         *,
-        stream: Any = None,
+        stream: StreamLike = None,
         max_version: tuple[int, int] | None = None,
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from gridjit.runtime.memory.foreign.over import (
 )
 from gridjit.runtime.memory.layout import StridedLayout
 
+if TYPE_CHECKING:
+    from gridjit.runtime.accepted import StreamLike
+
 
 class StridedMemoryView:
     """A view of memory: pass it to kernels, copy from and to any other, take views of it, export it.
@@ -55,7 +58,7 @@ class StridedMemoryView:
     _parameters: bytes
     exporting_obj: Any
 
-    def __init__(self, obj: Any, stream: Any = 0) -> None:
+    def __init__(self, obj: Any, stream: StreamLike = 0) -> None:
         self.exporting_obj = obj
         if type(obj) is DeviceArray:
             self._array = obj
@@ -98,20 +101,22 @@ class StridedMemoryView:
         self._kind = array._kind
         self._parameters = array._parameters
 
-    def __getattr__(self, name: str) -> Any:
-        """Return the array, which is made when it is first asked for."""
-        if name != "_array":
-            raise AttributeError(f"a {type(self).__name__} has no attribute {name!r}")
-        self._array = self._later()
-        return self._array
+    if not TYPE_CHECKING:  # to checkers, it would have every name
+
+        def __getattr__(self, name: str) -> Any:
+            """Return the array, which is made when it is first asked for."""
+            if name != "_array":
+                raise AttributeError(f"a {type(self).__name__} has no attribute {name!r}")
+            self._array = self._later()
+            return self._array
 
     @classmethod
-    def from_dlpack(cls, obj: Any, stream: Any = 0) -> StridedMemoryView:
+    def from_dlpack(cls, obj: Any, stream: StreamLike = 0) -> StridedMemoryView:
         """Return a view of what obj exports by DLPack, version 0 or 1; stream as for from_cuda_array_interface."""
         return cls._over(over_dlpack(obj, current_space(), stream), obj)
 
     @classmethod
-    def from_cuda_array_interface(cls, obj: Any, stream: Any = 0) -> StridedMemoryView:
+    def from_cuda_array_interface(cls, obj: Any, stream: StreamLike = 0) -> StridedMemoryView:
         """Return a view of what obj's CUDA array interface describes, version 2 or newer.
 
         stream: what reads the view there comes after obj's own work; -1: without waiting.
@@ -254,7 +259,7 @@ class StridedMemoryView:
 
     # -- copies ------------------------------------------------------------------------------------------------------
 
-    def copy_from(self, source: Any, stream: Any = None) -> None:
+    def copy_from(self, source: Any, stream: StreamLike = None) -> None:
         """Copy all items of source, a view or what a view can be of, into this view: any layout and memory to any.
 
         stream: the order to copy in; None: the view's own (where only one of both is on a GPU, that one's). What is on
@@ -271,7 +276,7 @@ class StridedMemoryView:
             raise ArgumentError(f"copy_from: {self!r} is read-only")
         self._array.copy_to_device(other._array, stream)
 
-    def copy_to(self, destination: Any, stream: Any = None) -> None:
+    def copy_to(self, destination: Any, stream: StreamLike = None) -> None:
         """Copy all items into destination, a view or what a view can be of, in stream; as copy_from from there."""
         other = destination if isinstance(destination, StridedMemoryView) else StridedMemoryView(destination)
         other.copy_from(self, stream)

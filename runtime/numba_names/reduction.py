@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from gridjit.compiler.errors import ArgumentError
 from gridjit.runtime.jit import jit
 from gridjit.runtime.memory.create import device_array, to_device
 from gridjit.runtime.memory.device_array import DeviceArray
+
+if TYPE_CHECKING:
+    from gridjit.runtime.accepted import StreamLike
 
 # Threads of a block, a power of two, and the most blocks: as many results as one block reduces.
 _THREADS = 128
@@ -38,7 +41,7 @@ class Reduce:
         self._kernel = _kernel(functor, self._vocabulary)
 
     def __call__(
-        self, arr: Any, size: int | None = None, res: DeviceArray | None = None, init: Any = 0, stream: Any = 0
+        self, arr: Any, size: int | None = None, res: DeviceArray | None = None, init: Any = 0, stream: StreamLike = 0
     ) -> Any:
         """Return arr reduced, with init in front.
 
