@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gridjit.compiler.errors import ArgumentError
 from gridjit.runtime.memory.space import Space
 from gridjit.runtime.session import session
 from gridjit.runtime.streams import PER_THREAD, Event, Stream, Timeline, new_event, new_stream, stream_handle
@@ -38,6 +39,8 @@ def create_stream(*, priority: int = 0, nonblocking: bool = False, timeline: Tim
         with gridjit.create_stream() as stream:
             kernel[grid, block](x)  # in stream
     """
+    if not isinstance(priority, int):
+        raise ArgumentError(f"create_stream(priority={priority!r}): give a whole number; lower ones run first")
     return new_stream(timeline or current_timeline(), priority=priority, nonblocking=nonblocking)
 
 

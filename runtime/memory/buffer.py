@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError, DeviceError, ShapeError
+from gridjit.compiler.errors import ArgumentError, DeviceError, ShapeError, a_class
 from gridjit.runtime.current import current_space, space_of
 from gridjit.runtime.memory.create import device_array
 from gridjit.runtime.memory.device_array import DeviceArray
@@ -168,6 +168,8 @@ class Buffer:
 
         source: a buffer of equal size, else ShapeError. stream: the order to copy in, as for copy_to.
         """
+        if not isinstance(source, Buffer):
+            raise ArgumentError(f"copy_from: {a_class(type(source))} is not a buffer; copy it with a StridedMemoryView")
         if source.size != self.size:
             raise ShapeError(f"copy_from: the buffer here has {self.size} bytes, the other {source.size}")
         self.array.copy_to_device(source.array, stream)
@@ -236,9 +238,12 @@ def _follow(array: DeviceArray, stream: Any) -> None:
 
 
 def _size(size: int) -> int:
-    if (count := operator.index(size)) < 0:
-        raise ArgumentError(f"{count} bytes cannot be; give 0 or more")
-    return count
+    try:
+        if (count := operator.index(size)) >= 0:
+            return count
+    except TypeError:
+        pass
+    raise ArgumentError(f"a buffer cannot have {size!r} bytes; give a whole number, 0 or more")
 
 
 def _pattern(value: int | bytes) -> bytes:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.errors import ArgumentError, LayoutError, a_class
 from gridjit.runtime.args.staging import refuse_masked
 from gridjit.runtime.current import current_space
 from gridjit.runtime.memory import unwritten
@@ -75,6 +75,8 @@ def device_array_like(ary: Any, stream: StreamLike = 0, *, space: Space | None =
 
     stream: as for device_array.
     """
+    if not hasattr(ary, "dtype"):
+        raise ArgumentError(f"device_array_like: {a_class(type(ary))} has no dtype; give an array, or use to_device")
     return _new(_dense_like(ary), _dtype(ary.dtype), stream, space)
 
 
@@ -174,12 +176,12 @@ def as_device_array(obj: Any, sync: bool = True, *, space: Space | None = None) 
     found = over_device_memory(obj, here, None if sync else NO_ORDER)
     if found is None:
         raise ArgumentError(
-            f"a {type(obj).__module__}.{type(obj).__qualname__} does not have __cuda_array_interface__ or __dlpack__ "
-            "(arrays of the host's are copied with to_device)"
+            f"{a_class(type(obj))} does not have __cuda_array_interface__ or __dlpack__ "
+            "(copy arrays of the host with to_device)"
         )
     if found.device != here.device:
         raise ArgumentError(
-            f"a {type(obj).__module__}.{type(obj).__qualname__} is in the memory of {_place(found.device)}, not of "
+            f"{a_class(type(obj))} is in the memory of {_place(found.device)}, not of "
             f"{_place(here.device)}; copy it there with to_device"
         )
     return found
@@ -243,7 +245,12 @@ def _unified(kind: type[UnifiedArray], array: Array, memory: Memory, stream: Any
 
 
 def _dims(shape: Shape) -> tuple[int, ...]:
-    return tuple(map(operator.index, shape)) if isinstance(shape, Sequence | np.ndarray) else (operator.index(shape),)
+    try:
+        if isinstance(shape, Sequence | np.ndarray):
+            return tuple(map(operator.index, shape))
+        return (operator.index(shape),)
+    except TypeError:
+        raise LayoutError(f"shape {shape!r}: give a whole number, or one for each axis") from None
 
 
 def _dtype(dtype: Any) -> np.dtype[Any]:

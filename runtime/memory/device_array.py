@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError, DeviceError, ShapeError
+from gridjit.compiler.errors import ArgumentError, DeviceError, ShapeError, a_class
 from gridjit.compiler.item_types import identity, item_type
 from gridjit.compiler.signature import ArrayType, Signature, array_codes, array_struct, layout_letter
 from gridjit.runtime.args.staging import refuse_masked
@@ -159,6 +159,10 @@ class DeviceArray:
         stream: the order to copy in (default: the array's own). A copy into a page-locked ary in a stream is only
         there after the stream was synchronized; any other is there on return.
         """
+        if not isinstance(ary, np.ndarray | None):
+            raise ArgumentError(
+                f"copy_to_host: {a_class(type(ary))} cannot be copied into; give a NumPy array, or none"
+            )
         out = self._empty() if ary is None else ary
         self._check_fits(out, "copy_to_host")
         if not out.flags.writeable:
@@ -325,7 +329,7 @@ class DeviceArray:
 
         wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
         if order not in ("C", "F", "A"):
-            raise ValueError(f"reshape(order={order!r}): 'C', 'F' or 'A'")
+            raise ValueError(f"reshape(order={order!r}): give 'C', 'F' or 'A'")
         if order == "A":
             order = self._order
         if order == "F":
@@ -340,6 +344,8 @@ class DeviceArray:
         """Yield views of section items each (the last may be shorter) of a 1-D array, to be copied in stream."""
         if self.ndim != 1:
             raise ValueError(f"split: the array has {self.ndim} axes; it must have 1")
+        if section < 1:
+            raise ValueError(f"split({section}): give how many items each part has, 1 or more")
         for start in range(0, self.size, section):
             yield self[start : start + section].bind(self._in(stream))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError, LayoutError, ShapeError
+from gridjit.compiler.errors import ArgumentError, LayoutError, ShapeError, a_class
 from gridjit.runtime.current import current_space
 from gridjit.runtime.memory.buffer import Buffer
 from gridjit.runtime.memory.device_array import DeviceArray, Kind
@@ -113,6 +113,7 @@ class StridedMemoryView:
     @classmethod
     def from_dlpack(cls, obj: Any, stream: StreamLike = 0) -> StridedMemoryView:
         """Return a view of what obj exports by DLPack, version 0 or 1; stream as for from_cuda_array_interface."""
+        _check_has(obj, "__dlpack_device__")
         return cls._over(over_dlpack(obj, current_space(), stream), obj)
 
     @classmethod
@@ -121,13 +122,14 @@ class StridedMemoryView:
 
         stream: what reads the view there comes after obj's own work; -1: without waiting.
         """
+        _check_has(obj, "__cuda_array_interface__")
         return cls._over(over_interface(obj, obj.__cuda_array_interface__, current_space(), stream), obj)
 
     @classmethod
     def from_array_interface(cls, obj: Any) -> StridedMemoryView:
         """Return a view of host memory: obj is a NumPy array, or has the array interface or the buffer protocol."""
         if (array := host_array(obj)) is None:
-            raise ArgumentError(f"a {type(obj).__qualname__} has neither __array_interface__ nor the buffer protocol")
+            raise ArgumentError(f"{a_class(type(obj))} has neither __array_interface__ nor the buffer protocol")
         return cls._over(over_numpy(array, obj), obj)
 
     @classmethod
@@ -319,6 +321,11 @@ class StridedMemoryView:
 
     def __reduce__(self) -> Any:
         raise TypeError("a view of memory cannot be pickled; pickle a copy of its items")
+
+
+def _check_has(obj: Any, name: str) -> None:
+    if not hasattr(obj, name):
+        raise ArgumentError(f"{a_class(type(obj))} has no {name}; StridedMemoryView(obj) takes what it has")
 
 
 def _item(dtype: Any) -> np.dtype[Any]:

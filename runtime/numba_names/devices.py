@@ -58,7 +58,10 @@ class _Gpus:
     """numba-cuda's gpus on the host: the simulated devices of the settings, whenever it is asked."""
 
     def __getitem__(self, number: Any) -> Any:
-        return _simulated()[number]
+        try:
+            return _simulated()[number]
+        except IndexError:
+            raise IndexError(f"there is no GPU {number}; the last is GPU {len(_simulated()) - 1}") from None
 
     def __iter__(self) -> Iterator[SimulatedDevice]:
         return iter(_simulated())

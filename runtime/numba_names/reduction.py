@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.errors import ArgumentError, a_class
 from gridjit.runtime.jit import jit
 from gridjit.runtime.memory.create import device_array, to_device
 from gridjit.runtime.memory.device_array import DeviceArray
@@ -38,6 +38,8 @@ class Reduce:
     _vocabulary: ClassVar[ModuleType]
 
     def __init__(self, functor: Callable[[Any, Any], Any]) -> None:
+        if not callable(functor):
+            raise ArgumentError(f"reduce({functor!r}): give a function of two values that returns one")
         self._kernel = _kernel(functor, self._vocabulary)
 
     def __call__(
@@ -49,8 +51,10 @@ class Reduce:
         then None is returned, and nothing is copied to the host. init: of arr's type. stream: where to do it. Of an
         empty array the result is init. Raises ArgumentError, a TypeError, for an array that has not one axis.
         """
+        if not hasattr(arr, "ndim"):
+            raise ArgumentError(f"reduce: {a_class(type(arr))} is not an array; make one of it, numpy.array(x)")
         if arr.ndim != 1:
-            raise ArgumentError(f"reduce: only support 1D array, this one has {arr.ndim} axes")
+            raise ArgumentError(f"reduce: only support 1D array, this one has {arr.ndim} axes; pass x.ravel()")
         items = arr[:size]
         first = arr.dtype.type(init)
         if items.size < 1:
