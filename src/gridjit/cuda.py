@@ -240,4 +240,5 @@ def _numbas(name: str) -> Any:
 def __dir__() -> list[str]:
     from gridjit.compiler.frontend.bootstrap import numba_cuda
 
-    return sorted({*globals(), *_OURS, *_REDUCTIONS, *dir(numba_cuda())})
+    own = (name for name in globals() if name.startswith("__"))
+    return sorted({*own, *__all__, *_ON_THE_HOST, *dir(numba_cuda())})

@@ -72,3 +72,13 @@ def test_a_program_with_device_arrays_streams_and_events_runs_on_the_host() -> N
 
 def test_the_package_exports_what_it_lists() -> None:
     assert all(hasattr(gridjit, name) for name in gridjit.__all__)
+
+
+def test_what_the_package_lists_of_itself_is_public() -> None:
+    assert [name for name in dir(gridjit) if not name.startswith("__")] == sorted(gridjit.__all__)
+
+
+def test_the_vocabulary_lists_its_own_names_numbas_and_no_others() -> None:
+    listed = {name for name in dir(cuda) if name[0] != "_"}
+    assert {*cuda.__all__, "gpus", "grid", "current_context"} <= listed
+    assert listed & {"Any", "annotations", "importlib", "session", "sys"} <= {*dir(numba_cuda())}
