@@ -65,9 +65,12 @@ def per_thread_default_stream(timeline: Timeline | None = None) -> Stream:
     return Stream(timeline or current_timeline(), PER_THREAD, None)
 
 
-def external_stream(stream: StreamLike, timeline: Timeline | None = None) -> Stream:
-    """Return a stream that someone else owns, by its handle or its object, which is kept; never destroyed here."""
-    return Stream(timeline or current_timeline(), stream_handle(stream), None, owner=stream)
+def external_stream(ptr: StreamLike, timeline: Timeline | None = None) -> Stream:
+    """Return a stream that someone else owns; it is never destroyed here.
+
+    ptr: its handle, or the stream object of any library, which is kept.
+    """
+    return Stream(timeline or current_timeline(), stream_handle(ptr), None, owner=ptr)
 
 
 def current_stream(timeline: Timeline | None = None) -> Stream:

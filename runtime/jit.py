@@ -88,7 +88,7 @@ def jit(
 
     func_or_sig: the function; or a signature, or a list of them, to compile for at once.
     target: "host" or "cuda" (default: CUDA where there is a device). cache: keep results on disk.
-    max_specializations: how many compiled forms to keep loaded; the least recently used are unloaded.
+    max_specializations: how many compiled forms to keep loaded (64); the least recently used are unloaded.
     hold_gil: keep the GIL during the driver's call: faster by 0.04 us, but unsafe with host callbacks in streams.
     background: compile signatures in other processes, and wait for each when it is used (default: if
         GRIDJIT_COMPILE_PROCESSES says how many; see docs/processes.md).

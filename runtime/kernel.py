@@ -179,10 +179,10 @@ class Kernel(Compilation, Inspection, Indexable):
     # -- sensitivity -------------------------------------------------------------------------------------------------
 
     def mark_launch_config_sensitive(self, *fields: Markable) -> None:
-        """Declare that the kernel depends on the named launch fields; with none named, see below.
+        """Declare that the kernel depends on fields of its launch; what is compiled already is looked up again.
 
-        Called while the kernel is compiled, it means what the compile reads. Called at any other time it means all,
-        and what is compiled already is looked up again.
+        fields: "griddim", "blockdim", "sharedmem", "cluster", "cooperative". None named: all of them; or, called while
+        the kernel is compiled, those that the compile reads. Raises ConfigError for another name.
         """
         from gridjit.compiler.view.config import current_view
 

@@ -170,10 +170,10 @@ class Event(_Handle):
         """Return whether the event has happened."""
         return self.timeline.event_done(self.handle)
 
-    def elapsed_time(self, later: Event) -> float:
-        """Return the milliseconds from this event to a later one; both must have happened and keep the time."""
-        _check_event(later)
-        return self.timeline.elapsed_ms(self.handle, later.handle)
+    def elapsed_time(self, evtend: Event) -> float:
+        """Return the milliseconds from this event to evtend, a later one; both have happened and keep the time."""
+        _check_event(evtend)
+        return self.timeline.elapsed_ms(self.handle, evtend.handle)
 
     def __enter__(self) -> Event:
         return self
@@ -306,9 +306,9 @@ def _check_event(event: Event) -> Event:
     return event
 
 
-def event_elapsed_time(start: Event, end: Event) -> float:
-    """Return the milliseconds from start to end, two events that have happened."""
-    return start.elapsed_time(end)
+def event_elapsed_time(evtstart: Event, evtend: Event) -> float:
+    """Return the milliseconds from evtstart to evtend, two events that have happened."""
+    return evtstart.elapsed_time(evtend)
 
 
 def stream_handle(stream: Any) -> int:

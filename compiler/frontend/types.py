@@ -49,7 +49,7 @@ def parse_signature(signature: Any) -> Signature:
     Raises ConfigError naming what is not understood.
     """
     if isinstance(signature, Signature):
-        # What tells specializations of one signature apart is no part of what is compiled.
+        # What tells specializations of one signature apart is not part of what is compiled.
         return signature if type(signature) is Signature else Signature(arguments=signature.arguments)
     numba_cuda()
     from numba.cuda import types

@@ -283,9 +283,9 @@ class DeviceArray:
         """Copy value, a number, host array or DeviceArray, into the items that key names."""
         self.setitem(key, value)
 
-    def getitem(self, key: Any, stream: StreamLike = None) -> Any:
-        """Return what a[key] is; a number is read, and a view copies, in stream (default: the array's own)."""
-        return (self if stream is None else self.bind(stream))[key]
+    def getitem(self, item: Any, stream: StreamLike = None) -> Any:
+        """Return what a[item] is; a number is read, and a view copies, in stream (default: the array's own)."""
+        return self._ordered(stream)[item]
 
     def setitem(self, key: Any, value: Any, stream: StreamLike = None) -> None:
         """Do what a[key] = value does, in stream (default: the array's own)."""
@@ -307,13 +307,13 @@ class DeviceArray:
         """The view with the axes reversed."""
         return self._viewed(self._ghost.T)
 
-    def transpose(self, *axes: Any) -> DeviceArray:
-        """Return the view with its axes in another order: that of axes, or reversed."""
-        return self._viewed(self._ghost.transpose(*axes))
+    def transpose(self, *order: Any, axes: Sequence[int] | None = None) -> DeviceArray:
+        """Return the view with its axes in another order, that of axes (or of order, as NumPy has it), or reversed."""
+        return self._viewed(self._ghost.transpose(*order or (axes,)))
 
-    def squeeze(self, axis: int | tuple[int, ...] | None = None) -> DeviceArray:
-        """Return the view without axes of length 1: all of them, or those that axis names."""
-        return self._viewed(self._ghost.squeeze(axis))
+    def squeeze(self, axis: int | tuple[int, ...] | None = None, stream: StreamLike = None) -> DeviceArray:
+        """Return the view without axes of length 1: all of them, or those that axis names; stream: as for ravel."""
+        return self._ordered(stream)._viewed(self._ghost.squeeze(axis))
 
     def view(self, dtype: Any) -> DeviceArray:
         """Return the same bytes as items of another type, dtype: along the last axis where the sizes differ."""
@@ -336,9 +336,12 @@ class DeviceArray:
             return self._viewed(reshaped(self._ghost.T, tuple(wanted)[::-1]).T)
         return self._viewed(reshaped(self._ghost, tuple(wanted)))
 
-    def ravel(self, order: str = "C") -> DeviceArray:
-        """Return the view with one axis; order as for reshape. Raises CopyNeededError if there is none."""
-        return self.reshape(-1, order=order)
+    def ravel(self, order: str = "C", stream: StreamLike = None) -> DeviceArray:
+        """Return the view with one axis; order: as for reshape. Raises CopyNeededError if there is none.
+
+        stream: the order of the view's copies (default: the array's own).
+        """
+        return self._ordered(stream).reshape(-1, order=order)
 
     def split(self, section: int, stream: StreamLike = None) -> Iterator[DeviceArray]:
         """Yield views of section items each (the last may be shorter) of a 1-D array, to be copied in stream."""
@@ -349,9 +352,13 @@ class DeviceArray:
         for start in range(0, self.size, section):
             yield self[start : start + section].bind(self._in(stream))
 
-    def bind(self, stream: StreamLike) -> DeviceArray:
+    def bind(self, stream: StreamLike = 0) -> DeviceArray:
         """Return the array with another stream to copy in."""
         return DeviceArray(self._memory, self._ghost, stream)
+
+    def _ordered(self, stream: StreamLike) -> DeviceArray:
+        # As in numba-cuda: the default stream means the array's own.
+        return self if stream is None or (type(stream) is int and stream == 0) else self.bind(stream)
 
     def _viewed(self, ghost: Array) -> DeviceArray:
         return DeviceArray(self._memory, ghost, self.stream)
