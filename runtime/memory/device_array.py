@@ -323,7 +323,7 @@ class DeviceArray:
         """Return the view with another shape; raises CopyNeededError, a ValueError, if there is none.
 
         shape: items along each axis, or a tuple of them; one may be -1. order: "C" (last axis fastest), "F", or "A": F
-        if the array lies so.
+        if the array lies so. Raises LayoutError, a ValueError too, for another number of items.
         """
         from gridjit.runtime.memory.indices import reshaped
 
