@@ -89,14 +89,15 @@ _FOR_KERNELS = frozenset(
 )
 
 
-def options_of(given: Mapping[str, Any]) -> Options:
+def options_of(given: Mapping[str, Any], *, also: Iterable[str] = ()) -> Options:
     """Return the options for jit's keyword arguments; raises ConfigError naming one that does not exist.
 
-    If debug or opt is not given, numba's settings count. Contradictions are a ConfigWarning.
+    If debug or opt is not given, numba's settings count. Contradictions are a ConfigWarning. also: names of options
+    that are not here, for the message.
     """
     known = {f.name for f in fields(Options)} - {"checks"}
     if unknown := sorted(set(given) - known):
-        raise ConfigError(f"jit({unknown[0]}=...): no such option; the options are {', '.join(sorted(known))}")
+        raise ConfigError(f"jit({unknown[0]}=...): no such option; {_meant(unknown[0], {*known, *also})}")
     values = {name: value for name, value in given.items() if value is not None}
     _warn_of_contradictions(values)
     values.setdefault("debug", bool(setting_now("NUMBA_CUDA_DEBUGINFO")))
@@ -111,6 +112,13 @@ def options_of(given: Mapping[str, Any]) -> Options:
     if isinstance(inline := values.get("inline"), bool):
         values["inline"] = "always" if inline else "never"
     return Options(**values)
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {near[0]}?" if near else f"the options are {', '.join(sorted(known))}"
 
 
 def _warn_of_contradictions(given: Mapping[str, Any]) -> None:

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     )
 
 
+# jit's options that are not of the compiler's; a misspelled one may have been meant for one of them.
+_OWN = ("target", "cache", "max_specializations", "hold_gil", "extensions", "background")
+
+
 @overload
 def jit(
     func_or_sig: Callable[Parameters, Result], *, device: Literal[True], **options: Unpack[FunctionOptions]
@@ -84,7 +88,7 @@ def jit(
 
     func_or_sig: the function; or a signature, or a list of them, to compile for at once.
     target: "host" or "cuda" (default: CUDA where there is a device). cache: keep results on disk.
-    max_specializations: how many compiled forms to keep loaded; the least recently used are unloaded.
+    max_specializations: how many compiled forms to keep loaded (64); the least recently used are unloaded.
     hold_gil: keep the GIL during the driver's call: faster by 0.04 us, but unsafe with host callbacks in streams.
     background: compile signatures in other processes, and wait for each when it is used (default: if
         GRIDJIT_COMPILE_PROCESSES says how many; see docs/processes.md).
@@ -93,15 +97,15 @@ def jit(
         forceinline, shared_memory_carveout), `specialize`, and `tiered` (docs/tiered.md).
     Raises ConfigError for an option or value that does not exist.
     """
-    chosen = options_of(options)
+    chosen = options_of(options, also=_OWN)
     if chosen.tiered and not chosen.specialize:
         raise ConfigError("jit(tiered=True): name fields in specialize=..., for which generic code serves meanwhile")
     if target not in (None, "host", "cuda"):
-        raise ConfigError(f"jit(target={target!r}): 'host' or 'cuda'")
+        raise ConfigError(f"jit(target={target!r}): give 'host' or 'cuda'")
     if background not in (None, True, False):
-        raise ConfigError(f"jit(background={background!r}): True or False")
+        raise ConfigError(f"jit(background={background!r}): give True or False")
     if not isinstance(max_specializations, int) or max_specializations < 1:
-        raise ConfigError(f"jit(max_specializations={max_specializations!r}): a whole number from 1")
+        raise ConfigError(f"jit(max_specializations={max_specializations!r}): give a whole number, 1 or more")
 
     @for_users
     def decorate(function: Callable[..., Any], signatures: list[Any]) -> Any:

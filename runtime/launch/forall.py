@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.launch_config import LaunchConfig
@@ -20,6 +20,8 @@ class ForAll:
     """`kernel.forall(ntasks)`: call it with the kernel's arguments."""
 
     def __init__(self, kernel: Kernel, ntasks: int, tpb: int, stream: Any, sharedmem: int) -> None:
+        if not isinstance(ntasks, SupportsIndex):
+            raise ConfigError(f"forall({ntasks!r}): give a whole number of tasks")
         if ntasks < 0:
             raise ConfigError(f"forall({ntasks}): Can't create ForAll with negative task count")
         self._kernel = kernel

@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import functools
 import operator
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError, DeviceError, ShapeError
+from gridjit.compiler.errors import ArgumentError, DeviceError, ShapeError, a_class
 from gridjit.runtime.current import current_space, space_of
 from gridjit.runtime.memory.create import device_array
 from gridjit.runtime.memory.device_array import DeviceArray
 from gridjit.runtime.memory.layout import StridedLayout
 from gridjit.runtime.memory.space import HOST_SPACE, Memory, Space, Whereabouts
 from gridjit.runtime.streams import Stream, new_event, stream_handle
+
+if TYPE_CHECKING:
+    from gridjit.runtime.accepted import StreamLike
 
 Kind = Literal["device", "pinned", "managed"]
 _BYTE = np.dtype(np.uint8)
@@ -39,7 +42,9 @@ class Buffer:
         self.size = array.size
 
     @classmethod
-    def allocate(cls, size: int, stream: Any = 0, *, kind: Kind = "device", space: Space | None = None) -> Buffer:
+    def allocate(
+        cls, size: int, stream: StreamLike = 0, *, kind: Kind = "device", space: Space | None = None
+    ) -> Buffer:
         """Return a new buffer of size bytes, its bytes not set, on the current device.
 
         stream: the order of the work that it is for; it is freed after that. kind: "device"; "pinned", of the host's,
@@ -59,7 +64,7 @@ class Buffer:
 
     @classmethod
     def from_handle(
-        cls, ptr: int, size: int, owner: Any = None, *, stream: Any = 0, space: Space | None = None
+        cls, ptr: int, size: int, owner: Any = None, *, stream: StreamLike = 0, space: Space | None = None
     ) -> Buffer:
         """Return a buffer over size bytes at the address ptr, which are never freed here.
 
@@ -127,7 +132,7 @@ class Buffer:
 
     # -- its end -----------------------------------------------------------------------------------------------------
 
-    def close(self, stream: Any = None) -> None:
+    def close(self, stream: StreamLike = None) -> None:
         """Give the memory up; more than once does no harm.
 
         stream: what it was given so far is done before the memory is freed or used for something else.
@@ -147,7 +152,7 @@ class Buffer:
 
     # -- copies ------------------------------------------------------------------------------------------------------
 
-    def copy_to(self, destination: Buffer | None = None, *, stream: Any = None) -> Buffer:
+    def copy_to(self, destination: Buffer | None = None, *, stream: StreamLike = None) -> Buffer:
         """Copy the bytes into another buffer of equal size, from any memory to any; returns it.
 
         destination: None makes a new one beside this. stream: the order to copy in, None: the destination's own.
@@ -158,16 +163,18 @@ class Buffer:
         destination.copy_from(self, stream=stream)
         return destination
 
-    def copy_from(self, source: Buffer, *, stream: Any = None) -> None:
+    def copy_from(self, source: Buffer, *, stream: StreamLike = None) -> None:
         """Copy source's bytes into this buffer.
 
         source: a buffer of equal size, else ShapeError. stream: the order to copy in, as for copy_to.
         """
+        if not isinstance(source, Buffer):
+            raise ArgumentError(f"copy_from: {a_class(type(source))} is not a buffer; copy it with a StridedMemoryView")
         if source.size != self.size:
             raise ShapeError(f"copy_from: the buffer here has {self.size} bytes, the other {source.size}")
         self.array.copy_to_device(source.array, stream)
 
-    def fill(self, value: int | bytes, *, stream: Any = None) -> None:
+    def fill(self, value: int | bytes, *, stream: StreamLike = None) -> None:
         """Set every byte to value, 0 to 255; or repeat a pattern of 1, 2 or 4 bytes, which the size is a multiple of.
 
         stream: the order to do it in, as for copy_to. Raises ArgumentError for another value or pattern.
@@ -231,9 +238,12 @@ def _follow(array: DeviceArray, stream: Any) -> None:
 
 
 def _size(size: int) -> int:
-    if (count := operator.index(size)) < 0:
-        raise ArgumentError(f"{count} bytes cannot be; give 0 or more")
-    return count
+    try:
+        if (count := operator.index(size)) >= 0:
+            return count
+    except TypeError:
+        pass
+    raise ArgumentError(f"a buffer cannot have {size!r} bytes; give a whole number, 0 or more")
 
 
 def _pattern(value: int | bytes) -> bytes:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 
@@ -15,13 +13,27 @@ def reporting(callback: Callable[[], Any]) -> Callable[[], None]:
         try:
             callback()
         except BaseException as error:
-            report: Any = SimpleNamespace(
-                exc_type=type(error),
-                exc_value=error,
-                exc_traceback=error.__traceback__,
-                err_msg="Exception ignored in a callback of a stream",
-                object=callback,
-            )
-            sys.unraisablehook(report)
+            _report(_Raised(callback, error))
 
     return call
+
+
+class _Raised:
+    """A callback that raised; when it is called, it raises the same again. Its text is what a report shows."""
+
+    def __init__(self, callback: Callable[[], Any], error: BaseException) -> None:
+        self.callback = callback
+        self.error = error
+
+    def __call__(self) -> None:
+        raise self.error
+
+    def __repr__(self) -> str:
+        return f"{self.callback!r}, a callback of a stream"
+
+
+def _report(raised: _Raised) -> None:
+    """Have Python report what was raised: its own hook takes only what Python makes, as where C code calls Python."""
+    import ctypes
+
+    ctypes.CFUNCTYPE(None)(raised)()

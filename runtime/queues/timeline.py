@@ -240,7 +240,7 @@ class HostTimeline:
         if event in self._untimed:
             raise DeviceError(f"event 0x{event:x} keeps no time; make it with timing=True")
         if mark is None:
-            raise DeviceError(f"event 0x{event:x} was not recorded")
+            raise DeviceError(f"event 0x{event:x} was not recorded; call its record(stream) first")
         if isinstance(mark, int):
             return mark
         if not mark.done:

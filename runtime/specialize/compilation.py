@@ -48,11 +48,11 @@ class Compilation:
 
     @for_users
     def compile(
-        self, signature: SignatureLike, config: LaunchConfig | LaunchShape | None = None, target: str | None = None
+        self, sig: SignatureLike, config: LaunchConfig | LaunchShape | None = None, target: str | None = None
     ) -> Artifact:
         """Compile ahead of any launch and return the artifact; it goes through the same cache.
 
-        signature: argument types, as numba.cuda.jit takes them ("void(float32[::1], int64)").
+        sig: argument types, as numba.cuda.jit takes them ("void(float32[::1], int64)").
         config: the launch to compile for, (griddim, blockdim[, sharedmem]); None if the kernel reads none.
         target: "host", an architecture like "sm_90", or None for this machine's own.
         Raises ConfigError or CompileError.
@@ -60,7 +60,7 @@ class Compilation:
             scale.compile("void(float32[::1], float32)", config=(8, 128), target="sm_90").image
         """
         launch = Launch(config=as_launch_config(self.py_func.__qualname__, config))
-        return self._specialized(session(), _signature(signature), self.target_for(target), launch).artifact
+        return self._specialized(session(), _signature(sig), self.target_for(target), launch).artifact
 
     def form_for(self, config: object) -> Kernel:
         """Return what is compiled for a configuration, or without one (None)."""
@@ -73,9 +73,9 @@ class Compilation:
     def declare(self, signature: SignatureLike, config: LaunchConfig | LaunchShape | None = None) -> None:
         """Compile for a signature, and convert the arguments of launches to it or to another declared one.
 
-        It is compiled now; of a kernel made with jit(background=True), in another process until it is used. config: the
-        launch to compile for, (griddim, blockdim[, sharedmem]); code that depends on its launch is else compiled when
-        there is one.
+        It is compiled now; of a kernel made with jit(background=True), in another process until it is used.
+        signature: as for compile. config: the launch to compile for, (griddim, blockdim[, sharedmem]); without it, code
+        that depends on its launch is compiled when there is one.
         """
         wanted = _signature(signature)
         launch = Launch(config=as_launch_config(self.py_func.__qualname__, config))

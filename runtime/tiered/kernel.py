@@ -45,10 +45,10 @@ class TieredKernel(Kernel):
         return self._generic if found.tier == "generic" else self
 
     def compile(
-        self, signature: SignatureLike, config: LaunchConfig | LaunchShape | None = None, target: str | None = None
+        self, sig: SignatureLike, config: LaunchConfig | LaunchShape | None = None, target: str | None = None
     ) -> Artifact:
         """Compile ahead of any launch: the specialized code for a configuration, the generic code without one."""
-        return super().compile(signature, config, target) if config else self._generic.compile(signature, None, target)
+        return super().compile(sig, config, target) if config else self._generic.compile(sig, None, target)
 
     def declare(self, signature: SignatureLike, config: LaunchConfig | LaunchShape | None = None) -> None:
         """Compile for a signature: the specialized code for a configuration, the generic code without one."""

@@ -17,7 +17,7 @@ from gridjit.compiler.key.source.objects import cell_value
 
 One = TypeVar("One")
 
-# Those of others are no part of numba.
+# Those of others are not part of numba.
 FRONT_END = ("numba.", "llvmlite.")
 
 

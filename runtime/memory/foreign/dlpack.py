@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.errors import ArgumentError, a_class
 from gridjit.compiler.item_types import bfloat16, small_float
 from gridjit.runtime.memory.dlpack_structures import CODES, READ_ONLY, ManagedVersioned, Tensor, pointer_in
 from gridjit.runtime.memory.foreign_array import ForeignArray, refuse_nowhere
@@ -49,8 +49,7 @@ def exported(value: Any, stream: int) -> tuple[ForeignArray, Any]:
         except TypeError:  # from before DLPack 1.0
             capsule = value.__dlpack__(**keywords)
     except BufferError as error:
-        kind = type(value)
-        raise ArgumentError(f"a {kind.__module__}.{kind.__qualname__} cannot be passed to a kernel: {error}") from error
+        raise ArgumentError(f"{a_class(type(value))} cannot be passed to a kernel: {error}") from error
     return array_in_capsule(capsule), capsule
 
 

@@ -13,7 +13,9 @@ from gridjit.compiler.targets.host.checks.clocks import Clocks, clock_after, clo
 from gridjit.compiler.targets.host.checks.intervals import Instruction, quiet_reads
 from gridjit.compiler.targets.host.checks.ir import order as order_ir
 from gridjit.compiler.targets.host.checks.ir.access import access_name
-from gridjit.compiler.targets.host.checks.ir.fast import ANY_READ, COUNT, fast_name
+from gridjit.compiler.targets.host.checks.ir.fast import COUNT
+from gridjit.compiler.targets.host.checks.ir.fast_argument import ANY_READ
+from gridjit.compiler.targets.host.checks.ir.fast_code import fast_name
 from gridjit.compiler.targets.host.checks.places import Places, without_location
 from gridjit.compiler.targets.host.checks.record import BLOCK_AT, BLOCK_BITS, GRID_JOIN, STATE, THREAD_AT
 from gridjit.compiler.targets.host.checks.roots import (
