@@ -82,13 +82,15 @@ class Indexable:
 
     def _show(self, launch: Any, made: ConfiguredKernel) -> None:
         """Have machine code give made out again for such an index, once nobody else has it."""
-        # NumPy's integers never change either, so machine code may know them by being the same objects.
-        if made.launcher.fast is None or _exact(launch) is None:
+        if made.launcher.fast is None:
             return
         if recent.is_full(self._hot):
             self._misses += 1
             if self._misses % recent.PATIENCE:
                 return
+        # NumPy's integers never change either, so machine code may know them by being the same objects.
+        if _exact(launch) is None:
+            return
         self._hot = recent.added(self._hot, made, launch, self._misses)
 
     def _hide(self, made: ConfiguredKernel) -> None:
