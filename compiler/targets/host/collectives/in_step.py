@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from gridjit.compiler.targets.host.collectives.addresses import Address, Addresses
-from gridjit.compiler.targets.host.library.intrinsics import STEP
+from gridjit.compiler.targets.host.library.intrinsics import SHARED_ARRAY, STEP
 from gridjit.compiler.targets.host.regions.barriers import is_cut
 from gridjit.compiler.targets.host.regions.body import NAME, Block, Body, defined, opcode, used
 from gridjit.compiler.targets.host.regions.coordinates import place
@@ -26,7 +26,6 @@ from gridjit.compiler.targets.host.regions.uniform import parting_branches, unif
 from gridjit.compiler.targets.host.resident.waits import loops
 
 _ACCESS = re.compile(rf"(?:{NAME} = (?P<load>load) |store ).*ptr (?P<at>{NAME})(?:, |$)")
-_SHARED = "ptr %gj.shared,"
 _CUT = f"call void @{STEP}()"
 
 
@@ -52,10 +51,9 @@ _VARYING = frozenset(("phi", "load", "call", "atomicrmw", "cmpxchg", "freeze"))
 
 def in_step(body: Body, offsets: Mapping[str, int]) -> Body:
     """Return body with these cuts. offsets: where shared arrays lie."""
-    placed = place(body, offsets)
-    if not any(_SHARED in line for block in placed.blocks for line in block.lines):
+    if not any(SHARED_ARRAY in line for block in body.blocks for line in block.lines):
         return body
-    spots = _Search(placed).spots()
+    spots = _Search(place(body, offsets)).spots()
     return replace(body, blocks=tuple(_with_cuts(block, spots) for block in body.blocks)) if spots else body
 
 
