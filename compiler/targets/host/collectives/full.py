@@ -25,7 +25,9 @@ def meets(plan: LoopPlan) -> list[int]:
 
 
 def _nothing(one: Collective) -> bool:
-    return one.kind in (kinds.BARRIER, kinds.GRID, kinds.TURN) or (one.kind == kinds.WARP and one.mask == FULL)
+    if one.kind == kinds.WARP:
+        return one.mask == FULL
+    return one.kind in (kinds.BARRIER, kinds.GRID, kinds.TURN, kinds.STEP)
 
 
 def name_of(number: int) -> str:

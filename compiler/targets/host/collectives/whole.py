@@ -51,8 +51,10 @@ def whole(plan: LoopPlan, number: int) -> str:
 
 def _work(one: Collective) -> list[str]:
     if not has_vectors(one):
+        if one.kind in (kinds.STEP, kinds.WARP):
+            return []
         call = f"  %w.asked = {exchange_of('%w.lo', '-1', str(one.kind))}"
-        return [] if one.kind == kinds.WARP else each_warp("w", "%first", "%end", "work", "worked", [call])
+        return each_warp("w", "%first", "%end", "work", "worked", [call])
     if one.kind in kinds.SHUFFLES:
         return _shuffled(one)
     return _voted(one.kind) if one.kind in kinds.VOTES else _present()

@@ -15,6 +15,8 @@ GRID_BARRIER = "gridjit.grid_barrier"
 # What the end of a turn calls, once it is known that a loop waits for other threads.
 TURN = "gridjit.turn"
 ACTIVE_MASK = "gridjit.activemask"
+# What a thread calls where a kernel counts on its warp to be in step.
+STEP = "gridjit.in_step"
 
 # Coordinates with the range of their values (exclusive end): CUDA's limits. They let LLVM drop the handling of
 # negative indices, with which loads would not vectorize.
