@@ -11,8 +11,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gridjit.compiler.errors import ArgumentError, DeviceError
-from gridjit.runtime.attention import recorder_of
+from gridjit.compiler.errors import ArgumentError, DeviceError, LaunchError
+from gridjit.runtime.attention import recorder_of, recorders
 
 if TYPE_CHECKING:
     import ctypes
@@ -170,7 +170,7 @@ class Event(_Handle):
 
     def elapsed_time(self, later: Event) -> float:
         """Return the milliseconds from this event to a later one; both must have happened and keep the time."""
-        return self.timeline.elapsed_ms(self.handle, later.handle)
+        return self.timeline.elapsed_ms(self.handle, _event(later, "elapsed_time").handle)
 
     def __enter__(self) -> Event:
         return self
@@ -190,16 +190,26 @@ class Stream(_Handle):
     kind = "stream"
 
     def synchronize(self) -> None:
-        """Wait for all work in the stream; raises what a kernel in it did wrong."""
-        self.timeline.synchronize(self.handle)
+        """Wait for all work in the stream; raises what a kernel in it did wrong, LaunchError while it is recorded."""
+        self.timeline.synchronize(self._awaitable())
 
     def query(self) -> bool:
-        """Return whether the stream has no work left."""
-        return self.timeline.done(self.handle)
+        """Return whether the stream has no work left; raises as synchronize does."""
+        return self.timeline.done(self._awaitable())
+
+    def _awaitable(self) -> int:
+        """Return the handle; raises LaunchError while a graph is recorded: the work is kept then, and not done."""
+        handle = self.handle
+        if recorders and recorder_of(self.timeline, handle) is not None:
+            raise LaunchError(
+                f"{self!r} is being recorded into a graph: its work is not done now, so nothing can wait for it; wait "
+                "after the with block, for the stream that the graph is launched in"
+            )
+        return handle
 
     def record(self, event: Event | None = None) -> Event:
         """Note in event (or a new one) what the stream has been given so far; returns it."""
-        noted = new_event(self.timeline, timing=True) if event is None else event
+        noted = new_event(self.timeline, timing=True) if event is None else _event(event, "record")
         return noted.record(self)
 
     @property
@@ -225,16 +235,19 @@ class Stream(_Handle):
 
     def add_callback(self, callback: Callable[[Stream, int, Any], None], arg: Any = None) -> None:
         """Have callback(stream, 0, arg) called when the work given so far is done; it must not use the device."""
+        if not callable(callback):
+            raise ArgumentError(f"{callback!r} cannot be called: give add_callback a function of a stream, 0 and arg")
         self.on_complete(lambda: callback(self, 0, arg))
 
     def on_complete(self, callback: Callable[[], Any]) -> None:
         """Have callback() called, in another thread, when the work given so far is done; what is given later waits.
 
-        It must not use the device. What it raises goes to sys.unraisablehook.
+        It must not use the device. What it raises goes to sys.unraisablehook. Raises LaunchError while the stream is
+        recorded into a graph, which would not call it.
         """
         from gridjit.runtime.queues.callbacks import reporting
 
-        self.timeline.call_back(self.handle, reporting(callback))
+        self.timeline.call_back(self._awaitable(), reporting(callback))
 
     def done(self) -> Future[Stream]:
         """Return what `await` waits for: the work given so far; its result is the stream.
@@ -293,7 +306,7 @@ def new_event(timeline: Timeline, *, timing: bool = True) -> Event:
 
 def event_elapsed_time(start: Event, end: Event) -> float:
     """Return the milliseconds from start to end, two events that have happened."""
-    return start.elapsed_time(end)
+    return _event(start, "event_elapsed_time").elapsed_time(end)
 
 
 def stream_handle(stream: Any) -> int:
@@ -318,6 +331,16 @@ def stream_handle(stream: Any) -> int:
         f"stream {stream!r} is a {kind.__module__}.{kind.__qualname__}; give 0, a handle as an int, or a stream of "
         "gridjit, numba-cuda, torch, CuPy, or with __cuda_stream__"
     )
+
+
+def _event(given: Any, asked: str) -> Event:
+    """Return what was given as an event; raises ArgumentError for anything else."""
+    if not isinstance(given, Event):
+        kind = type(given)
+        raise ArgumentError(
+            f"{asked}: {given!r} is a {kind.__module__}.{kind.__qualname__}, not an event; make one with create_event()"
+        )
+    return given
 
 
 def _checked(handle: int) -> int:
