@@ -108,6 +108,7 @@ class StridedMemoryView:
     @classmethod
     def from_dlpack(cls, obj: Any, stream: Any = 0) -> StridedMemoryView:
         """Return a view of what obj exports by DLPack, version 0 or 1; stream as for from_cuda_array_interface."""
+        _refuse_without(obj, "__dlpack__")
         return cls._over(over_dlpack(obj, current_space(), stream), obj)
 
     @classmethod
@@ -116,6 +117,7 @@ class StridedMemoryView:
 
         stream: what reads the view there comes after obj's own work; -1: without waiting.
         """
+        _refuse_without(obj, "__cuda_array_interface__")
         return cls._over(over_interface(obj, obj.__cuda_array_interface__, current_space(), stream), obj)
 
     @classmethod
@@ -132,8 +134,10 @@ class StridedMemoryView:
         """Return a view of a buffer: items of dtype, where layout says, whose offset 0 is the buffer's first byte.
 
         is_readonly: refuse to write to it. Raises LayoutError for items that are not all in the buffer, or of another
-        size than layout's.
+        size than layout's; ArgumentError for what is not a buffer, a layout and a dtype.
         """
+        if not isinstance(buffer, Buffer):
+            raise ArgumentError(f"from_buffer: a {_name(buffer)} is not a Buffer; StridedMemoryView(x) is a view of it")
         return cls._laid(buffer.array, buffer.handle, layout, dtype, not is_readonly, buffer)
 
     def view(self, layout: StridedLayout | None = None, dtype: Any = None) -> StridedMemoryView:
@@ -142,7 +146,7 @@ class StridedMemoryView:
         layout: offset 0 is where that of this view's own layout is, so view(x.layout[1:]) is a slice. None: this one's;
         with a dtype of another size, repacked. dtype: None: this one's. Raises LayoutError as from_buffer does.
         """
-        item = self.dtype if dtype is None else np.dtype(dtype)
+        item = self.dtype if dtype is None else _item(dtype)
         if layout is None:
             layout = self.layout
             if item.itemsize != layout.itemsize:
@@ -155,6 +159,8 @@ class StridedMemoryView:
         cls, array: DeviceArray, origin: int, layout: StridedLayout, dtype: Any, writable: bool, obj: Any
     ) -> StridedMemoryView:
         item, memory = _item(dtype), array.gpu_data
+        if not isinstance(layout, StridedLayout):
+            raise ArgumentError(f"layout {layout!r} is a {_name(layout)}; give a gridjit.StridedLayout")
         if item.itemsize != layout.itemsize:
             raise LayoutError(f"items of {item} have {item.itemsize} bytes, those of the layout {layout.itemsize}")
         low, high = layout.extent
@@ -316,9 +322,31 @@ class StridedMemoryView:
         raise TypeError("a view of memory cannot be pickled; pickle a copy of its items")
 
 
+def _not_none(dtype: Any) -> Any:
+    """Return a dtype; raises TypeError for None, which NumPy takes for float64."""
+    if dtype is None:
+        raise TypeError
+    return dtype
+
+
+def _refuse_without(obj: Any, protocol: str) -> None:
+    """Raise ArgumentError for an object that does not speak a protocol."""
+    if not hasattr(obj, protocol):
+        raise ArgumentError(
+            f"a {_name(obj)} does not have {protocol}; StridedMemoryView(x) reads the first protocol that it has"
+        )
+
+
+def _name(obj: Any) -> str:
+    return f"{type(obj).__module__}.{type(obj).__qualname__}"
+
+
 def _item(dtype: Any) -> np.dtype[Any]:
     """Return a type of items that a view can have; raises ArgumentError with the reason for others."""
-    item: np.dtype[Any] = np.dtype(dtype)
+    try:
+        item: np.dtype[Any] = np.dtype(_not_none(dtype))
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"dtype {dtype!r} is not a type of items: give one of NumPy's") from error
     if item.hasobject:
         raise ArgumentError(f"items of {item} are Python objects, which a view does not keep alive")
     bits = re.match(r"u?int(\d+)|float(\d+)", item.name)
