@@ -105,6 +105,24 @@ def test_two_streams_may_read_the_same_array(first: Any, second: Any) -> None:
         add_pair[1, 64, second](z, (x, y))
 
 
+@gridjit.jit
+def add_within(pairs: Any) -> None:
+    i = cuda.grid(1)
+    if i < pairs[0][0].size:
+        pairs[0][0][i] += pairs[0][1][i] + pairs[1][i]
+
+
+def test_what_is_only_read_in_a_tuple_is_no_hazard_beside_what_is_written_there(first: Any, second: Any) -> None:
+    x, y, z, into = ones(), ones(), ones(), ones()
+    add_within[1, 64, first](((x, y), z))
+    add[1, 64, second](into, y)
+    add[1, 64, second](into, z)
+    with pytest.raises(HazardError, match=r"add_within .* may still write array 'pairs\[0\]\[0\]'"):
+        add[1, 64, second](into, x)
+    with pytest.raises(HazardError, match=r"add_within .* may still read array 'pairs\[1\]'"):
+        scale[1, 64, second](z, 2.0)
+
+
 def through_an_event(first: Any, second: Any) -> None:
     second.wait(first.record())
 

@@ -13,7 +13,7 @@ import pytest
 
 import gridjit
 from gridjit import ArgumentError, Buffer, StridedLayout, StridedMemoryView
-from gridjit.compiler.errors import DeviceError, LaunchError
+from gridjit.compiler.errors import CompileError, DeviceError, LaunchError
 from gridjit.runtime.memory.create import to_device
 from gridjit.runtime.memory.space import HOST_SPACE
 
@@ -195,3 +195,14 @@ def test_a_graph_is_updated_with_a_tuple_of_all_arguments_and_nothing_else(given
 def test_the_end_of_a_recording_that_never_began_is_an_error_that_says_so() -> None:
     with pytest.raises(LaunchError, match="is not being recorded: use it in a with block"):
         gridjit.graph().__exit__(None, None, None)
+
+
+def test_a_read_only_argument_is_not_taken_for_a_global_of_the_same_name() -> None:
+    @gridjit.jit(target="host")
+    def writes(ITEMS: Any) -> None:  # noqa: N803
+        ITEMS[0, 0] = 1
+
+    fixed = ITEMS.copy()
+    fixed.flags.writeable = False
+    with pytest.raises(CompileError, match="'ITEMS' is a read-only array, and an item of it is assigned"):
+        writes[1, 1](fixed)

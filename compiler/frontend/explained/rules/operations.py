@@ -128,7 +128,7 @@ def _read_only(name: str, owner: str, failure: Failure) -> tuple[str, str] | Non
         return f"{name!r} is a tuple, and its items cannot be assigned", "Use cuda.local.array(size, dtype)."
     if "setitem(readonly " not in failure.text and ", True, aligned" not in failure.text:
         return None
-    if name in failure.names:
+    if name in failure.names and name not in failure.source.local_names:
         return f"{name!r} is a global array, which is a constant in kernels", "To write to it, pass it as an argument."
     return f"{name!r} is a read-only array, and an item of it is assigned", "Pass an array that can be written."
 
