@@ -7,6 +7,7 @@ refused was not given to its stream.
 
 from __future__ import annotations
 
+import itertools
 import threading
 import weakref
 from collections import deque
@@ -33,8 +34,18 @@ if TYPE_CHECKING:
 Used: TypeAlias = "tuple[Piece | None, str, bool]"
 # A stream: its timeline's id, its handle, and the thread of a thread's own default stream.
 Key = tuple[int, int, int]
+_threads = threading.local()
+_numbers = itertools.count(1)
 # Specializations whose arguments are known, before they are looked at anew.
 _MOST = 4096
+
+
+def _thread() -> int:
+    """Return the calling thread's number; those of the interpreter are given again to threads that begin later."""
+    if not hasattr(_threads, "number"):
+        _threads.number = next(_numbers)
+    number: int = _threads.number
+    return number
 
 
 class Checker:
@@ -172,7 +183,7 @@ class Checker:
         """Return a stream's line, made if it is new here."""
         self._see_to_ends()
         handle = stream or LEGACY
-        key = (id(timeline), handle, threading.get_ident() if handle == PER_THREAD else 0)
+        key = (id(timeline), handle, _thread() if handle == PER_THREAD else 0)
         if (known := self._lines.get(key)) is not None:
             return known
         lines = self._devices.get(key[0])
@@ -180,9 +191,19 @@ class Checker:
             lines = self._devices[key[0]] = self.clocks.new_lines()
         made = lines.default
         if handle != LEGACY:
+            if self.clocks.is_crowded():
+                self._forget_the_ended()
             made = self.clocks.new_line(lines, handle, blocking=timeline.blocking(handle))
         self._lines[key] = made
         return made
+
+    def _forget_the_ended(self) -> None:
+        """Forget streams that were closed and whose work nothing can conflict with any more."""
+        devices = [*self._devices.values()]
+        lines = [line for device in devices for line in device.all]
+        numbers = {use[0] for use in self.ranges.uses()} | {line.number for line in lines}
+        ended = [clock for device in devices for clock in (device.left, device.ended)]
+        self.clocks.forget_all_but(numbers, [*(line.clock for line in lines), *ended, *self._events.values()])
 
     def _see_to_ends(self) -> None:
         while self.ended:
