@@ -377,3 +377,37 @@ def test_nothing_is_checked_or_imported_unless_it_is_asked_for(tmp_path: Any) ->
         tmp_path / "program.py", cwd=tmp_path, env=os.environ | {"GRIDJIT_TARGET": "host", "GRIDJIT_CHECK_STREAMS": "0"}
     )
     assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda x: np.asarray(gridjit.StridedMemoryView(x)),
+        lambda x: gridjit.StridedMemoryView(x).__buffer__(0),
+        np.from_dlpack,
+    ],
+)
+def test_memory_that_a_stream_may_still_write_is_not_given_to_the_host_in_place(look: Any, second: Any) -> None:
+    x, event, hold = ones(), gridjit.create_event(), threading.Event()
+    second.on_complete(lambda: hold.wait(60))
+    scale[1, 64, second](x, 2.0)
+    event.record(second)
+    line = sys._getframe().f_lineno - 2
+    with pytest.raises(HazardError) as raised:
+        look(x)
+    said, name = str(raised.value), f"stream 0x{second.handle:x}"
+    assert f"while scale (test_hazards.py:{line}, {name}) may still write array 'values'" in said
+    assert f"Insert synchronize() of {name} between them" in said
+    hold.set()
+    event.synchronize()
+    assert set(np.asarray(look(x))) == {2.0}
+
+
+def test_memory_is_given_to_the_host_in_place_after_its_own_stream_and_while_others_read_it(
+    first: Any, second: Any
+) -> None:
+    x, y, late = ones(), ones(), cuda.to_device(np.ones(64), stream=first)
+    scale[1, 64, first](late, 2.0)
+    assert set(np.asarray(gridjit.StridedMemoryView(late))) == {2.0}
+    add[1, 64, second](y, x)
+    assert set(np.asarray(gridjit.StridedMemoryView(x))) == {1.0}
