@@ -11,8 +11,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gridjit.compiler.errors import ArgumentError, DeviceError, a_class
-from gridjit.runtime.attention import recorder_of
+from gridjit.compiler.errors import ArgumentError, DeviceError, LaunchError, a_class
+from gridjit.runtime.attention import recorder_of, recorders
 
 if TYPE_CHECKING:
     import ctypes
@@ -172,8 +172,7 @@ class Event(_Handle):
 
     def elapsed_time(self, evtend: Event) -> float:
         """Return the milliseconds from this event to evtend, a later one; both have happened and keep the time."""
-        _check_event(evtend)
-        return self.timeline.elapsed_ms(self.handle, evtend.handle)
+        return self.timeline.elapsed_ms(self.handle, _event(evtend, "elapsed_time").handle)
 
     def __enter__(self) -> Event:
         return self
@@ -193,16 +192,26 @@ class Stream(_Handle):
     kind = "stream"
 
     def synchronize(self) -> None:
-        """Wait for all work in the stream; raises what a kernel in it did wrong."""
-        self.timeline.synchronize(self.handle)
+        """Wait for all work in the stream; raises what a kernel in it did wrong, LaunchError while it is recorded."""
+        self.timeline.synchronize(self._awaitable())
 
     def query(self) -> bool:
-        """Return whether the stream has no work left."""
-        return self.timeline.done(self.handle)
+        """Return whether the stream has no work left; raises as synchronize does."""
+        return self.timeline.done(self._awaitable())
+
+    def _awaitable(self) -> int:
+        """Return the handle; raises LaunchError while a graph is recorded: the work is kept then, and not done."""
+        handle = self.handle
+        if recorders and recorder_of(self.timeline, handle) is not None:
+            raise LaunchError(
+                f"{self!r} is being recorded into a graph: its work is not done now, so nothing can wait for it; wait "
+                "after the with block, for the stream that the graph is launched in"
+            )
+        return handle
 
     def record(self, event: Event | None = None) -> Event:
         """Note in event (or a new one) what the stream has been given so far; returns it."""
-        noted = new_event(self.timeline, timing=True) if event is None else _check_event(event)
+        noted = new_event(self.timeline, timing=True) if event is None else _event(event, "record")
         return noted.record(self)
 
     @property
@@ -237,13 +246,12 @@ class Stream(_Handle):
     def on_complete(self, callback: Callable[[], Any]) -> None:
         """Have callback() called, in another thread, when the work given so far is done; what is given later waits.
 
-        It must not use the device. What it raises goes to sys.unraisablehook.
+        It must not use the device. What it raises goes to sys.unraisablehook. Raises LaunchError while the stream is
+        recorded into a graph, which would not call it.
         """
         from gridjit.runtime.queues.callbacks import reporting
 
-        if not callable(callback):
-            raise ArgumentError(f"on_complete: {callback!r} cannot be called; give a function without parameters")
-        self.timeline.call_back(self.handle, reporting(callback))
+        self.timeline.call_back(self._awaitable(), reporting(callback))
 
     def done(self) -> Future[Stream]:
         """Return what `await` waits for: the work given so far; its result is the stream.
@@ -300,15 +308,9 @@ def new_event(timeline: Timeline, *, timing: bool = True) -> Event:
     return Event(timeline, timeline.create_event(timing=timing), timeline.destroy_event)
 
 
-def _check_event(event: Event) -> Event:
-    if not isinstance(event, Event):
-        raise ArgumentError(f"event {event!r} is {a_class(type(event))}; make one with create_event()")
-    return event
-
-
 def event_elapsed_time(evtstart: Event, evtend: Event) -> float:
     """Return the milliseconds from evtstart to evtend, two events that have happened."""
-    return evtstart.elapsed_time(evtend)
+    return _event(evtstart, "event_elapsed_time").elapsed_time(evtend)
 
 
 def stream_handle(stream: Any) -> int:
@@ -333,6 +335,13 @@ def stream_handle(stream: Any) -> int:
         f"stream {stream!r} is {a_class(kind)}; give 0, a handle as an int, or a stream of "
         "gridjit, numba-cuda, torch, CuPy, or with __cuda_stream__"
     )
+
+
+def _event(given: Any, asked: str) -> Event:
+    """Return what was given as an event; raises ArgumentError for anything else."""
+    if not isinstance(given, Event):
+        raise ArgumentError(f"{asked}: {given!r} is {a_class(type(given))}, not an event; make one with create_event()")
+    return given
 
 
 def _checked(handle: int) -> int:

@@ -70,10 +70,10 @@ class Buffer:
 
         owner: what is kept alive until the buffer is closed and what was made of it is gone. stream: where the work
         with the memory is. The driver, where there is one, says which device the memory is on. Raises ArgumentError for
-        a negative size or address, and for bytes at address 0.
+        a negative size, and for bytes at address 0 or that no address space has.
         """
-        address, count, here = operator.index(ptr), _size(size), space or current_space()
-        if address < 0 or (count and not address):
+        address, count, here = _whole(ptr, "address"), _size(size), space or current_space()
+        if not 0 <= address <= (1 << 64) - count or (count and not address):
             raise ArgumentError(f"from_handle: {count} bytes at address {address:#x} are not memory")
         where = here.whereabouts(address)
         if where.device is None:
@@ -135,11 +135,13 @@ class Buffer:
     def close(self, stream: StreamLike = None) -> None:
         """Give the memory up; more than once does no harm.
 
-        stream: what it was given so far is done before the memory is freed or used for something else.
+        stream: what it was given so far is done before the memory is freed or used for something else. The buffer
+        stays open if that is not a stream, or was closed.
         """
-        array, self._array = self._array, None
+        array = self._array
         if array is not None and stream is not None:
             _follow(array, stream)
+        self._array = None
 
     def __enter__(self) -> Buffer:
         return self
@@ -156,11 +158,11 @@ class Buffer:
         """Copy the bytes into another buffer of equal size, from any memory to any; returns it.
 
         destination: None makes a new one beside this. stream: the order to copy in, None: the destination's own.
-        Raises ShapeError for another size.
+        Raises ShapeError for another size, ArgumentError for what is not a buffer.
         """
         if destination is None:
             destination = Buffer.allocate(self.size, self.array.stream, space=self.array.space)
-        destination.copy_from(self, stream=stream)
+        _buffer(destination, "copy_to").copy_from(self, stream=stream)
         return destination
 
     def copy_from(self, source: Buffer, *, stream: StreamLike = None) -> None:
@@ -168,16 +170,15 @@ class Buffer:
 
         source: a buffer of equal size, else ShapeError. stream: the order to copy in, as for copy_to.
         """
-        if not isinstance(source, Buffer):
-            raise ArgumentError(f"copy_from: {a_class(type(source))} is not a buffer; copy it with a StridedMemoryView")
-        if source.size != self.size:
+        if _buffer(source, "copy_from").size != self.size:
             raise ShapeError(f"copy_from: the buffer here has {self.size} bytes, the other {source.size}")
         self.array.copy_to_device(source.array, stream)
 
     def fill(self, value: int | bytes, *, stream: StreamLike = None) -> None:
         """Set every byte to value, 0 to 255; or repeat a pattern of 1, 2 or 4 bytes, which the size is a multiple of.
 
-        stream: the order to do it in, as for copy_to. Raises ArgumentError for another value or pattern.
+        value: an int is a byte; anything else is the bytes that it has: those of bytes, or of a NumPy number. stream:
+        the order to do it in, as for copy_to. Raises ArgumentError for another value or pattern.
         """
         pattern = _pattern(value)
         if self.size % len(pattern):
@@ -237,13 +238,27 @@ def _follow(array: DeviceArray, stream: Any) -> None:
             event.wait(Stream(timeline, mine, None))
 
 
-def _size(size: int) -> int:
+def _buffer(given: Any, what: str) -> Buffer:
+    """Return what was given as a buffer; raises ArgumentError for anything else."""
+    if not isinstance(given, Buffer):
+        raise ArgumentError(
+            f"{what}: {a_class(type(given))} is not a buffer; make one over its memory with "
+            "Buffer.from_handle(ptr, size, owner=...), or copy between StridedMemoryViews"
+        )
+    return given
+
+
+def _whole(value: Any, what: str) -> int:
     try:
-        if (count := operator.index(size)) >= 0:
-            return count
+        return operator.index(value)
     except TypeError:
-        pass
-    raise ArgumentError(f"a buffer cannot have {size!r} bytes; give a whole number, 0 or more")
+        raise ArgumentError(f"{what} {value!r}: not a whole number; give an int") from None
+
+
+def _size(size: int) -> int:
+    if (count := _whole(size, "size")) < 0:
+        raise ArgumentError(f"a buffer cannot have {count} bytes; give 0 or more")
+    return count
 
 
 def _pattern(value: int | bytes) -> bytes:
@@ -251,7 +266,10 @@ def _pattern(value: int | bytes) -> bytes:
         if not 0 <= value <= 255:
             raise ArgumentError(f"fill: {value} does not fit in a byte; give 0 to 255, or bytes")
         return bytes([value])
-    pattern = bytes(value)
+    try:
+        pattern = memoryview(value).tobytes()
+    except TypeError:
+        raise ArgumentError(f"fill: {value!r} has no bytes; give an int from 0 to 255, or bytes") from None
     if len(pattern) not in (1, 2, 4):
-        raise ArgumentError(f"fill: a pattern of {len(pattern)} bytes; give 1, 2 or 4")
+        raise ArgumentError(f"fill: {value!r} is a pattern of {len(pattern)} bytes; give 1, 2 or 4, or an int")
     return pattern

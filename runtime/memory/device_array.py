@@ -18,7 +18,7 @@ from gridjit.compiler.errors import ArgumentError, DeviceError, ShapeError, a_cl
 from gridjit.compiler.item_types import identity, item_type
 from gridjit.compiler.signature import ArrayType, Signature, array_codes, array_struct, layout_letter
 from gridjit.runtime.args.staging import refuse_masked
-from gridjit.runtime.attention import recorder_of, recorders
+from gridjit.runtime.attention import recorder_of, recorders, watchers
 from gridjit.runtime.devices.cuda import presence
 from gridjit.runtime.memory.copies import Array, address_of, overlaps_itself
 from gridjit.runtime.memory.layout import StridedLayout
@@ -364,8 +364,13 @@ class DeviceArray:
         return DeviceArray(self._memory, ghost, self.stream)
 
     def settle(self) -> None:
-        """Wait for the work in its stream, before anyone uses its memory in place who knows of no streams."""
+        """Wait for the work in its stream, before anyone uses its memory in place who knows of no streams.
+
+        Raises HazardError, where hazards are looked for, if work in another stream may still write it.
+        """
         self.space.timeline.synchronize(stream_handle(self.stream))
+        for watcher in watchers:
+            watcher.used_in_place(self._ghost)
 
     # -- protocols ---------------------------------------------------------------------------------------------------
 

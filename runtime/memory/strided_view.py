@@ -139,8 +139,12 @@ class StridedMemoryView:
         """Return a view of a buffer: items of dtype, where layout says, whose offset 0 is the buffer's first byte.
 
         is_readonly: refuse to write to it. Raises LayoutError for items that are not all in the buffer, or of another
-        size than layout's.
+        size than layout's; ArgumentError for what is not a buffer, a layout and a dtype.
         """
+        if not isinstance(buffer, Buffer):
+            raise ArgumentError(
+                f"from_buffer: {a_class(type(buffer))} is not a Buffer; StridedMemoryView(x) is a view of it"
+            )
         return cls._laid(buffer.array, buffer.handle, layout, dtype, not is_readonly, buffer)
 
     def view(self, layout: StridedLayout | None = None, dtype: Any = None) -> StridedMemoryView:
@@ -149,7 +153,7 @@ class StridedMemoryView:
         layout: offset 0 is where that of this view's own layout is, so view(x.layout[1:]) is a slice. None: this one's;
         with a dtype of another size, repacked. dtype: None: this one's. Raises LayoutError as from_buffer does.
         """
-        item = self.dtype if dtype is None else np.dtype(dtype)
+        item = self.dtype if dtype is None else _item(dtype)
         if layout is None:
             layout = self.layout
             if item.itemsize != layout.itemsize:
@@ -162,6 +166,8 @@ class StridedMemoryView:
         cls, array: DeviceArray, origin: int, layout: StridedLayout, dtype: Any, writable: bool, obj: Any
     ) -> StridedMemoryView:
         item, memory = _item(dtype), array.gpu_data
+        if not isinstance(layout, StridedLayout):
+            raise ArgumentError(f"layout {layout!r} is {a_class(type(layout))}; give a gridjit.StridedLayout")
         if item.itemsize != layout.itemsize:
             raise LayoutError(f"items of {item} have {item.itemsize} bytes, those of the layout {layout.itemsize}")
         low, high = layout.extent
@@ -323,6 +329,13 @@ class StridedMemoryView:
         raise TypeError("a view of memory cannot be pickled; pickle a copy of its items")
 
 
+def _not_none(dtype: Any) -> Any:
+    """Return a dtype; raises TypeError for None, which NumPy takes for float64."""
+    if dtype is None:
+        raise TypeError
+    return dtype
+
+
 def _check_has(obj: Any, name: str) -> None:
     if not hasattr(obj, name):
         raise ArgumentError(f"{a_class(type(obj))} has no {name}; StridedMemoryView(obj) takes what it has")
@@ -330,7 +343,10 @@ def _check_has(obj: Any, name: str) -> None:
 
 def _item(dtype: Any) -> np.dtype[Any]:
     """Return a type of items that a view can have; raises ArgumentError with the reason for others."""
-    item: np.dtype[Any] = np.dtype(dtype)
+    try:
+        item: np.dtype[Any] = np.dtype(_not_none(dtype))
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"dtype {dtype!r} is not a type of items: give one of NumPy's") from error
     if item.hasobject:
         raise ArgumentError(f"items of {item} are Python objects, which a view does not keep alive")
     bits = re.match(r"u?int(\d+)|float(\d+)", item.name)

@@ -1,39 +1,56 @@
-"""callbacks: functions of the program's that streams call: what they raise is reported, as nobody could catch it."""
+"""callbacks: what nobody could catch, a stream's callback's exception for one, is reported to sys.unraisablehook."""
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
+from gridjit.compiler.errors import ArgumentError
+
 
 def reporting(callback: Callable[[], Any]) -> Callable[[], None]:
-    """Return a function that calls callback, and gives what it raises to sys.unraisablehook."""
+    """Return a function that calls callback, and reports what it raises; raises ArgumentError for what is not one."""
+    if not callable(callback):
+        raise ArgumentError(f"on_complete: {callback!r} cannot be called; give a function without parameters")
 
     def call() -> None:
         try:
             callback()
         except BaseException as error:
-            _report(_Raised(callback, error))
+            report(error, f"a callback of a stream, {callback!r}")
 
     return call
 
 
-class _Raised:
-    """A callback that raised; when it is called, it raises the same again. Its text is what a report shows."""
+def report(error: BaseException, where: str) -> None:
+    """Have Python report an error as it does where nothing can be raised: to sys.unraisablehook, whatever that is.
 
-    def __init__(self, callback: Callable[[], Any], error: BaseException) -> None:
-        self.callback = callback
-        self.error = error
+    where: what the report says that it comes from.
+    """
+    # The hook that Python has takes only what the interpreter itself makes. It does so for weak references' callbacks.
+    ghost = _Ghost()
+    reference = weakref.ref(ghost, _Raising(error, where))
+    del ghost, reference
 
-    def __call__(self) -> None:
-        raise self.error
+
+class _Ghost:
+    """What goes."""
+
+    __slots__ = ("__weakref__",)
+
+
+class _Raising:
+    """Raises an error when something goes; the report shows it as its text."""
+
+    __slots__ = ("_error", "_where")
+
+    def __init__(self, error: BaseException, where: str) -> None:
+        self._error = error
+        self._where = where
+
+    def __call__(self, _: object) -> None:
+        raise self._error
 
     def __repr__(self) -> str:
-        return f"{self.callback!r}, a callback of a stream"
-
-
-def _report(raised: _Raised) -> None:
-    """Have Python report what was raised: its own hook takes only what Python makes, as where C code calls Python."""
-    import ctypes
-
-    ctypes.CFUNCTYPE(None)(raised)()
+        return self._where

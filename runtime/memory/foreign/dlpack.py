@@ -41,7 +41,7 @@ def exported(value: Any, stream: int) -> tuple[ForeignArray, Any]:
     before. NO_ORDER: without that. Raises ArgumentError for what it does not export, or kernels cannot use.
     """
     keywords: dict[str, Any] = {}
-    if value.__dlpack_device__()[0] in (CUDA, CUDA_MANAGED):
+    if device_of(value)[0] in (CUDA, CUDA_MANAGED):
         keywords["stream"] = stream or 1  # DLPack's number of the legacy default stream
     try:
         try:
@@ -50,7 +50,18 @@ def exported(value: Any, stream: int) -> tuple[ForeignArray, Any]:
             capsule = value.__dlpack__(**keywords)
     except BufferError as error:
         raise ArgumentError(f"{a_class(type(value))} cannot be passed to a kernel: {error}") from error
+    except Exception as error:  # whatever its producer raises
+        raise ArgumentError(f"{a_class(type(value))} does not give its __dlpack__: {error}") from error
     return array_in_capsule(capsule), capsule
+
+
+def device_of(value: Any) -> tuple[int, int]:
+    """Return the device, its type and number, that an object says it is on; raises ArgumentError if it does not."""
+    try:
+        kind, number = value.__dlpack_device__()
+        return int(kind), int(number)
+    except Exception as error:  # whatever its producer raises
+        raise ArgumentError(f"{a_class(type(value))} does not give its __dlpack_device__: {error}") from error
 
 
 def array_in_capsule(capsule: Any) -> ForeignArray:

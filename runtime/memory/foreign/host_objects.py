@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gridjit.compiler.errors import ArgumentError, a_class
+from gridjit.runtime.args.staging import own
 from gridjit.runtime.memory.foreign_array import Interface, read_interface
 
 Array = np.ndarray[Any, Any]
@@ -22,7 +23,7 @@ def host_array(obj: Any) -> Array | None:
     Raises ArgumentError for what cannot be passed to a kernel: masked arrays, formats that NumPy does not know.
     """
     if isinstance(obj, np.ndarray):
-        return obj if type(obj) is np.ndarray else np.ndarray.view(obj, np.ndarray)
+        return own(obj)
     if isinstance(obj, np.generic):
         return None
     if isinstance(interface := getattr(obj, "__array_interface__", None), dict):

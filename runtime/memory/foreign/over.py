@@ -15,7 +15,7 @@ from gridjit.runtime.current import space_of
 from gridjit.runtime.devices.cuda import presence
 from gridjit.runtime.memory.copies import address_of
 from gridjit.runtime.memory.device_array import DeviceArray
-from gridjit.runtime.memory.foreign.dlpack import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, NO_ORDER, exported
+from gridjit.runtime.memory.foreign.dlpack import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, NO_ORDER, device_of, exported
 from gridjit.runtime.memory.foreign.host_objects import host_array
 from gridjit.runtime.memory.foreign_array import ForeignArray, read_interface
 from gridjit.runtime.memory.layout import StridedLayout
@@ -105,7 +105,7 @@ def over_dlpack(obj: Any, here: Space, stream: Any = 0) -> DeviceArray:
 
 
 def _seen_by_dlpack(obj: Any, here: Space, stream: Any) -> Seen:
-    device_type, device_id = map(int, obj.__dlpack_device__())
+    device_type, device_id = device_of(obj)
     space = _space(obj, device_type, device_id, here)
     array, capsule = exported(obj, NO_ORDER if _is_no_order(stream) else stream_handle(stream))
     return _seen(array, space, capsule, stream)
