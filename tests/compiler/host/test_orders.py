@@ -120,6 +120,22 @@ def in_front_of_an_array(x, out):
     out[i] = own[int(x[i])]
 
 
+def in_front_of_a_barrier(x, out):
+    i = cuda.grid(1)
+    if cuda.blockIdx.x > 3 or i >= x.size:
+        return
+    out[i] = x[i]
+    cuda.syncthreads()
+    out[i] += x[0]
+
+
+def in_front_of_a_count(x, out):
+    i = cuda.grid(1)
+    if i >= x.size:
+        return
+    out[i] = cuda.syncthreads_count(cuda.threadIdx.x)
+
+
 def in_every_third(x, out):
     i = cuda.grid(1)
     if i < x.size and i % 3 == 0:
@@ -134,6 +150,11 @@ def test_where_in_a_row_all_first_conditions_hold_is_found_without_asking_each_t
     plan = planned(kernel, 1)
     assert plan.bounded
     assert not planned(in_every_third, 1).bounded
+
+
+def test_threads_that_end_at_the_first_conditions_are_left_out_of_the_loops_behind_barriers(planned):
+    assert planned(in_front_of_a_barrier, 1).narrowed
+    assert not planned(in_front_of_a_count, 1).narrowed
 
 
 @needs_vectors

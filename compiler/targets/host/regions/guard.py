@@ -25,12 +25,14 @@ NAME = "gridjit.guard"
 class Guarded:
     """A body whose guard counts as passed when `%gj.all` is set, and the guard alone as text ("" if it has none).
 
-    bounded: whether that text is a function that finds where in a row of threads the guard holds.
+    bounded: whether that text is a function that finds where in a row of threads the guard holds. quiet: whether
+    threads that do not pass it only end.
     """
 
     body: Body
     text: str
     bounded: bool = False
+    quiet: bool = False
 
 
 def guard(body: Body, inner: str) -> Guarded:
@@ -66,7 +68,8 @@ def _first_condition(body: Body, inner: str) -> Guarded:
     named = {name: line for line in pure if (name := defined(line))}
     varying = (f"%gj.tid.{inner}", "%gj.thread", TURN)
     if (parts := comparisons(condition, passed == condition, named, varying)) is not None:
-        return Guarded(body=opened, text=bounds_text(parts, body.parameters, inner), bounded=True)
+        quiet = blocks[no if passed == condition else yes].lines == ("ret i32 0",)
+        return Guarded(body=opened, text=bounds_text(parts, body.parameters, inner), bounded=True, quiet=quiet)
     if len(pure) < len(entry.lines) - 1 or not all(opcode(line) in PURE for line in pure):
         return Guarded(body=body, text="")
     return Guarded(body=opened, text=_function(body, entry, condition, passed))
