@@ -187,3 +187,18 @@ def test_numbas_own_contexts_and_gridjits_arrays_share_a_device(program: Callabl
         "cuda.close()",
     )
     assert said == "1000 2 1\n0\n"
+
+
+def test_a_declared_kernel_is_compiled_once_and_launched_as_it_was_declared(program: Callable[..., str]) -> None:
+    said = program(
+        "import gridjit, numpy as np",
+        "gridjit.install()",
+        "from numba import cuda",
+        "@cuda.jit(device=True)",
+        "def twice(x): return 2 * x",
+        "@cuda.jit('void(float64[:])')",
+        "def double(x): x[cuda.grid(1)] = twice(x[cuda.grid(1)])",
+        "x = np.ones(4); double[1, 4](x); double[2, 2](x)",
+        "print(x.sum(), double.stats.compiles, [str(s.footprint) for s in double.specializations])",
+    )
+    assert said == "16.0 1 ['nothing']\n"

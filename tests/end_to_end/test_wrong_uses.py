@@ -55,11 +55,7 @@ USES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         ArgumentError,
         "an int has no __cuda_array_interface__",
     ),
-    "event": (
-        lambda: gridjit.create_event().elapsed_time(3),
-        ArgumentError,
-        "elapsed_time: 3 is an int, not an event; make",
-    ),  # type: ignore[arg-type]
+    "event": (lambda: gridjit.create_event().elapsed_time(3), ArgumentError, "elapsed_time: 3 is an int, not an"),  # type: ignore[arg-type]
     "record": (lambda: gridjit.create_stream().record("x"), ArgumentError, "record: 'x' is a str, not an event; make"),  # type: ignore[arg-type]
     "callback": (lambda: gridjit.create_stream().on_complete(3), ArgumentError, "on_complete: 3 cannot be called"),  # type: ignore[arg-type]
     "old callback": (

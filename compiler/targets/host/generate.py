@@ -291,6 +291,7 @@ def _plan(
         regions=len(regions.texts),
         guarded=bool(guarded.text),
         bounded=guarded.bounded,
+        quiet=guarded.quiet,
         strided=order.strided,
         inner=order.inner,
         flat=order.flat,

@@ -72,7 +72,8 @@ def _judge(plan: LoopPlan) -> list[str]:
         "  %raises = icmp slt i32 %low, 0",
         "  br i1 %raises, label %raised, label %calm",
         "calm:",
-        "  %over = icmp eq i32 %high, 0",
+        # Less than 0 if no thread was run.
+        "  %over = icmp sle i32 %high, 0",
         "  br i1 %over, label %end, label %wait",
         "wait:",
         *(one if plan.regions > 1 else ["  unreachable"]),
