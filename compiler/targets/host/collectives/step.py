@@ -154,7 +154,7 @@ def _place(plan: LoopPlan, number: int, lack: list[str]) -> list[str]:
         f"{n}:",
         *(checks if one.mask is None else plain),
         f"do.{number}:",
-        f"  {whole_of(number, '%lo', '%hi')}",
+        f"  {whole_of(plan, number, '%lo', '%hi')}",
         f"  %ran.{number} = {warp_run_of(number)}",
         "  br label %on",
     ]

@@ -24,9 +24,9 @@ from gridjit.compiler.targets.host.loops.plan import LoopPlan
 _VECTOR = "<32 x i32>"
 
 
-def whole_of(number: int, first: str, end: str) -> str:
+def whole_of(plan: LoopPlan, number: int, first: str, end: str) -> str:
     """Return the call that does what is done before a region for the warps of the threads from first to end - 1."""
-    return f"call void @gridjit.whole.{number}({CONTEXT_VALUES}, i32 {first}, i32 {end})"
+    return f"call void @gridjit.whole.{plan.alike(number)}({CONTEXT_VALUES}, i32 {first}, i32 {end})"
 
 
 def has_vectors(one: Collective) -> bool:

@@ -110,6 +110,10 @@ class LoopPlan:
         """Whether some threads of a block may wait where others do not, or do something together that takes a part."""
         return not all(self.settled) or any(one is not None and one.kind != kinds.BARRIER for one in self.collectives)
 
+    def alike(self, number: int) -> int:
+        """Return the first region before which threads do the same together: they share its functions."""
+        return self.collectives.index(self.collectives[number])
+
     @property
     def of_warps(self) -> bool:
         """Whether lanes of a warp do something together."""
