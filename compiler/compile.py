@@ -31,6 +31,7 @@ from gridjit.compiler.recorded.library_watch import LibraryWatch
 from gridjit.compiler.recorded.reads import Reads
 from gridjit.compiler.target import Code, CodeGenerator, Lowered
 from gridjit.compiler.view.config import ConfigView
+from gridjit.compiler.view.recording import recording_of
 from gridjit.forking import section
 from gridjit.messages import say
 
@@ -146,7 +147,7 @@ def _lowered(job: CompileJob, view: ConfigView, reads: Reads) -> tuple[Lowered, 
 
     for _ in range(_ROUNDS):
         if job.marks:
-            view.mark_kernel_as_launch_config_sensitive(*job.marks)
+            recording_of(view).mark(job.marks)
         found = lower(job.function, job.signature, job.options, job.target, job.linked, view, reads)
         if not view.begin_again():
             return found

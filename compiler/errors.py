@@ -139,3 +139,13 @@ class ConfigWarning(SharedError, UserWarning):
     """Options contradict each other; the message says which one counts."""
 
     also = ("numba.cuda.core.errors:NumbaInvalidConfigWarning",)
+
+
+def a_class(python_type: type) -> str:
+    """Return how messages speak of a value of a class: "an int", "a pandas.Series"; whatever its metaclass returns."""
+    if python_type is type(None):
+        return "None"
+    module = type.__getattribute__(python_type, "__module__")
+    name: str = type.__getattribute__(python_type, "__qualname__")
+    name = name if module == "builtins" else f"{module}.{name}"
+    return f"{'an' if name[0] in 'aeioAEIO' else 'a'} {name}"

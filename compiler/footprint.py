@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from gridjit import reading
 from gridjit.compiler.launch_config import Dim3, LaunchConfig, dim_text
@@ -49,7 +49,8 @@ HAS_ARGUMENTS = "arguments"
 # Facts that distinguish a launch from a compile ahead of one, but not one launch from another.
 CIRCUMSTANCES = (PRESENCE, HAS_ARGUMENTS)
 # What can be marked. A mark made outside a compile that names none stands for all.
-MARKABLE = ("griddim", "blockdim", "sharedmem", "cluster", "cooperative")
+Markable: TypeAlias = Literal["griddim", "blockdim", "sharedmem", "cluster", "cooperative"]
+MARKABLE: tuple[Markable, ...] = ("griddim", "blockdim", "sharedmem", "cluster", "cooperative")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -132,6 +132,20 @@ class KernelOptions(FunctionOptions, total=False):
     tiered: bool | None
 
 
+class UFunc(Protocol):
+    """What vectorize and guvectorize make of a function."""
+
+    def __call__(self, /, *args: Any, out: Any = None, stream: StreamLike = 0) -> Any:
+        """Return the function's results for arrays of the host or of the device, or put them into out."""
+
+
+class BinaryUFunc(UFunc, Protocol):
+    """What vectorize makes of a function."""
+
+    def reduce(self, arg: Any, stream: StreamLike = 0) -> Any:
+        """Return an array of one axis reduced with the function, which has two parameters."""
+
+
 class KernelDecorator(Protocol):
     """What jit with options or signatures returns."""
 

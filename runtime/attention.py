@@ -108,6 +108,10 @@ class Watcher(Protocol):
         """Note that a launch is done, as it has returned."""
         ...
 
+    def used_in_place(self, ghost: Any) -> None:
+        """Note that the host uses memory from now on; raises HazardError if a stream's work may still write it."""
+        ...
+
     def watch_timeline(self, timeline: Timeline) -> None:
         """Follow a device's streams and events from now on."""
         ...

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
+from gridjit.compiler.errors import ArgumentError
 from gridjit.runtime.memory.space import Space
 from gridjit.runtime.session import session
 from gridjit.runtime.streams import PER_THREAD, Event, Stream, Timeline, new_event, new_stream, stream_handle
+
+if TYPE_CHECKING:
+    from gridjit.runtime.accepted import StreamLike
 
 
 def current_space() -> Space:
@@ -35,6 +39,8 @@ def create_stream(*, priority: int = 0, nonblocking: bool = False, timeline: Tim
         with gridjit.create_stream() as stream:
             kernel[grid, block](x)  # in stream
     """
+    if not isinstance(priority, int):
+        raise ArgumentError(f"create_stream(priority={priority!r}): give a whole number; lower ones run first")
     return new_stream(timeline or current_timeline(), priority=priority, nonblocking=nonblocking)
 
 
@@ -59,9 +65,12 @@ def per_thread_default_stream(timeline: Timeline | None = None) -> Stream:
     return Stream(timeline or current_timeline(), PER_THREAD, None)
 
 
-def external_stream(stream: Any, timeline: Timeline | None = None) -> Stream:
-    """Return a stream that someone else owns, by its handle or its object, which is kept; never destroyed here."""
-    return Stream(timeline or current_timeline(), stream_handle(stream), None, owner=stream)
+def external_stream(ptr: StreamLike, timeline: Timeline | None = None) -> Stream:
+    """Return a stream that someone else owns; it is never destroyed here.
+
+    ptr: its handle, or the stream object of any library, which is kept.
+    """
+    return Stream(timeline or current_timeline(), stream_handle(ptr), None, owner=ptr)
 
 
 def current_stream(timeline: Timeline | None = None) -> Stream:

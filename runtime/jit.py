@@ -88,7 +88,7 @@ def jit(
 
     func_or_sig: the function; or a signature, or a list of them, to compile for at once.
     target: "host" or "cuda" (default: CUDA where there is a device). cache: keep results on disk.
-    max_specializations: how many compiled forms to keep loaded; the least recently used are unloaded.
+    max_specializations: how many compiled forms to keep loaded (64); the least recently used are unloaded.
     hold_gil: keep the GIL during the driver's call: faster by 0.04 us, but unsafe with host callbacks in streams.
     background: compile signatures in other processes, and wait for each when it is used (default: if
         GRIDJIT_COMPILE_PROCESSES says how many; see docs/processes.md).
@@ -101,17 +101,17 @@ def jit(
         raise ConfigError(not_a_function(func_or_sig))
     chosen = options_of(options)
     if cache not in (True, False, None):
-        raise ConfigError(f"jit(cache={cache!r}): True or False; GRIDJIT_CACHE_DIR says where the cache is")
+        raise ConfigError(f"jit(cache={cache!r}): give True or False; GRIDJIT_CACHE_DIR says where the cache is")
     if chosen.tiered and not chosen.specialize:
         raise ConfigError("jit(tiered=True): name fields in specialize=..., for which generic code serves meanwhile")
     if target not in (None, "host", "cuda"):
-        raise ConfigError(f"jit(target={target!r}): 'host' or 'cuda'")
+        raise ConfigError(f"jit(target={target!r}): give 'host' or 'cuda'")
     if not isinstance(extensions, Iterable):
-        raise ConfigError(f"jit(extensions={extensions!r}): a list of objects with prepare_args")
+        raise ConfigError(f"jit(extensions={extensions!r}): give a list of objects with prepare_args")
     if background not in (None, True, False):
-        raise ConfigError(f"jit(background={background!r}): True or False")
+        raise ConfigError(f"jit(background={background!r}): give True or False")
     if not isinstance(max_specializations, int) or max_specializations < 1:
-        raise ConfigError(f"jit(max_specializations={max_specializations!r}): a whole number from 1")
+        raise ConfigError(f"jit(max_specializations={max_specializations!r}): give a whole number, 1 or more")
 
     @for_users
     def decorate(function: Callable[..., Any], signatures: list[Any]) -> Any:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import gridjit.compiler.frontend.locks  # noqa: F401  # they are freed in a forked child from here on
 from gridjit.compiler.errors import ConfigError, GridjitError
-from gridjit.compiler.footprint import MARKABLE
+from gridjit.compiler.footprint import MARKABLE, Markable
 from gridjit.compiler.launch_config import DimLike, LaunchConfig
 from gridjit.compiler.options import Options
 from gridjit.compiler.signature import Signature
@@ -182,11 +182,11 @@ class Kernel(Compilation, Inspection, Indexable):
 
     # -- sensitivity -------------------------------------------------------------------------------------------------
 
-    def mark_launch_config_sensitive(self, *fields: str) -> None:
-        """Declare that the kernel depends on the named launch fields; with none named, see below.
+    def mark_launch_config_sensitive(self, *fields: Markable) -> None:
+        """Declare that the kernel depends on fields of its launch; what is compiled already is looked up again.
 
-        Called while the kernel is compiled, it means what the compile reads. Called at any other time it means all,
-        and what is compiled already is looked up again.
+        fields: "griddim", "blockdim", "sharedmem", "cluster", "cooperative". None named: all of them; or, called while
+        the kernel is compiled, those that the compile reads. Raises ConfigError for another name.
         """
         from gridjit.compiler.view.config import current_view
 

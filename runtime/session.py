@@ -90,7 +90,7 @@ class Session:
         if wanted == "host":
             return self._host
         if wanted != "cuda":
-            raise DeviceError(f"target {wanted!r} is not a device: give 'cuda' or 'host'; for 'sm_90' use compile()")
+            raise DeviceError(f"target {wanted!r} is not a device; give 'cuda' or 'host', or to compile() also 'sm_90'")
         from gridjit.runtime.devices.cuda.device import current_device
 
         return current_device()

@@ -11,12 +11,14 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gridjit.compiler.errors import ArgumentError, DeviceError
-from gridjit.runtime.attention import recorder_of
+from gridjit.compiler.errors import ArgumentError, DeviceError, LaunchError, a_class
+from gridjit.runtime.attention import recorder_of, recorders
 
 if TYPE_CHECKING:
     import ctypes
     from asyncio import Future
+
+    from gridjit.runtime.accepted import StreamLike
 
 # Streams that always exist, as handles: the legacy default stream, and each thread's own.
 LEGACY, PER_THREAD = 1, 2
@@ -151,12 +153,12 @@ class Event(_Handle):
     __slots__ = ()
     kind = "event"
 
-    def record(self, stream: Any = None) -> Event:
+    def record(self, stream: StreamLike = None) -> Event:
         """Note what a stream has been given so far (None: the thread's current one); returns the event."""
         self.timeline.record(self.handle, _handle_here(stream, self.timeline))
         return self
 
-    def wait(self, stream: Any = None) -> None:
+    def wait(self, stream: StreamLike = None) -> None:
         """Make what comes next in a stream (None: the thread's current one) wait for the event."""
         self.timeline.wait(_handle_here(stream, self.timeline), self.handle)
 
@@ -168,9 +170,9 @@ class Event(_Handle):
         """Return whether the event has happened."""
         return self.timeline.event_done(self.handle)
 
-    def elapsed_time(self, later: Event) -> float:
-        """Return the milliseconds from this event to a later one; both must have happened and keep the time."""
-        return self.timeline.elapsed_ms(self.handle, later.handle)
+    def elapsed_time(self, evtend: Event) -> float:
+        """Return the milliseconds from this event to evtend, a later one; both have happened and keep the time."""
+        return self.timeline.elapsed_ms(self.handle, _event(evtend, "elapsed_time").handle)
 
     def __enter__(self) -> Event:
         return self
@@ -190,16 +192,26 @@ class Stream(_Handle):
     kind = "stream"
 
     def synchronize(self) -> None:
-        """Wait for all work in the stream; raises what a kernel in it did wrong."""
-        self.timeline.synchronize(self.handle)
+        """Wait for all work in the stream; raises what a kernel in it did wrong, LaunchError while it is recorded."""
+        self.timeline.synchronize(self._awaitable())
 
     def query(self) -> bool:
-        """Return whether the stream has no work left."""
-        return self.timeline.done(self.handle)
+        """Return whether the stream has no work left; raises as synchronize does."""
+        return self.timeline.done(self._awaitable())
+
+    def _awaitable(self) -> int:
+        """Return the handle; raises LaunchError while a graph is recorded: the work is kept then, and not done."""
+        handle = self.handle
+        if recorders and recorder_of(self.timeline, handle) is not None:
+            raise LaunchError(
+                f"{self!r} is being recorded into a graph: its work is not done now, so nothing can wait for it; wait "
+                "after the with block, for the stream that the graph is launched in"
+            )
+        return handle
 
     def record(self, event: Event | None = None) -> Event:
         """Note in event (or a new one) what the stream has been given so far; returns it."""
-        noted = new_event(self.timeline, timing=True) if event is None else event
+        noted = new_event(self.timeline, timing=True) if event is None else _event(event, "record")
         return noted.record(self)
 
     @property
@@ -207,7 +219,7 @@ class Stream(_Handle):
         """The priority that it has: lower numbers come first."""
         return self.timeline.priority(self.handle)
 
-    def wait(self, other: Any) -> None:
+    def wait(self, other: Event | StreamLike) -> None:
         """Make what comes next in the stream wait for an event, or for what another stream has been given so far.
 
         other: an Event, or a stream of any library's.
@@ -225,16 +237,21 @@ class Stream(_Handle):
 
     def add_callback(self, callback: Callable[[Stream, int, Any], None], arg: Any = None) -> None:
         """Have callback(stream, 0, arg) called when the work given so far is done; it must not use the device."""
+        if not callable(callback):
+            raise ArgumentError(
+                f"add_callback: {callback!r} cannot be called; give a function of (stream, status, arg)"
+            )
         self.on_complete(lambda: callback(self, 0, arg))
 
     def on_complete(self, callback: Callable[[], Any]) -> None:
         """Have callback() called, in another thread, when the work given so far is done; what is given later waits.
 
-        It must not use the device. What it raises goes to sys.unraisablehook.
+        It must not use the device. What it raises goes to sys.unraisablehook. Raises LaunchError while the stream is
+        recorded into a graph, which would not call it.
         """
         from gridjit.runtime.queues.callbacks import reporting
 
-        self.timeline.call_back(self.handle, reporting(callback))
+        self.timeline.call_back(self._awaitable(), reporting(callback))
 
     def done(self) -> Future[Stream]:
         """Return what `await` waits for: the work given so far; its result is the stream.
@@ -291,9 +308,9 @@ def new_event(timeline: Timeline, *, timing: bool = True) -> Event:
     return Event(timeline, timeline.create_event(timing=timing), timeline.destroy_event)
 
 
-def event_elapsed_time(start: Event, end: Event) -> float:
-    """Return the milliseconds from start to end, two events that have happened."""
-    return start.elapsed_time(end)
+def event_elapsed_time(evtstart: Event, evtend: Event) -> float:
+    """Return the milliseconds from evtstart to evtend, two events that have happened."""
+    return _event(evtstart, "event_elapsed_time").elapsed_time(evtend)
 
 
 def stream_handle(stream: Any) -> int:
@@ -315,9 +332,16 @@ def stream_handle(stream: Any) -> int:
         if (handle := foreign_handle(stream)) is not None:
             return _checked(handle)
     raise ArgumentError(
-        f"stream {stream!r} is a {kind.__module__}.{kind.__qualname__}; give 0, a handle as an int, or a stream of "
+        f"stream {stream!r} is {a_class(kind)}; give 0, a handle as an int, or a stream of "
         "gridjit, numba-cuda, torch, CuPy, or with __cuda_stream__"
     )
+
+
+def _event(given: Any, asked: str) -> Event:
+    """Return what was given as an event; raises ArgumentError for anything else."""
+    if not isinstance(given, Event):
+        raise ArgumentError(f"{asked}: {given!r} is {a_class(type(given))}, not an event; make one with create_event()")
+    return given
 
 
 def _checked(handle: int) -> int:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, cast
 
 import pytest
 
-from gridjit import values
+from gridjit import LaunchConfig, values
 
 
 def _point(decorator: Any, **options: Any) -> Any:
@@ -63,6 +63,11 @@ def test_a_missing_or_unknown_argument_is_named(point: Any, given: dict[str, int
 def test_positions_are_refused(point: Any) -> None:
     with pytest.raises(TypeError):
         point(1)
+
+
+def test_values_given_by_position_are_told_the_names_to_use() -> None:
+    with pytest.raises(TypeError, match=r"^LaunchConfig\(\): arguments are named, griddim, blockdim, sharedmem"):
+        LaunchConfig(1, 2)  # type: ignore[call-arg, arg-type]
 
 
 def test_a_value_checks_itself_when_made(point: Any) -> None:

@@ -104,7 +104,7 @@ def capability(target: Target) -> tuple[Any, ...]:
         return _HOST_CAPABILITY
     match = _ARCH.fullmatch(target.arch)
     if match is None:
-        raise CompileError(f"target {target.arch!r} is not an architecture; write it like 'sm_90', or 'host'")
+        raise CompileError(f"target {target.arch!r} is not an architecture; give one, such as 'sm_90', or 'host'")
     major, minor, suffix = match.groups()
     return (int(major), int(minor), suffix) if suffix else (int(major), int(minor))
 

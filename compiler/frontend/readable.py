@@ -25,7 +25,7 @@ def llvm_ir(job: CompileJob, view: ConfigView) -> str:
 
 
 def written_arguments(job: CompileJob, view: ConfigView, names: Sequence[str]) -> frozenset[str]:
-    """Return those of a kernel's arguments, by their names, that it may write."""
+    """Return those of a kernel's arguments, by their names, that it may write; pair.0 is an item of a tuple."""
     lowered, _ = lower(job.function, job.signature, job.options, job.target, job.linked, view)
     return maybe_written(lowered, names)
 

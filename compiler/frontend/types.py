@@ -49,7 +49,7 @@ def parse_signature(signature: Any) -> Signature:
     Raises ConfigError naming what is not understood.
     """
     if isinstance(signature, Signature):
-        # What tells specializations of one signature apart is no part of what is compiled.
+        # What tells specializations of one signature apart is not part of what is compiled.
         return signature if type(signature) is Signature else Signature(arguments=signature.arguments)
     numba_cuda()
     from numba.cuda import types
@@ -60,9 +60,14 @@ def parse_signature(signature: Any) -> Signature:
     except ConfigError:
         raise
     except Exception as error:  # numba raises many types here, NameError for an unknown type among them
-        raise ConfigError(f"signature {signature!r} is not understood: {error}") from error
+        raise ConfigError(
+            f"signature {signature!r} is not understood: {error}; give a text, such as "
+            '"void(float32[::1], int64)", or types of numba\'s'
+        ) from error
     if result not in (None, types.void):
-        raise ConfigError(f"signature {signature!r}: a kernel returns nothing, not {result}")
+        raise ConfigError(
+            f"signature {signature!r}: a kernel returns nothing, not {result}; give void, or only the arguments' types"
+        )
     return Signature(arguments=tuple(from_numba(argument) for argument in arguments))
 
 

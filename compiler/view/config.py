@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from gridjit.compiler.errors import ConfigError
-from gridjit.compiler.footprint import HAS_ARGUMENTS, PRESENCE, Effects, FactValue, Footprint
+from gridjit.compiler.footprint import HAS_ARGUMENTS, PRESENCE, Effects, FactValue, Footprint, Markable
 from gridjit.compiler.launch_config import Dim3, LaunchConfig
 from gridjit.compiler.view.arguments import ArgumentsView
 from gridjit.compiler.view.recording import Launch, Recording, recording_of, remember, see, visible_view
@@ -134,7 +134,7 @@ class ConfigView:
         """Keep the result in this process's memory, for a reason that explain() shows."""
         recording_of(self).keep_private(reason)
 
-    def mark_kernel_as_launch_config_sensitive(self, *names: str) -> None:
+    def mark_kernel_as_launch_config_sensitive(self, *names: Markable) -> None:
         """Make the kernel depend on the named fields; with none, on what is read, and have it called sensitive."""
         recording_of(self).mark(names)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from weakref import WeakKeyDictionary
 
-from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.errors import ArgumentError, a_class
 from gridjit.compiler.signature import ArgType
 from gridjit.values import dataclass
 
@@ -107,7 +107,7 @@ def handler_of(value: Any) -> ArgumentHandler:
 
 def unreadable(value: Any, error: Exception) -> str:
     """Return the message for an argument that raised an error when inspected, without running code of its own."""
-    return f"a {class_name(type(value))} cannot be passed to a kernel: inspecting it raised {_text(error)}; {ACCEPTED}"
+    return f"{a_class(type(value))} cannot be passed to a kernel: inspecting it raised {_text(error)}; {ACCEPTED}"
 
 
 def register_attribute(name: str, handler: ArgumentHandler) -> None:
@@ -133,7 +133,7 @@ def _searched(value: Any) -> ArgumentHandler:
         return found
     if (own := next((h for name, h in _attributes.items() if hasattr(value, name)), None)) is not None:
         return own
-    raise ArgumentError(f"a {class_name(python_type)} cannot be passed to a kernel; {_way_on(python_type)}")
+    raise ArgumentError(f"{a_class(python_type)} cannot be passed to a kernel; {_way_on(python_type)}")
 
 
 def _way_on(python_type: type) -> str:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Hashable
 from typing import Any
 
-from gridjit.compiler.errors import ArgumentError, ConfigError
+from gridjit.compiler.errors import ArgumentError, ConfigError, a_class
 from gridjit.compiler.key.entry_points import current_extensions
 from gridjit.compiler.signature import ArgType, ArrayType, ForeignType
 from gridjit.runtime.args.conversion import conversion, converter
@@ -21,7 +21,6 @@ from gridjit.runtime.args.handler import (
     ArgumentHandler,
     Parameters,
     Place,
-    class_name,
     handler_of,
     register,
     register_finder,
@@ -108,9 +107,7 @@ def _numba_type(value: Any) -> Any:
     try:
         return numba_type_of(value)
     except ConfigError as error:
-        raise ArgumentError(
-            f"a {class_name(type(value))} cannot be passed to a kernel: {error}. Else {ACCEPTED}"
-        ) from error
+        raise ArgumentError(f"{a_class(type(value))} cannot be passed to a kernel: {error}. Else {ACCEPTED}") from error
 
 
 def _type_of(value: Any, numba_type: Any) -> ArgType:
@@ -119,9 +116,7 @@ def _type_of(value: Any, numba_type: Any) -> ArgType:
     try:
         return from_numba(numba_type)
     except ConfigError as error:
-        raise ArgumentError(
-            f"a {class_name(type(value))} cannot be passed to a kernel: {error}. Else {ACCEPTED}"
-        ) from error
+        raise ArgumentError(f"{a_class(type(value))} cannot be passed to a kernel: {error}. Else {ACCEPTED}") from error
 
 
 def _find(python_type: type) -> ArgumentHandler | None:

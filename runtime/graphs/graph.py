@@ -66,8 +66,8 @@ class Graph:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        recording = self._recording
-        assert recording is not None
+        if (recording := self._recording) is None:
+            raise LaunchError(f"{self!r} is not being recorded: use it in a with block")
         recorders.pop(self._key_of(recording), None)
         if self.stream._live is recording:  # type: ignore[comparison-overlap]
             self.stream._live = True
@@ -138,7 +138,7 @@ class Graph:
         runnable, step = self._live(), self._steps[self.nodes.find(node).index]
         if step.launcher is None:
             raise ArgumentError(f"{step.node!r} has no arguments: only nodes of kernels are updated")
-        given = tuple(args)
+        given = _arguments(args)
         ready, packed, transfer = _prepared(step.launcher, given)
         with section(), self._changing:
             runnable.update(step.handle, ready.loaded, step.launcher.config, ready.sharedmem, packed)
@@ -199,6 +199,16 @@ def graph(stream: StreamLike | None = None) -> Graph:
             "graph.stream"
         )
     return Graph(device, wanted)
+
+
+def _arguments(given: Any) -> tuple[Any, ...]:
+    """Return all arguments of a launch; raises ArgumentError for what is not a tuple or a list of them."""
+    if not isinstance(given, tuple | list):
+        kind = type(given)
+        raise ArgumentError(
+            f"update: the arguments are a {kind.__module__}.{kind.__qualname__}; give all of them in a tuple, (x, 2.0)"
+        )
+    return tuple(given)
 
 
 def _let_go(runnable: Runnable, steps: list[Step]) -> None:

@@ -75,10 +75,18 @@ class Nodes(Sequence[Node]):
         return repr(list(self._nodes))
 
 
-def unused_name(wanted: str, used: set[str]) -> str:
-    """Return wanted, with a number if there is such a name already."""
-    number, name = 1, wanted
-    while name in used:
-        number += 1
-        name = f"{wanted} {number}"
-    return name
+class Names:
+    """The names of a graph's nodes, each once: what is wanted again gets a number."""
+
+    def __init__(self) -> None:
+        # How often a name was wanted, or was made for another.
+        self._given: dict[str, int] = {}
+
+    def new(self, wanted: str) -> str:
+        """Return wanted, with the next number if there is such a name already."""
+        name = wanted
+        while name in self._given:
+            self._given[wanted] += 1
+            name = f"{wanted} {self._given[wanted]}"
+        self._given[name] = 1
+        return name

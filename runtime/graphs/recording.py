@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gridjit.compiler.errors import ArgumentError, LaunchError
 from gridjit.forking import lock, section
 from gridjit.runtime.args.staging import Transfer
-from gridjit.runtime.graphs.nodes import Node, unused_name
+from gridjit.runtime.graphs.nodes import Names, Node
 from gridjit.values import dataclass
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ class Recording:
         self.stream = stream
         self.steps: list[Step] = []
         self.names: list[str] = []
+        self._given = Names()
         self._adding = lock()
 
     def transfer(self, launcher: Launcher, ready: Ready) -> Transfer:
@@ -58,7 +59,7 @@ class Recording:
             self._add(what, what, handle, (destination, source, keep), None)
 
     def _add(self, kind: str, name: str, handle: Any, keep: object, launcher: Launcher | None) -> None:
-        name = unused_name(self.names[-1] if self.names else name, {step.node.name for step in self.steps})
+        name = self._given.new(self.names[-1] if self.names else name)
         config = None if launcher is None else launcher.config
         node = Node(index=len(self.steps), name=name, kind=kind, config=config)
         self.steps.append(Step(node=node, handle=handle, keep=keep, launcher=launcher))

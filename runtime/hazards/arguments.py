@@ -26,7 +26,8 @@ _NUMBERS = frozenset((bool, int, float, complex))
 class Passed(NamedTuple):
     """An array, or a record, among a launch's parameters, at some of its bytes.
 
-    size: of a record, its own bytes; of an array, 0. writes: whether the kernel may write it.
+    name: of the argument; of an item in a tuple, with its index. size: of a record, its own bytes; of an array, 0.
+    writes: whether the kernel may write it.
     """
 
     name: str
@@ -41,15 +42,15 @@ def arrays_of(kernel: Kernel, ready: Ready) -> tuple[Passed, ...]:
     names = kernel.parameter_names
     if not any(map(_has_memory, ready.declared)):
         return ()
-    written = _written(kernel, ready)
+    leaves = [leaf for name, declared in zip(names, ready.declared, strict=True) for leaf in _leaves(name, declared)]
+    written = _written(kernel, ready, [path for path, part in leaves if isinstance(part, ArrayType | RecordType)])
     found: list[Passed] = []
     codes = "@"
-    for name, declared in zip(names, ready.declared, strict=True):
-        for part in _leaves(declared):
-            if isinstance(part, ArrayType | RecordType):
-                start = struct.calcsize(f"{codes}0P")
-                found.append(_passed(name, start, part, name in written))
-            codes += part.codes
+    for path, part in leaves:
+        if isinstance(part, ArrayType | RecordType):
+            start = struct.calcsize(f"{codes}0P")
+            found.append(_passed(_said(path), start, part, path in written))
+        codes += part.codes
     return tuple(found)
 
 
@@ -91,20 +92,27 @@ def _passed(name: str, start: int, part: ArrayType | RecordType, written: bool) 
     return Passed(name, start, end, 0, written and not part.readonly)
 
 
-def _leaves(declared: ArgType) -> Iterator[ArgType]:
+def _leaves(path: str, declared: ArgType) -> Iterator[tuple[str, ArgType]]:
+    """Yield an argument, or what is in a tuple, with the path to it as the front end has it: pair.0 and pair.1."""
     if isinstance(declared, TupleType):
-        for item in declared.items:
-            yield from _leaves(item)
+        for number, item in enumerate(declared.items):
+            yield from _leaves(f"{path}.{number}", item)
     else:
-        yield declared
+        yield path, declared
+
+
+def _said(path: str) -> str:
+    """Return what an error calls what is at a path: pair[0]."""
+    name, *numbers = path.split(".")
+    return name + "".join(f"[{number}]" for number in numbers)
 
 
 def _has_memory(declared: ArgType) -> bool:
-    return any(isinstance(part, ArrayType | RecordType) for part in _leaves(declared))
+    return any(isinstance(part, ArrayType | RecordType) for _, part in _leaves("", declared))
 
 
-def _written(kernel: Kernel, ready: Ready) -> frozenset[str]:
-    """Return the arguments that the kernel may write; all of them where its code cannot be made again."""
+def _written(kernel: Kernel, ready: Ready, paths: Sequence[str]) -> frozenset[str]:
+    """Return those of the paths that the kernel may write; all of them where its code cannot be made again."""
     found = ready.found
     try:
         from gridjit.compiler.frontend.readable import written_arguments
@@ -112,6 +120,6 @@ def _written(kernel: Kernel, ready: Ready) -> frozenset[str]:
 
         form = kernel.form_of(found)
         view = ConfigView(found.config, None, form, found.artifact.effects.sharedmem)
-        return written_arguments(form.job_for(found.signature, found.target), view, kernel.parameter_names)
+        return written_arguments(form.job_for(found.signature, found.target), view, paths)
     except Exception:  # whatever keeps it from being compiled again: the launch is not about that
-        return frozenset(kernel.parameter_names)
+        return frozenset(paths)

@@ -7,10 +7,11 @@ refused was not given to its stream.
 
 from __future__ import annotations
 
+import itertools
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gridjit.forking import in_child, lock, section
@@ -20,7 +21,7 @@ from gridjit.runtime.hazards.arguments import Passed, Quick, arguments_of, array
 from gridjit.runtime.hazards.clocks import Clock, Clocks, Line, Lines
 from gridjit.runtime.hazards.places import here
 from gridjit.runtime.hazards.ranges import Piece, Ranges, Use
-from gridjit.runtime.hazards.work import Work, hazard
+from gridjit.runtime.hazards.work import Work, hazard, host_hazard
 from gridjit.runtime.streams import LEGACY, PER_THREAD, stream_handle
 
 if TYPE_CHECKING:
@@ -33,8 +34,18 @@ if TYPE_CHECKING:
 Used: TypeAlias = "tuple[Piece | None, str, bool]"
 # A stream: its timeline's id, its handle, and the thread of a thread's own default stream.
 Key = tuple[int, int, int]
+_threads = threading.local()
+_numbers = itertools.count(1)
 # Specializations whose arguments are known, before they are looked at anew.
 _MOST = 4096
+
+
+def _thread() -> int:
+    """Return the calling thread's number; those of the interpreter are given again to threads that begin later."""
+    if not hasattr(_threads, "number"):
+        _threads.number = next(_numbers)
+    number: int = _threads.number
+    return number
 
 
 class Checker:
@@ -101,6 +112,17 @@ class Checker:
             found = [(read, False), (written, True)]
             self._give(timeline, work, [(self.ranges.piece_of(g), "", w) for g, w in found if g is not None])
 
+    def used_in_place(self, ghost: Any) -> None:
+        """Note that the host uses an array in place; raises HazardError if nobody waited for what writes it."""
+        place = here()
+        with section(), self._lock:
+            self._see_to_ends()
+            if (piece := self.ranges.piece_of(ghost)) is None:
+                return
+            for known in (piece, *piece.others):
+                if known.write is not None and not self._is_over(known.write):
+                    raise host_hazard(place, piece, known.write)
+
     def _arrays(self, launcher: Launcher, ready: Ready) -> tuple[Passed, ...]:
         found = self._known.get(id(ready.found))
         if found is None:
@@ -115,23 +137,28 @@ class Checker:
             return self.ranges.bytes_at(int.from_bytes(packed[start:end], "little"), size), name, writes
         return self.ranges.piece(packed[start:end]), name, writes
 
-    def _give(self, timeline: Timeline, work: Work, used: Iterable[Used]) -> None:
+    def _give(self, timeline: Timeline, work: Work, used: Sequence[Used]) -> None:
         """Give a stream work; raises HazardError if nothing orders it after the uses that it must come after."""
         line = self.line(timeline, work.stream)
+        number = line.number
         self.clocks.begin(line)
-        pieces = [(piece, name, writes) for piece, name, writes in used if piece is not None]
-        for piece, name, writes in pieces:
-            for known in (piece, *piece.others):
-                if known.write is not None or known.reads:
+        for piece, name, writes in used:
+            if piece is not None:
+                # This is most of what a launch costs: what the stream itself wrote last is not looked at any further.
+                if (last := piece.write) is None or last[0] != number or piece.reads:
+                    self._check(line, work, piece, name, writes)
+                for known in piece.others:
                     self._check(line, work, known, name, writes)
         time = self.clocks.tick(line)
-        for piece, name, writes in pieces:
-            use = (line.number, time, work, name)
+        for piece, name, writes in used:
+            if piece is None:
+                continue
             if writes:
-                piece.write = use
-                piece.reads.clear()
+                piece.write = (number, time, work, name)
+                if piece.reads:
+                    piece.reads.clear()
             else:
-                piece.reads[line.number] = use
+                piece.reads[number] = (number, time, work, name)
 
     def _check(self, line: Line, work: Work, piece: Piece, name: str, writes: bool) -> None:
         number, orders, last = line.number, self.clocks.orders, piece.write
@@ -170,9 +197,10 @@ class Checker:
 
     def line(self, timeline: Timeline, stream: int) -> Line:
         """Return a stream's line, made if it is new here."""
-        self._see_to_ends()
+        if self.ended:
+            self._see_to_ends()
         handle = stream or LEGACY
-        key = (id(timeline), handle, threading.get_ident() if handle == PER_THREAD else 0)
+        key = (id(timeline), handle, _thread() if handle == PER_THREAD else 0)
         if (known := self._lines.get(key)) is not None:
             return known
         lines = self._devices.get(key[0])
@@ -180,9 +208,19 @@ class Checker:
             lines = self._devices[key[0]] = self.clocks.new_lines()
         made = lines.default
         if handle != LEGACY:
+            if self.clocks.is_crowded():
+                self._forget_the_ended()
             made = self.clocks.new_line(lines, handle, blocking=timeline.blocking(handle))
         self._lines[key] = made
         return made
+
+    def _forget_the_ended(self) -> None:
+        """Forget streams that were closed and whose work nothing can conflict with any more."""
+        devices = [*self._devices.values()]
+        lines = [line for device in devices for line in device.all]
+        numbers = {use[0] for use in self.ranges.uses()} | {line.number for line in lines}
+        ended = [clock for device in devices for clock in (device.left, device.ended)]
+        self.clocks.forget_all_but(numbers, [*(line.clock for line in lines), *ended, *self._events.values()])
 
     def _see_to_ends(self) -> None:
         while self.ended:

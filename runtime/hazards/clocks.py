@@ -6,7 +6,12 @@ to be done. What the host has waited for is known to everybody: whatever is give
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from gridjit.runtime.streams import LEGACY
+
+# Lines before those that ended are looked through.
+_MANY = 256
 
 # By the number of a line: the time up to which its work is done.
 Clock = dict[int, int]
@@ -33,13 +38,15 @@ class Line:
 class Lines:
     """The lines of one device. default: the legacy default stream's.
 
-    moved: blocking lines with work since the default stream last had any. ended: the work of streams that were closed.
+    moved: blocking lines with work since the default stream last had any. left: that of those which were closed.
+    ended: the work of all streams that were closed.
     """
 
     def __init__(self, number: int) -> None:
         self.default = Line(self, number, LEGACY, blocking=False)
         self.all: set[Line] = {self.default}
         self.moved: set[Line] = set()
+        self.left: Clock = {}
         self.ended: Clock = {}
 
 
@@ -49,6 +56,8 @@ class Clocks:
     def __init__(self) -> None:
         self.host: Clock = {}
         self._numbers = 0
+        # How many numbers there may be before those that nothing asks for are forgotten.
+        self._many = _MANY
 
     def new_lines(self) -> Lines:
         """Return the lines of a device that is new here."""
@@ -64,6 +73,17 @@ class Clocks:
         self._numbers += 1
         return self._numbers
 
+    def is_crowded(self) -> bool:
+        """Return whether there were many lines since those that nothing asks for were forgotten."""
+        return self._numbers >= self._many
+
+    def forget_all_but(self, numbers: set[int], clocks: Iterable[Clock]) -> None:
+        """Forget, in the host's clock and in these, the lines but those of some numbers, which alone are asked for."""
+        for clock in (self.host, *clocks):
+            for number in [number for number in clock if number not in numbers]:
+                del clock[number]
+        self._many = self._numbers + max(_MANY, len(numbers))
+
     # -- what happens ------------------------------------------------------------------------------------------------
 
     def begin(self, line: Line) -> None:
@@ -73,6 +93,8 @@ class Clocks:
             for moved in line.lines.moved:
                 self.join(line.clock, moved.clock)
             line.lines.moved.clear()
+            self.join(line.clock, line.lines.left)
+            line.lines.left.clear()
         elif line.blocking:
             line.lines.moved.add(line)
             if line.joined != (now := default.clock[default.number]):
@@ -87,7 +109,10 @@ class Clocks:
     def reached(self, line: Line) -> Clock:
         """Return what is done when all that a line was given is: what an event that is recorded now stands for."""
         self.begin(line)
-        return self._short(line.clock)
+        short = self._short(line.clock)
+        if 2 * len(short) < len(line.clock):
+            line.clock = {**short, line.number: line.clock[line.number]}
+        return short
 
     def wait(self, line: Line, clock: Clock) -> None:
         """Have what comes next in a line come after all that a clock says."""
@@ -115,6 +140,9 @@ class Clocks:
     def end(self, line: Line) -> None:
         """Forget the line of a stream that was closed; its work is still to be waited for."""
         line.lines.all.discard(line)
+        if line in line.lines.moved:
+            line.lines.moved.remove(line)
+            self.join(line.lines.left, line.clock)
         self.join(line.lines.ended, self._short(line.clock))
         line.lines.ended = self._short(line.lines.ended)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bisect
 import struct
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -29,13 +30,16 @@ Use = tuple[int, int, Any, str]
 class Piece:
     """Memory that was used. low, high: the addresses that it lies between. layout, origin: where its items are.
 
-    write: what wrote it last. reads: what has read it since, by the line. others: the pieces it shares bytes with.
+    key: how a launch passes it. is_solid: whether all bytes between the addresses are its own. write: what wrote it
+    last. reads: what has read it since, by the line. others: the pieces it shares bytes with.
     """
 
-    __slots__ = ("high", "layout", "low", "origin", "others", "reads", "write")
+    __slots__ = ("high", "is_solid", "key", "layout", "low", "origin", "others", "reads", "write")
 
-    def __init__(self, layout: StridedLayout, origin: int) -> None:
+    def __init__(self, key: bytes, layout: StridedLayout, origin: int) -> None:
         low, high = layout.extent
+        self.key = key
+        self.is_solid = layout.volume * layout.itemsize == high - low
         self.low = origin + low
         self.high = origin + high
         self.layout = layout
@@ -55,11 +59,6 @@ class Piece:
         """An array of its items, which is never read."""
         return self.layout.over(self.origin, np.dtype(f"V{self.layout.itemsize}"))
 
-    @property
-    def is_solid(self) -> bool:
-        """Whether all bytes that it lies between are its own."""
-        return self.layout.volume * self.layout.itemsize == self.high - self.low
-
     def __str__(self) -> str:
         shape = "x".join(map(str, self.layout.shape)) or "1"
         return f"{shape} items of {self.layout.itemsize} bytes at 0x{self.low:x}"
@@ -73,6 +72,8 @@ class Ranges:
         self._known: dict[bytes, Piece] = {}
         self._pieces: list[Piece] = []  # by low
         self._lows: list[int] = []
+        # How many pieces there are of each length: whoever looks for some bytes begins the longest before them.
+        self._lengths: dict[int, int] = {}
         self._longest = 0
         self._limit = MOST
 
@@ -95,9 +96,13 @@ class Ranges:
 
     def forget(self, low: int, high: int) -> None:
         """Forget what was done to the memory between two addresses: it is another's from now on."""
-        gone = {id(piece): piece for piece in self._between(low, high)}
-        if gone:
-            self._drop(lambda piece: id(piece) in gone)
+        for piece in self._between(low, high):
+            self._remove(piece)
+
+    def uses(self) -> Iterator[Use]:
+        """Yield what used any piece."""
+        for piece in self._pieces:
+            yield from piece.uses()
 
     # -- keeping them ------------------------------------------------------------------------------------------------
 
@@ -105,7 +110,7 @@ class Ranges:
         if 0 in shape or not itemsize:
             return None
         self._make_room()
-        made = Piece(StridedLayout(shape, itemsize=itemsize, strides_in_bytes=strides), address)
+        made = Piece(key, StridedLayout(shape, itemsize=itemsize, strides_in_bytes=strides), address)
         for other in self._between(made.low, made.high):
             if _share(made, other):
                 made.others.append(other)
@@ -113,9 +118,28 @@ class Ranges:
         place = bisect.bisect_left(self._lows, made.low)
         self._lows.insert(place, made.low)
         self._pieces.insert(place, made)
-        self._longest = max(self._longest, made.high - made.low)
+        self._count(made.high - made.low, 1)
         self._known[key] = made
         return made
+
+    def _remove(self, piece: Piece) -> None:
+        at = bisect.bisect_left(self._lows, piece.low)
+        while self._pieces[at] is not piece:
+            at += 1
+        del self._pieces[at], self._lows[at], self._known[piece.key]
+        for other in piece.others:
+            other.others.remove(piece)
+        self._count(piece.high - piece.low, -1)
+
+    def _count(self, length: int, more: int) -> None:
+        """Note that there are so many more pieces of a length."""
+        self._lengths[length] = self._lengths.get(length, 0) + more
+        if more > 0:
+            self._longest = max(self._longest, length)
+        elif not self._lengths[length]:
+            del self._lengths[length]
+            if length == self._longest:
+                self._longest = max(self._lengths, default=0)
 
     def _between(self, low: int, high: int) -> list[Piece]:
         """Return the pieces that lie between two addresses, at least in part."""
@@ -135,8 +159,9 @@ class Ranges:
         for piece in left:
             piece.others = [other for other in piece.others if id(other) in stay]
         self._pieces, self._lows = left, [piece.low for piece in left]
-        self._longest = max((piece.high - piece.low for piece in left), default=0)
-        self._known = {key: piece for key, piece in self._known.items() if id(piece) in stay}
+        self._lengths = dict(Counter(piece.high - piece.low for piece in left))
+        self._longest = max(self._lengths, default=0)
+        self._known = {piece.key: piece for piece in left}
 
 
 def _share(one: Piece, other: Piece) -> bool:

@@ -44,6 +44,17 @@ def hazard(work: Work, name: str, piece: Piece, earlier: Use, *, writes: bool, w
     )
 
 
+def host_hazard(place: Place, piece: Piece, earlier: Use) -> HazardError:
+    """Return the error of a host that uses memory in place while work that it has not waited for may still write it."""
+    before, name = earlier[2], earlier[3]
+    path, _, line = str(place).rpartition(":")
+    return HazardError(
+        f"the host uses an array in place ({os.path.basename(path)}:{line}) while {before} may still write "
+        f"{_called(name)}: nothing has waited for it ({piece}). Insert synchronize() of {stream_name(before.stream)} "
+        "between them, or of an event in it"
+    )
+
+
 def _verb(writes: bool) -> str:
     return "may write" if writes else "reads"
 

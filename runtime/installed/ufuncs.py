@@ -9,8 +9,9 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
+from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,37 +23,49 @@ from gridjit.runtime.memory.create import as_device_array, device_array, to_devi
 from gridjit.runtime.memory.device_array import DeviceArray
 from gridjit.runtime.numba_names.functions import is_cuda_array, stream
 
+if TYPE_CHECKING:
+    from gridjit.runtime.accepted import BinaryUFunc, UFunc
 
-def vectorize(*args: Any, **options: Any) -> Any:
+
+def vectorize(
+    ftylist_or_function: Any = (), target: str = "cuda", **kws: Any
+) -> Callable[[Callable[..., Any]], BinaryUFunc]:
     """Return what makes a ufunc of a function of numbers, as numba-cuda's vectorize does.
 
-    args, options: a list of signatures, and numba-cuda's options. The ufunc takes arrays of the host or of the device.
+    ftylist_or_function: a signature, or a list of them. target: "cuda", also where kernels run on the host. kws:
+    numba-cuda's options. The ufunc takes arrays of the host or of the device, and the keywords out and stream.
 
         @cuda.vectorize(["float32(float32, float32)"])
         def hypot(x, y):
             return math.sqrt(x * x + y * y)
     """
-    return decorators().vectorize(*_parsed(*args), **options)
+    made: Callable[[Callable[..., Any]], BinaryUFunc]
+    made = decorators().vectorize(_parsed(ftylist_or_function), target, **kws)
+    return made
 
 
-def guvectorize(*args: Any, **options: Any) -> Any:
+def guvectorize(ftylist: Any, signature: str, **kws: Any) -> Callable[[Callable[..., Any]], UFunc]:
     """Return what makes a generalized ufunc of a function of arrays, as numba-cuda's guvectorize does.
 
-    args, options: a list of signatures, the layout of the axes, as "(n),(n)->()", and numba-cuda's options.
+    ftylist: a signature, or a list of them. signature: the layout of the axes, as "(n),(n)->()". kws: numba-cuda's
+    options.
+
+        @cuda.guvectorize(["void(float64[:], float64[:])"], "(n)->()")
+        def total(x, out):
+            for value in x:
+                out[0] += value
     """
-    return decorators().guvectorize(*_parsed(*args), **options)
+    made: Callable[[Callable[..., Any]], UFunc] = decorators().guvectorize(_parsed(ftylist), signature, **kws)
+    return made
 
 
-def _parsed(*given: Any) -> tuple[Any, ...]:
-    """Return a decorator's arguments with the signatures that are texts parsed: numba would evaluate them."""
-    if not given:
-        return given
-    first, *others = given
-    if isinstance(first, str):
-        first = [first]
-    if isinstance(first, list | tuple):
-        first = [parsed(one) if isinstance(one, str) else one for one in first]
-    return first, *others
+def _parsed(given: Any) -> Any:
+    """Return signatures, those that are texts parsed: numba would evaluate them."""
+    if isinstance(given, str):
+        given = [given]
+    if isinstance(given, list | tuple):
+        return [parsed(one) if isinstance(one, str) else one for one in given]
+    return given
 
 
 @functools.cache

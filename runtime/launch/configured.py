@@ -15,6 +15,7 @@ from gridjit.runtime.native.vectorcall import arm, disarm, vectorcalled
 from gridjit.runtime.tracebacks import trim
 
 if TYPE_CHECKING:
+    from gridjit.compiler.footprint import Markable
     from gridjit.runtime.kernel import Kernel
 
 # What it is called with first is a LaunchedKernel, which has the names of a Kernel too: it may be said to take either.
@@ -157,7 +158,7 @@ class ConfiguredKernel:
         launch = launch_of(self)
         return None if launch is None else launch.args
 
-    def mark_kernel_as_launch_config_sensitive(self, *fields: str) -> None:
+    def mark_kernel_as_launch_config_sensitive(self, *fields: Markable) -> None:
         """Declare that the kernel depends on the named launch fields; see Kernel.mark_launch_config_sensitive."""
         self.dispatcher.mark_launch_config_sensitive(*fields)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from gridjit.cache.store import Store
 from gridjit.compiler.errors import GridjitError
 from gridjit.runtime.launch.configured import ConfiguredKernel
@@ -14,15 +16,21 @@ from gridjit.runtime.session import session
 from gridjit.runtime.tracebacks import trim
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from gridjit.runtime.accepted import LaunchLike
     from gridjit.runtime.devices.base import LoadedKernel
+    from gridjit.runtime.launch.launcher import Launcher
+
+# Not classes that are made of them: those may say which number they are as they like.
+_NUMPY_INTEGERS = frozenset(np.dtype(code).type for code in np.typecodes["AllInteger"])
 
 
 class Indexable:
     """What can be configured by indexing: `kernel[grid, block]` again is a look-up that gives a new object.
 
     1, True and 1.0 are equal, but only whole numbers are dimensions. So what is found by equality counts only if it is
-    an int, or the very object that was given before.
+    made of ints, or the very object that was given before. NumPy's integers are looked up as ints.
 
     Machine code looks among the last few (native/indexing says how), before __getitem__ does among more of them.
     """
@@ -54,9 +62,7 @@ class Indexable:
             pass  # an index that is wrong is told of without this error
         else:
             if (grid is same_grid or grid.__class__ is int) and (block is same_block or block.__class__ is int):
-                if _untried and launcher.fast is not None:
-                    index_natively(session().store(launcher.kernel.cached))
-                return ConfiguredKernel.of(launcher)
+                return _again(launcher)
         try:
             return self._index(launch)
         except GridjitError as error:
@@ -64,11 +70,15 @@ class Indexable:
             raise
 
     def _index(self, launch: Any) -> ConfiguredKernel:
-        """Return the kernel configured by what was between the brackets, and remember it."""
-        made = self._configure(launch)
-        if _is_exact(launch) and len(launch) <= 3:
-            key = launch if len(launch) == 2 else launch_key(*launch)
-            self._ready.remember(key, made.launcher, launch[0], launch[1])
+        """Return the kernel configured by what was between the brackets, remembered or to be remembered."""
+        exact = _exact(launch)
+        if exact is None:
+            return self._configure(launch)
+        key = _key(exact)
+        if (found := self._ready.launchers.get(key)) is not None:
+            return _again(found[0])
+        made = self._configure(exact)
+        self._ready.remember(key, made.launcher, exact[0], exact[1])
         return made
 
     def _drop(self, gone: Sequence[LoadedKernel] | None = None) -> None:
@@ -79,12 +89,15 @@ class Indexable:
 
     def _show(self, launch: Any, made: ConfiguredKernel) -> None:
         """Have machine code give made out again for such an index, once nobody else has it."""
-        if made.launcher.fast is None or not _is_exact(launch):
+        if made.launcher.fast is None:
             return
         if recent.is_full(self._hot):
             self._misses += 1
             if self._misses % recent.PATIENCE:
                 return
+        # NumPy's integers never change either, so machine code may know them by being the same objects.
+        if _exact(launch) is None:
+            return
         self._hot = recent.added(self._hot, made, launch, self._misses)
 
     def _hide(self, made: ConfiguredKernel) -> None:
@@ -140,15 +153,38 @@ def index_from_python(*, until_tried: bool = False) -> None:
         uninstall(Indexable, _getitem)
 
 
-def _is_exact(launch: Any) -> bool:
-    """Return whether an index is one that nothing else is the same as, stream aside."""
-    return (
-        type(launch) is tuple
-        and 2 <= len(launch) <= 4
-        and all(map(_is_dims, launch[:2]))
-        and (len(launch) < 4 or type(launch[3]) is int)
-    )
+def _again(launcher: Launcher) -> ConfiguredKernel:
+    """Return a new configured kernel for an index that comes again."""
+    if _untried and launcher.fast is not None:
+        index_natively(session().store(launcher.kernel.cached))
+    return ConfiguredKernel.of(launcher)
 
 
-def _is_dims(dims: Any) -> bool:
-    return type(dims) is int or (type(dims) is tuple and all(type(dim) is int for dim in dims))
+def _exact(launch: Any) -> tuple[Any, ...] | None:
+    """Return an index with its numbers as ints, stream aside; None if it has anything else, which may change."""
+    if type(launch) is not tuple or not 2 <= len(launch) <= 4:
+        return None
+    grid, block, sharedmem = _ints(launch[0]), _ints(launch[1]), _int(launch[3]) if len(launch) == 4 else 0
+    if grid is None or block is None or sharedmem is None:
+        return None
+    return (grid, block, *launch[2:3], *([sharedmem] if len(launch) == 4 else ()))
+
+
+def _ints(dims: Any) -> Any:
+    """Return a dimension's number or numbers as ints, or None."""
+    if type(dims) is not tuple:
+        return _int(dims)
+    made = tuple(map(_int, dims))
+    return None if None in made else made
+
+
+def _int(number: Any) -> int | None:
+    kind = type(number)
+    if kind is int:
+        return number  # type: ignore[no-any-return]
+    return int(number) if kind in _NUMPY_INTEGERS else None
+
+
+def _key(exact: tuple[Any, ...]) -> Hashable:
+    """Return what an exact index is remembered by. No two are mixed up: streams that are objects are not at 0."""
+    return exact if len(exact) == 2 else (*launch_key(*exact[:3]), *exact[3:])

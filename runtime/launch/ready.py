@@ -150,7 +150,7 @@ class ReadyTable:
             _freed_later = [self._rows.pop(key) for key in list(self._rows) if key[0] not in held]
 
 
-def launch_key(grid: Any, block: Any, stream: Any) -> Hashable:
+def launch_key(grid: Any, block: Any, stream: Any) -> tuple[Any, ...]:
     """Return what stands for a launch in a stream.
 
     A stream is known by its identity: what it compares equal to is its own affair. A launcher keeps its stream alive,

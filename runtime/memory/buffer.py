@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import functools
 import operator
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError, DeviceError, ShapeError
+from gridjit.compiler.errors import ArgumentError, DeviceError, ShapeError, a_class
 from gridjit.runtime.current import current_space, space_of
 from gridjit.runtime.memory.create import device_array
 from gridjit.runtime.memory.device_array import DeviceArray
 from gridjit.runtime.memory.layout import StridedLayout
 from gridjit.runtime.memory.space import HOST_SPACE, Memory, Space, Whereabouts
 from gridjit.runtime.streams import Stream, new_event, stream_handle
+
+if TYPE_CHECKING:
+    from gridjit.runtime.accepted import StreamLike
 
 Kind = Literal["device", "pinned", "managed"]
 _BYTE = np.dtype(np.uint8)
@@ -39,7 +42,9 @@ class Buffer:
         self.size = array.size
 
     @classmethod
-    def allocate(cls, size: int, stream: Any = 0, *, kind: Kind = "device", space: Space | None = None) -> Buffer:
+    def allocate(
+        cls, size: int, stream: StreamLike = 0, *, kind: Kind = "device", space: Space | None = None
+    ) -> Buffer:
         """Return a new buffer of size bytes, its bytes not set, on the current device.
 
         stream: the order of the work that it is for; it is freed after that. kind: "device"; "pinned", of the host's,
@@ -59,16 +64,16 @@ class Buffer:
 
     @classmethod
     def from_handle(
-        cls, ptr: int, size: int, owner: Any = None, *, stream: Any = 0, space: Space | None = None
+        cls, ptr: int, size: int, owner: Any = None, *, stream: StreamLike = 0, space: Space | None = None
     ) -> Buffer:
         """Return a buffer over size bytes at the address ptr, which are never freed here.
 
         owner: what is kept alive until the buffer is closed and what was made of it is gone. stream: where the work
         with the memory is. The driver, where there is one, says which device the memory is on. Raises ArgumentError for
-        a negative size or address, and for bytes at address 0.
+        a negative size, and for bytes at address 0 or that no address space has.
         """
-        address, count, here = operator.index(ptr), _size(size), space or current_space()
-        if address < 0 or (count and not address):
+        address, count, here = _whole(ptr, "address"), _size(size), space or current_space()
+        if not 0 <= address <= (1 << 64) - count or (count and not address):
             raise ArgumentError(f"from_handle: {count} bytes at address {address:#x} are not memory")
         where = here.whereabouts(address)
         if where.device is None:
@@ -127,14 +132,16 @@ class Buffer:
 
     # -- its end -----------------------------------------------------------------------------------------------------
 
-    def close(self, stream: Any = None) -> None:
+    def close(self, stream: StreamLike = None) -> None:
         """Give the memory up; more than once does no harm.
 
-        stream: what it was given so far is done before the memory is freed or used for something else.
+        stream: what it was given so far is done before the memory is freed or used for something else. The buffer
+        stays open if that is not a stream, or was closed.
         """
-        array, self._array = self._array, None
+        array = self._array
         if array is not None and stream is not None:
             _follow(array, stream)
+        self._array = None
 
     def __enter__(self) -> Buffer:
         return self
@@ -147,30 +154,31 @@ class Buffer:
 
     # -- copies ------------------------------------------------------------------------------------------------------
 
-    def copy_to(self, destination: Buffer | None = None, *, stream: Any = None) -> Buffer:
+    def copy_to(self, destination: Buffer | None = None, *, stream: StreamLike = None) -> Buffer:
         """Copy the bytes into another buffer of equal size, from any memory to any; returns it.
 
         destination: None makes a new one beside this. stream: the order to copy in, None: the destination's own.
-        Raises ShapeError for another size.
+        Raises ShapeError for another size, ArgumentError for what is not a buffer.
         """
         if destination is None:
             destination = Buffer.allocate(self.size, self.array.stream, space=self.array.space)
-        destination.copy_from(self, stream=stream)
+        _buffer(destination, "copy_to").copy_from(self, stream=stream)
         return destination
 
-    def copy_from(self, source: Buffer, *, stream: Any = None) -> None:
+    def copy_from(self, source: Buffer, *, stream: StreamLike = None) -> None:
         """Copy source's bytes into this buffer.
 
         source: a buffer of equal size, else ShapeError. stream: the order to copy in, as for copy_to.
         """
-        if source.size != self.size:
+        if _buffer(source, "copy_from").size != self.size:
             raise ShapeError(f"copy_from: the buffer here has {self.size} bytes, the other {source.size}")
         self.array.copy_to_device(source.array, stream)
 
-    def fill(self, value: int | bytes, *, stream: Any = None) -> None:
+    def fill(self, value: int | bytes, *, stream: StreamLike = None) -> None:
         """Set every byte to value, 0 to 255; or repeat a pattern of 1, 2 or 4 bytes, which the size is a multiple of.
 
-        stream: the order to do it in, as for copy_to. Raises ArgumentError for another value or pattern.
+        value: an int is a byte; anything else is the bytes that it has: those of bytes, or of a NumPy number. stream:
+        the order to do it in, as for copy_to. Raises ArgumentError for another value or pattern.
         """
         pattern = _pattern(value)
         if self.size % len(pattern):
@@ -230,9 +238,26 @@ def _follow(array: DeviceArray, stream: Any) -> None:
             event.wait(Stream(timeline, mine, None))
 
 
+def _buffer(given: Any, what: str) -> Buffer:
+    """Return what was given as a buffer; raises ArgumentError for anything else."""
+    if not isinstance(given, Buffer):
+        raise ArgumentError(
+            f"{what}: {a_class(type(given))} is not a buffer; make one over its memory with "
+            "Buffer.from_handle(ptr, size, owner=...), or copy between StridedMemoryViews"
+        )
+    return given
+
+
+def _whole(value: Any, what: str) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise ArgumentError(f"{what} {value!r}: not a whole number; give an int") from None
+
+
 def _size(size: int) -> int:
-    if (count := operator.index(size)) < 0:
-        raise ArgumentError(f"{count} bytes cannot be; give 0 or more")
+    if (count := _whole(size, "size")) < 0:
+        raise ArgumentError(f"a buffer cannot have {count} bytes; give 0 or more")
     return count
 
 
@@ -241,7 +266,10 @@ def _pattern(value: int | bytes) -> bytes:
         if not 0 <= value <= 255:
             raise ArgumentError(f"fill: {value} does not fit in a byte; give 0 to 255, or bytes")
         return bytes([value])
-    pattern = bytes(value)
+    try:
+        pattern = memoryview(value).tobytes()
+    except TypeError:
+        raise ArgumentError(f"fill: {value!r} has no bytes; give an int from 0 to 255, or bytes") from None
     if len(pattern) not in (1, 2, 4):
-        raise ArgumentError(f"fill: a pattern of {len(pattern)} bytes; give 1, 2 or 4")
+        raise ArgumentError(f"fill: {value!r} is a pattern of {len(pattern)} bytes; give 1, 2 or 4, or an int")
     return pattern

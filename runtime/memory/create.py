@@ -6,11 +6,11 @@ import functools
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.errors import ArgumentError, LayoutError, a_class
 from gridjit.runtime.args.staging import refuse_masked
 from gridjit.runtime.current import current_space
 from gridjit.runtime.memory import unwritten
@@ -21,11 +21,14 @@ from gridjit.runtime.memory.space import Memory, Space
 from gridjit.runtime.memory.unified import ManagedArray, MappedArray, UnifiedArray
 from gridjit.runtime.queues.chosen import said_or_current
 
+if TYPE_CHECKING:
+    from gridjit.runtime.accepted import StreamLike
+
 Shape = int | Sequence[int]
 
 
 def to_device(
-    obj: Any, stream: Any = 0, copy: bool = True, to: DeviceArray | None = None, *, space: Space | None = None
+    obj: Any, stream: StreamLike = 0, copy: bool = True, to: DeviceArray | None = None, *, space: Space | None = None
 ) -> DeviceArray:
     """Return a copy of obj on the device: an array of any library's, or anything that NumPy makes one of.
 
@@ -51,7 +54,7 @@ def device_array(
     dtype: Any = np.float64,
     strides: Shape | None = None,
     order: str = "C",
-    stream: Any = 0,
+    stream: StreamLike = 0,
     *,
     space: Space | None = None,
 ) -> DeviceArray:
@@ -67,11 +70,13 @@ def device_array(
     return _new(_laid_out(shape, item, strides, order), item, stream, space)
 
 
-def device_array_like(ary: Any, stream: Any = 0, *, space: Space | None = None) -> DeviceArray:
+def device_array_like(ary: Any, stream: StreamLike = 0, *, space: Space | None = None) -> DeviceArray:
     """Return a new array on the device with the shape, dtype and order of axes of ary, its items not set and dense.
 
     stream: as for device_array.
     """
+    if not hasattr(ary, "dtype"):
+        raise ArgumentError(f"device_array_like: {a_class(type(ary))} has no dtype; give an array, or use to_device")
     return _new(_dense_like(ary), _dtype(ary.dtype), stream, space)
 
 
@@ -90,7 +95,7 @@ def mapped_array(
     dtype: Any = np.float64,
     strides: Shape | None = None,
     order: str = "C",
-    stream: Any = 0,
+    stream: StreamLike = 0,
     portable: bool = False,
     wc: bool = False,
     *,
@@ -112,7 +117,7 @@ def managed_array(
     dtype: Any = np.float64,
     strides: Shape | None = None,
     order: str = "C",
-    stream: Any = 0,
+    stream: StreamLike = 0,
     attach_global: bool = True,
     *,
     space: Space | None = None,
@@ -131,7 +136,7 @@ def managed_array(
 
 
 def mapped_array_like(
-    ary: Any, stream: Any = 0, portable: bool = False, wc: bool = False, *, space: Space | None = None
+    ary: Any, stream: StreamLike = 0, portable: bool = False, wc: bool = False, *, space: Space | None = None
 ) -> Array:
     """Return a mapped array with the shape, dtype and order of axes of ary; stream, portable and wc as it has them."""
     steps = _dense_like(ary).strides_in_bytes
@@ -171,12 +176,12 @@ def as_device_array(obj: Any, sync: bool = True, *, space: Space | None = None) 
     found = over_device_memory(obj, here, None if sync else NO_ORDER)
     if found is None:
         raise ArgumentError(
-            f"a {type(obj).__module__}.{type(obj).__qualname__} does not have __cuda_array_interface__ or __dlpack__ "
-            "(arrays of the host's are copied with to_device)"
+            f"{a_class(type(obj))} does not have __cuda_array_interface__ or __dlpack__ "
+            "(copy arrays of the host with to_device)"
         )
     if found.device != here.device:
         raise ArgumentError(
-            f"a {type(obj).__module__}.{type(obj).__qualname__} is in the memory of {_place(found.device)}, not of "
+            f"{a_class(type(obj))} is in the memory of {_place(found.device)}, not of "
             f"{_place(here.device)}; copy it there with to_device"
         )
     return found
@@ -240,7 +245,12 @@ def _unified(kind: type[UnifiedArray], array: Array, memory: Memory, stream: Any
 
 
 def _dims(shape: Shape) -> tuple[int, ...]:
-    return tuple(map(operator.index, shape)) if isinstance(shape, Sequence | np.ndarray) else (operator.index(shape),)
+    try:
+        if isinstance(shape, Sequence | np.ndarray):
+            return tuple(map(operator.index, shape))
+        return (operator.index(shape),)
+    except TypeError:
+        raise LayoutError(f"shape {shape!r}: give a whole number, or one for each axis") from None
 
 
 def _dtype(dtype: Any) -> np.dtype[Any]:

@@ -10,21 +10,24 @@ import ctypes
 import functools
 import struct
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError, DeviceError, ShapeError
+from gridjit.compiler.errors import ArgumentError, DeviceError, ShapeError, a_class
 from gridjit.compiler.item_types import identity, item_type
 from gridjit.compiler.signature import ArrayType, Signature, array_codes, array_struct, layout_letter
 from gridjit.runtime.args.staging import refuse_masked
-from gridjit.runtime.attention import recorder_of, recorders
+from gridjit.runtime.attention import recorder_of, recorders, watchers
 from gridjit.runtime.devices.cuda import presence
 from gridjit.runtime.memory.copies import Array, address_of, overlaps_itself
 from gridjit.runtime.memory.layout import StridedLayout
 from gridjit.runtime.memory.space import Memory, Space
 from gridjit.runtime.queues.chosen import here
 from gridjit.runtime.streams import LEGACY, stream_handle
+
+if TYPE_CHECKING:
+    from gridjit.runtime.accepted import StreamLike
 
 # (dtype, ndim, layout, writable, aligned, device, what else tells the dtype from others): equal kinds are one object,
 # so that identity tells them apart.
@@ -51,7 +54,7 @@ class DeviceArray:
     # _parameters: the packed launch parameters, read by machine code; _kind: tells it which code fits.
     __slots__ = ("__weakref__", "_ghost", "_kind", "_memory", "_parameters", "stream")
 
-    def __init__(self, memory: Memory, ghost: Array, stream: Any = 0) -> None:
+    def __init__(self, memory: Memory, ghost: Array, stream: StreamLike = 0) -> None:
         self._memory = memory
         self._ghost = ghost
         self._parameters = _descriptor(ghost)
@@ -124,7 +127,7 @@ class DeviceArray:
 
     @property
     def alloc_size(self) -> int:
-        """Bytes from the first to the last of the items."""
+        """Bytes of the memory that it is in, which may hold more than its items."""
         return self._memory.size
 
     @property
@@ -150,12 +153,16 @@ class DeviceArray:
 
     # -- copies ------------------------------------------------------------------------------------------------------
 
-    def copy_to_host(self, ary: Array | None = None, stream: Any = None) -> Array:
+    def copy_to_host(self, ary: Array | None = None, stream: StreamLike = None) -> Array:
         """Return the items as a NumPy array: ary if it is given (same shape and dtype), else a new one.
 
         stream: the order to copy in (default: the array's own). A copy into a page-locked ary in a stream is only
         there after the stream was synchronized; any other is there on return.
         """
+        if not isinstance(ary, np.ndarray | None):
+            raise ArgumentError(
+                f"copy_to_host: {a_class(type(ary))} cannot be copied into; give a NumPy array, or none"
+            )
         out = self._empty() if ary is None else ary
         self._check_fits(out, "copy_to_host")
         if not out.flags.writeable:
@@ -168,7 +175,7 @@ class DeviceArray:
     def _empty(self) -> Array:
         return np.empty(self.shape, self.dtype, order=self._order)
 
-    def copy_to_device(self, ary: Any, stream: Any = None) -> None:
+    def copy_to_device(self, ary: Any, stream: StreamLike = None) -> None:
         """Copy ary (a NumPy array, anything NumPy makes one of, or a DeviceArray) into this array.
 
         stream: the order to copy in (default: the array's own). Raises ArgumentError for another shape or dtype.
@@ -256,6 +263,10 @@ class DeviceArray:
 
     # -- views -------------------------------------------------------------------------------------------------------
 
+    @overload
+    def __getitem__(self, key: slice) -> DeviceArray: ...
+    @overload
+    def __getitem__(self, key: Any) -> Any: ...
     def __getitem__(self, key: Any) -> Any:
         """Return a view (ints, slices, None, ..., field names); a number for an index to one, or a record's field.
 
@@ -272,11 +283,11 @@ class DeviceArray:
         """Copy value, a number, host array or DeviceArray, into the items that key names."""
         self.setitem(key, value)
 
-    def getitem(self, key: Any, stream: Any = None) -> Any:
-        """Return what a[key] is; a number is read, and a view copies, in stream (default: the array's own)."""
-        return (self if stream is None else self.bind(stream))[key]
+    def getitem(self, item: Any, stream: StreamLike = None) -> Any:
+        """Return what a[item] is; a number is read, and a view copies, in stream (default: the array's own)."""
+        return self._ordered(stream)[item]
 
-    def setitem(self, key: Any, value: Any, stream: Any = None) -> None:
+    def setitem(self, key: Any, value: Any, stream: StreamLike = None) -> None:
         """Do what a[key] = value does, in stream (default: the array's own)."""
         from gridjit.runtime.memory.indices import broadcast, view_key
 
@@ -296,13 +307,13 @@ class DeviceArray:
         """The view with the axes reversed."""
         return self._viewed(self._ghost.T)
 
-    def transpose(self, *axes: Any) -> DeviceArray:
-        """Return the view with its axes in another order: that of axes, or reversed."""
-        return self._viewed(self._ghost.transpose(*axes))
+    def transpose(self, *order: Any, axes: Sequence[int] | None = None) -> DeviceArray:
+        """Return the view with its axes in another order, that of axes (or of order, as NumPy has it), or reversed."""
+        return self._viewed(self._ghost.transpose(*order or (axes,)))
 
-    def squeeze(self, axis: int | tuple[int, ...] | None = None) -> DeviceArray:
-        """Return the view without axes of length 1: all of them, or those that axis names."""
-        return self._viewed(self._ghost.squeeze(axis))
+    def squeeze(self, axis: int | tuple[int, ...] | None = None, stream: StreamLike = None) -> DeviceArray:
+        """Return the view without axes of length 1: all of them, or those that axis names; stream: as for ravel."""
+        return self._ordered(stream)._viewed(self._ghost.squeeze(axis))
 
     def view(self, dtype: Any) -> DeviceArray:
         """Return the same bytes as items of another type, dtype: along the last axis where the sizes differ."""
@@ -312,40 +323,54 @@ class DeviceArray:
         """Return the view with another shape; raises CopyNeededError, a ValueError, if there is none.
 
         shape: items along each axis, or a tuple of them; one may be -1. order: "C" (last axis fastest), "F", or "A": F
-        if the array lies so.
+        if the array lies so. Raises LayoutError, a ValueError too, for another number of items.
         """
         from gridjit.runtime.memory.indices import reshaped
 
         wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
         if order not in ("C", "F", "A"):
-            raise ValueError(f"reshape(order={order!r}): 'C', 'F' or 'A'")
+            raise ValueError(f"reshape(order={order!r}): give 'C', 'F' or 'A'")
         if order == "A":
             order = self._order
         if order == "F":
             return self._viewed(reshaped(self._ghost.T, tuple(wanted)[::-1]).T)
         return self._viewed(reshaped(self._ghost, tuple(wanted)))
 
-    def ravel(self, order: str = "C") -> DeviceArray:
-        """Return the view with one axis; order as for reshape. Raises CopyNeededError if there is none."""
-        return self.reshape(-1, order=order)
+    def ravel(self, order: str = "C", stream: StreamLike = None) -> DeviceArray:
+        """Return the view with one axis; order: as for reshape. Raises CopyNeededError if there is none.
 
-    def split(self, section: int, stream: Any = None) -> Iterator[DeviceArray]:
+        stream: the order of the view's copies (default: the array's own).
+        """
+        return self._ordered(stream).reshape(-1, order=order)
+
+    def split(self, section: int, stream: StreamLike = None) -> Iterator[DeviceArray]:
         """Yield views of section items each (the last may be shorter) of a 1-D array, to be copied in stream."""
         if self.ndim != 1:
             raise ValueError(f"split: the array has {self.ndim} axes; it must have 1")
+        if section < 1:
+            raise ValueError(f"split({section}): give how many items each part has, 1 or more")
         for start in range(0, self.size, section):
             yield self[start : start + section].bind(self._in(stream))
 
-    def bind(self, stream: Any) -> DeviceArray:
+    def bind(self, stream: StreamLike = 0) -> DeviceArray:
         """Return the array with another stream to copy in."""
         return DeviceArray(self._memory, self._ghost, stream)
+
+    def _ordered(self, stream: StreamLike) -> DeviceArray:
+        # As in numba-cuda: the default stream means the array's own.
+        return self if stream is None or (type(stream) is int and stream == 0) else self.bind(stream)
 
     def _viewed(self, ghost: Array) -> DeviceArray:
         return DeviceArray(self._memory, ghost, self.stream)
 
     def settle(self) -> None:
-        """Wait for the work in its stream, before anyone uses its memory in place who knows of no streams."""
+        """Wait for the work in its stream, before anyone uses its memory in place who knows of no streams.
+
+        Raises HazardError, where hazards are looked for, if work in another stream may still write it.
+        """
         self.space.timeline.synchronize(stream_handle(self.stream))
+        for watcher in watchers:
+            watcher.used_in_place(self._ghost)
 
     # -- protocols ---------------------------------------------------------------------------------------------------
 
@@ -374,7 +399,7 @@ class DeviceArray:
     def __dlpack__(
         self,
         *,
-        stream: Any = None,
+        stream: StreamLike = None,
         max_version: tuple[int, int] | None = None,
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,

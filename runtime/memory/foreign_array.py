@@ -93,26 +93,51 @@ def read_interface(interface: Interface, name: str = "__cuda_array_interface__")
     The stream counts in any version, as waiting is never wrong; 0, which the protocol forbids as it may mean two, is
     the legacy default stream. An array without items may be nowhere.
     """
+    try:
+        return _read(interface, name)
+    except ArgumentError:
+        raise
+    except (TypeError, ValueError, LookupError, AttributeError) as error:
+        raise ArgumentError(
+            f"{name} is {interface!r}, which is not as the protocol has it: {_said(error)}; its producer has to say it "
+            "otherwise, or give a NumPy array"
+        ) from error
+
+
+def _said(error: Exception) -> str:
+    """Return what an error says, in one line."""
+    return f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
+
+
+def _read(interface: Interface, name: str) -> ForeignArray:
     if interface.get("mask") is not None:
         raise ArgumentError("a masked array cannot be passed to a kernel; pass its data and its mask")
     if (version := interface.get("version", 0)) < 2:
         raise ArgumentError(f"version {version} of {name} is not supported; 2 and 3 are")
     address, readonly = interface["data"]
     typestr, strides, stream = interface["typestr"], interface.get("strides"), interface.get("stream")
-    shape = tuple(map(int, interface["shape"]))
+    shape = tuple(map(operator.index, interface["shape"]))
     refuse_nowhere(address, shape)
     return ForeignArray(
-        address=int(address or 0),
+        address=operator.index(address or 0),
         shape=shape,
-        strides=None if strides is None else tuple(map(int, strides)),
+        strides=None if strides is None else tuple(map(operator.index, strides)),
         dtype=_dtype(typestr) if typestr[1] != "V" else _record_dtype(typestr, interface.get("descr")),
         writable=not readonly,
-        stream=None if stream is None else int(stream) or LEGACY,
+        stream=None if stream is None else _stream(stream) or LEGACY,
     )
+
+
+def _stream(given: Any) -> int:
+    if (handle := operator.index(given)) < 0:
+        raise ArgumentError(f"stream {handle} is not a handle; give 1 for the default stream")
+    return handle
 
 
 def refuse_nowhere(address: int | None, shape: tuple[int, ...]) -> None:
     """Raise ArgumentError for an array that has items but no memory, which a kernel would fault on."""
+    if address and not 0 < address < 1 << 64:
+        raise ArgumentError(f"an array at address {address:#x} has no memory: addresses are from 0 to 2**64")
     if not address and 0 not in shape:
         raise ArgumentError(
             f"an array of shape {shape} at address 0 has no memory; only one without items may have none"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, SupportsIndex
 
 import numpy as np
 
-from gridjit.compiler.errors import CopyNeededError, ShapeError
+from gridjit.compiler.errors import CopyNeededError, LayoutError, ShapeError
 from gridjit.runtime.memory.copies import Array
 
 _NUMPY_CAN_REFUSE = tuple(map(int, np.__version__.split(".")[:2])) >= (2, 1)
@@ -52,7 +53,19 @@ def reshaped(ghost: Array, shape: tuple[int, ...]) -> Array:
         view = ghost.view()
         view.shape = shape
         return view
-    except (ValueError, AttributeError) as error:
+    except (ValueError, AttributeError):
+        if not _has_as_many(ghost.size, shape):
+            words = f"shape {ghost.shape} to {shape}; give one for {ghost.size} items"
+            raise LayoutError(f"reshape changes the size of the array: {words}") from None
         raise CopyNeededError(
-            f"shape {ghost.shape} with strides {ghost.strides} does not become {shape} without a copy: {error}"
+            f"shape {ghost.shape} with strides {ghost.strides} does not become {shape} without a copy; copy the array "
+            "into one that is dense, or reshape it on the host"
         ) from None
+
+
+def _has_as_many(size: int, shape: tuple[int, ...]) -> bool:
+    """Return whether so many items have a shape, in which one number may be -1."""
+    known = math.prod(number for number in shape if number != -1)
+    if min(shape, default=0) < -1 or shape.count(-1) > 1:
+        return False
+    return known != 0 and size % known == 0 if -1 in shape else known == size

@@ -12,7 +12,7 @@ from typing import Any, SupportsIndex, TypeAlias, overload
 
 import numpy as np
 
-from gridjit.compiler.errors import LayoutError
+from gridjit.compiler.errors import LayoutError, a_class
 from gridjit.runtime.memory.layout_facts import LARGEST, MAX_NDIM
 from gridjit.runtime.memory.layout_views import LayoutViews, Numbers
 from gridjit.values import dataclass
@@ -79,7 +79,7 @@ class StridedLayout(LayoutViews):
         else:
             given = steps = self._packed(dims, size, range(len(dims))).strides_in_bytes
         if len(given) != len(dims):
-            raise LayoutError(f"strides {given} do not go with shape {dims}")
+            raise LayoutError(f"strides {given} do not go with shape {dims}: give one for each axis")
         self._set(dims, steps, size, _number(slice_offset_in_bytes, "slice_offset_in_bytes"))
         self._check()
 
@@ -92,7 +92,7 @@ class StridedLayout(LayoutViews):
         try:
             return cls._made(array.shape, array.strides, array.itemsize)
         except AttributeError as error:
-            raise LayoutError(f"a {type(array).__qualname__} does not say how its items lie: {error}") from None
+            raise LayoutError(f"{a_class(type(array))} does not say how its items lie: {error}") from None
 
     @classmethod
     def dense(cls, shape: Numbers, itemsize: SupportsIndex, order: Order = "C") -> StridedLayout:

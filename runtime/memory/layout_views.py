@@ -81,13 +81,14 @@ class LayoutViews(LayoutFacts):
             StridedLayout((4, 5, 3), (30, 6, 1), itemsize=4).flattened() == StridedLayout((20, 3), (6, 1), itemsize=4)
         """
         from gridjit.runtime.memory.strides.reshape import merged
-        from gridjit.runtime.memory.strides.whole import axis_of
+        from gridjit.runtime.memory.strides.whole import axis_of, whole
 
         if not self.ndim:
             return self.reshaped(1)
         first, last = axis_of(start_axis, self.ndim), axis_of(end_axis, self.ndim)
         between = sum(1 << axis for axis in range(first + 1, last + 1))
-        shape, steps, _ = merged(self.shape, self.strides_in_bytes, between if mask is None else between & mask)
+        joined = between if mask is None else between & whole(mask, "mask")
+        shape, steps, _ = merged(self.shape, self.strides_in_bytes, joined)
         return self._view(shape, steps)
 
     def flattened_axis_mask(self) -> int:
@@ -169,7 +170,7 @@ class LayoutViews(LayoutFacts):
         along = axis_of(axis, self.ndim)
         shape, steps = repacked(self.shape, self.strides_in_bytes, self.itemsize, size, along)
         if aligned and size > self.itemsize:
-            check_aligned((*self._offsets(along), data_ptr), size)
+            check_aligned((*self._offsets(along), whole(data_ptr, "data_ptr")), size)
         made = self._view(shape, steps, itemsize=size)
         return made if keep_dim or size < self.itemsize or shape[along] != 1 else made.squeezed(along)
 
@@ -191,7 +192,8 @@ class LayoutViews(LayoutFacts):
             raise LayoutError(f"max_itemsize {limit}: items have {self.itemsize} bytes already")
         if self.shape[along] > 1 and 0 not in self.shape and self.strides_in_bytes[along] != self.itemsize:
             return self.itemsize
-        return widest((*self._offsets(along), data_ptr, self.shape[along] * self.itemsize), self.itemsize, limit)
+        offsets = (*self._offsets(along), whole(data_ptr, "data_ptr"), self.shape[along] * self.itemsize)
+        return widest(offsets, self.itemsize, limit)
 
     def _offsets(self, but: int) -> tuple[int, ...]:
         """Return the bytes, from offset 0 and between items, that are to be whole items; but those of one axis."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError, LayoutError, ShapeError
+from gridjit.compiler.errors import ArgumentError, LayoutError, ShapeError, a_class
 from gridjit.runtime.current import current_space
 from gridjit.runtime.memory.buffer import Buffer
 from gridjit.runtime.memory.device_array import DeviceArray, Kind
@@ -30,6 +30,9 @@ from gridjit.runtime.memory.foreign.over import (
     over_numpy,
 )
 from gridjit.runtime.memory.layout import StridedLayout
+
+if TYPE_CHECKING:
+    from gridjit.runtime.accepted import StreamLike
 
 
 class StridedMemoryView:
@@ -55,7 +58,7 @@ class StridedMemoryView:
     _parameters: bytes
     exporting_obj: Any
 
-    def __init__(self, obj: Any, stream: Any = 0) -> None:
+    def __init__(self, obj: Any, stream: StreamLike = 0) -> None:
         self.exporting_obj = obj
         if type(obj) is DeviceArray:
             self._array = obj
@@ -98,31 +101,35 @@ class StridedMemoryView:
         self._kind = array._kind
         self._parameters = array._parameters
 
-    def __getattr__(self, name: str) -> Any:
-        """Return the array, which is made when it is first asked for."""
-        if name != "_array":
-            raise AttributeError(f"a {type(self).__name__} has no attribute {name!r}")
-        self._array = self._later()
-        return self._array
+    if not TYPE_CHECKING:  # to checkers, it would have every name
+
+        def __getattr__(self, name: str) -> Any:
+            """Return the array, which is made when it is first asked for."""
+            if name != "_array":
+                raise AttributeError(f"a {type(self).__name__} has no attribute {name!r}")
+            self._array = self._later()
+            return self._array
 
     @classmethod
-    def from_dlpack(cls, obj: Any, stream: Any = 0) -> StridedMemoryView:
+    def from_dlpack(cls, obj: Any, stream: StreamLike = 0) -> StridedMemoryView:
         """Return a view of what obj exports by DLPack, version 0 or 1; stream as for from_cuda_array_interface."""
+        _check_has(obj, "__dlpack_device__")
         return cls._over(over_dlpack(obj, current_space(), stream), obj)
 
     @classmethod
-    def from_cuda_array_interface(cls, obj: Any, stream: Any = 0) -> StridedMemoryView:
+    def from_cuda_array_interface(cls, obj: Any, stream: StreamLike = 0) -> StridedMemoryView:
         """Return a view of what obj's CUDA array interface describes, version 2 or newer.
 
         stream: what reads the view there comes after obj's own work; -1: without waiting.
         """
+        _check_has(obj, "__cuda_array_interface__")
         return cls._over(over_interface(obj, obj.__cuda_array_interface__, current_space(), stream), obj)
 
     @classmethod
     def from_array_interface(cls, obj: Any) -> StridedMemoryView:
         """Return a view of host memory: obj is a NumPy array, or has the array interface or the buffer protocol."""
         if (array := host_array(obj)) is None:
-            raise ArgumentError(f"a {type(obj).__qualname__} has neither __array_interface__ nor the buffer protocol")
+            raise ArgumentError(f"{a_class(type(obj))} has neither __array_interface__ nor the buffer protocol")
         return cls._over(over_numpy(array, obj), obj)
 
     @classmethod
@@ -132,8 +139,12 @@ class StridedMemoryView:
         """Return a view of a buffer: items of dtype, where layout says, whose offset 0 is the buffer's first byte.
 
         is_readonly: refuse to write to it. Raises LayoutError for items that are not all in the buffer, or of another
-        size than layout's.
+        size than layout's; ArgumentError for what is not a buffer, a layout and a dtype.
         """
+        if not isinstance(buffer, Buffer):
+            raise ArgumentError(
+                f"from_buffer: {a_class(type(buffer))} is not a Buffer; StridedMemoryView(x) is a view of it"
+            )
         return cls._laid(buffer.array, buffer.handle, layout, dtype, not is_readonly, buffer)
 
     def view(self, layout: StridedLayout | None = None, dtype: Any = None) -> StridedMemoryView:
@@ -142,7 +153,7 @@ class StridedMemoryView:
         layout: offset 0 is where that of this view's own layout is, so view(x.layout[1:]) is a slice. None: this one's;
         with a dtype of another size, repacked. dtype: None: this one's. Raises LayoutError as from_buffer does.
         """
-        item = self.dtype if dtype is None else np.dtype(dtype)
+        item = self.dtype if dtype is None else _item(dtype)
         if layout is None:
             layout = self.layout
             if item.itemsize != layout.itemsize:
@@ -155,6 +166,8 @@ class StridedMemoryView:
         cls, array: DeviceArray, origin: int, layout: StridedLayout, dtype: Any, writable: bool, obj: Any
     ) -> StridedMemoryView:
         item, memory = _item(dtype), array.gpu_data
+        if not isinstance(layout, StridedLayout):
+            raise ArgumentError(f"layout {layout!r} is {a_class(type(layout))}; give a gridjit.StridedLayout")
         if item.itemsize != layout.itemsize:
             raise LayoutError(f"items of {item} have {item.itemsize} bytes, those of the layout {layout.itemsize}")
         low, high = layout.extent
@@ -254,7 +267,7 @@ class StridedMemoryView:
 
     # -- copies ------------------------------------------------------------------------------------------------------
 
-    def copy_from(self, source: Any, stream: Any = None) -> None:
+    def copy_from(self, source: Any, stream: StreamLike = None) -> None:
         """Copy all items of source, a view or what a view can be of, into this view: any layout and memory to any.
 
         stream: the order to copy in; None: the view's own (where only one of both is on a GPU, that one's). What is on
@@ -271,7 +284,7 @@ class StridedMemoryView:
             raise ArgumentError(f"copy_from: {self!r} is read-only")
         self._array.copy_to_device(other._array, stream)
 
-    def copy_to(self, destination: Any, stream: Any = None) -> None:
+    def copy_to(self, destination: Any, stream: StreamLike = None) -> None:
         """Copy all items into destination, a view or what a view can be of, in stream; as copy_from from there."""
         other = destination if isinstance(destination, StridedMemoryView) else StridedMemoryView(destination)
         other.copy_from(self, stream)
@@ -316,9 +329,24 @@ class StridedMemoryView:
         raise TypeError("a view of memory cannot be pickled; pickle a copy of its items")
 
 
+def _not_none(dtype: Any) -> Any:
+    """Return a dtype; raises TypeError for None, which NumPy takes for float64."""
+    if dtype is None:
+        raise TypeError
+    return dtype
+
+
+def _check_has(obj: Any, name: str) -> None:
+    if not hasattr(obj, name):
+        raise ArgumentError(f"{a_class(type(obj))} has no {name}; StridedMemoryView(obj) takes what it has")
+
+
 def _item(dtype: Any) -> np.dtype[Any]:
     """Return a type of items that a view can have; raises ArgumentError with the reason for others."""
-    item: np.dtype[Any] = np.dtype(dtype)
+    try:
+        item: np.dtype[Any] = np.dtype(_not_none(dtype))
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"dtype {dtype!r} is not a type of items: give one of NumPy's") from error
     if item.hasobject:
         raise ArgumentError(f"items of {item} are Python objects, which a view does not keep alive")
     bits = re.match(r"u?int(\d+)|float(\d+)", item.name)

@@ -125,6 +125,11 @@ def slot_offset(python_type: type, name: str) -> int | None:
     owner = next((base for base in python_type.__mro__ if name in vars(base)), None)
     if owner is None or object_layout() is None or type(vars(owner)[name]).__name__ != "member_descriptor":
         return None
+    return _offset_in(owner, name)
+
+
+@functools.cache  # each launch in another stream asks
+def _offset_in(owner: type, name: str) -> int | None:
     sentinels = (object(), object())
     found = offsets_of(owner.__basicsize__, [(_with_slot(owner, name, s), word(id(s))) for s in sentinels])
     return found[0] if len(found) == 1 else None

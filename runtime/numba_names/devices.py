@@ -32,15 +32,18 @@ def get_current_device() -> CudaDevice | SimulatedDevice:
     return device.current_device()
 
 
-def select_device(ordinal: int) -> CudaDevice | SimulatedDevice:
-    """Make a device the calling thread's, by its number, ordinal, and return it; raises DeviceError if none has it."""
+def select_device(device_id: int) -> CudaDevice | SimulatedDevice:
+    """Make a device the calling thread's, by its number, and return it.
+
+    device_id: the number, from 0. Raises DeviceError if there is no such device.
+    """
     if session().is_host:
         from gridjit.runtime.simulated import devices
 
-        return devices.select_device(ordinal)
+        return devices.select_device(device_id)
     from gridjit.runtime.devices.cuda import device
 
-    return device.select_device(ordinal)
+    return device.select_device(device_id)
 
 
 def list_devices() -> Devices | SimulatedDevices:
@@ -58,7 +61,10 @@ class _Gpus:
     """numba-cuda's gpus on the host: the simulated devices of the settings, whenever it is asked."""
 
     def __getitem__(self, number: Any) -> Any:
-        return _simulated()[number]
+        try:
+            return _simulated()[number]
+        except IndexError:
+            raise IndexError(f"there is no GPU {number}; the last is GPU {len(_simulated()) - 1}") from None
 
     def __iter__(self) -> Iterator[SimulatedDevice]:
         return iter(_simulated())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
 from gridjit.compiler.errors import ConfigError, UnsupportedError
@@ -14,6 +14,13 @@ from gridjit.runtime.session import session
 from gridjit.runtime.specialize.table import Specialization
 
 if TYPE_CHECKING:
+    from gridjit.compiler.artifact import Artifact
+    from gridjit.compiler.compiled import ModuleCallbacks
+    from gridjit.compiler.footprint import Footprint
+    from gridjit.compiler.hooks.hook import Hook
+    from gridjit.compiler.launch_config import LaunchConfig
+    from gridjit.compiler.signature import Signature
+    from gridjit.compiler.target import Target
     from gridjit.compiler.view.config import ConfigView
     from gridjit.runtime.kernel import Kernel
     from gridjit.runtime.numba_names.code_library import CodeLibrary
@@ -215,13 +222,31 @@ class Overload:
         required = self.specialization.artifact.effects.sharedmem
         return ConfigView(self.specialization.config, None, self.kernel, required)
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        try:
-            return getattr(self.specialization, name)
-        except AttributeError:
-            raise AttributeError(f"a compiled form of {self.kernel!r} has no attribute {name!r}") from None
+    if TYPE_CHECKING:  # checkers are told by name; with __getattr__, an overload would have every name
+        signature: Signature
+        config: LaunchConfig | None
+        artifact: Artifact
+        origin: str
+        milliseconds: float
+        reason: str
+        phases: Mapping[str, float]
+        hooks: list[Hook]
+        module: ModuleCallbacks
+        footprint: Footprint
+        target: Target
+        metadata: dict[str, Any]
+        reused: tuple[str, ...]
+        tier: str
+        serves = Specialization.serves
+    else:
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("__"):
+                raise AttributeError(name)
+            try:
+                return getattr(self.specialization, name)
+            except AttributeError:
+                raise AttributeError(f"a compiled form of {self.kernel!r} has no attribute {name!r}") from None
 
     def __repr__(self) -> str:
         return f"<{self.specialization} of {self.kernel!r}>"

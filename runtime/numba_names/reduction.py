@@ -6,14 +6,17 @@ import functools
 import importlib
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.errors import ArgumentError, a_class
 from gridjit.runtime.jit import jit
 from gridjit.runtime.memory.create import device_array, to_device
 from gridjit.runtime.memory.device_array import DeviceArray
+
+if TYPE_CHECKING:
+    from gridjit.runtime.accepted import StreamLike
 
 # Threads of a block, a power of two, and the most blocks: as many results as one block reduces.
 _THREADS = 128
@@ -36,6 +39,8 @@ class Reduce:
     _vocabulary: ClassVar[ModuleType]
 
     def __init__(self, functor: Callable[[Any, Any], Any]) -> None:
+        if not callable(functor):
+            raise ArgumentError(f"reduce({functor!r}): give a function of two values that returns one")
         self._functor = functor
         self._kernel = _kernel(functor, self._vocabulary)
 
@@ -44,7 +49,7 @@ class Reduce:
         return _made_again, (self._vocabulary.__name__, jit(device=True)(self._functor))
 
     def __call__(
-        self, arr: Any, size: int | None = None, res: DeviceArray | None = None, init: Any = 0, stream: Any = 0
+        self, arr: Any, size: int | None = None, res: DeviceArray | None = None, init: Any = 0, stream: StreamLike = 0
     ) -> Any:
         """Return arr reduced, with init in front.
 
@@ -52,8 +57,10 @@ class Reduce:
         then None is returned, and nothing is copied to the host. init: of arr's type. stream: where to do it. Of an
         empty array the result is init. Raises ArgumentError, a TypeError, for an array that has not one axis.
         """
+        if not hasattr(arr, "ndim"):
+            raise ArgumentError(f"reduce: {a_class(type(arr))} is not an array; make one of it, numpy.array(x)")
         if arr.ndim != 1:
-            raise ArgumentError(f"reduce: only support 1D array, this one has {arr.ndim} axes")
+            raise ArgumentError(f"reduce: only support 1D array, this one has {arr.ndim} axes; pass x.ravel()")
         items = arr[:size]
         first = arr.dtype.type(init)
         if items.size < 1:

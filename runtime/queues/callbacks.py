@@ -1,27 +1,56 @@
-"""callbacks: functions of the program's that streams call: what they raise is reported, as nobody could catch it."""
+"""callbacks: what nobody could catch, a stream's callback's exception for one, is reported to sys.unraisablehook."""
 
 from __future__ import annotations
 
-import sys
+import weakref
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
+
+from gridjit.compiler.errors import ArgumentError
 
 
 def reporting(callback: Callable[[], Any]) -> Callable[[], None]:
-    """Return a function that calls callback, and gives what it raises to sys.unraisablehook."""
+    """Return a function that calls callback, and reports what it raises; raises ArgumentError for what is not one."""
+    if not callable(callback):
+        raise ArgumentError(f"on_complete: {callback!r} cannot be called; give a function without parameters")
 
     def call() -> None:
         try:
             callback()
         except BaseException as error:
-            report: Any = SimpleNamespace(
-                exc_type=type(error),
-                exc_value=error,
-                exc_traceback=error.__traceback__,
-                err_msg="Exception ignored in a callback of a stream",
-                object=callback,
-            )
-            sys.unraisablehook(report)
+            report(error, f"a callback of a stream, {callback!r}")
 
     return call
+
+
+def report(error: BaseException, where: str) -> None:
+    """Have Python report an error as it does where nothing can be raised: to sys.unraisablehook, whatever that is.
+
+    where: what the report says that it comes from.
+    """
+    # The hook that Python has takes only what the interpreter itself makes. It does so for weak references' callbacks.
+    ghost = _Ghost()
+    reference = weakref.ref(ghost, _Raising(error, where))
+    del ghost, reference
+
+
+class _Ghost:
+    """What goes."""
+
+    __slots__ = ("__weakref__",)
+
+
+class _Raising:
+    """Raises an error when something goes; the report shows it as its text."""
+
+    __slots__ = ("_error", "_where")
+
+    def __init__(self, error: BaseException, where: str) -> None:
+        self._error = error
+        self._where = where
+
+    def __call__(self, _: object) -> None:
+        raise self._error
+
+    def __repr__(self) -> str:
+        return self._where

@@ -102,7 +102,8 @@ class Queues:
         self._left_over: list[Queue] = []
         self._here = _Here()
         self.busy: dict[Queue, None] = {}
-        self.failed: dict[Queue, None] = {}
+        # With whether it went wrong in this process, not in the one that it was forked from.
+        self.failed: dict[Queue, bool] = {}
 
     # -- giving work -------------------------------------------------------------------------------------------------
 
@@ -198,15 +199,19 @@ class Queues:
 
     def raise_failure(self, queues: Iterable[Queue]) -> None:
         """Raise what went wrong in one of the queues, the first that nobody was told of."""
+        if (failure := self._take_failure(queues)) is not None:
+            raise failure
+
+    def _take_failure(self, queues: Iterable[Queue]) -> BaseException | None:
+        """Return what went wrong in the first of the queues that nobody was told of, as somebody is told now."""
         with self._lock:
             wrong = next((queue for queue in queues if queue in self.failed), None)
-            failure = wrong.failure if wrong else None
-            if wrong is not None:
-                wrong.failure = None
-                del self.failed[wrong]
-                self._count()
-        if failure is not None:
-            raise failure
+            if wrong is None:
+                return None
+            failure, wrong.failure = wrong.failure, None
+            del self.failed[wrong]
+            self._count()
+        return failure
 
     # -- doing it ----------------------------------------------------------------------------------------------------
 
@@ -298,7 +303,7 @@ class Queues:
         with self._lock:
             if queue not in self.failed:
                 queue.failure = error
-                self.failed[queue] = None
+                self.failed[queue] = True
                 self._count()
 
     # -- the ends ----------------------------------------------------------------------------------------------------
@@ -308,6 +313,14 @@ class Queues:
         mark = self.mark([queue for queue in [*self.busy] if self.other(queue)])
         with self._changed:
             self._changed.wait_for(lambda: mark.done, timeout=seconds)
+
+    def report_failures(self) -> None:
+        """Report what went wrong in this process and nobody was told, as nobody will be."""
+        from gridjit.runtime.queues.callbacks import report
+
+        for queue in [queue for queue, here in self.failed.items() if here]:
+            if (failure := self._take_failure([queue])) is not None:
+                report(failure, "work in a stream that nobody waited for")
 
     def abandon(self) -> None:
         """In a forked child: the parent's work is not done here, and whoever waits for it is told."""

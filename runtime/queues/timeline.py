@@ -240,7 +240,7 @@ class HostTimeline:
         if event in self._untimed:
             raise DeviceError(f"event 0x{event:x} keeps no time; make it with timing=True")
         if mark is None:
-            raise DeviceError(f"event 0x{event:x} was not recorded")
+            raise DeviceError(f"event 0x{event:x} was not recorded; call its record(stream) first")
         if isinstance(mark, int):
             return mark
         if not mark.done:
@@ -318,6 +318,12 @@ class HostTimeline:
         if self._made:
             self._made[0].settle(seconds)
 
+    def end(self) -> None:
+        """At the end of the interpreter: settle, and report what went wrong without anybody being told."""
+        self.settle()
+        if self._made:
+            self._made[0].report_failures()
+
     def abandon(self) -> None:
         """In a forked child: be without threads, and without the parent's work."""
         if not self._made:
@@ -327,7 +333,7 @@ class HostTimeline:
         parents = self._made[0]
         parents.abandon()
         self._made[0] = Queues()
-        self._made[0].failed = {queue: None for queue in [*parents.failed, *parents.busy] if queue.failure is not None}
+        self._made[0].failed = {queue: False for queue in [*parents.failed, *parents.busy] if queue.failure is not None}
         attention.set_busy(sum(queue.blocking for queue in self._made[0].failed))
 
 
@@ -335,7 +341,7 @@ def _settle_at_exit(timeline: HostTimeline) -> None:
     # What is under way when the interpreter ends would use memory that goes.
     import atexit
 
-    atexit.register(timeline.settle)
+    atexit.register(timeline.end)
 
 
 HOST = HostTimeline()

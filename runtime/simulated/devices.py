@@ -185,7 +185,10 @@ def select_device(ordinal: int) -> SimulatedDevice:
     """Make a device the calling thread's, by its number; raises DeviceError if there is none."""
     found = simulated_devices()
     if not 0 <= int(ordinal) < len(found):
-        raise DeviceError(f"there is no device {ordinal}; there are {len(found)}, from 0 (GRIDJIT_HOST_DEVICES)")
+        last = len(found) - 1
+        raise DeviceError(
+            f"there is no device {ordinal}; the last is device {last} (GRIDJIT_HOST_DEVICES says how many)"
+        )
     found[ordinal].make_current()
     return found[ordinal]
 

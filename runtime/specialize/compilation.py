@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, cast
 
 from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.errors import ConfigError, GridjitError, LaunchNeededError
+from gridjit.compiler.errors import GridjitError, LaunchNeededError
 from gridjit.compiler.job import CompileJob, make_job
 from gridjit.compiler.key.numba_settings import dumps
 from gridjit.compiler.launch_config import LaunchConfig, as_launch_config
@@ -48,25 +48,19 @@ class Compilation:
 
     @for_users
     def compile(
-        self,
-        signature: SignatureLike | None = None,
-        config: LaunchConfig | LaunchShape | None = None,
-        target: str | None = None,
-        *,
-        sig: SignatureLike | None = None,
+        self, sig: SignatureLike, config: LaunchConfig | LaunchShape | None = None, target: str | None = None
     ) -> Artifact:
         """Compile ahead of any launch and return the artifact; it goes through the same cache.
 
-        signature: argument types, as numba.cuda.jit takes them ("void(float32[::1], int64)").
+        sig: argument types, as numba.cuda.jit takes them ("void(float32[::1], int64)").
         config: the launch to compile for, (griddim, blockdim[, sharedmem]); None if the kernel reads none.
         target: "host", an architecture like "sm_90", or None for this machine's own.
-        sig: the signature by numba-cuda's name. Raises ConfigError or CompileError.
+        Raises ConfigError or CompileError.
 
             scale.compile("void(float32[::1], float32)", config=(8, 128), target="sm_90").image
         """
-        wanted = one_signature(signature, sig)
         launch = Launch(config=as_launch_config(self.py_func.__qualname__, config))
-        return self._specialized(session(), _signature(wanted), self.target_for(target), launch).artifact
+        return self._specialized(session(), _signature(sig), self.target_for(target), launch).artifact
 
     def form_for(self, config: object) -> Kernel:
         """Return what is compiled for a configuration, or without one (None)."""
@@ -79,9 +73,9 @@ class Compilation:
     def declare(self, signature: SignatureLike, config: LaunchConfig | LaunchShape | None = None) -> None:
         """Compile for a signature, and convert the arguments of launches to it or to another declared one.
 
-        It is compiled now; of a kernel made with jit(background=True), in another process until it is used. config: the
-        launch to compile for, (griddim, blockdim[, sharedmem]); code that depends on its launch is else compiled when
-        there is one.
+        It is compiled now; of a kernel made with jit(background=True), in another process until it is used.
+        signature: as for compile. config: the launch to compile for, (griddim, blockdim[, sharedmem]); without it, code
+        that depends on its launch is compiled when there is one.
         """
         wanted = _signature(signature)
         launch = Launch(config=as_launch_config(self.py_func.__qualname__, config))
@@ -289,14 +283,6 @@ class Compilation:
     def _let_go(self, displaced: Displaced) -> None:
         """Have launches ask again for what is doubted, and let go of what was evicted."""
         raise NotImplementedError
-
-
-def one_signature(signature: SignatureLike | None, sig: SignatureLike | None) -> SignatureLike:
-    """Return the signature that was given by either name; raises ConfigError if none was, or two."""
-    given = [one for one in (signature, sig) if one is not None]
-    if len(given) != 1:
-        raise ConfigError("compile: give one signature, such as 'void(float32[::1], int64)'")
-    return given[0]
 
 
 def _signature(given: Any) -> Signature:

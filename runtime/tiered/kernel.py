@@ -16,7 +16,6 @@ from gridjit.compiler.options import Options
 from gridjit.compiler.signature import Signature
 from gridjit.runtime.kernel import Kernel
 from gridjit.runtime.session import session
-from gridjit.runtime.specialize.compilation import one_signature
 from gridjit.runtime.specialize.look import Launch
 from gridjit.runtime.specialize.table import Specialization
 from gridjit.runtime.tiered.tiers import Tiers, Wanted
@@ -46,16 +45,10 @@ class TieredKernel(Kernel):
         return self._generic if found.tier == "generic" else self
 
     def compile(
-        self,
-        signature: SignatureLike | None = None,
-        config: LaunchConfig | LaunchShape | None = None,
-        target: str | None = None,
-        *,
-        sig: SignatureLike | None = None,
+        self, sig: SignatureLike, config: LaunchConfig | LaunchShape | None = None, target: str | None = None
     ) -> Artifact:
         """Compile ahead of any launch: the specialized code for a configuration, the generic code without one."""
-        wanted = one_signature(signature, sig)
-        return super().compile(wanted, config, target) if config else self._generic.compile(wanted, None, target)
+        return super().compile(sig, config, target) if config else self._generic.compile(sig, None, target)
 
     def declare(self, signature: SignatureLike, config: LaunchConfig | LaunchShape | None = None) -> None:
         """Compile for a signature: the specialized code for a configuration, the generic code without one."""

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from gridjit.runtime.memory.device_array import DeviceArray
     from gridjit.runtime.numba_names.devices import get_current_device, list_devices, select_device
     from gridjit.runtime.numba_names.functions import event, is_available, is_cuda_array, stream
+    from gridjit.runtime.numba_names.reduction import Reduce
+    from gridjit.runtime.numba_names.reduction import Reduce as reduce  # noqa: N813
     from gridjit.runtime.streams import event_elapsed_time
 
     # numba's types. Every other name of its is Any.
@@ -103,6 +105,7 @@ __all__ = [
     "In",
     "InOut",
     "Out",
+    "Reduce",
     "as_cuda_array",
     "current_stream",
     "default_stream",
@@ -125,6 +128,7 @@ __all__ = [
     "pinned",
     "pinned_array",
     "pinned_array_like",
+    "reduce",
     "select_device",
     "stream",
     "synchronize",
@@ -166,6 +170,9 @@ _OURS = {
     "vectorize": ("gridjit.runtime.installed.ufuncs", "vectorize"),
 }
 
+# Ours too, with kernels in this module's words.
+_REDUCTIONS = ("Reduce", "reduce")
+
 # Names that are numba-cuda's own on a GPU, and ours on the host, where gridjit.runtime.numba_names.devices has them.
 _DEVICES = "gridjit.runtime.numba_names.devices"
 _ON_THE_HOST = {
@@ -197,7 +204,7 @@ def __getattr__(name: str) -> Any:
         from gridjit.compiler.frontend.vocabulary import module_type
 
         return module_type()
-    if name in ("Reduce", "reduce"):
+    if name in _REDUCTIONS:
         from gridjit.runtime.numba_names.reduction import reduce_in
 
         return reduce_in(sys.modules[__name__])
@@ -233,4 +240,5 @@ def _numbas(name: str) -> Any:
 def __dir__() -> list[str]:
     from gridjit.compiler.frontend.bootstrap import numba_cuda
 
-    return sorted({*globals(), *_OURS, *dir(numba_cuda())})
+    own = (name for name in globals() if name.startswith("__"))
+    return sorted({*own, *__all__, *_ON_THE_HOST, *dir(numba_cuda())})

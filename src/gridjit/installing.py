@@ -84,7 +84,8 @@ class Installed:
         originals = {name: vars(cuda)[name] for name in NAMES if name in vars(cuda)}
         ours = {name: getattr(gridjit.cuda, name) for name in NAMES}
         before = taken.kernels_made()
-        configs = {name: getattr(gridjit.launchconfig, name) for name in gridjit.launchconfig.__all__}
+        # numba-cuda's other functions of this module answer for both already, and know when it is itself that asks.
+        configs = {"capture_compile_config": gridjit.launchconfig.capture_compile_config}
         self._replaced = names.replace_names(ours, configs, device_functions=self._device_functions)
         taken.replace_taken(originals, {**ours, "jit": vars(cuda)["jit"]}, self._replaced)
         if before:

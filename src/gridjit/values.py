@@ -95,10 +95,14 @@ def _init(made: Any, fields: Sequence[Any]) -> Callable[..., None]:
                 whole[name] = make()
         if whole.keys() != names:
             missing, unknown = sorted(names - whole.keys()), sorted(whole.keys() - names)
-            raise TypeError(f"{made.__qualname__}(): missing arguments {missing}, unknown arguments {unknown}")
+            wrong = (("it needs", missing), ("it does not have", unknown))
+            said = [f"{what} {', '.join(map(repr, found))}" for what, found in wrong if found]
+            raise TypeError(f"{made.__qualname__}(): {'; '.join(said)}")
         return whole
 
-    def init(self: Any, **given: Any) -> None:
+    def init(self: Any, /, *unnamed: Any, **given: Any) -> None:
+        if unnamed:
+            raise TypeError(f"{made.__qualname__}(): arguments are named, {', '.join(f.name for f in settable)}")
         whole = given if given.keys() == names else complete(given)
         for name, put in puts:
             put(self, whole[name])

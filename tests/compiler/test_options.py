@@ -31,6 +31,7 @@ def kernel(x):
         ({"specialize": "warp"}, "fields are 'blockdim', 'griddim', 'sharedmem'"),
         ({"inline": "sometimes"}, "one of 'never', 'always', or a function that decides"),
         ({"fastmaths": True}, "no such option; did you mean fastmath?"),
+        ({"max_specialisations": 3}, "no such option; did you mean max_specializations?"),
         ({"gpus": 2}, "no such option; the options are background, cache, debug, device"),
         ({"tiered": True}, "name fields in specialize="),
         ({"tiered": "yes", "specialize": "blockdim"}, "tiered='yes': True or False"),

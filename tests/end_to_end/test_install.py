@@ -85,6 +85,42 @@ def test_what_a_module_took_before_is_replaced_there(program: Callable[..., str]
     assert said == "Kernel DeviceArray 4.0 True 200.0\n"
 
 
+def test_a_kernel_with_a_declared_signature_is_compiled_once(program: Callable[..., str]) -> None:
+    said = program(
+        "import gridjit; gridjit.install()",
+        "from numba import cuda",
+        "@cuda.jit('int32(int32)', device=True)",
+        "def next_of(i): return i + 1",
+        "@cuda.jit('void(float64[:])')",
+        "def one(x): x[cuda.grid(1)] = next_of(0)",
+        "x = cuda.device_array(4); one[1, 4](x)",
+        "print(x.copy_to_host().sum(), one.stats.compiles)",
+    )
+    assert said == "4.0 1\n"
+
+
+def test_a_package_sees_the_launch_that_a_kernel_is_compiled_for(program: Callable[..., str]) -> None:
+    said = program(
+        "import gridjit; gridjit.install()",
+        "import numpy as np",
+        "from numba import cuda",
+        "from numba.cuda import launchconfig",
+        "from numba.cuda.extending import overload",
+        "def block(): pass",
+        "@overload(block, target='cuda')",
+        "def block_for_gpus():",
+        "    n = launchconfig.ensure_current_launch_config().blockdim[0]",
+        "    return lambda: n",
+        "@cuda.jit",
+        "def fill(x): x[cuda.grid(1)] = block()",
+        "x = np.zeros(4, np.int32)",
+        "with launchconfig.capture_compile_config(fill) as capture: fill[1, 4](x)",
+        "fill[2, 2](x)",
+        "print(x, capture['config'].blockdim, fill.stats.compiles, launchconfig.current_launch_config())",
+    )
+    assert said == "[2 2 2 2] (4, 1, 1) 2 None\n"
+
+
 @pytest.mark.parametrize("then", ["", "import gc; gc.freeze()"], ids=["", "frozen"])
 def test_a_kernel_that_was_made_before_is_named_in_a_warning(program: Callable[..., str], then: str) -> None:
     said = program(
@@ -151,3 +187,18 @@ def test_numbas_own_contexts_and_gridjits_arrays_share_a_device(program: Callabl
         "cuda.close()",
     )
     assert said == "1000 2 1\n0\n"
+
+
+def test_a_declared_kernel_is_compiled_once_and_launched_as_it_was_declared(program: Callable[..., str]) -> None:
+    said = program(
+        "import gridjit, numpy as np",
+        "gridjit.install()",
+        "from numba import cuda",
+        "@cuda.jit(device=True)",
+        "def twice(x): return 2 * x",
+        "@cuda.jit('void(float64[:])')",
+        "def double(x): x[cuda.grid(1)] = twice(x[cuda.grid(1)])",
+        "x = np.ones(4); double[1, 4](x); double[2, 2](x)",
+        "print(x.sum(), double.stats.compiles, [str(s.footprint) for s in double.specializations])",
+    )
+    assert said == "16.0 1 ['nothing']\n"

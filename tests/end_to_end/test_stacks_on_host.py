@@ -159,6 +159,56 @@ def test_a_thread_with_a_small_stack_launches_what_is_compiled_and_is_told_what_
     assert (done.stderr, done.stdout) == ("", "LaunchError True False\nCompileError False True\n")
 
 
+LOCAL = """
+import sys, threading
+import numpy as np
+import gridjit
+from gridjit import cuda
+
+SIZE = int(sys.argv[1]) * 128
+
+@gridjit.jit(device=True)
+def kept(n, x):
+    values = cuda.local.array(SIZE, np.float64)
+    for j in range(n):
+        values[j * 77 % SIZE] = x[j % x.size] + n
+    if n <= 0:
+        return 0.0
+    total = kept(n - 1, x)
+    for j in range(n):
+        total += values[j * 77 % SIZE]
+    return total
+
+@gridjit.jit(target="host")
+def kernel(out, x, n):
+    out[cuda.grid(1)] = kept(n, x)
+
+def launch():
+    out = np.zeros(64)
+    try:
+        kernel[2, 32](out, np.ones(8), 3)
+        print(out[5])
+    except gridjit.LaunchError as error:
+        print("recursion too deep" in str(error))
+
+for _ in range(int(sys.argv[2])):
+    launch()
+threading.stack_size(int(sys.argv[3]) << 10)
+thread = threading.Thread(target=launch)
+thread.start()
+thread.join()
+"""
+
+
+@pytest.mark.parametrize(
+    ("kilobytes", "stack", "told"),
+    [(1, 256, ["20.0", "20.0"]), (40, 64, ["20.0", "True"]), (40, 512, ["20.0", "20.0"]), (20_000, 64, ["True"] * 2)],
+)
+def test_local_arrays_of_a_recursion_that_fit_no_stack_are_an_error_that_says_so(kilobytes, stack, told):
+    done = run_python("-c", LOCAL, str(kilobytes), "1", str(stack))
+    assert (done.returncode, done.stdout.split()) == (0, told), done.stderr
+
+
 def test_a_thread_with_a_stack_of_256_kilobytes_compiles():
     @gridjit.jit
     def counts(x):

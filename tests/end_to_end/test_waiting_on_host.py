@@ -117,13 +117,41 @@ def flagged(flag, x):
     x[0] = 1
 
 
+@gridjit.jit
+def naps(flag, x):
+    if cuda.threadIdx.x == 5:
+        while flag[0] == 0:  # looks
+            cuda.nanosleep(100)
+    x[0] = 1
+
+
+@gridjit.jit
+def looks(flag, x):
+    if cuda.threadIdx.x == 5:
+        while flag[0] == 0:  # reads
+            pass
+    x[0] = 1
+
+
+@pytest.mark.parametrize(("kernel", "mark"), [(naps, "looks"), (flagged, "asks")])
+def test_a_wait_in_vain_of_a_checked_kernel_names_the_line(monkeypatch, kernel, mark):
+    monkeypatch.setenv("GRIDJIT_HOST_PATIENCE", "0.05")
+    fresh_session()
+    line = line_of(mark)
+    # Python asks a loop's condition again at the end of its body.
+    with pytest.raises(gridjit.LaunchError, match=rf"waits in a loop, at .*:({line}|{line + 1}), and no thread"):
+        gridjit.jit(kernel.py_func, debug=True, opt=False)[1, 32](np.zeros(1, np.int32), np.zeros(1))
+
+
 def line_of(words):
     lines = inspect.getsource(inspect.getmodule(line_of)).splitlines()
     return 1 + next(number for number, line in enumerate(lines) if line.endswith(f"# {words}"))
 
 
 @pytest.mark.parametrize("earlier", [0, 4], ids=["first launch", "later launch"])
-@pytest.mark.parametrize(("kernel", "mark"), [(locked, "acquires"), (flagged, "asks")])
+@pytest.mark.parametrize(
+    ("kernel", "mark"), [(locked, "acquires"), (flagged, "asks"), (naps, "looks"), (looks, "reads")]
+)
 def test_a_wait_in_vain_names_its_kernel_block_thread_and_line(monkeypatch, kernel, mark, earlier):
     monkeypatch.setenv("GRIDJIT_HOST_PATIENCE", "0.05")
     fresh_session()

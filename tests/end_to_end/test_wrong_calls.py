@@ -83,8 +83,6 @@ LAUNCHES: dict[str, tuple[Callable[[], Any], str]] = {
     "an array of tasks": (lambda: kernel.forall(np.ones(9)), "forall.ntasks="),  # type: ignore[arg-type]
     "a block below none": (lambda: kernel.forall(5, tpb=-1), "tpb=-1.: give threads of a block"),
     "a device function": (lambda: function[1, 1], "fill is a device function, which kernels call"),  # type: ignore[index]
-    "two signatures": (lambda: kernel.compile("void(f4[:])", sig="void(f4[:])"), "give one signature"),
-    "no signature": (lambda: kernel.compile(), "give one signature"),
 }
 
 

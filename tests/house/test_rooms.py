@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ ROOMS = sorted(
     for file in ROOT.glob(f"{top}/**/__init__.py")
 )
 DOORS = 16
+# Rooms that the architecture speaks of in the lines of others.
+PARTS = {"compiler/targets/"}
 
 
 @pytest.mark.parametrize("room", ROOMS, ids=lambda room: str(room.relative_to(ROOT)))
@@ -21,6 +24,16 @@ def test_a_room_has_few_doors_and_says_what_it_is_for(room: Path) -> None:
     says = ast.get_docstring(ast.parse((room / "__init__.py").read_text())) or ""
     doors = [file.name for file in room.glob("*.py") if file.name != "__init__.py"]
     assert (says.partition("\n")[0].endswith("."), len(doors) <= DOORS) == (True, True), (says, doors)
+
+
+def test_the_architecture_is_a_page_that_knows_every_room() -> None:
+    lines = (ROOT / "docs" / "architecture.md").read_text().splitlines()
+    assert (len(lines) <= 120, [line for line in lines if len(line) > 120]) == (True, [])
+    named = set(re.findall(r"`((?:src/gridjit|runtime|compiler|cache)/(?:\w+/)*)`", "\n".join(lines)))
+    rooms = {f"{room.relative_to(ROOT)}/" for room in ROOMS}
+    assert (named - rooms, {room for room in rooms if not room.startswith(tuple(named))}) == (set(), set())
+    # Where a room's parent has a line of its own, so does it, or it is among the parent's parts.
+    assert {room for room in rooms if room.count("/") == 2 and room not in named} <= PARTS
 
 
 def test_every_file_begins_with_what_it_is() -> None:

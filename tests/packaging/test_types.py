@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import inspect
 import json
 import os
 import re
@@ -28,6 +29,9 @@ from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.options import _FOR_KERNELS, Options
 from gridjit.runtime.accepted import FunctionOptions, KernelOptions
 from gridjit.runtime.jit import jit
+from gridjit.runtime.numba_names.overload import Overload
+from gridjit.runtime.numba_names.reduction import Reduce
+from gridjit.runtime.specialize.table import Specialization
 from tests.packaging.test_documentation import DOCUMENTS_WITH_EXAMPLES, examples, program_of
 
 ROOT = Path(__file__).parents[2]
@@ -187,12 +191,15 @@ def test_gridjit_has_for_type_checkers_what_it_has_when_it_runs() -> None:
 def test_gridjit_cuda_has_for_type_checkers_what_it_has_when_it_runs() -> None:
     typed = typed_imports(gridjit.cuda)
     assert typed.pop("NumbaType") == ("gridjit.runtime.accepted", "NumbaType")
+    reductions = {typed.pop(name) for name in gridjit.cuda._REDUCTIONS}
+    assert reductions == {("gridjit.runtime.numba_names.reduction", "Reduce")}
+    assert issubclass(gridjit.cuda.reduce, Reduce)
     ours = {
         name: (home, there) if there else tuple(home.rsplit(".", 1))
         for name, (home, there) in gridjit.cuda._OURS.items()
     }
     assert typed == ours
-    assert sorted(gridjit.cuda.__all__) == sorted([*ours, "jit"])
+    assert sorted(gridjit.cuda.__all__) == sorted([*ours, "jit", *gridjit.cuda._REDUCTIONS])
 
 
 def test_gridjit_cuda_says_of_all_of_numbas_types_that_they_are_types() -> None:
@@ -203,6 +210,13 @@ def test_gridjit_cuda_says_of_all_of_numbas_types_that_they_are_types() -> None:
     said = [one for one in for_checkers(gridjit.cuda) if isinstance(one, ast.AnnAssign)]
     assert {ast.unparse(one.annotation) for one in said} == {"NumbaType"}
     assert {ast.unparse(one.target) for one in said} == known
+
+
+def test_an_overload_has_for_type_checkers_what_its_specialization_has() -> None:
+    tree = ast.parse(Path(inspect.getfile(Overload)).read_text())
+    (block,) = (one for one in ast.walk(tree) if isinstance(one, ast.If) and one.orelse)
+    told = {ast.unparse(one.target) for one in block.body if isinstance(one, ast.AnnAssign)}
+    assert told == {name for name in dir(Specialization) if name[0] != "_" and not hasattr(Overload, name)} - {"serves"}
 
 
 def test_every_option_of_jit_has_its_type() -> None:

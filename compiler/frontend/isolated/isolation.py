@@ -30,6 +30,7 @@ from gridjit.compiler.frontend.isolated.contexts import (
     set_contexts_aside,
 )
 from gridjit.compiler.frontend.isolated.depth import allow_depth
+from gridjit.compiler.frontend.isolated.launch_visibility import hide_from_backend
 from gridjit.compiler.frontend.isolated.names import make_names_readable
 from gridjit.compiler.frontend.isolated.passes import time_passes
 from gridjit.compiler.frontend.isolated.record import Isolation as Isolation
@@ -143,6 +144,7 @@ def _isolated(
         _listen(record)
         record_reads(NotedReads(reads, record.drafts))
         time_passes()
+        hide_from_backend()
         result = work(record)
         if record.keeping is not None:
             record.keeping.keep()

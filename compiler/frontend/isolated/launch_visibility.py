@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import functools
 import re
-import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.isolated.replacing import replace
 from gridjit.compiler.view.config import ConfigView, visible_config, while_current
 
 Result = TypeVar("Result")
@@ -22,9 +22,6 @@ Result = TypeVar("Result")
 # The C dispatcher's settings: fold_args, argument names, defaults, can_fallback, has_stararg, exact_match_required.
 _NOTHING_TO_MATCH = (False, (), (), False, False, False)
 
-
-# The module of numba-cuda's backend pass.
-_BACKEND = "numba.cuda.compiler"
 # What the errors say if somebody asks for a launch and none is there; numba-cuda's own is a plain RuntimeError.
 _NO_LAUNCH = ("No launch config set for this thread", "needs a launch configuration")
 _COLORS = re.compile(r"\x1b\[[0-9;]*m")
@@ -44,6 +41,19 @@ def said_by(error: object) -> str:
         return _COLORS.sub("", str(error))
     except Exception:
         return type(error).__name__
+
+
+def hide_from_backend() -> None:
+    """Have no launch be visible at the end of each function's compile, until that is undone.
+
+    numba-cuda asks there, under whatever name, about a mark that does not change the code.
+    """
+    from numba.cuda.compiler import CUDABackend
+
+    def run_pass(self: Any, state: Any) -> Any:
+        return while_current(None, original, self, state)
+
+    original = replace(CUDABackend, "run_pass", run_pass)
 
 
 def while_visible(view: ConfigView, compile_it: Callable[[], Result]) -> Result:
@@ -79,9 +89,6 @@ def _ask_the_view(dispatchers: Any) -> None:
         # Within our compile numba-cuda may launch a kernel of its own, whose compile sees its own launch.
         if found is not None and not isinstance(found, ConfigView):
             return found
-        # It also asks at the end of each function, about a mark that does not change the code.
-        if sys._getframe(2).f_globals.get("__name__") == _BACKEND:
-            return None
         return visible_config()
 
     dispatchers.get_current_launch_config = get_current_launch_config

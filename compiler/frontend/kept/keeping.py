@@ -176,7 +176,7 @@ class Keeping:
         """Return the unit that another process kept under a key, if it holds."""
         if self.shelving is None:
             return None
-        # What is asked for is recorded by the questions themselves, and is no part of the unit that asks.
+        # What is asked for is recorded by the questions themselves, and is not part of the unit that asks.
         self._drafts.begin(None)
         self._looking += 1
         try:

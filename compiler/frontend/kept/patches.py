@@ -37,7 +37,7 @@ _OF_MODULES = frozenset(
 )
 _NOT_TOLD = _MEMORIES | _MEMOS
 _NOT_TOLD_OF_MODULES = _NOT_TOLD | _OF_MODULES
-# gridjit gives the driver's module a GPU that the host stands in for; it is no part of what compiles callees.
+# gridjit gives the driver's module a GPU that the host stands in for; it is not part of what compiles callees.
 _DRIVER = "numba.cuda.cudadrv.driver"
 
 # What a compile replaced in numba's modules and classes and what that was, by their identity and by name.

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, compress, repeat
+from itertools import chain, compress
 from types import CellType, FunctionType, MethodType
 from typing import Any, Generic, TypeVar
 
@@ -17,7 +18,7 @@ from gridjit.compiler.key.source.objects import cell_value
 
 One = TypeVar("One")
 
-# Those of others are no part of numba.
+# Those of others are not part of numba.
 FRONT_END = ("numba.", "llvmlite.")
 
 
@@ -102,19 +103,17 @@ class Within:
         # There are tens of thousands of values, so they are told apart all at once.
         while values:
             self.met += values
-            kinds = [*map(type, values)]
-            looked_into = {kind: as_what for kind in {*kinds} if (as_what := _kind_within(kind)) is not None}
-            looked_into.pop(FunctionType, None)
-            functions = self._new_functions(compress(values, map(operator.is_, kinds, repeat(FunctionType))))
-            others = self._new(compress(values, map(looked_into.__contains__, kinds)))
+            kinds = by_kind(values)
+            functions = self._new_functions(kinds.pop(FunctionType, []))
             found[FunctionType] += functions
             holding = compress(functions, map(_NOTHING.__ne__, map(_HOLDS, functions)))
             values = [*chain.from_iterable(_of_function(function, found) for function in holding)]
-            for value in others:
-                kind = looked_into[type(value)]
-                if kind in found:
-                    found[kind].append(value)
-                values += _PARTS[kind](value)
+            for kind, those in kinds.items():
+                if (as_what := _kind_within(kind)) is not None:
+                    new = self._new(those)
+                    if as_what in found:
+                        found[as_what] += new
+                    values += chain.from_iterable(map(_PARTS[as_what], new))
 
     # Each once: the same function goes by several names.
     def _new_functions(self, met: Iterable[FunctionType]) -> list[FunctionType]:
@@ -127,6 +126,14 @@ class Within:
         new = {id(value): value for value in met if id(value) not in self._seen}
         self._seen.update(new)
         return [*new.values()]
+
+
+def by_kind(values: Iterable[Any]) -> dict[type, list[Any]]:
+    """Return values by their classes, each in their order."""
+    found: defaultdict[type, list[Any]] = defaultdict(list)
+    for value in values:
+        found[type(value)].append(value)
+    return found
 
 
 def same_items(table: dict[Any, Any], then: dict[Any, Any]) -> bool:

@@ -18,6 +18,7 @@ from gridjit.compiler.targets.host.checks.checked import Checked, checked, check
 from gridjit.compiler.targets.host.checks.failures import staying
 from gridjit.compiler.targets.host.checks.ir.order import JOINS
 from gridjit.compiler.targets.host.checks.places import Place
+from gridjit.compiler.targets.host.collectives.in_step import in_step
 from gridjit.compiler.targets.host.library import intrinsics, maths, provided
 from gridjit.compiler.targets.host.lines import bare, with_lines
 from gridjit.compiler.targets.host.linked.code import LinkedCode, linked_code
@@ -42,7 +43,7 @@ from gridjit.compiler.targets.host.regions.slots import ValueType
 from gridjit.compiler.targets.host.resident.waits import with_turns
 from gridjit.compiler.targets.host.retarget import Retargeted, retarget
 from gridjit.compiler.targets.host.spots import place_of
-from gridjit.compiler.targets.host.stack import watched, with_library
+from gridjit.compiler.targets.host.stack import watched, with_frames, with_library
 from gridjit.compiler.targets.host.survey import refuse_unsupported
 from gridjit.compiler.targets.host.uniform_chains import may_never_end, never_ends
 
@@ -95,12 +96,15 @@ class _Marks(NamedTuple):
 
 
 def _optimized(
-    lowered: Lowered, target: Target, options: Options, linked: LinkedCode
+    lowered: Lowered, target: Target, options: Options, linked: LinkedCode, *, spots: bool = False
 ) -> tuple[llvm.Module, LoopPlan, _Marks]:
-    """Return the module that the object file is made of, its plan, and what its numbers stand for."""
+    """Return the module that the object file is made of, its plan, and what its numbers stand for.
+
+    spots: whether it is known that threads wait where nothing but loads tells of it.
+    """
     with phase("host: retarget"):
         refuse_unsupported(lowered, linked.names)
-        modules = _retargeted(lowered, target, options)
+        modules = _retargeted(lowered, target, options, spots=spots)
         loops = recursive((*(part.text for part in modules), *linked.texts))
     with phase("host: parse"):
         module = _one_module(modules, linked.texts, lowered, target, options, loops)
@@ -112,10 +116,14 @@ def _optimized(
         arrays = [*(array for part in modules for array in part.shared), *([JOINS] if options.checks else [])]
         shared = lay_out_shared(arrays, target)
         waiting = with_turns(read_body(llvm.text_of(module), _BODY, parameters))
-        body, places, writes, own = (
-            checked(waiting.body, options.checks, shared) if options.checks else Checked(waiting.body)
-        )
+    if None in waiting.spots and not spots:
+        return _optimized(lowered, target, options, linked, spots=True)
+    with phase("host: regions"):
+        # A kernel that counts on warps to be in step has races: where these are looked for, it ends with them.
+        body = waiting.body if "races" in options.checks else in_step(waiting.body, shared.offsets)
+        body, places, writes, own = checked(body, options.checks, shared) if options.checks else Checked(body)
         refuse_recursion(body, kernel=_kernel(lowered))
+        body = replace(body, rest=with_frames(body.rest, module, target))
         lines = _has_lines(options)
         body = bare(body) if lines else body
         placed = place(body, shared.offsets)
@@ -173,11 +181,11 @@ def _kernel(lowered: Lowered) -> str:
     return lowered.kernel or lowered.entry
 
 
-def _retargeted(lowered: Lowered, target: Target, options: Options) -> list[Retargeted]:
+def _retargeted(lowered: Lowered, target: Target, options: Options, *, spots: bool) -> list[Retargeted]:
     texts, exactly = lowered.modules, options.tiered
     if exactly and has_feature(target, "fma"):  # else it would be a slow function
         texts = tuple(map(contracted, texts))
-    marks = {"lines": bool(options.checks) or _has_lines(options), "checked": bool(options.checks)}
+    marks = {"lines": bool(options.checks) or _has_lines(options), "checked": bool(options.checks), "spots": spots}
     return [
         retarget(one, kernel=_kernel(lowered), fastmath=options.fastmath, exactly=exactly, **marks) for one in texts
     ]
@@ -290,6 +298,7 @@ def _plan(
         regions=len(regions.texts),
         guarded=bool(guarded.text),
         bounded=guarded.bounded,
+        quiet=guarded.quiet,
         strided=order.strided,
         inner=order.inner,
         flat=order.flat,

@@ -23,6 +23,9 @@ _UNWRITTEN = frozenset((b"readonly", b"readnone"))
 # that every value and block of the result has one. LLVM's NewGVN is not among them: it takes two counters that a loop
 # moves on in different branches for one.
 _CLEANING = (
+    # Before inlining, which marks where each variable's life ends at each return of the function: numba makes several
+    # variables for each access, so a long kernel would grow by many times before they are gone.
+    "sroa",
     "always_inliner",
     "sroa",
     "simplify_cfg",

@@ -74,12 +74,19 @@ class Retargeted:
 
 
 def retarget(
-    text: str, *, kernel: str, fastmath: bool, exactly: bool = False, lines: bool = False, checked: bool = False
+    text: str,
+    *,
+    kernel: str,
+    fastmath: bool,
+    exactly: bool = False,
+    lines: bool = False,
+    checked: bool = False,
+    spots: bool = False,
 ) -> Retargeted:
     """Return one module's text for the host; raises UnsupportedError for memory spaces that the host lacks.
 
     exactly: what is to be contracted is contracted. lines: keep places in the source. checked: say where local arrays
-    begin.
+    begin. spots: say where each load is from, not only those beside what threads wait with.
     """
     text = (_DROPPED_BUT_LINES if lines else _DROPPED).sub("", text)
     # A search that begins at each line takes as long as a parse of the text: it is made only for what is there.
@@ -89,7 +96,7 @@ def retarget(
         f"@{intrinsics.THEIRS}", f"@{intrinsics.OURS}"
     )
     text, asm = replace_asm(text)
-    text = with_spots(text)
+    text = with_spots(text, always=spots)
     shared: tuple[SharedArray, ...] = ()
     if " addrspace(3) " in text:
         shared = tuple(_shared_array(found) for found in _SHARED.finditer(text))

@@ -17,32 +17,42 @@ from gridjit.compiler.target import Lowered
 from gridjit.values import dataclass
 
 _FUNCTION = re.compile(r'^define [^\n]*?@"?([^"(\s]+)"?\([^\n]*\n(.*?)^\}', re.MULTILINE | re.DOTALL)
-_LABEL = re.compile(r"^B(\d+):", re.MULTILINE)
+# A block that checks divide goes on in blocks at the end of the text, whose names begin with its own.
+_LABEL = re.compile(r'^"?B(\d+)(?:\.[^":\n]*)?"?:', re.MULTILINE)
 _READ = re.compile(
-    r'^( *%"[^"]+" = (?:(?:cmpxchg|atomicrmw|load volatile) [^\n]*|load (?:i\d+|float|double), \S+ %"\.\d+"))$',
+    r'^( *%"[^"]+" = (?:(?:cmpxchg|atomicrmw|load volatile) [^\n]*'
+    r'|load (?:i\d+|float|double), \S+ %"\.\d+"(?:, !dbg !\d+)?))$',
     re.MULTILINE,
 )
+_ITEM = re.compile(r" = load (?!volatile)")
 # A fence has a thread look again at what it reads beside it.
-_WAITS = re.compile(r" (?:cmpxchg|atomicrmw|load volatile) |\.membar\.")
+_WAITS = re.compile(r" (?:cmpxchg|atomicrmw|load volatile) |\.membar\.|nanosleep\.u32 ")
 _FIRST = 800_000
 _MARK = re.compile(r", !gj\.spot !(\d+)")
-_NODE = r'^!{} = !\{{!"([^"]*)", i32 (\d+), i32 (\d+)\}}'
+_NODE = r'^!{} = !\{{!"([^"]*)", i32 (\d+), i32 (\d+), i32 (\d+)\}}'
 _PART = re.compile(r"\d+")
 _ESCAPE = re.compile(r"_([0-9a-f]{2})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spot:
-    """A piece of a function's bytecode, from start to before end (0: to its end); function: its name in LLVM IR."""
+    """A piece of a function's bytecode, from start to before end (0: to its end); function: its name in LLVM IR.
+
+    item: whether an item of an array is read there, not by a call.
+    """
 
     function: str
     start: int
     end: int
+    item: bool = False
 
 
-def with_spots(text: str) -> str:
-    """Return a module of the front end's, each atomic instruction with its spot."""
-    if not _WAITS.search(text):
+def with_spots(text: str, *, always: bool = False) -> str:
+    """Return a module of the front end's, each instruction that may read what others write with its spot.
+
+    always: also where nothing says that threads wait for each other.
+    """
+    if not always and not _WAITS.search(text):
         return text
     nodes: list[str] = []
     text = _FUNCTION.sub(lambda found: _marked(found, nodes), text)
@@ -55,10 +65,11 @@ def _marked(found: re.Match[str], nodes: list[str]) -> str:
     offsets = sorted({offset for _, offset in places})
 
     def mark(line: re.Match[str]) -> str:
-        start = max((offset for at, offset in places if at < line.start()), default=0)
+        start = next((offset for at, offset in reversed(places) if at < line.start()), 0)
         end = next((offset for offset in offsets if offset > start), 0)
         number = _FIRST + len(nodes)
-        nodes.append(f'!{number} = !{{!"{name}", i32 {start}, i32 {end}}}')
+        item = int(_ITEM.search(line[1]) is not None)
+        nodes.append(f'!{number} = !{{!"{name}", i32 {start}, i32 {end}, i32 {item}}}')
         return f"{line[1]}, !gj.spot !{number}"
 
     return whole.replace(body, _READ.sub(mark, body)) if body else whole
@@ -69,7 +80,7 @@ def spot_of(line: str, rest: str) -> Spot | None:
     if (mark := _MARK.search(line)) is None:
         return None
     found = re.search(_NODE.format(mark[1]), rest, re.MULTILINE)
-    return Spot(function=found[1], start=int(found[2]), end=int(found[3])) if found else None
+    return Spot(function=found[1], start=int(found[2]), end=int(found[3]), item=found[4] == "1") if found else None
 
 
 def without_spot(line: str) -> str:
@@ -89,12 +100,16 @@ def place_of(spot: Spot | None, lowered: Lowered) -> str:
 
 
 def _line(code: CodeType, spot: Spot) -> int:
-    """Return the line of the last call in a spot, as atomic operations are calls, or of its last instruction."""
+    """Return the line of the last call in a spot, as atomic operations are calls, or of the last item that is read."""
     here = [one for one in dis.get_instructions(code) if spot.start <= one.offset < (spot.end or sys.maxsize)]
-    calls = [one.offset for one in here if one.opname.startswith("CALL")]
+    calls = [one.offset for one in here if (_reads_item(one) if spot.item else one.opname.startswith("CALL"))]
     at = calls[-1] if calls else here[-1].offset if here else 0
     lines = (line for start, end, line in code.co_lines() if line and start <= at < end)
     return next(lines, code.co_firstlineno)
+
+
+def _reads_item(one: dis.Instruction) -> bool:
+    return one.opname.startswith("BINARY_SUBSCR") or (one.opname == "BINARY_OP" and one.argrepr == "[]")
 
 
 def _path(mangled: str) -> list[str]:

@@ -1,8 +1,8 @@
 """Stack: a recursion that is too deep for its thread's stack ends its kernel with a code, instead of the process.
 
-A function that can reach itself asks, before it does anything, how much of the stack is left, and returns STACK_ENDS if
-that is little; whoever called it passes the code on, as it does with an exception. The entry notes where the stack of
-its thread ends.
+Before a function that can reach itself is entered, the way there asks how much of the stack is left, and returns
+STACK_ENDS if that is little for the function's own frame: its local arrays may be larger than all that is kept free.
+Whoever called it passes the code on, as it does with an exception. The entry notes where the stack of its thread ends.
 """
 
 from __future__ import annotations
@@ -10,7 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from gridjit.compiler.target import Target
+from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.recursion import name_of
+from gridjit.compiler.targets.host.regions.body import Block, Body
+from gridjit.compiler.targets.host.regions.shared import local_arrays
 
 # A code that no exception has.
 STACK_ENDS = 0x7FFF_FFF1
@@ -95,7 +99,7 @@ done:
   ret void
 }}
 
-define internal i1 @{_DEEP}() noinline nounwind {{
+define internal i1 @{_DEEP}(i64 %bytes) noinline nounwind {{
 entry:
   %frame = call ptr @llvm.frameaddress.p0(i32 0)
   %here = ptrtoint ptr %frame to i64
@@ -105,7 +109,8 @@ entry:
 compare:
   %end.at = getelementptr i64, ptr %row, i64 1
   %end = load i64, ptr %end.at
-  %deep = icmp ult i64 %here, %end
+  %wanted = add i64 %end, %bytes
+  %deep = icmp ult i64 %here, %wanted
   br label %done
 done:
   %answer = phi i1 [ false, %entry ], [ %deep, %compare ]
@@ -114,7 +119,11 @@ done:
 """
 
 
-_DECLARATION = f"declare i1 @{_DEEP}()"
+_DECLARATION = f"declare i1 @{_DEEP}(i64)"
+_ASKED = re.compile(rf"call i1 @{re.escape(_DEEP)}\(i64 0\)")
+_ENTRY = ".entered"
+# Beside its local arrays, what a function keeps of its values while it calls itself.
+_VALUES = 1 << 10
 
 
 def watched(text: str, recursive: Collection[str]) -> str:
@@ -136,7 +145,39 @@ def _watched(function: str) -> str:
     if not _RETURNS_CODE.match(function) or (begins := _BEGINS.search(function)) is None:
         return function
     look = (
-        f"  %gj.deep = call i1 @{_DEEP}()\n  br i1 %gj.deep, label %gj.ends, label {begins[1]}\n"
+        f"  %gj.deep = call i1 @{_DEEP}(i64 0)\n  br i1 %gj.deep, label %gj.ends, label {begins[1]}\n"
         f"gj.ends:\n  ret i32 {STACK_ENDS}"
     )
     return function[: begins.start()] + look + function[begins.end() :]
+
+
+def with_frames(rest: str, module: llvm.Module, target: Target) -> str:
+    """Return a module's text in which functions that look at the stack are entered only if their frames fit there."""
+    if _DECLARATION not in rest:
+        return rest
+    return _FUNCTION.sub(lambda found: _entered(found, module, target), rest)
+
+
+def _entered(found: re.Match[str], module: llvm.Module, target: Target) -> str:
+    """Return a function that asks, and the one that it then calls: on entry, that one takes its frame at once."""
+    text, name = found[0], found[1]
+    if not _ASKED.search(text):
+        return text
+    types = [str(argument.type) for argument in module.get_function(name_of(name)).arguments]
+    given = ", ".join(f"{kind} %given.{number}" for number, kind in enumerate(types))
+    inner = f'@"{name.strip(chr(34))}{_ENTRY}"'
+    own = _ASKED.sub("icmp ne i32 0, 0", text).replace(f"@{name}(", f"{inner}(", 1)
+    asks = (
+        f"define internal i32 @{name}({given}) nounwind {{\n"
+        f"  %deep = call i1 @{_DEEP}(i64 {_frame(text, target)})\n  br i1 %deep, label %ends, label %go\n"
+        f"ends:\n  ret i32 {STACK_ENDS}\n"
+        f"go:\n  %code = call i32 {inner}({given}) noinline\n  ret i32 %code\n}}"
+    )
+    return f"{own}\n\n{asks}"
+
+
+def _frame(text: str, target: Target) -> int:
+    """Return about how many bytes of the stack a function takes."""
+    lines = tuple(line.strip() for line in text.splitlines())
+    body = Body(parameters=(), blocks=(Block(label="", lines=lines),), rest="")
+    return _VALUES + sum(array.stride for array in local_arrays(body, target).values())

@@ -14,7 +14,7 @@ from gridjit.compiler.targets.host.recursion import recursive
 
 
 def maybe_written(lowered: Lowered, names: Sequence[str]) -> frozenset[str]:
-    """Return those of a kernel's arguments, by their names, through which it may write memory.
+    """Return those of a kernel's arguments, by their names, through which it may write memory; pair.0 is in a tuple.
 
     A pointer that is stored, or passed to code that is not there, may be written through. Raises CompileError where
     LLVM does not take the code.

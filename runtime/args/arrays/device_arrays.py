@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Hashable
 from typing import Any
@@ -37,11 +38,16 @@ class OwnArray:
         return struct.unpack("@" + array_codes(value.ndim), value._parameters)
 
     def operation(self, value: Any, place: Place, declared: ArgType) -> Operation | None:
-        parameters, kind = slot_offset(self.python_type, "_parameters"), slot_offset(self.python_type, "_kind")
+        parameters, kind = self._slots
         if type(value) is not self.python_type or parameters is None or kind is None:
             return None
         size, holds = len(value._parameters), value._kind
         return BytesInSlot(python_type=self.python_type, size=size, parameters=parameters, kind=kind, holds=holds)
+
+    @functools.cached_property
+    def _slots(self) -> tuple[int | None, int | None]:
+        """Where objects keep what is passed and the object for their type: found once, for that takes a while."""
+        return slot_offset(self.python_type, "_parameters"), slot_offset(self.python_type, "_kind")
 
 
 register(DeviceArray, OwnArray(DeviceArray, "a device array"))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.errors import ArgumentError, a_class
 from gridjit.compiler.signature import ArgType, ArrayType
-from gridjit.runtime.args.handler import ArgumentHandler, Parameters, Place, check_device, class_name, register_finder
+from gridjit.runtime.args.handler import ArgumentHandler, Parameters, Place, check_device, register_finder
 from gridjit.runtime.args.staging import Transfer
 from gridjit.runtime.memory.foreign.dlpack import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, NO_ORDER, exported
 from gridjit.runtime.native.operation import Operation
@@ -41,8 +41,8 @@ def check_dlpack_device(value: Any, device_type: int, device_id: int, place: Pla
         return  # memory of both
     if device_type not in (CPU, CUDA):
         where = f"DLPack device ({device_type}, {device_id})"
-        raise ArgumentError(f"a {class_name(type(value))} on {where} cannot be passed to a kernel on {place}")
-    check_device(f"a {class_name(type(value))}", device_id if device_type == CUDA else None, place)
+        raise ArgumentError(f"{a_class(type(value))} on {where} cannot be passed to a kernel on {place}")
+    check_device(f"{a_class(type(value))}", device_id if device_type == CUDA else None, place)
 
 
 _handler = DlpackObject()

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.errors import ArgumentError, a_class
 from gridjit.compiler.signature import ArgType, ArrayType
 from gridjit.runtime.args.arrays.host_arrays import HostArray
 from gridjit.runtime.args.handler import (
     ArgumentHandler,
     Parameters,
     Place,
-    class_name,
     register_attribute,
     register_finder,
 )
@@ -28,7 +27,7 @@ class HostObject(HostArray):
 
     def array(self, value: Any) -> Array:
         if (array := host_array(value)) is None:
-            raise ArgumentError(f"a {class_name(type(value))} does not have memory that a kernel can use")
+            raise ArgumentError(f"{a_class(type(value))} does not have memory that a kernel can use")
         return array
 
     def kind(self, value: Any) -> Hashable:

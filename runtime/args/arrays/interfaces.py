@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.errors import ArgumentError, a_class
 from gridjit.compiler.signature import ArgType, ArrayType
 from gridjit.runtime.args.handler import (
     ArgumentHandler,
     Parameters,
     Place,
-    class_name,
     register_attribute,
     register_finder,
 )
@@ -51,7 +50,7 @@ def refuse_on_host(value: Any, place: Place) -> None:
     """
     if place.is_host and presence.device_count():
         raise ArgumentError(
-            f"a {class_name(type(value))} has its data on a CUDA device and cannot be "
+            f"{a_class(type(value))} has its data on a CUDA device and cannot be "
             "passed to a kernel on the host; copy it to the host first"
         )
 

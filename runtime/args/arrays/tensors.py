@@ -11,10 +11,10 @@ import struct
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.errors import ArgumentError, a_class
 from gridjit.compiler.signature import ArgType, ArrayType
 from gridjit.runtime.args.arrays.dlpack_objects import check_dlpack_device
-from gridjit.runtime.args.handler import ArgumentHandler, Parameters, Place, class_name, register_finder
+from gridjit.runtime.args.handler import ArgumentHandler, Parameters, Place, register_finder
 from gridjit.runtime.args.staging import Transfer
 from gridjit.runtime.memory.dlpack_structures import Tensor, pointer_in
 from gridjit.runtime.memory.foreign.dlpack import array_in
@@ -79,10 +79,10 @@ class ExchangedTensor:
             code = self._export(value, ctypes.addressof(tensor))
         except (RuntimeError, ValueError, TypeError, BufferError, NotImplementedError) as error:
             raise ArgumentError(
-                f"a {class_name(type(value))} does not have memory that a kernel can use: {error}"
+                f"{a_class(type(value))} does not have memory that a kernel can use: {error}"
             ) from error
         if code != 0:
-            raise ArgumentError(f"a {class_name(type(value))} does not have memory that a kernel can use")
+            raise ArgumentError(f"{a_class(type(value))} does not have memory that a kernel can use")
         return tensor
 
     def _array(self, value: Any, tensor: Tensor) -> ForeignArray:
@@ -91,7 +91,7 @@ class ExchangedTensor:
             ("is_neg", "negated; pass x.resolve_neg()"),
         ):
             if getattr(value, lazy, bool)():
-                raise ArgumentError(f"a {class_name(type(value))} is lazily {what}")
+                raise ArgumentError(f"{a_class(type(value))} is lazily {what}")
         return array_in(tensor)
 
 

@@ -28,7 +28,8 @@ class CudaDevice:
 
     def __init__(self, driver: Driver, ordinal: int, siblings: Devices | None = None) -> None:
         if not 0 <= ordinal < (count := driver.device_count()):
-            raise DeviceError(f"there is no device {ordinal}; there are {count}, from 0")
+            last = f"the last is device {count - 1}" if count else "there are none"
+            raise DeviceError(f"there is no device {ordinal}; {last}")
         self.driver = driver
         self.ordinal = ordinal
         self.handle = driver.device(ordinal)

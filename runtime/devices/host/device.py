@@ -149,9 +149,17 @@ class HostKernel:
     def _launch(self, config: LaunchConfig, sharedmem: int, parameters: bytes, keep: object = None) -> None:
         run = self._run_and_show if self.prints else self._run
         if self.checking is not None:
-            self.checking.launch(config, parameters, sharedmem, lambda: run(config, parameters, sharedmem))
+            self.checking.launch(
+                config, parameters, sharedmem, lambda: self._unless_vain(run(config, parameters, sharedmem))
+            )
         elif (failure := run(config, parameters, sharedmem)) is not None:
             self._raise(failure)
+
+    def _unless_vain(self, failure: Status | None) -> Status | None:
+        """Return what a launch came to; raises LaunchError if its threads waited in vain."""
+        if failure is not None and failure.code <= SPINS:
+            self._raise(failure)
+        return failure
 
     def _run(self, config: LaunchConfig, parameters: bytes, sharedmem: int) -> Status | None:
         if (engine := self._engine(config)) is not None:

@@ -63,6 +63,9 @@ class Copy:
 
 
 Work: TypeAlias = "Launch | Copy"
+Piece: TypeAlias = "Launch | Copy | Batch"
+# A launch's shape and parameters, where machine code reads them.
+Part: TypeAlias = "tuple[Any, Any]"
 
 
 class HostCapture:
@@ -100,21 +103,28 @@ class HostCapture:
 class Batch:
     """Launches that machine code makes one after another, in one call."""
 
-    def __init__(self, engine: Engine, launches: list[Launch]) -> None:
+    def __init__(self, engine: Engine, launches: list[Launch], parts: list[Part], steps: Any) -> None:
         self._engine = engine
         self._launches = launches
         # Steps refer to these by address.
-        self._parts = [(_shape(one), _parameters(one)) for one in launches]
-        steps = [
-            records.StepRecord(
-                kernel=one.loaded.entry(0).handle,
-                shape=ctypes.addressof(shape),
-                params=ctypes.addressof(parameters),
-            )
-            for one, (shape, parameters) in zip(launches, self._parts, strict=True)
-        ]
-        self._steps = (records.StepRecord * len(steps))(*steps)
-        self._given = ctypes.addressof(self._steps), len(steps)
+        self._parts = parts
+        self._steps = steps
+        self._given = ctypes.addressof(steps), len(launches)
+
+    @classmethod
+    def of(cls, engine: Engine, launches: list[Launch]) -> Batch:
+        """Return the batch of these launches."""
+        parts = [(_shape(one), _parameters(one)) for one in launches]
+        steps = [_step(one, part) for one, part in zip(launches, parts, strict=True)]
+        return cls(engine, launches, parts, (records.StepRecord * len(steps))(*steps))
+
+    def with_another(self, at: int, launch: Launch) -> Batch:
+        """Return a batch with another launch in a place; this one stays as it is."""
+        launches, parts = [*self._launches], [*self._parts]
+        launches[at], parts[at] = launch, (_shape(launch), _parameters(launch))
+        steps = type(self._steps).from_buffer_copy(self._steps)
+        steps[at] = _step(launch, parts[at])
+        return Batch(self._engine, launches, parts, steps)
 
     def run(self) -> None:
         """Make the launches; raises what the first that failed raised, and those after it are not made."""
@@ -133,6 +143,8 @@ class HostRunnable:
     def __init__(self, device: HostDevice, work: list[Work]) -> None:
         self._device = device
         self._work = work
+        # Where in the pieces the launches are that machine code makes: the piece, and the place in it.
+        self._places: dict[int, tuple[int, int]] = {}
         self._pieces = self._divided()
         self.nodes = len(work)
 
@@ -149,10 +161,13 @@ class HostRunnable:
 
     def update(self, node: int, loaded: LoadedKernel, config: LaunchConfig, sharedmem: int, parameters: bytes) -> None:
         """Have another launch made in a place."""
-        self._work[node] = Launch(
-            loaded=cast("HostKernel", loaded), config=config, sharedmem=sharedmem, parameters=parameters
-        )
-        self._pieces = self._divided()
+        made = self._work[node] = _launch(loaded, config, sharedmem, parameters)
+        if node in self._places and _is_batched(made):
+            piece, at = self._places[node]
+            batch = cast("Batch", self._pieces[piece])
+            self._pieces = (*self._pieces[:piece], batch.with_another(at, made), *self._pieces[piece + 1 :])
+        else:
+            self._pieces = self._divided()
 
     def keep_until_done(self, memory: Iterable[Memory]) -> None:
         """Keep memory as long as work is left in any stream."""
@@ -163,30 +178,42 @@ class HostRunnable:
         """Let go of it all."""
         self._work, self._pieces = [], ()
 
-    def _divided(self) -> tuple[Callable[[], None], ...]:
+    def _divided(self) -> tuple[Piece, ...]:
         """Return the work in as few pieces as can be: machine code makes launches that follow each other."""
         engine = self._device.engine(make=True)
-        pieces: list[Callable[[], None]] = []
+        pieces: list[Piece] = []
         together: list[Launch] = []
-        for work in [*self._work, None]:
-            if engine is not None and isinstance(work, Launch) and work.is_plain and work.loaded.address is not None:
+        self._places = {}
+        for node, work in enumerate([*self._work, None]):
+            if engine is not None and isinstance(work, Launch) and _is_batched(work):
+                self._places[node] = len(pieces), len(together)
                 together.append(work)
                 continue
             if together and engine is not None:
-                pieces.append(Batch(engine, together).run)
+                pieces.append(Batch.of(engine, together))
                 together = []
             if work is not None:
-                pieces.append(work.run)
+                pieces.append(work)
         return tuple(pieces)
+
+
+def _is_batched(launch: Launch) -> bool:
+    return launch.is_plain and launch.loaded.address is not None
 
 
 def _launch(loaded: LoadedKernel, config: LaunchConfig, sharedmem: int, parameters: bytes) -> Launch:
     return Launch(loaded=cast("HostKernel", loaded), config=config, sharedmem=sharedmem, parameters=parameters)
 
 
-def _run(pieces: Iterable[Callable[[], None]]) -> None:
-    for run in pieces:
-        run()
+def _run(pieces: Iterable[Piece]) -> None:
+    for piece in pieces:
+        piece.run()
+
+
+def _step(launch: Launch, part: Part) -> Any:
+    shape, parameters = part
+    handle = launch.loaded.entry(0).handle
+    return records.StepRecord(kernel=handle, shape=ctypes.addressof(shape), params=ctypes.addressof(parameters))
 
 
 def _shape(launch: Launch) -> Any:

@@ -255,7 +255,8 @@ def judge(report: bytes, entry: str, config: LaunchConfig) -> Status:
     if code == _STACK_ENDS:
         raise LaunchError(
             f"{name} [{config}], tid={list(_dim3(thread))} ctaid={list(_dim3(block))}: recursion too deep: a device "
-            "function calls itself until the stack of the thread that runs it has no room left; call it less often, "
+            "function calls itself until the stack of the thread that runs it, where its local arrays are, has no room "
+            "left; call it less often, declare smaller arrays, "
             "write it as a loop, or launch from a thread with a larger stack (threading.stack_size, ulimit -s)"
         )
     if code == _STRANDED:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.errors import ArgumentError, a_class
 from gridjit.compiler.item_types import bfloat16, small_float
 from gridjit.runtime.memory.dlpack_structures import CODES, READ_ONLY, ManagedVersioned, Tensor, pointer_in
 from gridjit.runtime.memory.foreign_array import ForeignArray, refuse_nowhere
@@ -41,7 +41,7 @@ def exported(value: Any, stream: int) -> tuple[ForeignArray, Any]:
     before. NO_ORDER: without that. Raises ArgumentError for what it does not export, or kernels cannot use.
     """
     keywords: dict[str, Any] = {}
-    if value.__dlpack_device__()[0] in (CUDA, CUDA_MANAGED):
+    if device_of(value)[0] in (CUDA, CUDA_MANAGED):
         keywords["stream"] = stream or 1  # DLPack's number of the legacy default stream
     try:
         try:
@@ -49,9 +49,19 @@ def exported(value: Any, stream: int) -> tuple[ForeignArray, Any]:
         except TypeError:  # from before DLPack 1.0
             capsule = value.__dlpack__(**keywords)
     except BufferError as error:
-        kind = type(value)
-        raise ArgumentError(f"a {kind.__module__}.{kind.__qualname__} cannot be passed to a kernel: {error}") from error
+        raise ArgumentError(f"{a_class(type(value))} cannot be passed to a kernel: {error}") from error
+    except Exception as error:  # whatever its producer raises
+        raise ArgumentError(f"{a_class(type(value))} does not give its __dlpack__: {error}") from error
     return array_in_capsule(capsule), capsule
+
+
+def device_of(value: Any) -> tuple[int, int]:
+    """Return the device, its type and number, that an object says it is on; raises ArgumentError if it does not."""
+    try:
+        kind, number = value.__dlpack_device__()
+        return int(kind), int(number)
+    except Exception as error:  # whatever its producer raises
+        raise ArgumentError(f"{a_class(type(value))} does not give its __dlpack_device__: {error}") from error
 
 
 def array_in_capsule(capsule: Any) -> ForeignArray:

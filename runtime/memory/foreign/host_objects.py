@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.errors import ArgumentError, a_class
+from gridjit.runtime.args.staging import own
 from gridjit.runtime.memory.foreign_array import Interface, read_interface
 
 Array = np.ndarray[Any, Any]
@@ -22,7 +23,7 @@ def host_array(obj: Any) -> Array | None:
     Raises ArgumentError for what cannot be passed to a kernel: masked arrays, formats that NumPy does not know.
     """
     if isinstance(obj, np.ndarray):
-        return obj if type(obj) is np.ndarray else np.ndarray.view(obj, np.ndarray)
+        return own(obj)
     if isinstance(obj, np.generic):
         return None
     if isinstance(interface := getattr(obj, "__array_interface__", None), dict):
@@ -32,7 +33,7 @@ def host_array(obj: Any) -> Array | None:
     except TypeError:
         return None
     except BufferError as error:
-        raise ArgumentError(f"a {_name(obj)} does not give its memory: {error}") from error
+        raise ArgumentError(f"{a_class(type(obj))} does not give its memory: {error}") from error
     return _array_over(obj, memory)
 
 
@@ -43,7 +44,9 @@ def _array_in(obj: Any, interface: Interface) -> Array:
         try:
             memory = np.frombuffer(obj if data is None else data, np.uint8)
         except (TypeError, ValueError, BufferError) as error:
-            raise ArgumentError(f"the __array_interface__ of a {_name(obj)} does not say where its data is") from error
+            raise ArgumentError(
+                f"the __array_interface__ of {a_class(type(obj))} does not say where its data is"
+            ) from error
         address = memory.__array_interface__["data"][0] + int(interface.get("offset", 0))
         interface = interface | {"data": (address, not memory.flags.writeable)}
         obj = (obj, memory)
@@ -58,9 +61,5 @@ def _array_over(obj: Any, memory: memoryview) -> Array:
         return np.asarray(memory)
     except (ValueError, TypeError, NotImplementedError, RuntimeError) as error:
         raise ArgumentError(
-            f"a {_name(obj)} has memory of format {memory.format!r}, which NumPy cannot read: {error}"
+            f"{a_class(type(obj))} has memory of format {memory.format!r}, which NumPy cannot read: {error}"
         ) from error
-
-
-def _name(obj: Any) -> str:
-    return f"{type(obj).__module__}.{type(obj).__qualname__}"

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.errors import ArgumentError, a_class
 from gridjit.runtime.current import space_of
 from gridjit.runtime.devices.cuda import presence
 from gridjit.runtime.memory.copies import address_of
 from gridjit.runtime.memory.device_array import DeviceArray
-from gridjit.runtime.memory.foreign.dlpack import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, NO_ORDER, exported
+from gridjit.runtime.memory.foreign.dlpack import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, NO_ORDER, device_of, exported
 from gridjit.runtime.memory.foreign.host_objects import host_array
 from gridjit.runtime.memory.foreign_array import ForeignArray, read_interface
 from gridjit.runtime.memory.layout import StridedLayout
@@ -59,7 +59,7 @@ def host_memory(obj: Any) -> np.ndarray[Any, Any]:
     """Return a NumPy array over memory of the host's; raises ArgumentError for what has no memory at all."""
     if (array := host_array(obj)) is None:
         raise ArgumentError(
-            f"a {_name(obj)} has no memory to look at: it has neither __cuda_array_interface__, __dlpack__ or "
+            f"{a_class(type(obj))} has no memory to look at: it has neither __cuda_array_interface__, __dlpack__ or "
             "__array_interface__ nor the buffer protocol"
         )
     return array
@@ -91,7 +91,7 @@ def _seen_by_interface(obj: Any, interface: dict[str, Any], here: Space, stream:
     array = read_interface(interface)
     if here.device is None and presence.device_count():
         raise ArgumentError(
-            f"a {_name(obj)} has its data on a CUDA device, and arrays are on the "
+            f"{a_class(type(obj))} has its data on a CUDA device, and arrays are on the "
             "host here (GRIDJIT_TARGET); copy it to the host first"
         )
     if array.stream is not None:
@@ -105,7 +105,7 @@ def over_dlpack(obj: Any, here: Space, stream: Any = 0) -> DeviceArray:
 
 
 def _seen_by_dlpack(obj: Any, here: Space, stream: Any) -> Seen:
-    device_type, device_id = map(int, obj.__dlpack_device__())
+    device_type, device_id = device_of(obj)
     space = _space(obj, device_type, device_id, here)
     array, capsule = exported(obj, NO_ORDER if _is_no_order(stream) else stream_handle(stream))
     return _seen(array, space, capsule, stream)
@@ -160,13 +160,13 @@ def _space(obj: Any, device_type: int, device_id: int, here: Space) -> Space:
         return here  # memory of both
     if device_type != CUDA:
         raise ArgumentError(
-            f"a {_name(obj)} is on DLPack device ({device_type}, {device_id}); gridjit knows memory of the host and of "
-            "CUDA devices"
+            f"{a_class(type(obj))} is on DLPack device ({device_type}, {device_id}); gridjit knows memory of the host "
+            "and of CUDA devices; copy it to the host first"
         )
     if here.device is None:
         raise ArgumentError(
-            f"a {_name(obj)} has its data on CUDA device {device_id}, and arrays are on the host here; copy it to the "
-            "host first"
+            f"{a_class(type(obj))} has its data on CUDA device {device_id}, and arrays are on the host here; copy it "
+            "to the host first"
         )
     return here if here.device == device_id else space_of(device_id)
 
@@ -178,8 +178,4 @@ def _attribute(obj: Any, name: str) -> Any:
     except Exception as error:
         if hasattr(type(obj), "__dlpack__"):
             return None  # it has another way to say it
-        raise ArgumentError(f"a {_name(obj)} does not give its {name}: {error}") from error
-
-
-def _name(obj: Any) -> str:
-    return f"{type(obj).__module__}.{type(obj).__qualname__}"
+        raise ArgumentError(f"{a_class(type(obj))} does not give its {name}: {error}") from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
 from typing import Any
 
 from gridjit.compiler.errors import LayoutError, LayoutIndexError
@@ -25,8 +24,18 @@ def all_whole(values: Any, name: str) -> Numbers:
         return (operator.index(values),)
     except TypeError:
         pass
+    given = _in_order(values, name)
     try:
-        return tuple(map(operator.index, values))
+        return tuple(map(operator.index, given))
+    except TypeError:
+        raise LayoutError(f"{name} {values!r}: neither a whole number nor a sequence of them") from None
+
+
+def _in_order(values: Any, name: str) -> tuple[Any, ...]:
+    if isinstance(values, set | frozenset):
+        raise LayoutError(f"{name} {values!r}: a set has no order; give a sequence")
+    try:
+        return tuple(values)
     except TypeError:
         raise LayoutError(f"{name} {values!r}: neither a whole number nor a sequence of them") from None
 
@@ -39,9 +48,9 @@ def axis_of(value: Any, ndim: int) -> int:
     return axis % ndim
 
 
-def distinct_axes(values: Iterable[Any], ndim: int, name: str) -> Numbers:
+def distinct_axes(values: Any, ndim: int, name: str) -> Numbers:
     """Return axes as numbers from 0 on, none of them twice."""
-    axes = tuple(axis_of(value, ndim) for value in values)
+    axes = tuple(axis_of(value, ndim) for value in _in_order(values, name))
     if len(set(axes)) != len(axes):
         raise LayoutError(f"{name} {axes}: each axis may appear once")
     return axes

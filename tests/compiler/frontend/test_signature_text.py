@@ -133,12 +133,20 @@ def test_types_of_extensions_are_known_by_their_names(monkeypatch: pytest.Monkey
     assert str(parsed("void(interval)").args[0]) == "interval"
 
 
-@pytest.mark.parametrize("decorator", [gridjit.cuda.vectorize, gridjit.cuda.guvectorize])
+@pytest.mark.parametrize(
+    "decorator",
+    [
+        gridjit.cuda.vectorize,
+        lambda text: gridjit.cuda.vectorize(ftylist_or_function=text),
+        lambda text: gridjit.cuda.guvectorize(text, "(n)->(n)", target="cuda"),
+        lambda text: gridjit.cuda.guvectorize(ftylist=text, signature="(n)->(n)"),
+    ],
+)
 @pytest.mark.parametrize("several", [False, True])
 def test_signatures_of_ufuncs_are_not_evaluated_either(decorator: Any, several: bool, tmp_path: Path) -> None:
     text = f"open('{tmp_path / 'touched'}', 'w')"
     with pytest.raises(gridjit.ConfigError):
-        decorator([text] if several else text, "(n)->(n)", target="cuda")(lambda x: x)
+        decorator([text] if several else text)(lambda x: x)
     assert not (tmp_path / "touched").exists()
 
 

@@ -79,6 +79,84 @@ def test_blocks_are_run_as_one_where_only_places_in_the_grid_are_asked(planned):
     assert {one.axis for one in planned(of_blocks, 1).flat} == {"y"}
 
 
+def in_two_returns(x, out):
+    i = cuda.grid(1)
+    if cuda.blockIdx.x < 1 or x.size < 3:
+        return
+    if i > x.size - 2:
+        return
+    out[i] = x[i]
+
+
+def in_parts_of_five(x, out):
+    t = cuda.grid(1)
+    i = int(t / 5) + 1
+    if i > out.size - 2:
+        return
+    out[i] = x[t % 5]
+
+
+def in_quarters(x, out):
+    i = cuda.grid(1)
+    if i // 4 < x.size and i >> 3 < out.size:
+        out[i] = x[i]
+
+
+def in_rows_of_blocks(x, out):
+    i = cuda.threadIdx.x
+    k = cuda.blockIdx.x % x.size
+    if k < 1 or int(cuda.blockIdx.x / x.size) > 4 or i > out.size - 2:
+        return
+    out[i] = x[k]
+
+
+def in_front_of_an_array(x, out):
+    i = cuda.grid(1)
+    if i >= x.size:
+        return
+    own = cuda.local.array(4, "float32")
+    for k in range(4):
+        own[k] = x[i + k]
+    out[i] = own[int(x[i])]
+
+
+def in_front_of_a_barrier(x, out):
+    i = cuda.grid(1)
+    if cuda.blockIdx.x > 3 or i >= x.size:
+        return
+    out[i] = x[i]
+    cuda.syncthreads()
+    out[i] += x[0]
+
+
+def in_front_of_a_count(x, out):
+    i = cuda.grid(1)
+    if i >= x.size:
+        return
+    out[i] = cuda.syncthreads_count(cuda.threadIdx.x)
+
+
+def in_every_third(x, out):
+    i = cuda.grid(1)
+    if i < x.size and i % 3 == 0:
+        out[i] = x[i]
+
+
+GUARDS = [in_two_returns, in_parts_of_five, in_quarters, in_rows_of_blocks, in_front_of_an_array]
+
+
+@pytest.mark.parametrize("kernel", GUARDS)
+def test_where_in_a_row_all_first_conditions_hold_is_found_without_asking_each_thread(planned, kernel):
+    plan = planned(kernel, 1)
+    assert plan.bounded
+    assert not planned(in_every_third, 1).bounded
+
+
+def test_threads_that_end_at_the_first_conditions_are_left_out_of_the_loops_behind_barriers(planned):
+    assert planned(in_front_of_a_barrier, 1).narrowed
+    assert not planned(in_front_of_a_count, 1).narrowed
+
+
 @needs_vectors
 @pytest.mark.parametrize("kernel", [strides, strides_by_hand])
 def test_neighbours_are_loaded_and_stored_at_once(lowered, monkeypatch, kernel):

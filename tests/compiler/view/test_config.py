@@ -57,7 +57,7 @@ def test_a_mark_with_names_means_those() -> None:
 
 def test_a_mark_with_an_unknown_name_lists_the_fields() -> None:
     with pytest.raises(ConfigError, match="fields are griddim, blockdim"):
-        ConfigView(CONFIG).mark_kernel_as_launch_config_sensitive("warp")
+        ConfigView(CONFIG).mark_kernel_as_launch_config_sensitive("warp")  # type: ignore[arg-type]
 
 
 def test_writing_sharedmem_is_an_effect_and_only_ever_raises_it() -> None:

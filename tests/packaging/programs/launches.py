@@ -18,6 +18,10 @@ def hook(kernel: gridjit.Kernel, config: gridjit.ConfiguredKernel) -> None:
     print(kernel.name, config.stream)
 
 
+def needs(config: launchconfig.ConfigView) -> None:
+    config.sharedmem = 8 * config.blockdim[0]
+
+
 x, stream = np.zeros(1024), gridjit.create_stream()
 configured = fill[8, 128]
 assert_type(configured, gridjit.ConfiguredKernel)
@@ -48,6 +52,8 @@ for signature, overload in fill.overloads.items():
     assert_type(fill.get_regs_per_thread(signature, config=(8, 128), target="sm_90"), int)
 assert_type(fill.inspect_asm(fill.specializations[0]), str)
 assert_type(fill.get_overload("void(float64[::1], float64)", target="sm_90").max_threads_per_block, int)
+assert_type(fill.get_overload("void(float64[::1], float64)").footprint.sensitive, bool)
+fill.mark_launch_config_sensitive("blockdim", "cluster")
 assert_type(fill.nopython_signatures, list[Any])
 fill.disable_compile()
 assert_type((cuda.float64[::1], cuda.float64) in fill.overloads, bool)
@@ -60,6 +66,7 @@ with launchconfig.capture_compile_config(fill) as capture:
 if (config := gridjit.launchconfig.current_launch_config()) is not None:
     config.mark_kernel_as_launch_config_sensitive("blockdim")
     assert_type(config.blockdim, tuple[int, int, int])
+    needs(config)
 assert_type(launchconfig.ensure_current_launch_config().sharedmem, int)
 with gridjit.graph(stream) as graph, graph.name("halo"):
     fill[8, 128, graph.stream](x, 1.0)
@@ -89,6 +96,8 @@ print(capture["confg"])  # wrong: no such key
 gridjit.graph("stream")  # wrong: not a stream
 graph.update(fill, (x, 1.0))  # wrong: not a node
 graph.launch(8, 128)  # wrong: only a stream
+fill.mark_launch_config_sensitive("blockDim")  # wrong: no such field
+print(fill.get_overload("void(float64[::1], float64)").regs_per_thred)  # wrong: no such number
 launchconfig.capture_compile_config(configured)  # wrong: not a kernel
 configured.blockdim = (1, 1, 1)  # wrong: it is what it is
 gridjit.LaunchConfig(griddim=8, blockdim=(1, 1, 1))  # wrong: of() takes numbers

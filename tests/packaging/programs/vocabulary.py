@@ -38,6 +38,26 @@ async def waits() -> None:
     assert_type(await stream.done(), gridjit.Stream)
 
 
+@cuda.reduce
+def total(a: float, b: float) -> float:
+    return a + b
+
+
+@cuda.vectorize(["float64(float64, float64)"])
+def plus(a: float, b: float) -> float:
+    return a + b
+
+
+@cuda.guvectorize(["void(float64[:], float64[:])"], "(n)->()")
+def first(x: Any, out: Any) -> None:
+    out[0] = x[0]
+
+
+assert_type(total, cuda.Reduce)
+print(total(array[0], size=2, stream=stream), cuda.Reduce(plus)(array[0]))
+print(plus(np.ones(4), 2.0, out=array, stream=stream), plus.reduce(np.ones(4)), first(np.ones((4, 4))))
+assert_type(array[1:], gridjit.DeviceArray)
+array.copy_to_device(np.ones((4, 4)), stream=stream)
 later = gridjit.Out(np.zeros(4), asynchronous=True)
 assert_type(later.event, gridjit.Event | None)
 assert_type(cuda.get_current_device().compute_capability, tuple[int, int])
@@ -57,5 +77,14 @@ stream.on_complete()  # wrong: nothing to call
 gridjit.In(np.zeros(4), asynchronous=True)  # wrong: nothing comes back
 cuda.synchronize(stream)  # wrong: takes nothing
 cuda.default_stream().synchronise()  # wrong: no such method
+array.copy_to_host(stream="s")  # wrong: not a stream
+cuda.to_device(np.zeros(4), "s")  # wrong: not a stream
+before.record("s")  # wrong: not a stream
+stream.wait("s")  # wrong: neither an event nor a stream
+cuda.guvectorize(["void(float64[:], float64[:])"])  # wrong: no layout
+cuda.reduce(1)  # wrong: not a function
+total(np.ones(4), axis=0)  # wrong: no such argument
+plus(np.ones(4), 2.0, where=True)  # wrong: no such argument
+plus.accumulate(np.ones(4))  # wrong: no such method
 array.copy_to_hots()  # wrong: no such method
 array.shape = (16,)  # wrong: reshape gives another view

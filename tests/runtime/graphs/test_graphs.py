@@ -17,7 +17,7 @@ import gridjit
 from gridjit import cuda
 from gridjit.compiler.errors import ArgumentError, DeviceError, LaunchError
 from gridjit.runtime.attention import recorders
-from gridjit.runtime.devices.host.graphs import HostRunnable
+from gridjit.runtime.devices.host.graphs import Batch, HostRunnable
 from gridjit.runtime.memory.create import to_device
 from gridjit.runtime.memory.space import HOST_SPACE
 from gridjit.runtime.native.probes import object_layout
@@ -452,3 +452,37 @@ def test_an_empty_graph_runs() -> None:
 def test_a_graph_is_not_pickled() -> None:
     with pytest.raises(TypeError, match="a graph cannot be pickled"):
         pickle.dumps(gridjit.graph())
+
+
+def test_an_update_makes_its_own_node_anew_and_leaves_the_others_and_what_runs(
+    add: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, y, z = zeros(), zeros(), zeros()
+    stream, opened = gridjit.create_stream(), threading.Event()
+    with gridjit.graph(stream) as g:
+        add[1, 32, stream](x, 1.0)
+        add[1, 32, stream](y, 1.0)
+        add[1, 32, stream](x, 1.0)
+    made = []
+    monkeypatch.setattr(Batch, "of", made.append)
+    stream.on_complete(lambda: opened.wait(60))
+    g.launch()
+    g.update(1, (z, 5.0))
+    g.launch()
+    g.update(0, (z, 100.0))
+    opened.set()
+    stream.synchronize()
+    assert (of(x), of(y), of(z), made) == ({4.0}, {1.0}, {5.0}, [])
+    g.launch()
+    stream.synchronize()
+    assert (of(x), of(y), of(z)) == ({5.0}, {1.0}, {110.0})
+
+
+def test_nodes_of_one_name_are_numbered_and_no_two_have_the_same(add: Any) -> None:
+    x = zeros()
+    with gridjit.graph() as g:
+        for name in ("halo", "halo 2", "halo", "halo", "halo 2", "halo 3"):
+            with g.name(name):
+                add[1, 32, g.stream](x, 1.0)
+    names = ["halo", "halo 2", "halo 3", "halo 4", "halo 2 2", "halo 3 2"]
+    assert [node.name for node in g.nodes] == names

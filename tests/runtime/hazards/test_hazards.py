@@ -105,6 +105,24 @@ def test_two_streams_may_read_the_same_array(first: Any, second: Any) -> None:
         add_pair[1, 64, second](z, (x, y))
 
 
+@gridjit.jit
+def add_within(pairs: Any) -> None:
+    i = cuda.grid(1)
+    if i < pairs[0][0].size:
+        pairs[0][0][i] += pairs[0][1][i] + pairs[1][i]
+
+
+def test_what_is_only_read_in_a_tuple_is_no_hazard_beside_what_is_written_there(first: Any, second: Any) -> None:
+    x, y, z, into = ones(), ones(), ones(), ones()
+    add_within[1, 64, first](((x, y), z))
+    add[1, 64, second](into, y)
+    add[1, 64, second](into, z)
+    with pytest.raises(HazardError, match=r"add_within .* may still write array 'pairs\[0\]\[0\]'"):
+        add[1, 64, second](into, x)
+    with pytest.raises(HazardError, match=r"add_within .* may still read array 'pairs\[1\]'"):
+        scale[1, 64, second](z, 2.0)
+
+
 def through_an_event(first: Any, second: Any) -> None:
     second.wait(first.record())
 
@@ -359,3 +377,37 @@ def test_nothing_is_checked_or_imported_unless_it_is_asked_for(tmp_path: Any) ->
         tmp_path / "program.py", cwd=tmp_path, env=os.environ | {"GRIDJIT_TARGET": "host", "GRIDJIT_CHECK_STREAMS": "0"}
     )
     assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda x: np.asarray(gridjit.StridedMemoryView(x)),
+        lambda x: gridjit.StridedMemoryView(x).__buffer__(0),
+        np.from_dlpack,
+    ],
+)
+def test_memory_that_a_stream_may_still_write_is_not_given_to_the_host_in_place(look: Any, second: Any) -> None:
+    x, event, hold = ones(), gridjit.create_event(), threading.Event()
+    second.on_complete(lambda: hold.wait(60))
+    scale[1, 64, second](x, 2.0)
+    event.record(second)
+    line = sys._getframe().f_lineno - 2
+    with pytest.raises(HazardError) as raised:
+        look(x)
+    said, name = str(raised.value), f"stream 0x{second.handle:x}"
+    assert f"while scale (test_hazards.py:{line}, {name}) may still write array 'values'" in said
+    assert f"Insert synchronize() of {name} between them" in said
+    hold.set()
+    event.synchronize()
+    assert set(np.asarray(look(x))) == {2.0}
+
+
+def test_memory_is_given_to_the_host_in_place_after_its_own_stream_and_while_others_read_it(
+    first: Any, second: Any
+) -> None:
+    x, y, late = ones(), ones(), cuda.to_device(np.ones(64), stream=first)
+    scale[1, 64, first](late, 2.0)
+    assert set(np.asarray(gridjit.StridedMemoryView(late))) == {2.0}
+    add[1, 64, second](y, x)
+    assert set(np.asarray(gridjit.StridedMemoryView(x))) == {1.0}

@@ -6,6 +6,8 @@ from __future__ import annotations
 import itertools
 from types import FunctionType, SimpleNamespace
 
+import numpy as np
+
 
 def run_in_python(kernel, grid, block, *arguments):
     """Run kernel, whose global name of numba.cuda is `cuda`, for every thread of a grid."""
@@ -26,6 +28,7 @@ class _Coordinates:
     def __init__(self, grid, block):
         self.gridDim, self.blockDim, self.threadIdx, self.blockIdx = map(_xyz, (grid, block, (0, 0, 0), (0, 0, 0)))
         self.atomic = SimpleNamespace(add=_add)
+        self.local = SimpleNamespace(array=np.empty)
         self._sizes = tuple(a * b for a, b in zip(grid, block, strict=True))
 
     def threads(self):

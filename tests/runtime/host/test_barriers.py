@@ -364,3 +364,82 @@ def test_a_loop_bound_read_from_memory_is_followed(run):
     x, out = np.array([5]), np.zeros(8, np.int64)
     run(one_counts_on, 1, 8, x, out)
     assert out.tolist() == [105] * 8
+
+
+def turned(x, out, n):
+    shared = cuda.shared.array(256, np.float64)
+    t, i = cuda.threadIdx.x, cuda.grid(1)
+    if n < 1 or i >= n:
+        return
+    shared[t] = x[i]
+    cuda.syncthreads()
+    last = min(cuda.blockDim.x, n - cuda.blockIdx.x * cuda.blockDim.x) - 1
+    out[i] = shared[last - t]
+    cuda.syncthreads()
+    shared[t] = out[i] + 1
+    cuda.syncthreads()
+    out[i] += shared[last - t]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(("grid", "block"), [(1, 1), (3, 32), (5, 19), (2, 256)])
+def test_threads_go_on_from_barrier_to_barrier_while_others_of_their_block_have_ended(run, grid, block, threads):
+    for n in (0, 1, 18, 20, 64, min(grid * block, 90)):
+        n = min(n, grid * block)
+        x, out = np.arange(float(grid * block)), np.zeros(grid * block)
+        run(turned, grid, block, x, out, n, threads=threads)
+        expected = np.zeros(grid * block)
+        for start in range(0, n, block):
+            end = min(start + block, n)
+            expected[start:end] = x[start:end][::-1] + x[start:end] + 1
+        np.testing.assert_array_equal(out, expected)
+
+
+def in_part_of_a_plane(x, out, n, left):
+    shared = cuda.shared.array((16, 16), np.float64)
+    i, j = cuda.threadIdx.x, cuda.threadIdx.y
+    if j >= n or i < 2 or i == left or i + j > 12:
+        return
+    shared[j, i] = x[j, i]
+    for k in range(5):
+        cuda.syncthreads()
+        added = shared[0, i] + k
+        cuda.syncthreads()
+        shared[j, i] += added
+    if (i + j) % 2 == 0:
+        out[j, i] = -1
+        return
+    cuda.syncthreads()
+    out[j, i] = shared[j, i] + cuda.blockIdx.x
+
+
+@pytest.mark.parametrize("left", [-1, 1, 5, 9, 12])
+def test_rows_of_which_other_parts_have_ended_meet_at_every_barrier(run, left):
+    for n in (0, 1, 4, 10):
+        x, out = np.random.default_rng(9).random((10, 14)), np.zeros((10, 14))
+        run(in_part_of_a_plane, 1, (14, 10), x, out, n, left)
+        j, i = np.mgrid[:10, :14]
+        lives = (j < n) & (i >= 2) & (i != left) & (i + j <= 12)
+        shared = np.where(lives, x, 0)
+        for k in range(5):
+            shared = shared + np.where(lives, shared[0] + k, 0)
+        expected = np.where(lives, np.where((i + j) % 2 == 0, -1, shared), 0)
+        np.testing.assert_allclose(out, expected)
+
+
+def counted(out, n):
+    i = cuda.grid(1)
+    if i >= n:
+        return
+    out[i] = cuda.syncthreads_count(np.int32(i % 3))
+    cuda.syncthreads()
+    out[i] += 100
+
+
+def test_threads_that_have_ended_count_for_nothing_where_others_are_counted(run):
+    for n in (1, 7, 40, 64):
+        out = np.zeros(64, np.int32)
+        run(counted, 2, 32, out, n)
+        i = np.arange(64)
+        counts = [np.count_nonzero((i[:n] // 32 == b) & (i[:n] % 3 != 0)) for b in range(2)]
+        np.testing.assert_array_equal(out, np.where(i < n, 100 + np.take(counts, i // 32), 0))

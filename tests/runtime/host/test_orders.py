@@ -130,6 +130,146 @@ def test_threads_in_a_line_do_what_they_do_one_by_one(run, kernel):
             compared(run, kernel, grid, block, 1 + n % 2, (x, np.zeros(x.size)), n)
 
 
+def behind_two_returns(x, out, n):
+    i = cuda.grid(1)
+    if n < 2:
+        return
+    if i >= n or i >= x.size:
+        return
+    out[i] += x[i]
+
+
+def inside_of_three(x, out, n):
+    i = cuda.grid(1)
+    b = cuda.blockIdx.x
+    if b + 0 < 1 or b > n - 2 or i < 3 or i > x.size - 2:
+        return
+    out[i] += x[i]
+
+
+def by_fives(x, out, n):
+    t = cuda.grid(1)
+    i = int(t / 5) + 1
+    m = int(t % 5)
+    if n < 2 or i > n or 5 * i + m >= x.size:
+        return
+    out[5 * i + m] += i + m
+
+
+def by_fours(x, out, n):
+    i = cuda.grid(1)
+    if i // 4 < n and i < x.size:
+        out[i] += x[i]
+
+
+def by_shifts(x, out, n):
+    i = cuda.grid(1)
+    if (i >> 3) + 1 < n and i < x.size:
+        out[i] += x[i]
+
+
+def by_thirds_down(x, out, n):
+    i = cuda.grid(1)
+    if int((n - i) / 3) > 2 and i < x.size:
+        out[i] += x[i]
+
+
+def by_a_part(x, out, n):
+    i = cuda.grid(1)
+    if int(i * 0.3) * 2 <= n and i < x.size:
+        out[i] += x[i]
+
+
+def by_blocks_of_blocks(x, out, n):
+    i = cuda.grid(1)
+    b = cuda.blockIdx.x % n
+    c = int(cuda.blockIdx.x / n)
+    if b + 1 < 2 or c > 2 or i >= x.size:
+        return
+    out[i] += b + 10 * c
+
+
+def by_two_steps(x, out, n):
+    i = cuda.grid(1)
+    if int(i / 3) - int(i / 5) < n % 7 and i < x.size:
+        out[i] += x[i]
+
+
+def by_steps_on_both_sides(x, out, n):
+    i = cuda.grid(1)
+    if i // 3 * 5 <= i + n % 5 and i < x.size:
+        out[i] += x[i]
+
+
+def by_an_inverse(x, out, n):
+    i = cuda.grid(1)
+    if int(100.0 / (i - 7.5)) < n % 5 and i < x.size:
+        out[i] += x[i]
+
+
+def behind_every_third(x, out, n):
+    i = cuda.grid(1)
+    if i % 3 == 1:
+        return
+    if i >= n or i >= x.size:
+        return
+    out[i] += x[i]
+
+
+def before_every_third(x, out, n):
+    i = cuda.grid(1)
+    if i >= n or i >= x.size:
+        return
+    if i % 3 == 1:
+        return
+    out[i] += x[i]
+
+
+def with_an_array_of_its_own(x, out, n):
+    i = cuda.grid(1)
+    if n < 2 or i >= n or i >= x.size:
+        return
+    own = cuda.local.array(4, "float64")
+    for k in range(4):
+        own[k] = x[(i + k) % x.size]
+    for k in range(int(4 * x[i])):
+        out[i] += own[k]
+
+
+GUARDS = (
+    behind_two_returns, inside_of_three, by_fives, by_fours, by_shifts, by_thirds_down, by_a_part, by_blocks_of_blocks,
+    by_two_steps, by_steps_on_both_sides, by_an_inverse, behind_every_third, before_every_third,
+    with_an_array_of_its_own,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kernel", GUARDS, ids=lambda kernel: kernel.__name__)
+def test_threads_behind_conditions_in_a_row_do_what_they_do_one_by_one(run, kernel):
+    x = np.random.default_rng(6).random(1100)
+    for grid, block in ((1, 1), (4, 32), (7, 19), (40, 5), (2, 1000)):
+        for n in (1, 2, 6, 33, 500):
+            compared(run, kernel, grid, block, 1 + n % 2, (x, np.zeros(x.size)), n)
+
+
+def before_a_barrier(x, out, n):
+    i = cuda.grid(1)
+    if cuda.blockIdx.x > n or int(i / 5) >= n or i >= x.size:
+        return
+    out[i] += x[i]
+    cuda.syncthreads()
+    out[i] *= 2
+
+
+def test_threads_behind_conditions_in_a_row_meet_at_barriers(run):
+    x = np.random.default_rng(7).random(1100)
+    for grid, block in ((4, 32), (7, 19), (2, 1000)):
+        for n in (0, 1, 6, 33, 500):
+            out = np.zeros(x.size)
+            assert run(before_a_barrier, grid, block, x, out, n) is None
+            reached = min(5 * n, block * min(n + 1, grid), x.size)
+            np.testing.assert_array_equal(out, np.where(np.arange(x.size) < reached, 2 * x, 0))
+
+
 def plane(x, out, n):
     j, i = cuda.grid(2)
     if i < n and j < out.shape[1]:

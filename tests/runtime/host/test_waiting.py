@@ -144,10 +144,56 @@ def reads_anew(turn, out):
     turn[0] = me + 1
 
 
-@pytest.mark.parametrize("kernel", [reads_beside_a_fence, reads_anew])
+def naps_between_reads(turn, out):
+    me = cuda.gridDim.x - 1 - cuda.blockIdx.x
+    pause = 8
+    while turn[0] != me:
+        cuda.nanosleep(pause)
+        pause = min(256, pause * 2)
+    out[me] = turn[0]
+    turn[0] = me + 1
+
+
+def naps_at_a_place_of_its_own(turns, out):
+    me = cuda.blockIdx.x
+    while turns[me] == 0 and me + 1 < cuda.gridDim.x:
+        cuda.nanosleep(20)
+    out[me] = me
+    if me > 0:
+        turns[me - 1] = 1
+
+
+def only_reads(turn, out):
+    me = cuda.gridDim.x - 1 - cuda.blockIdx.x
+    while turn[0] != me:
+        pass
+    out[me] = turn[0]
+    turn[0] = me + 1
+
+
+def counts_its_reads(turn, out):
+    me = cuda.gridDim.x - 1 - cuda.blockIdx.x
+    reads = 0
+    while turn[0] != me or turn[1] != 0:
+        reads += 1
+    out[me] = turn[0] + min(reads, 0)
+    turn[0] = me + 1
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        reads_beside_a_fence,
+        reads_anew,
+        naps_between_reads,
+        naps_at_a_place_of_its_own,
+        only_reads,
+        counts_its_reads,
+    ],
+)
 def test_what_others_store_is_seen_by_loops_that_read_it_anew(run, kernel, threads):
     out = np.full(100, -1, np.int32)
-    assert run(kernel, 100, 1, np.zeros(1, np.int32), out, threads=threads) is None
+    assert run(kernel, 100, 1, np.zeros(100, np.int32), out, threads=threads) is None
     assert (out == np.arange(100)).all()
 
 
@@ -318,9 +364,21 @@ def counted_down(queue, done):
         cuda.atomic.add(done, item - 1, 1)
 
 
+def finds(x, out):
+    i = cuda.grid(1)
+    at = 0
+    while x[at] < i:
+        at += 1
+    turns = 0
+    while turns < x[0] + 3:
+        turns += 1
+    out[at] = turns + 636
+
+
 @pytest.mark.parametrize(
     ("kernel", "arguments"),
     [
+        (finds, (np.arange(640, dtype=np.int64), np.zeros(640, np.int64))),
         (maximum_by_hand, (np.arange(640, dtype=np.int64), np.zeros(1, np.int64))),
         (counted_down, (np.full(1, 500, np.int32), np.zeros(500, np.int32))),
     ],
@@ -328,7 +386,7 @@ def counted_down(queue, done):
 def test_loops_in_which_somebody_always_gets_on_do_not_wait(loaded, run, kernel, arguments, threads):
     arguments = tuple(argument.copy() for argument in arguments)
     assert run(kernel, 10, 64, *arguments, threads=threads) is None
-    assert arguments[1].max() == (639 if kernel is maximum_by_hand else 1)
+    assert arguments[1].max() == (1 if kernel is counted_down else 639)
     assert not run.resident(kernel, *arguments)
 
 

@@ -58,6 +58,34 @@ def test_indexing_again_gives_a_new_object_over_the_same_launcher(given: Any, wa
     assert kernel[given].pre_launch_callbacks == []
 
 
+@pytest.mark.parametrize(
+    "index",
+    [
+        lambda: (make("70000"), make("512")),
+        lambda: ((make("70000"), 3), (8, 4)),
+        lambda: (np.int64(70000), np.uint8(32)),
+        lambda: ((1, np.int32(3)), (np.int16(8), 4)),
+        lambda: (2, (8, 4), STREAM, np.int64(64)),
+        lambda: (2, (8, 4), 0, make("4096")),
+    ],
+)
+def test_an_index_that_comes_again_is_not_worked_out_again(
+    index: Any, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = IndexedKernel()
+    launcher = kernel[index()].launcher
+    kernel[index()]()
+    monkeypatch.setattr(kernel, "_configure", lambda given: pytest.fail(f"{given} was worked out again"))
+    for _ in range(3):
+        assert kernel[index()].launcher is launcher
+        kernel[index()]()
+
+
+def make(number: str) -> int:
+    """Return an int that is an object of its own."""
+    return int(number)
+
+
 @pytest.mark.parametrize("other", [(1.0, 32), (1, 32.0), ((1,), (32.0,)), (1, 32, 0.5), (1, 32, 0, 0.0), ("1", 32)])
 def test_what_only_equals_dimensions_is_still_an_error(other: Any, way: str) -> None:
     kernel = IndexedKernel()
@@ -130,6 +158,21 @@ def test_machine_code_indexes_from_when_it_pays_until_it_is_taken_away() -> None
     assert index_natively(MemoryStore())
     launched(kernel, (1, 32))
     assert is_native()
+
+
+@pytest.mark.skipif(object_layout() is None, reason="this interpreter launches from Python")
+@pytest.mark.parametrize(
+    "index",
+    [lambda: ((make("2"), 3), (8, 4)), lambda: (np.int32(2), 32), lambda: (2, 32, 0, make("64"))],
+    ids=["tuples", "NumPy's integers", "shared memory"],
+)
+def test_machine_code_is_asked_for_whatever_an_index_is_made_of(index: Any) -> None:
+    index_from_python(until_tried=True)
+    kernel = IndexedKernel()
+    for _ in range(3):
+        kernel[index()]()
+    assert is_native()
+    index_from_python()
 
 
 @pytest.mark.skipif(object_layout() is None, reason="this interpreter launches from Python")

@@ -74,7 +74,7 @@ def test_views_alike_make_an_array_only_when_it_is_asked_for() -> None:
 
 def test_a_view_has_no_other_attributes() -> None:
     with pytest.raises(AttributeError, match="a StridedMemoryView has no attribute 'colour'"):
-        StridedMemoryView(MEMORY).colour  # noqa: B018
+        StridedMemoryView(MEMORY).colour  # type: ignore[attr-defined]  # noqa: B018
 
 
 def _is_set(view: StridedMemoryView, name: str) -> bool:

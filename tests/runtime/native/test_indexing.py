@@ -28,6 +28,7 @@ from tests.runtime.standin import IndexedKernel, StandInKernel
 
 pytestmark = pytest.mark.skipif(object_layout() is None, reason="this interpreter launches from Python")
 STREAM = type("Stream", (), {"__cuda_stream__": lambda self: (0, 0x500), "__eq__": lambda *_: True})()
+SIZE = np.int32(12)
 Pair = namedtuple("Pair", "grid block")
 
 
@@ -56,6 +57,7 @@ SAME = [
     ((1, 32, 0x500), (1, 32, int("1280"))),
     ((1, 32, STREAM), (1, 32, STREAM)),
     ((1, 32, STREAM, 4096), (1, 32, STREAM, int("4096"))),
+    ((SIZE, (32, SIZE)), (SIZE, (32, SIZE))),
 ]
 
 

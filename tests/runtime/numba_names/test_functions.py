@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -72,3 +74,63 @@ def test_a_program_with_device_arrays_streams_and_events_runs_on_the_host() -> N
 
 def test_the_package_exports_what_it_lists() -> None:
     assert all(hasattr(gridjit, name) for name in gridjit.__all__)
+
+
+def keywords(function: Any) -> list[str]:
+    """Return the names that a function's arguments may be given by."""
+    found = inspect.signature(function).parameters.values()
+    return [one.name for one in found if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
+
+
+def test_arguments_have_the_names_that_they_have_in_numba_cuda() -> None:
+    numba = numba_cuda()
+    from numba.cuda.cudadrv.devicearray import DeviceNDArray
+    from numba.cuda.cudadrv.driver import Event, Stream
+    from numba.cuda.dispatcher import CUDADispatcher
+    from numba.cuda.kernels.reduction import Reduce
+
+    pairs = [(f"cuda.{name}", getattr(cuda, name), getattr(numba, name, None)) for name in {*cuda.__all__} - {"jit"}]
+    classes = {
+        gridjit.Kernel: CUDADispatcher,
+        gridjit.DeviceArray: DeviceNDArray,
+        gridjit.Event: Event,
+        gridjit.Stream: Stream,
+        cuda.Reduce: Reduce,
+    }
+    for ours, theirs in classes.items():
+        names = [name for name in [*dir(theirs), "__call__"] if name[0] != "_" or name == "__call__"]
+        pairs += [(f"{ours.__name__}.{name}", getattr(ours, name, None), getattr(theirs, name)) for name in names]
+    both = [
+        (name, ours, theirs) for name, ours, theirs in pairs if inspect.isroutine(ours) and inspect.isroutine(theirs)
+    ]
+    assert len(both) > 50
+    missing = {
+        name: [*dict.fromkeys(keywords(theirs))]
+        for name, ours, theirs in both
+        if {*keywords(theirs)} - {*keywords(ours)}
+    }
+    assert missing == {}
+
+
+def test_arrays_and_events_take_numba_cudas_keywords(on_host: None) -> None:
+    x = cuda.to_device(np.arange(6.0).reshape(1, 2, 3))
+    stream = cuda.stream()
+    assert x.squeeze(axis=0, stream=stream).transpose(axes=(1, 0)).copy_to_host(stream=stream)[2, 1] == 5
+    assert x.ravel(order="C", stream=stream).stream is stream
+    assert x.getitem(item=(0, 1, 2), stream=stream) == 5
+    first, second = cuda.event(), cuda.event()
+    first.record(), second.record()
+    cuda.synchronize()
+    assert cuda.event_elapsed_time(evtstart=first, evtend=second) >= 0
+    assert cuda.external_stream(ptr=stream).handle == stream.handle
+    cuda.select_device(device_id=0)
+
+
+def test_what_the_package_lists_of_itself_is_public() -> None:
+    assert [name for name in dir(gridjit) if not name.startswith("__")] == sorted(gridjit.__all__)
+
+
+def test_the_vocabulary_lists_its_own_names_numbas_and_no_others() -> None:
+    listed = {name for name in dir(cuda) if name[0] != "_"}
+    assert {*cuda.__all__, "gpus", "grid", "current_context"} <= listed
+    assert listed & {"Any", "annotations", "importlib", "session", "sys"} <= {*dir(numba_cuda())}

@@ -12,13 +12,12 @@ import marshal
 import operator
 import os
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, compress, repeat
+from itertools import chain, compress
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from gridjit.compiler.frontend.kept.within import Within
+from gridjit.compiler.frontend.kept.within import Within, by_kind
 from gridjit.compiler.key.source.libraries import is_library
 from gridjit.digests import blake2b, utf8
 
@@ -48,14 +47,13 @@ def numbas_text(names: Iterable[str], within: Within) -> str | None:
 
 
 def _texts(met: Sequence[Any], files: set[str]) -> Iterator[str]:
-    """Yield what values are: functions, plain values, what has a name or a text, then how many there are of each class.
+    """Yield what values are: functions, then of each class how many there are and what is told of them, in order.
 
     Where functions are written is added to files. Which modules are there is up to imports.
     """
-    values = [*compress(met, map(operator.is_not, map(type, met), repeat(ModuleType)))]
-    kinds = [*map(type, values)]
-    counts = Counter(kinds)
-    functions = [*compress(values, map(operator.is_, kinds, repeat(FunctionType)))]
+    kinds = by_kind(met)
+    kinds.pop(ModuleType, None)
+    functions = kinds.pop(FunctionType, [])
     codes = [*map(_code_of, functions)]
     written = [*map(_file_of, codes)]
     files.update(written)
@@ -66,14 +64,18 @@ def _texts(met: Sequence[Any], files: set[str]) -> Iterator[str]:
     # One code in another's place may be of the same line.
     constants = [*chain.from_iterable(map(_constants_of, codes))]
     yield _digest([*compress(constants, map(_PLAIN.__contains__, map(type, constants)))])
-    yield _digest([*compress(values, map(_PLAIN.__contains__, kinds))])
-    with_names = {kind for kind in counts if issubclass(kind, type | BuiltinFunctionType)}
-    yield from _names([*compress(values, map(with_names.__contains__, kinds))], files)
-    with_texts = {kind for kind in counts if kind not in with_names and _has_a_text(kind)}
-    yield from _own_texts([*compress(values, map(with_texts.__contains__, kinds))])
-    if not all(map(_is_known, counts)):
+    called = {kind: f"{kind.__module__}.{kind.__qualname__}" for kind in kinds}
+    told = {kind: name for kind, name in called.items() if _has_names(kind) or kind in _PLAIN or _has_a_text(kind)}
+    # Of these, two in each other's place are of one class, or change the order of the classes.
+    yield blake2b(utf8("\n".join(filter(None, map(told.get, map(type, met))))), digest_size=16).hexdigest()
+    for kind in sorted(kinds, key=called.__getitem__):
+        yield f"{called[kind]} {len(kinds[kind])}"
+        if kind in _PLAIN:
+            yield _digest(kinds[kind])
+        elif kind in told:
+            yield from (_names(kinds[kind], files) if _has_names(kind) else _own_texts(kinds[kind]))
+    if not all(map(_is_known, kinds)):
         files.add(_FOREIGN)
-    yield from sorted(f"{kind.__module__}.{kind.__qualname__} {count}" for kind, count in counts.items())
 
 
 def _own_texts(values: Sequence[Any]) -> Iterator[str]:
@@ -110,6 +112,11 @@ def _is_installed(module: str) -> bool:
     """Return whether a module is of an installed package: numba's modules import some that may be there."""
     file = getattr(sys.modules.get(module), "__file__", None)
     return file is not None and bool(_PACKAGES & {*file.split(os.sep)})
+
+
+def _has_names(kind: type) -> bool:
+    """Return whether objects of a class are told by their names: classes, and functions in C."""
+    return issubclass(kind, type | BuiltinFunctionType)
 
 
 @functools.cache

@@ -13,7 +13,9 @@ from gridjit.compiler.targets.host.checks.clocks import Clocks, clock_after, clo
 from gridjit.compiler.targets.host.checks.intervals import Instruction, quiet_reads
 from gridjit.compiler.targets.host.checks.ir import order as order_ir
 from gridjit.compiler.targets.host.checks.ir.access import access_name
-from gridjit.compiler.targets.host.checks.ir.fast import ANY_READ, COUNT, fast_name
+from gridjit.compiler.targets.host.checks.ir.fast import COUNT
+from gridjit.compiler.targets.host.checks.ir.fast_argument import ANY_READ
+from gridjit.compiler.targets.host.checks.ir.fast_code import fast_name
 from gridjit.compiler.targets.host.checks.places import Places, without_location
 from gridjit.compiler.targets.host.checks.record import BLOCK_AT, BLOCK_BITS, GRID_JOIN, STATE, THREAD_AT
 from gridjit.compiler.targets.host.checks.roots import (
@@ -27,7 +29,7 @@ from gridjit.compiler.targets.host.checks.roots import (
     definitions_of,
 )
 from gridjit.compiler.targets.host.checks.updates import Updates, updates
-from gridjit.compiler.targets.host.library.intrinsics import GRID_BARRIER, OUTSIDE, SHARED_ARRAY
+from gridjit.compiler.targets.host.library.intrinsics import GRID_BARRIER, NAP, OUTSIDE, SHARED_ARRAY
 from gridjit.compiler.targets.host.regions.barriers import waits_for_others
 from gridjit.compiler.targets.host.regions.body import NAME, Block, Body, defined, opcode
 from gridjit.compiler.targets.host.regions.shared import SharedLayout
@@ -89,7 +91,7 @@ class Instrumenter:
         for who, pattern in _MEETS if opcode(plain) == "call" else ():
             if pattern.search(plain):
                 return self._meeting(who, plain, here)
-        if opcode(plain) == "fence":
+        if _is_fence(plain):
             return [f"call void @gridjit.check.fence(ptr {_CLOCK})", plain]
         told = [text for access in accesses(plain) for text in self._tell(access, line, here)]
         return [*told, plain, *self._synchronizes(plain)]
@@ -344,7 +346,12 @@ def _orders(lines: Collection[str]) -> bool:
 def _releases(lines: Collection[str]) -> bool:
     """Return whether an atomic operation may release what came before it: as locks do, or after a fence."""
     atomic = [found for line in lines if (found := synchronizes(line))]
-    return any(lock for _, lock in atomic) or (bool(atomic) and any(opcode(line) == "fence" for line in lines))
+    return any(lock for _, lock in atomic) or (bool(atomic) and any(map(_is_fence, lines)))
+
+
+def _is_fence(line: str) -> bool:
+    """Return whether an instruction orders a thread's accesses for other threads, too."""
+    return opcode(line) == "fence" and not line.startswith(NAP)
 
 
 def _bit(value: bool) -> str:

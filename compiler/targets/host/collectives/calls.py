@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gridjit.compiler.targets.host.collectives import kinds
-from gridjit.compiler.targets.host.library.intrinsics import ACTIVE_MASK, BARRIER, GRID_BARRIER, OURS, TURN
+from gridjit.compiler.targets.host.library.intrinsics import ACTIVE_MASK, BARRIER, GRID_BARRIER, OURS, STEP, TURN
 from gridjit.compiler.targets.host.regions.body import NAME
 from gridjit.compiler.targets.host.regions.slots import ValueType
 
@@ -24,6 +24,7 @@ _CALL = re.compile(
 )
 _EXTRACT = re.compile(rf"^{NAME} = extractvalue {re.escape(_PAIR)} (?P<of>{NAME}), (?P<part>\d)")
 _NESTED = re.compile(r"\([^()]*\)")
+_NO_CELLS = (kinds.BARRIER, kinds.STEP, kinds.WARP)
 _PLAIN = {
     BARRIER: kinds.BARRIER,
     f"{BARRIER}.popc": kinds.COUNT,
@@ -32,6 +33,7 @@ _PLAIN = {
     GRID_BARRIER: kinds.GRID,
     TURN: kinds.TURN,
     ACTIVE_MASK: kinds.ACTIVE,
+    STEP: kinds.STEP,
     f"{OURS}bar.warp.sync": kinds.WARP,
     f"{OURS}match.any.sync.i32": kinds.MATCH_ANY,
     f"{OURS}match.any.sync.i64": kinds.MATCH_ANY_64,
@@ -98,7 +100,7 @@ def extracted(line: str) -> tuple[str, int] | None:
 def cells(collectives: Sequence[Collective]) -> dict[str, ValueType]:
     """Return the cells of a thread that some operations need, in their order."""
     word = ValueType(text="i32", size=4, align=4)
-    names = [RESULT, VALUE, LANE] if any(one.kind not in (kinds.BARRIER, kinds.WARP) for one in collectives) else []
+    names = [RESULT, VALUE, LANE] if any(one.kind not in _NO_CELLS for one in collectives) else []
     names += [MASK] if any(one.mask is None for one in collectives) else []
     names += [CLAMP] if any(one.clamp is None for one in collectives) else []
     return dict.fromkeys(names, word)

@@ -74,13 +74,13 @@ def exchange(plan: LoopPlan) -> str:
     i32 exchange(context, i32 lo, i32 bits, i32 kind): bits are the lanes of the warp that begins with thread lo. Their
     states say where they wait.
     """
-    used = sorted({one.kind for one in plan.collectives if one is not None and one.kind != kinds.WARP})
+    used = sorted({one.kind for one in plan.collectives if one and one.kind not in (kinds.STEP, kinds.WARP)})
     groups = (
         ("shuffle", kinds.SHUFFLES, _shuffle(plan)),
         ("vote", kinds.VOTES, _vote()),
         ("any", range(kinds.MATCH_ANY, kinds.MATCH_ALL), _match_any()),
         ("all", range(kinds.MATCH_ALL, kinds.MATCH_ALL_64 + 1), _match_all()),
-        ("active", range(kinds.ACTIVE, kinds.WARP), _every("active", "%bits")),
+        ("active", range(kinds.ACTIVE, kinds.STEP), _every("active", "%bits")),
     )
     wanted = [(name, code, [kind for kind in used if kind in group]) for name, group, code in groups]
     wanted = [(name, code, own) for name, code, own in wanted if own]

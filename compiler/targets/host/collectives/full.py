@@ -12,6 +12,7 @@ from gridjit.compiler.targets.host.collectives.calls import FULL, MASK, RESULT, 
 from gridjit.compiler.targets.host.collectives.exchange import cell_addresses, exchange_of
 from gridjit.compiler.targets.host.collectives.text import changed, each_thread, function, item, put, status, variable
 from gridjit.compiler.targets.host.collectives.whole import has_vectors, whole_of
+from gridjit.compiler.targets.host.loops.frame import CONTEXT_VALUES
 from gridjit.compiler.targets.host.loops.plan import ABSENT, LoopPlan
 
 # A meeting's answer, if the block must go on by warps; 0 if all has been done; else the status says what went wrong.
@@ -25,20 +26,26 @@ def meets(plan: LoopPlan) -> list[int]:
 
 
 def _nothing(one: Collective) -> bool:
-    return one.kind in (kinds.BARRIER, kinds.GRID, kinds.TURN) or (one.kind == kinds.WARP and one.mask == FULL)
+    if one.kind == kinds.WARP:
+        return one.mask == FULL
+    return one.kind in (kinds.BARRIER, kinds.GRID, kinds.TURN, kinds.STEP)
 
 
-def name_of(number: int) -> str:
-    """Return the name of the function that does what is to be done before a region."""
+def meet_of(plan: LoopPlan, number: int) -> str:
+    """Return the call that does what is to be done before a region."""
+    return f"call i32 @{_name(plan.alike(number))}({CONTEXT_VALUES}, i32 {number})"
+
+
+def _name(number: int) -> str:
     return f"gridjit.meet.{number}"
 
 
 def meeting(plan: LoopPlan, number: int) -> str:
-    """Return the function `i32 meet(context)` of a region."""
+    """Return the function `i32 meet(context, i32 number)` of a region, and of those whose threads do the same."""
     one = plan.collectives[number]
     assert one is not None  # meets() told of it
     lines = _of_block(plan, one.kind) if kinds.of_block(one.kind) else _of_warps(plan, one, number)
-    return function("i32", name_of(number), [], lines)
+    return function("i32", _name(number), ["i32 %number"], lines)
 
 
 def _of_block(plan: LoopPlan, kind: int) -> list[str]:
@@ -56,7 +63,7 @@ def _of_block(plan: LoopPlan, kind: int) -> list[str]:
 
 def _of_warps(plan: LoopPlan, one: Collective, number: int) -> list[str]:
     checks = [] if one.mask == FULL else _check(one)
-    work = [] if one.kind == kinds.WARP else _work(one, number)
+    work = [] if one.kind == kinds.WARP else _work(plan, one, number)
     return [
         *cell_addresses(plan, [MASK]),
         *variable("lacking", "0"),
@@ -74,7 +81,7 @@ def _of_warps(plan: LoopPlan, one: Collective, number: int) -> list[str]:
         "work:",
         *work,
         "  ret i32 0",
-        *(_states(number, "by.warps", AGAIN) if checks else []),
+        *(_states("by.warps", AGAIN) if checks else []),
     ]
 
 
@@ -99,18 +106,18 @@ def _check(one: Collective) -> list[str]:
     ]
 
 
-def _work(one: Collective, number: int) -> list[str]:
+def _work(plan: LoopPlan, one: Collective, number: int) -> list[str]:
     """Return the code that does it: the threads' states are known to none but the slow code."""
     slow = ["  br label %remember"]
     fast = ["  %any.rest = icmp ne i32 %rest, 0", "  br i1 %any.rest, label %remember, label %states.known"]
     return [
         *(fast if has_vectors(one) else slow),
-        *_states(number, "remember", None),
+        *_states("remember", None),
         "  br label %states.known",
         "states.known:",
         "  br i1 %some.whole, label %warps, label %last",
         "warps:",
-        f"  {whole_of(number, '0', '%whole')}",
+        f"  {whole_of(plan, number, '0', '%whole')}",
         "  br label %last",
         "last:",
         "  %has.last = icmp ne i32 %rest, 0",
@@ -127,8 +134,8 @@ def _work(one: Collective, number: int) -> list[str]:
     ]
 
 
-def _states(number: int, name: str, result: int | None) -> list[str]:
+def _states(name: str, result: int | None) -> list[str]:
     """Return a block that notes where all threads wait; it goes on, or returns result."""
-    body = put(f"{name}.s", str(number), "%states", f"%{name}.t.wide")
+    body = put(f"{name}.s", "%number", "%states", f"%{name}.t.wide")
     end = [] if result is None else [f"  ret i32 {result}"]
     return [f"{name}:", *each_thread(f"{name}.t", "0", "%volume", name, f"{name}.all", body), *end]

@@ -1,8 +1,8 @@
 """Step: the function that takes a warp as far as its own lanes allow: every operation whose lanes have all come.
 
 Lanes do an operation together if their kinds and masks are equal, wherever they wait; lanes that have ended count as
-come. A lane that is not in its own mask is alone. A lane at cuda.activemask waits until nothing else goes on,
-so that as many lanes as possible are there; those that are earliest in the kernel go first.
+come. A lane that is not in its own mask is alone. A lane at cuda.activemask, or where its warp is in step, waits until
+nothing else goes on, so that as many lanes as possible are there; those that are earliest in the kernel go first.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def _place(plan: LoopPlan, number: int, lack: list[str]) -> list[str]:
         f"{n}:",
         *(checks if one.mask is None else plain),
         f"do.{number}:",
-        f"  {whole_of(number, '%lo', '%hi')}",
+        f"  {whole_of(plan, number, '%lo', '%hi')}",
         f"  %ran.{number} = {warp_run_of(number)}",
         "  br label %on",
     ]
@@ -169,7 +169,8 @@ def _look() -> list[str]:
         "  %l.alive = select i1 %l.ended, i32 0, i32 %l.bit",
         f"  %l.syncs = icmp sge i32 %l.kind, {kinds.WARP}",
         "  %l.sync = select i1 %l.syncs, i32 %l.bit, i32 0",
-        f"  %l.asks = icmp eq i32 %l.kind, {kinds.ACTIVE}",
+        f"  %l.lone = icmp sge i32 %l.kind, {kinds.ACTIVE}",
+        "  %l.asks = xor i1 %l.lone, %l.syncs",
         "  %l.active = select i1 %l.asks, i32 %l.bit, i32 0",
         *(line for name in ("alive", "sync", "active") for line in changed(name, "or", f"%l.{name}", f"l.{name}")),
     ]

@@ -24,9 +24,9 @@ from gridjit.compiler.targets.host.loops.plan import LoopPlan
 _VECTOR = "<32 x i32>"
 
 
-def whole_of(number: int, first: str, end: str) -> str:
+def whole_of(plan: LoopPlan, number: int, first: str, end: str) -> str:
     """Return the call that does what is done before a region for the warps of the threads from first to end - 1."""
-    return f"call void @gridjit.whole.{number}({CONTEXT_VALUES}, i32 {first}, i32 {end})"
+    return f"call void @gridjit.whole.{plan.alike(number)}({CONTEXT_VALUES}, i32 {first}, i32 {end})"
 
 
 def has_vectors(one: Collective) -> bool:
@@ -51,8 +51,10 @@ def whole(plan: LoopPlan, number: int) -> str:
 
 def _work(one: Collective) -> list[str]:
     if not has_vectors(one):
+        if one.kind in (kinds.STEP, kinds.WARP):
+            return []
         call = f"  %w.asked = {exchange_of('%w.lo', '-1', str(one.kind))}"
-        return [] if one.kind == kinds.WARP else each_warp("w", "%first", "%end", "work", "worked", [call])
+        return each_warp("w", "%first", "%end", "work", "worked", [call])
     if one.kind in kinds.SHUFFLES:
         return _shuffled(one)
     return _voted(one.kind) if one.kind in kinds.VOTES else _present()

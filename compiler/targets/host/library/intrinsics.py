@@ -15,6 +15,8 @@ GRID_BARRIER = "gridjit.grid_barrier"
 # What the end of a turn calls, once it is known that a loop waits for other threads.
 TURN = "gridjit.turn"
 ACTIVE_MASK = "gridjit.activemask"
+# What a thread calls where a kernel counts on its warp to be in step.
+STEP = "gridjit.in_step"
 
 # Coordinates with the range of their values (exclusive end): CUDA's limits. They let LLVM drop the handling of
 # negative indices, with which loads would not vectorize.
@@ -26,6 +28,8 @@ COORDINATES: dict[str, tuple[int, int]] = {
     **{f"nctaid.{axis}": (1, limit + 1) for axis, limit in zip("xyz", (_GRID, 65535, 65535), strict=True)},
 }
 SREG = "read.ptx.sreg."
+# What is left of a nap: it orders a thread's accesses for the thread itself, and for no other.
+NAP = 'fence syncscope("singlethread") seq_cst'
 DYNAMIC_BYTES = "gridjit.dynamic_smem_size"
 SHARED_ARRAY = "gridjit.shared."
 LINEAR_THREAD = "gridjit.linear_thread"
@@ -116,6 +120,15 @@ def _fence(scope: str) -> str:
     return f"\ndefine void @{OURS}membar.{scope}() alwaysinline nounwind {{\n  fence seq_cst\n  ret void\n}}\n"
 
 
+# The other threads of the block run on this one: it has nothing to wait for. But it reads memory again afterwards.
+_NAP = f"""
+define void @gridjit.nanosleep(i32 %ns) alwaysinline nounwind {{
+  {NAP}
+  ret void
+}}
+"""
+
+
 def _definitions() -> dict[str, str]:
     table = {f"{OURS}membar.{scope}": _fence(scope) for scope in ("cta", "gl", "sys")}
     for kind, bits, word in (("float", "i32", "f32"), ("double", "i64", "f64")):
@@ -132,8 +145,7 @@ def _definitions() -> dict[str, str]:
         short, wide = f"{OURS}atomic.load.{name}.32.p0i32", f"___numba_atomic_u64_{name}"
         table[short] = _atomic(short, operation, "i32")
         table[wide] = _atomic(wide, operation, "i64")
-    # The other threads of the block run on this one: it has nothing to wait for.
-    table["gridjit.nanosleep"] = "\ndefine void @gridjit.nanosleep(i32 %ns) alwaysinline nounwind {\n  ret void\n}\n"
+    table["gridjit.nanosleep"] = _NAP
     for name in (f"{OURS}{SREG}laneid", f"{OURS}{SREG}warpsize", "gridjit.lanemask_lt"):
         table[name] = _LANE
     for name in ("cudaCGGetIntrinsicHandle", "cudaCGSynchronize"):

@@ -7,7 +7,7 @@ Else, or if they are not of one mind on which lanes take part, the block goes on
 from __future__ import annotations
 
 from gridjit.compiler.targets.host.collectives.apart import APART
-from gridjit.compiler.targets.host.collectives.full import AGAIN, meets, name_of
+from gridjit.compiler.targets.host.collectives.full import AGAIN, meet_of, meets
 from gridjit.compiler.targets.host.collectives.step import RAISED
 from gridjit.compiler.targets.host.loops.frame import CONTEXT, CONTEXT_VALUES, launch_loads
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
@@ -72,7 +72,8 @@ def _judge(plan: LoopPlan) -> list[str]:
         "  %raises = icmp slt i32 %low, 0",
         "  br i1 %raises, label %raised, label %calm",
         "calm:",
-        "  %over = icmp eq i32 %high, 0",
+        # Less than 0 if no thread was run.
+        "  %over = icmp sle i32 %high, 0",
         "  br i1 %over, label %end, label %wait",
         "wait:",
         *(one if plan.regions > 1 else ["  unreachable"]),
@@ -103,7 +104,7 @@ def _meet(plan: LoopPlan) -> list[str]:
         "  switch i32 %at, label %again [",
         *(f"    i32 {number}, label %meet.{number}" for number in met),
         "  ]",
-        *(line for number in met for line in _one(number)),
+        *(line for number in met for line in _one(plan, number)),
         *(judged if met else []),
         "again:",
         "  br label %step",
@@ -113,9 +114,8 @@ def _meet(plan: LoopPlan) -> list[str]:
     ]
 
 
-def _one(number: int) -> list[str]:
-    call = f"  %met.{number} = call i32 @{name_of(number)}({CONTEXT_VALUES})"
-    return [f"meet.{number}:", call, "  br label %met"]
+def _one(plan: LoopPlan, number: int) -> list[str]:
+    return [f"meet.{number}:", f"  %met.{number} = {meet_of(plan, number)}", "  br label %met"]
 
 
 def _end() -> list[str]:

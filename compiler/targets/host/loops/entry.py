@@ -11,6 +11,8 @@ entry (resident.py).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gridjit.compiler.targets.host.collectives.apart import apart
 from gridjit.compiler.targets.host.collectives.exchange import exchange, tables
 from gridjit.compiler.targets.host.collectives.full import meeting, meets
@@ -56,9 +58,15 @@ def _watched(plan: LoopPlan, loops: ThreadLoops) -> list[str]:
 
 def _waits(plan: LoopPlan) -> list[str]:
     """Return the functions for what threads do together."""
-    waits = [tables(plan), lane_runs(plan), apart(plan), *(meeting(plan, number) for number in meets(plan))]
-    lanes = [exchange(plan), warp_step(plan), *(whole(plan, number) for number in warp_waits(plan))]
+    meetings = (meeting(plan, number) for number in _unlike(plan, meets(plan)))
+    waits = [tables(plan), lane_runs(plan), apart(plan), *meetings]
+    lanes = [exchange(plan), warp_step(plan), *(whole(plan, number) for number in _unlike(plan, warp_waits(plan)))]
     return [*waits, *(lanes if plan.of_warps else [])]
+
+
+def _unlike(plan: LoopPlan, numbers: Sequence[int]) -> list[int]:
+    """Return those of some regions before which threads do something that they do before none of the earlier ones."""
+    return [number for number in numbers if plan.alike(number) == number]
 
 
 def _entry(plan: LoopPlan) -> str:

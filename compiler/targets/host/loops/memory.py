@@ -6,12 +6,14 @@ from gridjit.compiler.targets.host.loops.plan import LoopPlan
 
 # Bytes of a block: twice what 1,024 threads have on a GPU, with 512 KB of local memory each.
 MOST_MEMORY = 1 << 30
+# Bytes of a thread's state, and of where a row of threads begins and ends; there are at least as many threads as rows.
+_STATE, ROW = 4, 8
 
 
 def memory_size(plan: LoopPlan) -> list[str]:
     """Return the code that computes %size, the bytes of a block's memory."""
     return [
-        "  %state.bytes = mul nuw nsw i64 %threads, 4" if plan.watched else "  %state.bytes = add i64 0, 0",
+        f"  %state.bytes = mul nuw nsw i64 %threads, {_STATE + plan.narrowed * ROW if plan.watched else 0}",
         f"  %slab.bytes = mul nuw nsw i64 %threads, {plan.slab}",
         "  %dynamic.bytes = zext i32 %dynamic to i64",
         f"  %shared.some = add nuw nsw i64 %dynamic.bytes, {plan.shared + plan.align - 1}",

@@ -29,18 +29,19 @@ ABSENT = -13
 class LoopPlan:
     """What the loops around a kernel's regions depend on.
 
-    regions: how many there are. guarded: whether it has a guard. bounded: whether there is a function that finds where
-    in a row it holds. strided: whether the kernel is one turn of a grid-stride loop. inner: the axis of a row. flat:
-    the axes along which blocks may be run as one. fails: whether a thread can return an exception code. parallel:
-    whether the threads' accesses are independent between barriers. shared, slab: static shared bytes of a block and
-    slab bytes of a thread. bank: bytes of the values that all threads share, uniforms; renewed: those of them that each
-    region may change. settled: for each region, whether all threads of a block end it in one state. dynamic: whether
-    dynamic shared memory is used. collectives: what threads do together before each region; None for the first. cells:
-    offsets of what they give and get, in the slab. loose: for each region, whether threads that wait for it may be in
-    different turns of a loop. checked: whether what CUDA leaves undefined is an error. align: of a block's memory, and
-    of each thread's arrays in it. widest: whether vectors of 512 bits are worth using. first_of_grid, first_turn:
-    the first cut at which the grid waits, and the first that ends a turn of a loop that waits. progress: where in the
-    bank threads note that they changed something in a turn. recursive: whether a function calls itself.
+    regions: how many there are. guarded: whether it has a guard. bounded: whether there is a function that finds
+    where in a row it holds. quiet: whether threads that do not pass it only end. strided: whether the kernel is one
+    turn of a grid-stride loop. inner: the axis of a row. flat: the axes along which blocks may be run as one.
+    fails: whether a thread can return an exception code. parallel: whether the threads' accesses are independent
+    between barriers. shared, slab: static shared bytes of a block and slab bytes of a thread. bank: bytes of the
+    values that all threads share, uniforms; renewed: those of them that each region may change. settled: for each
+    region, whether all threads of a block end it in one state. dynamic: whether dynamic shared memory is used.
+    collectives: what threads do together before each region; None for the first. cells: offsets of what they give
+    and get, in the slab. loose: for each region, whether threads that wait for it may be in different turns of a
+    loop. checked: whether what CUDA leaves undefined is an error. align: of a block's memory, and of each thread's
+    arrays in it. widest: whether vectors of 512 bits are worth using. first_of_grid, first_turn: the first cut at
+    which the grid waits, and the first that ends a turn of a loop that waits. progress: where in the bank threads
+    note that they changed something in a turn. recursive: whether a function calls itself.
     """
 
     entry: str
@@ -48,6 +49,7 @@ class LoopPlan:
     regions: int
     guarded: bool
     bounded: bool
+    quiet: bool
     strided: bool
     inner: str
     flat: tuple[Flat, ...]
@@ -87,6 +89,13 @@ class LoopPlan:
         return self.regions > 1 or self.fails
 
     @property
+    def narrowed(self) -> bool:
+        """Whether the threads that do not pass the guard are left out of the loops after it, where others only wait."""
+        alone = self.bounded and self.quiet and not self.settled[0] and not self.checked
+        alone = alone and 1 < self.regions == self.first_turn and not self.resident
+        return alone and all(one is None or one.kind == kinds.BARRIER for one in self.collectives)
+
+    @property
     def scratch(self) -> bool:
         """Whether a run needs memory of its own."""
         return self.watched or self.shared > 0 or self.bank > 0 or self.dynamic
@@ -100,6 +109,10 @@ class LoopPlan:
     def parts(self) -> bool:
         """Whether some threads of a block may wait where others do not, or do something together that takes a part."""
         return not all(self.settled) or any(one is not None and one.kind != kinds.BARRIER for one in self.collectives)
+
+    def alike(self, number: int) -> int:
+        """Return the first region before which threads do the same together: they share its functions."""
+        return self.collectives.index(self.collectives[number])
 
     @property
     def of_warps(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gridjit.compiler.targets.host.loops.frame import CONTEXT, EXTENT, arguments, bank_renewal, block_loads
+from gridjit.compiler.targets.host.loops.memory import ROW
 from gridjit.compiler.targets.host.loops.metadata import ACCESS_GROUP
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
 from gridjit.compiler.targets.host.loops.threads import Asked, ThreadLoops
@@ -54,12 +55,41 @@ def region_run(plan: LoopPlan, loops: ThreadLoops, number: int) -> str:
 def _threads(plan: LoopPlan, loops: ThreadLoops, number: int) -> list[str]:
     """Return the loops of a run."""
     noted = note(settled=plan.settled[number])
+    if plan.narrowed:
+        return _narrowed(plan, loops, number, noted)
     if number == 0 and plan.bounded:
         return _bounded(plan, loops, noted, skip=False)
     if number == 0 and plan.guarded:
         fast = [call(plan, 0, "true"), *noted]
         return _guarded(plan, loops, fast, [call(plan, 0, "false", inline=False), *noted])
     return loops.loop("only", [call(plan, number, "false"), *noted], "entry", "over")
+
+
+# Where a row's first and last thread are kept, behind the states.
+_ROW_AT = [
+    "  %rows.at = getelementptr inbounds i32, ptr %states, i64 %threads",
+    "  %row.wide = zext nneg i32 %row.number to i64",
+    f"  %row.at = getelementptr inbounds [{ROW} x i8], ptr %rows.at, i64 %row.wide",
+    "  %row.end.at = getelementptr inbounds i8, ptr %row.at, i64 4",
+]
+_ROW_ENDS = [*_ROW_AT, "  %from = load i32, ptr %row.at, align 4", "  %to = load i32, ptr %row.end.at, align 4"]
+
+
+def _narrowed(plan: LoopPlan, loops: ThreadLoops, number: int, noted: list[str]) -> list[str]:
+    """Return the loops of a run in which threads that did not pass the guard have no part; the first finds them."""
+    if number:
+        return loops.narrowed("only", [call(plan, number, "false"), *noted], _ROW_ENDS, "entry", "over")
+    keep = (
+        *_ROW_AT,
+        f"  %row.last = select i1 %known, i32 %end, i32 {loops.length}",
+        "  store i32 %first, ptr %row.at, align 4",
+        "  store i32 %row.last, ptr %row.end.at, align 4",
+    )
+    return [
+        "  %states.bytes = shl nuw nsw i64 %threads, 2",
+        "  call void @llvm.memset.p0.i64(ptr %states, i8 0, i64 %states.bytes, i1 false)",
+        *_bounded(plan, loops, noted, skip=True, keep=keep),
+    ]
 
 
 def _turns(plan: LoopPlan, loops: ThreadLoops) -> list[str]:
@@ -98,12 +128,22 @@ _WENT = [
 
 
 def _bounded(
-    plan: LoopPlan, loops: ThreadLoops, note: list[str], *, skip: bool, before: str = "entry", after: str = "over"
+    plan: LoopPlan,
+    loops: ThreadLoops,
+    note: list[str],
+    *,
+    skip: bool,
+    keep: tuple[str, ...] = (),
+    before: str = "entry",
+    after: str = "over",
 ) -> list[str]:
-    """Return loops that find where in each row the guard holds; skip: whether other threads have nothing to do."""
+    """Return loops that find where in each row the guard holds; skip: whether other threads have nothing to do.
+
+    keep: what is done with that.
+    """
     inside = [call(plan, 0, "true"), *note]
     outside = [call(plan, 0, "false", inline=False), *note, *(_TOOK if plan.strided else [])]
-    ask = Asked(call=_ask_bounds(plan, loops), then=tuple(_WENT if plan.strided else ()), skip=skip)
+    ask = Asked(call=_ask_bounds(plan, loops), then=(*(_WENT if plan.strided else ()), *keep), skip=skip)
     return loops.bounded("threads", ask, inside, outside, before, after)
 
 

@@ -55,6 +55,18 @@ class ThreadLoops:
         row = self._row(f"{name}.{self.inner}", body, ("0", self.length), f"{name}.row", vectorize=vectorize)
         return self._rows(name, [f"  br label %{name}.{self.inner}", *row], before, after)
 
+    def narrowed(self, name: str, body: list[str], ends: list[str], before: str, after: str) -> list[str]:
+        """Return such loops over a part of each row: from %from to before %to, which the code `ends` finds."""
+        lines = [
+            *ends,
+            "  %any = icmp ult i32 %from, %to",
+            f"  br i1 %any, label %{name}.begin, label %{name}.row.end",
+            f"{name}.begin:",
+            f"  br label %{name}.{self.inner}",
+            *self._row(f"{name}.{self.inner}", body, ("%from", "%to"), f"{name}.begin"),
+        ]
+        return self._rows(name, lines, before, after)
+
     def bounded(
         self, name: str, ask: Asked, inside: list[str], outside: list[str], before: str, after: str
     ) -> list[str]:

@@ -1,8 +1,9 @@
 """Conditions: a branch's condition as comparisons that all have to hold, each monotone along one axis of a block.
 
 If both values of a comparison are a multiple of the place along the axis plus something that does not depend on it, the
-comparison holds for the threads at one end of a row, unless something wraps around. Whether something does is asked at
-the ends of the row where it is used.
+comparison holds for the threads at one end of a row, unless something wraps around. So it does if one value is the same
+along the row, and the other is monotone (`int(i / 5)`). Whether something wraps around is asked at the ends of the row
+where it is used.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from gridjit.compiler.targets.host.regions.body import NAME, opcode, used
+from gridjit.compiler.targets.host.orders.monotone import asked_step, beside, is_step
+from gridjit.compiler.targets.host.regions.body import NAME, used
 
 _INTEGER = rf"(?P<type>i\d+) (?P<a>{NAME}|-?\d+), (?P<b>{NAME}|-?\d+)"
 _BINARY = re.compile(rf"(?P<name>{NAME}) = (?P<operation>add|sub|mul|shl|or) (?P<flags>[a-z ]*){_INTEGER}$")
@@ -68,7 +70,8 @@ def _comparison(condition: str, holds: bool, lines: Mapping[str, str], axis: Col
             return None
         return _make("eq" if holds else "ne", False, "i1", (condition, "true"), made, varying, lines)
     inner = [name for name in made if name != condition]
-    if not all(_is_linear(lines[name], varying) for name in inner if name in varying):
+    steps = _steps([(name, lines[name]) for name in inner if name in varying], varying)
+    if steps is None or (not steps.isdisjoint((found["a"], found["b"])) and {found["a"], found["b"]} <= varying):
         return None
     predicate = found["predicate"]
     signed = predicate if predicate in ("eq", "ne") else f"s{predicate[1:]}"
@@ -118,6 +121,23 @@ def _varying(made: Iterable[str], lines: Mapping[str, str], axis: Collection[str
     return frozenset(varying)
 
 
+def _steps(made: Iterable[tuple[str, str]], varying: Collection[str]) -> set[str] | None:
+    """Return which of the varying values are monotone without being linear; None if one is neither."""
+    steps = set[str]()
+    for name, line in made:
+        mine = used(line).intersection(varying)
+        if _is_linear(line, varying):
+            if not steps.isdisjoint(mine):
+                if len(mine) > 1:
+                    return None
+                steps.add(name)
+        elif is_step(line, varying):
+            steps.add(name)
+        else:
+            return None
+    return steps
+
+
 def _is_linear(line: str, varying: Collection[str]) -> bool:
     """Return whether an instruction makes a linear value of linear ones, unless it wraps around."""
     if _CAST.match(line):
@@ -147,13 +167,15 @@ def checked(one: Comparison) -> tuple[list[str], list[str]]:
     return lines, bits
 
 
-def _checked(line: str, varying: Collection[str]) -> tuple[list[str], list[str]]:
+def _checked(line: str, varying: frozenset[str]) -> tuple[list[str], list[str]]:
     """Return an instruction without flags that make its result poison, with the bit that says that it wrapped."""
     binary, cast = _BINARY.match(line), _CAST.match(line)
     if binary and binary["name"] in varying:
         return _checked_arithmetic(binary)
     if cast and cast["name"] in varying and cast["operation"] != "sext":
         return _checked_cast(cast)
+    if not varying.isdisjoint(used(line)) and (asked := asked_step(line)) is not None:
+        return asked
     return [_FLAGS.sub("", line)], []
 
 
@@ -163,7 +185,7 @@ def _checked_arithmetic(found: re.Match[str]) -> tuple[list[str], list[str]]:
         operation, b = "mul", str(1 << int(b))
     verb = {"or": "add"}.get(operation, operation)
     name = found["name"]
-    pair, bit = _beside(name, "pair"), _beside(name, "wraps")
+    pair, bit = beside(name, "pair"), beside(name, "wraps")
     both = f"{{ {kind}, i1 }}"
     return [
         f"{pair} = call {both} @llvm.s{verb}.with.overflow.{kind}({kind} {found['a']}, {kind} {b})",
@@ -174,18 +196,9 @@ def _checked_arithmetic(found: re.Match[str]) -> tuple[list[str], list[str]]:
 
 def _checked_cast(found: re.Match[str]) -> tuple[list[str], list[str]]:
     name, kind, a, to = found["name"], found["type"], found["a"], found["to"]
-    bit = _beside(name, "wraps")
+    bit = beside(name, "wraps")
     if found["operation"] == "zext":
         return [f"{name} = zext {kind} {a} to {to}", f"{bit} = icmp slt {kind} {a}, 0"], [bit]
-    back = _beside(name, "back")
+    back = beside(name, "back")
     lines = [f"{name} = trunc {kind} {a} to {to}", f"{back} = sext {to} {name} to {kind}"]
     return [*lines, f"{bit} = icmp ne {kind} {back}, {a}"], [bit]
-
-
-def _beside(name: str, word: str) -> str:
-    return f'%"gj.{word}.{name[1:].strip(chr(34))}"'
-
-
-def is_pure(line: str, pure: Collection[str]) -> bool:
-    """Return whether an instruction may be run once more, at any place of a row."""
-    return opcode(line) in pure

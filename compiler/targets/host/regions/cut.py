@@ -23,7 +23,7 @@ from gridjit.compiler.targets.host.regions.recomputation import recomputed
 from gridjit.compiler.targets.host.regions.settled import settled
 from gridjit.compiler.targets.host.regions.slots import Slot, ValueType, lay_out
 from gridjit.compiler.targets.host.regions.uniform import lasting_values, uniform_values
-from gridjit.compiler.targets.host.regions.write import CutKernel, RegionWriter
+from gridjit.compiler.targets.host.regions.write import CutKernel, RegionWriter, names_made, names_used
 
 # Bytes of the bank where progress is noted.
 _PROGRESS = 16
@@ -155,6 +155,7 @@ def _cut(
     places: _Places,
     in_turn: Mapping[str, Slot],
 ) -> CutKernel:
+    made, used = names_made(parts.blocks), names_used(parts.blocks)
     return CutKernel(
         parameters=(*PLACE, *body.parameters),
         blocks=parts.blocks,
@@ -166,8 +167,11 @@ def _cut(
         in_turn=in_turn,
         first_turn=parts.first_turn,
         progress=places.bank,
+        mentioned={label: used[label] | made[label] for label in parts.blocks},
+        made=made,
     )
 
 
 def _renewed(writer: RegionWriter, uniforms: Sequence[Slot]) -> tuple[Slot, ...]:
-    return tuple(slot for slot in uniforms if writer.defines(slot.name))
+    made = writer.makes()
+    return tuple(slot for slot in uniforms if slot.name in made)

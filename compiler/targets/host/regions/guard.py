@@ -3,11 +3,11 @@
 For threads that are known to pass it, the kernel runs with the answer known: the loop over them then has no condition
 left and uses plain vector loads and stores, three times as fast as masked ones. Where the condition is made of
 comparisons, those threads are found row by row. Any other is asked for each thread of a block, before any of them runs.
+Of several conditions one after another, as many are the guard as are made of comparisons.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 
 from gridjit.compiler.targets.host.orders.bounds import bounds_text
@@ -15,50 +15,64 @@ from gridjit.compiler.targets.host.orders.conditions import comparisons
 from gridjit.compiler.targets.host.orders.grid_stride import TURN
 from gridjit.compiler.targets.host.regions.body import Block, Body, defined, opcode
 from gridjit.compiler.targets.host.regions.coordinates import PLACE
+from gridjit.compiler.targets.host.regions.opening import BRANCH, direct, ends, is_early, is_unseen, openings
 from gridjit.compiler.targets.host.regions.operations import PURE
 
 NAME = "gridjit.guard"
-_BRANCH = re.compile(r"^br i1 (\S+), label (\S+), label ([^\s,]+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guarded:
     """A body whose guard counts as passed when `%gj.all` is set, and the guard alone as text ("" if it has none).
 
-    bounded: whether that text is a function that finds where in a row of threads the guard holds.
+    bounded: whether that text is a function that finds where in a row of threads the guard holds. quiet: whether
+    threads that do not pass it only end.
     """
 
     body: Body
     text: str
     bounded: bool = False
+    quiet: bool = False
 
 
 def guard(body: Body, inner: str) -> Guarded:
     """Return body with its guard taken out, if it opens with one. inner: the axis of a row of threads."""
+    body = direct(body)
+    found = _first_condition(body, inner)
+    for opened in openings(body):
+        wider = _first_condition(opened, inner)
+        if wider.bounded:
+            found = wider
+        elif found.bounded:
+            break
+    return found
+
+
+def _first_condition(body: Body, inner: str) -> Guarded:
+    """Return body with its first block's condition taken out, if it is one."""
     entry = body.blocks[0]
-    found = _BRANCH.match(entry.lines[-1])
-    if found is None or not all(opcode(line) in PURE for line in entry.lines[:-1]):
+    found = BRANCH.match(entry.lines[-1])
+    pure = [line for line in entry.lines[:-1] if is_early(line)]
+    if found is None or not all(is_unseen(line, entry) for line in entry.lines[:-1] if line not in pure):
         return Guarded(body=body, text="")
     blocks = {block.label: block for block in body.blocks}
     condition, yes, no = found.groups()
-    if _ends(blocks[no]) and not _ends(blocks[yes]):
+    if ends(blocks[no]) and not ends(blocks[yes]):
         change, passed = f"%gj.pass = or i1 {condition}, %gj.all", condition
-    elif _ends(blocks[yes]) and not _ends(blocks[no]):
+    elif ends(blocks[yes]) and not ends(blocks[no]):
         change, passed = f"%gj.some = xor i1 %gj.all, true\n  %gj.pass = and i1 {condition}, %gj.some", "%gj.not"
     else:
         return Guarded(body=body, text="")
     lines = (*entry.lines[:-1], *change.split("\n  "), f"br i1 %gj.pass, label {yes}, label {no}")
     opened = replace(body, blocks=(Block(label=entry.label, lines=lines), *body.blocks[1:]))
-    named = {name: line for line in entry.lines if (name := defined(line))}
+    named = {name: line for line in pure if (name := defined(line))}
     varying = (f"%gj.tid.{inner}", "%gj.thread", TURN)
     if (parts := comparisons(condition, passed == condition, named, varying)) is not None:
-        return Guarded(body=opened, text=bounds_text(parts, body.parameters, inner), bounded=True)
+        quiet = blocks[no if passed == condition else yes].lines == ("ret i32 0",)
+        return Guarded(body=opened, text=bounds_text(parts, body.parameters, inner), bounded=True, quiet=quiet)
+    if len(pure) < len(entry.lines) - 1 or not all(opcode(line) in PURE for line in pure):
+        return Guarded(body=body, text="")
     return Guarded(body=opened, text=_function(body, entry, condition, passed))
-
-
-def _ends(block: Block) -> bool:
-    """Return whether block only ends the thread."""
-    return opcode(block.lines[-1]) == "ret" and all(opcode(line) == "phi" for line in block.lines[:-1])
 
 
 def _function(body: Body, entry: Block, condition: str, passed: str) -> str:

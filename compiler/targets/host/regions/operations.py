@@ -12,6 +12,8 @@ _SIMPLE = _ARITHMETIC | {"icmp", "select", "sext", "zext", "trunc", "getelementp
 CHEAP = _SIMPLE | {"bitcast", "ptrtoint", "inttoptr"}
 # What may run once more for a thread that then does nothing else.
 PURE = _SIMPLE | {"fcmp", "sitofp", "uitofp", "fadd", "fsub", "fmul", "freeze"}
+# What may run for a thread that would not have come to it: it may have no meaning for some operands, but does not trap.
+EARLY = PURE | {"fdiv", "fneg", "fpext", "fptrunc", "fptosi", "fptoui", "bitcast", "ptrtoint", "inttoptr"}
 # Calls that are operations: what they return depends on their operands alone.
 _OPERATION = re.compile(
     r"call [^@]*@llvm\.(?:[su](?:min|max)|abs|fabs|ctpop|ctlz|cttz|bswap|bitreverse|fsh[lr]|sqrt|floor|ceil|trunc|rint"

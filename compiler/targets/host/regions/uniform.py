@@ -50,10 +50,15 @@ def parted_blocks(body: Body, same: Collection[str]) -> frozenset[str]:
     """Return the blocks that some threads may not be in, or not as often as others; same: body's uniform values."""
     blocks = {block.label: block for block in body.blocks}
     meet = meetings(blocks)
-    own = {name for block in body.blocks for line in block.lines if (name := defined(line))} - set(same)
-    parting = [block.label for block in body.blocks if _reads(block.lines[-1]) & (own | _THREADS_OWN)]
-    branches = [label for label in parting if len(blocks[label].successors) > 1]
+    branches = parting_branches(body, same)
     return frozenset[str]().union(*(between(blocks, label, meet[label]) - {meet[label]} for label in branches))
+
+
+def parting_branches(body: Body, same: Collection[str]) -> list[str]:
+    """Return the blocks from which threads may go different ways; same: body's uniform values."""
+    own = {name for block in body.blocks for line in block.lines if (name := defined(line))} - set(same)
+    parting = (block for block in body.blocks if _reads(block.lines[-1]) & (own | _THREADS_OWN))
+    return [block.label for block in parting if len(block.successors) > 1]
 
 
 def lasting_values(body: Body, same: Collection[str]) -> frozenset[str]:

@@ -29,7 +29,8 @@ class CutKernel:
 
     arrays: the local arrays of which each thread has its own in the slab; in_turn: those in the bank, for one thread
     after the other. first_turn: the number of the first cut that ends a turn of a loop that waits. progress: where in
-    the bank a thread notes, where it ends a region, that it changed something on its way there.
+    the bank a thread notes, where it ends a region, that it changed something on its way there. mentioned, made: the
+    names in each block, and those of them that get a value there: many regions may go through one block.
     """
 
     parameters: tuple[Parameter, ...]
@@ -42,6 +43,8 @@ class CutKernel:
     in_turn: Mapping[str, Slot]
     first_turn: int
     progress: int
+    mentioned: Mapping[str, frozenset[str]]
+    made: Mapping[str, frozenset[str]]
 
     @property
     def takes_turns(self) -> bool:
@@ -52,6 +55,18 @@ class CutKernel:
     def uniforms(self) -> tuple[Slot, ...]:
         """The values kept in the bank, in order."""
         return tuple(sorted((slot for slot in self.slots.values() if slot.uniform), key=lambda slot: slot.number))
+
+
+def names_made(blocks: Mapping[str, Block]) -> dict[str, frozenset[str]]:
+    """Return the names that get a value in each block."""
+    return {
+        label: frozenset(name for line in block.lines if (name := defined(line))) for label, block in blocks.items()
+    }
+
+
+def names_used(blocks: Mapping[str, Block]) -> dict[str, frozenset[str]]:
+    """Return the names that are read in each block."""
+    return {label: frozenset().union(*map(used, block.lines)) for label, block in blocks.items()}
 
 
 @dataclass(slots=True)
@@ -66,8 +81,9 @@ class RegionWriter:
         """Return the definition of the region's function."""
         start = self.whole.starts[self.number]
         labels = self._reachable()
-        kept = {name for name in self.whole.slots if self._mentions(labels, name)}
-        written = {name for name in kept if self._defines(labels, name)}
+        mentioned = self.whole.live[self.number].union(*(self.whole.mentioned[label] for label in labels))
+        kept = {name for name in self.whole.slots if name in mentioned}
+        written = kept & self.makes()
         blocks = [self._block(self.whole.blocks[label], set(labels), kept, written) for label in labels]
         own = [f"{slot.stored} {_parameter(slot)}" for slot in self.whole.uniforms]
         parameters = ", ".join([*(f"{p.type} {p.name}" for p in self.whole.parameters), *own])
@@ -76,9 +92,9 @@ class RegionWriter:
         lines += [f"  br label {start}", *(line for block in blocks for line in block), "}"]
         return "\n".join(lines) + "\n"
 
-    def defines(self, name: str) -> bool:
-        """Return whether the region gives name a new value."""
-        return self._defines(self._reachable(), name)
+    def makes(self) -> frozenset[str]:
+        """Return the names that the region gives new values."""
+        return frozenset[str]().union(*(self.whole.made[label] for label in self._reachable()))
 
     def _reachable(self) -> list[str]:
         """Return the labels of the region's blocks."""
@@ -93,14 +109,6 @@ class RegionWriter:
 
     def _successors(self, block: Block) -> tuple[str, ...]:
         return block.successors if arrival(block.lines[-1]) is None else ()
-
-    def _mentions(self, labels: Iterable[str], name: str) -> bool:
-        if name in self.whole.live[self.number]:
-            return True
-        return any(name in used(line) or name == defined(line) for la in labels for line in self.whole.blocks[la].lines)
-
-    def _defines(self, labels: Iterable[str], name: str) -> bool:
-        return any(name == defined(line) for label in labels for line in self.whole.blocks[label].lines)
 
     def _prologue(self, kept: Iterable[str]) -> list[str]:
         lines = ["  %gj.t = zext i32 %gj.thread to i64"] if self.whole.slots or self.whole.arrays else []

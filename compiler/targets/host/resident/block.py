@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gridjit.compiler.targets.host.collectives.apart import APART, OF_GRID, OF_TURNS
-from gridjit.compiler.targets.host.collectives.full import AGAIN, meets, name_of
+from gridjit.compiler.targets.host.collectives.full import AGAIN, meet_of, meets
 from gridjit.compiler.targets.host.collectives.step import RAISED
 from gridjit.compiler.targets.host.loops.frame import CONTEXT, CONTEXT_VALUES, launch_loads
 from gridjit.compiler.targets.host.loops.plan import DIVERGENT, SPINS, LoopPlan
@@ -196,7 +196,7 @@ def _take_turns(plan: LoopPlan) -> list[str]:
 def _meet(plan: LoopPlan) -> list[str]:
     """Return the code that does what all threads of the block wait for at one place."""
     met = meets(plan)
-    calls = [f"  %met.{number} = call i32 @{name_of(number)}({CONTEXT_VALUES})" for number in met]
+    calls = [f"  %met.{number} = {meet_of(plan, number)}" for number in met]
     answers = ", ".join(f"[ %met.{number}, %meet.{number} ]" for number in met)
     judged = ["met:", f"  %said = phi i32 {answers}"]
     judged.append(f"  switch i32 %said, label %told [ i32 0, label %pass i32 {AGAIN}, label %apart ]")

@@ -1,10 +1,11 @@
 """Waits: finds the loops in which a thread waits for what other threads write, and ends their turns with a cut.
 
 A loop waits if it can be left because of what it read from memory that others write: by an atomic operation that need
-not change anything, by a volatile load, by a load from one place beside a fence, or, in a block that meets at barriers,
-through memory that a thread fills with what it read in one of these ways. Loops that retry an exchange with what they
-found there do not wait: one of the threads gets on. A thread that comes to the end of a turn lets all others of the
-grid run before the next one.
+not change anything, by a volatile load, by a load from one place beside a fence or a nap, or, in a block that meets at
+barriers, through memory that a thread fills with what it read in one of these ways. So does one that changes nothing,
+and whose end nothing decides but loads from one place each: by itself it ends at once or never. Loops that retry an
+exchange with what they found there do not wait: one of the threads gets on. A thread that comes to the end of a turn
+lets all others of the grid run before the next one.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from gridjit.compiler.targets.host.library.intrinsics import TURN
+from gridjit.compiler.targets.host.library.intrinsics import LINEAR_THREAD, OURS, SHARED_ARRAY, SREG, TURN
 from gridjit.compiler.targets.host.regions.barriers import is_cut
 from gridjit.compiler.targets.host.regions.body import Block, Body, arms, defined, opcode, used, without_labels
+from gridjit.compiler.targets.host.regions.operations import is_operation
 from gridjit.compiler.targets.host.spots import Spot, spot_of, without_spot
 
 _READS_ATOMICALLY = re.compile(r"= (?:load (?:atomic|volatile)|atomicrmw|cmpxchg) ")
@@ -25,6 +27,9 @@ _COUNTS = re.compile(r"= atomicrmw (?:volatile )?(?:uinc_wrap|udec_wrap|f?add|f?
 _EXPECTED = re.compile(r"cmpxchg (?:weak )?(?:volatile )?ptr [^,]+, \S+ ([^,]+),")
 _NOTHING = re.compile(r"[-+]?0(?:\.0+e\+00)?|null|%.*")
 _VARYING = frozenset(("phi", "load", "atomicrmw", "cmpxchg", "call"))
+# Where a thread is, and where shared arrays are.
+_PLACE = re.compile(rf'@"?(?:{re.escape(OURS + SREG)}n?(?:tid|ctaid)\.|{re.escape(SHARED_ARRAY)}|{LINEAR_THREAD}\()')
+_CHANGES = frozenset(("store", "call", "invoke", "atomicrmw", "cmpxchg"))
 _MEMORY = frozenset(("load", "atomicrmw", "cmpxchg"))
 
 
@@ -47,7 +52,7 @@ class Waiting:
 
 def with_turns(body: Body) -> Waiting:
     """Return body with its turns cut."""
-    if not any(_MAY_WAIT.search(line) for block in body.blocks for line in block.lines):
+    if not _may_wait(body):
         return Waiting(body=body, spots=())
     marked = {block.label: block for block in body.blocks}
     blocks = {label: _unmarked(block) for label, block in marked.items()}
@@ -57,6 +62,14 @@ def with_turns(body: Body) -> Waiting:
         blocks = _with_turn(blocks, latch, head, f"%gj.turn.{number}")
     spots = tuple(_spot(marked, reads, body.rest) for _, _, reads in edges)
     return Waiting(body=replace(body, blocks=tuple(blocks.values())), spots=spots)
+
+
+def _may_wait(body: Body) -> bool:
+    """Return whether body may have a loop that waits: it has what threads wait with, or a loop that does nothing."""
+    if any(_MAY_WAIT.search(line) for block in body.blocks for line in block.lines):
+        return True
+    blocks = {block.label: block for block in body.blocks}
+    return any(not _Reading(blocks, loop).changes() for loop in loops(blocks))
 
 
 def _unmarked(block: Block) -> Block:
@@ -135,6 +148,11 @@ def _between(head: str, latches: Iterable[str], before: Mapping[str, list[str]])
     return frozenset(found)
 
 
+def _is_known(line: str) -> bool:
+    """Return whether an instruction is a call that gives a thread the same whenever it asks."""
+    return opcode(line) == "call" and (is_operation(line) or _PLACE.search(line) is not None)
+
+
 class _Reading:
     """What a loop reads, and whether that decides when it ends."""
 
@@ -147,15 +165,27 @@ class _Reading:
     def waits_for(self) -> set[str]:
         """Return the reads because of which the loop can end, of what others write; empty if there is none."""
         observed = {name for name, line in self.made.items() if self._observes(line)}
-        if any(opcode(line) == "fence" for line in self.lines):
+        deciding = self._behind(self._exits())
+        if any(opcode(line) == "fence" for line in self.lines) or self._only_looks(deciding):
             observed |= {name for name, line in self.made.items() if self._looks_again(line)}
         if not observed:
             return set()
-        deciding = self._behind(self._exits())
         if found := deciding & observed:
             return found
         through_memory = any(opcode(self.made[name]) == "load" for name in deciding)
         return observed if through_memory and any(is_cut(line) for line in self.lines) else set()
+
+    def changes(self) -> bool:
+        """Return whether a turn may change anything but the thread's own values, or let others do so."""
+        return any(opcode(line) in _CHANGES and not _is_known(line) for line in self.lines)
+
+    def _only_looks(self, deciding: Collection[str]) -> bool:
+        """Return whether the loop changes nothing, and no turn leaves the next one anything that decides."""
+        if self.changes():
+            return False
+        carried = {name for line in self.blocks[self.loop.head].phis if (name := defined(line))}
+        loads = [self.made[name] for name in deciding if opcode(self.made[name]) == "load"]
+        return bool(loads) and carried.isdisjoint(deciding) and all(map(self._looks_again, loads))
 
     def _observes(self, line: str) -> bool:
         """Return whether an instruction reads what others write, and leaves it to them to change it."""
@@ -172,7 +202,7 @@ class _Reading:
         return opcode(line) == "load" and self._behind(used(without_labels(line))).isdisjoint(self._varying())
 
     def _varying(self) -> set[str]:
-        return {name for name, line in self.made.items() if opcode(line) in _VARYING}
+        return {name for name, line in self.made.items() if opcode(line) in _VARYING and not _is_known(line)}
 
     def _exits(self) -> set[str]:
         """Return the values that decide whether the loop ends."""

@@ -45,12 +45,36 @@ def _packed(axes: Sequence[Axis], room: int) -> bytes:
 
 def tile_ptx(unit: int) -> str:
     """Return the kernel tile for units of so many bytes."""
-    row = LANES[1] * (SIDE + 1) * unit
     steps = range(SIDE // LANES[1])
     return f"""{_HEAD}
 .visible .entry tile(.param .align 8 .b8 given[{_TILE_AXES + _AXIS * MOST_BESIDE}])
 {{
-  .reg .pred %done, %in, {", ".join(f"%in{j}" for j in steps)};
+{_tile_begins(unit, steps)}
+next:
+  setp.ge.u32 %done, %tile, %total;
+  @%done bra end;
+  rem.u32 %column, %tile, %across;
+  div.u32 %left, %tile, %across;
+  rem.u32 %row, %left, %down;
+  div.u32 %left, %left, %down;
+{_placed(_TILE_AXES, MOST_BESIDE, "%beside")}
+  shl.b32 %column, %column, 5;
+  shl.b32 %row, %row, 5;
+{_tile_reads(unit, steps)}
+  bar.sync 0;
+{_tile_writes(unit, steps)}
+  bar.sync 0;
+  add.u32 %tile, %tile, %step;
+  bra next;
+end:
+  ret;
+}}
+"""
+
+
+def _tile_begins(unit: int, steps: range) -> str:
+    """Return what tile declares, and the lines that read its parameters and find the thread's places in a tile."""
+    return f"""  .reg .pred %done, %in, {", ".join(f"%in{j}" for j in steps)};
   .reg .b32 %x, %y, %tile, %total, %step, %across, %down, %beside;
   .reg .b32 %width, %height, %column, %row, %left, %count, %place, %base, %put, %get;
   .reg .b64 %to, %of, %to_w, %of_w, %to_h, %of_h, %there, %here, %at, %jump, %wide, %by;
@@ -76,18 +100,13 @@ def tile_ptx(unit: int) -> str:
   mad.lo.u32 %place, %y, {SIDE + 1}, %x;
   mad.lo.u32 %put, %place, {unit}, %base;
   mad.lo.u32 %place, %x, {SIDE + 1}, %y;
-  mad.lo.u32 %get, %place, {unit}, %base;
-next:
-  setp.ge.u32 %done, %tile, %total;
-  @%done bra end;
-  rem.u32 %column, %tile, %across;
-  div.u32 %left, %tile, %across;
-  rem.u32 %row, %left, %down;
-  div.u32 %left, %left, %down;
-{_placed(_TILE_AXES, MOST_BESIDE, "%beside")}
-  shl.b32 %column, %column, 5;
-  shl.b32 %row, %row, 5;
-  add.u32 %count, %row, %x;
+  mad.lo.u32 %get, %place, {unit}, %base;"""
+
+
+def _tile_reads(unit: int, steps: range) -> str:
+    """Return the lines that bring a tile into shared memory, along the source's fastest axis."""
+    row = LANES[1] * (SIDE + 1) * unit
+    return f"""  add.u32 %count, %row, %x;
   add.u32 %place, %column, %y;
   setp.lt.u32 %in, %count, %height;
   cvt.u64.u32 %wide, %count;
@@ -107,9 +126,12 @@ next:
             ),
         )
     }
-{_each(steps, lambda j: f"  @%in{j} st.shared.{_TYPES[unit]} [%put+{row * j}], {_value(unit, j)};")}
-  bar.sync 0;
-  add.u32 %count, %column, %x;
+{_each(steps, lambda j: f"  @%in{j} st.shared.{_TYPES[unit]} [%put+{row * j}], {_value(unit, j)};")}"""
+
+
+def _tile_writes(unit: int, steps: range) -> str:
+    """Return the lines that take a tile out of shared memory, along the destination's fastest axis."""
+    return f"""  add.u32 %count, %column, %x;
   add.u32 %place, %row, %y;
   setp.lt.u32 %in, %count, %width;
   cvt.u64.u32 %wide, %count;
@@ -137,14 +159,7 @@ next:
   add.u64 %at, %at, %jump;'''
             ),
         )
-    }
-  bar.sync 0;
-  add.u32 %tile, %tile, %step;
-  bra next;
-end:
-  ret;
-}}
-"""
+    }"""
 
 
 def gather_ptx(unit: int) -> str:

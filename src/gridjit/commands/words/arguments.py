@@ -36,7 +36,7 @@ def _demo(commands: Any) -> None:
     demo.add_argument(
         "--keep", action="store_true", help="use your own cache instead of an empty one made for the demo"
     )
-    demo.add_argument("--quiet", action="store_true", help=_QUIET)
+    _add_quiet(demo)
     demo.set_defaults(run="demo:run")
 
 
@@ -44,8 +44,7 @@ def _info(commands: Any) -> None:
     info = commands.add_parser(
         "info", help="show versions, targets and GPUs, the cache, and settings with their origin"
     )
-    info.add_argument("--json", action="store_true", help="print one JSON object")
-    info.set_defaults(run="info:run")
+    _finish(info, "info:run", quiet=False)
 
 
 def _explain(commands: Any) -> None:
@@ -57,15 +56,9 @@ def _explain(commands: Any) -> None:
     explain.add_argument(
         "kernel", metavar="KERNEL", type=values.kernel, help="a kernel: stats.rows:scale, or script.py:scale"
     )
-    explain.add_argument("--signature", metavar="S", help='argument types, such as "void(float32[::1], int64)"')
-    explain.add_argument(
-        "--config", metavar="C", type=values.launch, help="a launch, such as grid=4,block=128,sharedmem=1024"
-    )
-    explain.add_argument(
-        "--target", metavar="T", type=values.targets, help='"host", or an architecture: sm_90 (default: this machine)'
-    )
-    explain.add_argument("--json", action="store_true", help=_JSON)
-    explain.set_defaults(run="explain:run")
+    _add_launch(explain)
+    _add_target(explain, "T", '"host", or an architecture: sm_90 (default: this machine)')
+    _finish(explain, "explain:run", quiet=False)
 
 
 def _warm(commands: Any) -> None:
@@ -80,25 +73,13 @@ def _warm(commands: Any) -> None:
         nargs="*",
         help="kernels of modules or scripts (script.py); without :KERNEL, all that declare signatures",
     )
-    warm.add_argument("--signature", metavar="S", action="append", default=[], help='"void(float32[::1], int64)"')
-    warm.add_argument(
-        "--config",
-        metavar="C",
-        type=values.launch,
-        action="append",
-        default=[],
-        help="grid=4,block=128[,sharedmem=1024]",
-    )
+    _add_launch(warm, action="append", default=[])
     warm.add_argument("--from", dest="file", type=Path, metavar="FILE", help="what GRIDJIT_RECORD=FILE recorded")
-    warm.add_argument(
-        "--target", metavar="T,T", type=values.targets, help="sm_80,sm_90,host (default: as recorded, or this machine)"
-    )
+    _add_target(warm, "T,T", "sm_80,sm_90,host (default: as recorded, or this machine)")
     warm.add_argument(
         "--jobs", metavar="N", type=values.count("--jobs"), help="parallel processes (default: the usable cores)"
     )
-    warm.add_argument("--json", action="store_true", help=f"{_JSON}, {_QUIET}")
-    warm.add_argument("--quiet", action="store_true", help=_QUIET)
-    warm.set_defaults(run="warm:run")
+    _finish(warm, "warm:run")
 
 
 def _report(commands: Any) -> None:
@@ -174,14 +155,14 @@ def _gc(actions: Any) -> None:
         help="entries to keep (default: GRIDJIT_CACHE_ENTRIES)",
     )
     gc.add_argument("--older-than", metavar="AGE", type=values.age, help="remove entries older than this: 36h, 30d, 8w")
-    gc.add_argument("--dry-run", action="store_true", help="only say what would be removed")
+    _add_dry_run(gc)
     _add_folder(gc)
     _finish(gc, "cache_upkeep:run_gc")
 
 
 def _clear(actions: Any) -> None:
     clear = actions.add_parser("clear", help="remove the entries of a kernel, or all; status 1 if it has none")
-    clear.add_argument("--dry-run", action="store_true", help="only say what would be removed")
+    _add_dry_run(clear)
     _add_selection(clear)
     _finish(clear, "cache_upkeep:run_clear")
 
@@ -189,7 +170,7 @@ def _clear(actions: Any) -> None:
 def _export(actions: Any) -> None:
     export = actions.add_parser("export", help="write entries to a file for other machines")
     export.add_argument("file", type=Path, metavar="FILE")
-    export.add_argument("--target", metavar="T,T", type=values.targets, help='only code for these: "sm_90", "host"')
+    _add_target(export, "T,T", 'only code for these: "sm_90", "host"')
     _add_selection(export)
     _finish(export, "cache_bundle:run_export")
 
@@ -223,11 +204,35 @@ def _add_selection(made: argparse.ArgumentParser) -> None:
     _add_folder(made)
 
 
+def _add_launch(made: argparse.ArgumentParser, **several: Any) -> None:
+    """Add the options that describe a launch. several: what has them be given more than once."""
+    made.add_argument("--signature", metavar="S", help='argument types, such as "void(float32[::1], int64)"', **several)
+    made.add_argument(
+        "--config",
+        metavar="C",
+        type=values.launch,
+        help="a launch, such as grid=4,block=128,sharedmem=1024",
+        **several,
+    )
+
+
+def _add_target(made: argparse.ArgumentParser, metavar: str, words: str) -> None:
+    made.add_argument("--target", metavar=metavar, type=values.targets, help=words)
+
+
+def _add_dry_run(made: argparse.ArgumentParser) -> None:
+    made.add_argument("--dry-run", action="store_true", help="only say what would be removed")
+
+
+def _add_quiet(made: argparse.ArgumentParser) -> None:
+    made.add_argument("--quiet", action="store_true", help=_QUIET)
+
+
 def _finish(made: argparse.ArgumentParser, run: str, *, quiet: bool = True) -> None:
     """Add what nearly all commands take, and the function that runs it."""
     made.add_argument("--json", action="store_true", help=f"{_JSON}, {_QUIET}" if quiet else _JSON)
     if quiet:
-        made.add_argument("--quiet", action="store_true", help=_QUIET)
+        _add_quiet(made)
     made.set_defaults(run=run)
 
 

@@ -1,0 +1,187 @@
+"""Addresses: where in shared memory the threads of a block load and store, as far as the code tells.
+
+An address is a place that all threads share, plus multiples of values, plus bytes: a range of them where a loop counts
+over it. Indices are taken to be what they look like: not negative, and without overflow.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from gridjit.compiler.targets.host.regions.body import NAME, Body, arms, defined, opcode
+
+_VALUE = rf"({NAME}|-?\d+)"
+_CAST = re.compile(rf"{NAME} = (?:[sz]ext|trunc|freeze) [a-z ]*?i\d+ {_VALUE}")
+_ADD = re.compile(rf"{NAME} = (add|sub|or disjoint) [a-z ]*?i\d+ {_VALUE}, {_VALUE}")
+_MULTIPLY = re.compile(rf"{NAME} = (mul|shl) [a-z ]*?i\d+ {_VALUE}, (-?\d+)(?:,|$)")
+# What is added to an index that may be negative; or one of two numbers.
+_WRAPPED = re.compile(rf"{NAME} = select i1 {NAME}, i\d+ {_VALUE}, i\d+ 0(?:,|$)")
+_EITHER = re.compile(rf"{NAME} = select i1 {NAME}, i\d+ (-?\d+), i\d+ (-?\d+)(?:,|$)")
+_ELEMENT = re.compile(
+    rf"{NAME} = getelementptr [a-z ]*?(?:\[\d+ x )?(i8|i16|i32|i64|half|float|double)\]?, ptr ({NAME}), "
+    rf"(?:i\d+ 0, )?i\d+ {_VALUE}(?:,|$)"
+)
+_COUNTS_DOWN = re.compile(rf"{NAME} = icmp sgt i\d+ ({NAME}), 0(?:,|$)")
+_SIZES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "float": 4, "double": 8}
+_LANES = 32
+_IN_A_ROW = frozenset(("%gj.tid.x", "%gj.thread"))
+_SHARED = "%gj.shared"
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """Multiples of values, by their names, plus a number from low to high."""
+
+    terms: tuple[tuple[str, int], ...] = ()
+    low: int = 0
+    high: int = 0
+
+    def plus(self, other: Sum, factor: int = 1) -> Sum:
+        """Return this sum plus another one, multiplied by a factor."""
+        terms = dict(self.terms)
+        for name, count in other.terms:
+            terms[name] = terms.get(name, 0) + factor * count
+        ends = factor * other.low, factor * other.high
+        kept = tuple(sorted((name, count) for name, count in terms.items() if count))
+        return Sum(kept, self.low + min(ends), self.high + max(ends))
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """An address: from base, which all threads share, by a sum of bytes."""
+
+    base: str
+    by: Sum
+
+
+class Addresses:
+    """The addresses in a kernel. same: the values that its threads share. changing: those that loops give anew."""
+
+    def __init__(self, body: Body, same: Collection[str], changing: Collection[str]) -> None:
+        self.lines: Mapping[str, str] = {
+            name: line for block in body.blocks for line in block.lines if (name := defined(line))
+        }
+        self.same = same
+        self.changing = changing
+        self.counted = _counted(body, self.lines)
+        self.known: dict[str, Sum] = {}
+
+    def of(self, pointer: str) -> Address | None:
+        """Return what is known of a pointer; None if it is not one into shared memory, or was chosen or loaded."""
+        found = _ELEMENT.match(self.lines.get(pointer, ""))
+        if found is None:
+            return Address(pointer, Sum()) if pointer == _SHARED else None
+        size, base, index = _SIZES[found[1]], found[2], found[3]
+        before = self.of(base)
+        if before is None:
+            return None
+        by = self._sum(index)
+        if pointer in self.same and by.terms:
+            return Address(pointer, Sum())
+        return Address(before.base, before.by.plus(by, size))
+
+    def may_meet(self, one: Address, other: Address) -> bool:
+        """Return whether threads of a warp may be at one place, one thread at one address and another at the other.
+
+        Parts of shared memory that begin at different places are taken to be apart.
+        """
+        changes = any(name in self.changing for name, _ in (*one.by.terms, *other.by.terms))
+        if changes and one.base == other.base:
+            return True
+        directions = self.directions(one, other)
+        return directions is None or bool(directions)
+
+    def directions(self, one: Address, other: Address) -> frozenset[int] | None:
+        """Return where in its warp a thread is at other while another thread is at one, if both are at the same place.
+
+        1 if it may be a later lane, -1 if an earlier one; both if either; None if that is not known.
+        """
+        if one.base != other.base:
+            return frozenset()
+        stride, rest = _apart(one.by)
+        other_stride, other_rest = _apart(other.by)
+        if rest != other_rest:
+            return None
+        gap = other.by.low - one.by.high, other.by.high - one.by.low
+        if all(self._is_same(name) for name, _ in rest):
+            return _directions(stride, other_stride, *gap)
+        return frozenset() if stride == other_stride and gap == (0, 0) else None
+
+    def is_one_place(self, address: Address) -> bool:
+        """Return whether an address is the same for all threads."""
+        return all(self._is_same(name) for name, _ in address.by.terms)
+
+    def _is_same(self, name: str) -> bool:
+        return name in self.same if name in self.lines else name not in _IN_A_ROW | {"%gj.tid.y", "%gj.tid.z"}
+
+    def _sum(self, value: str) -> Sum:
+        """Return an index as a sum."""
+        if not value.startswith("%"):
+            return Sum((), int(value), int(value))
+        if value not in self.known:
+            self.known[value] = Sum(((value, 1),))  # of what goes round a loop, only the name is known
+            self.known[value] = self._of_line(value, self.lines.get(value, ""))
+        return self.known[value]
+
+    def _of_line(self, name: str, line: str) -> Sum:
+        if name in self.counted:
+            return Sum((), *self.counted[name])
+        if found := _CAST.match(line):
+            return self._sum(found[1])
+        if found := _ADD.match(line):
+            return self._sum(found[2]).plus(self._sum(found[3]), -1 if found[1] == "sub" else 1)
+        if found := _MULTIPLY.match(line):
+            factor = 1 << int(found[3]) if found[1] == "shl" else int(found[3])
+            return Sum().plus(self._sum(found[2]), factor)
+        if _WRAPPED.match(line):
+            return Sum()
+        if found := _EITHER.match(line):
+            return Sum((), *sorted((int(found[1]), int(found[2]))))
+        return Sum(((name, 1),))
+
+
+def _apart(by: Sum) -> tuple[int, tuple[tuple[str, int], ...]]:
+    """Return how many bytes a sum is further for the next lane, and its other terms."""
+    rest = tuple((name, count) for name, count in by.terms if name not in _IN_A_ROW)
+    return sum(count for name, count in by.terms if name in _IN_A_ROW), rest
+
+
+@cache
+def _directions(stride: int, other: int, low: int, high: int) -> frozenset[int]:
+    """Return the directions in which lanes meet of which one is at its stride and the other low to high bytes away."""
+    pairs = ((lane, far) for lane in range(_LANES) for far in range(_LANES) if lane != far)
+    return frozenset(1 if far > lane else -1 for lane, far in pairs if low <= lane * stride - far * other <= high)
+
+
+def _counted(body: Body, lines: Mapping[str, str]) -> dict[str, tuple[int, int]]:
+    """Return the values that loops over constant ranges count through, each with its first and its last."""
+    found: dict[str, tuple[int, int]] = {}
+    for block in body.blocks:
+        turns = _turns(block.lines[-1], lines)
+        for phi in block.phis if turns else ():
+            name = defined(phi) or ""
+            if (first := _start(phi, name, 1, lines)) is not None:
+                found[name] = first, first + turns - 1
+    return found
+
+
+def _turns(branch: str, lines: Mapping[str, str]) -> int:
+    """Return how many turns a loop takes that goes on while a number that it counts down is positive; 0 if unknown."""
+    asked = re.match(rf"br i1 ({NAME}),", branch)
+    left = _COUNTS_DOWN.match(lines.get(asked[1], "")) if asked else None
+    phi = lines.get(left[1], "") if left else ""
+    return max(0, _start(phi, left[1], -1, lines) or 0) if left and phi else 0
+
+
+def _start(phi: str, name: str, step: int, lines: Mapping[str, str]) -> int | None:
+    """Return the number from which a phi counts by step, or None."""
+    if opcode(phi) != "phi":
+        return None
+    values = [value for value, _ in arms(phi)]
+    numbers = [value for value in values if not value.startswith("%")]
+    counts = re.compile(rf"{NAME} = add [a-z ]*?i\d+ {re.escape(name)}, {step}(?:,|$)")
+    others = [value for value in values if value.startswith("%")]
+    return int(numbers[0]) if len(numbers) == 1 and all(counts.match(lines.get(one, "")) for one in others) else None

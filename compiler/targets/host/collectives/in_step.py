@@ -1,0 +1,203 @@
+"""in_step: where a kernel counts on the threads of a warp to be in step, though it does not say so.
+
+On a GPU, lanes that went different ways go on together where these meet, and each instruction is one for all of them.
+So a kernel may read in shared memory what other lanes wrote before, without a cuda.syncwarp(), and get the same result
+every time. The host runs threads one after the other. Such a kernel gets cuts, at which lanes wait for those that come.
+
+A cut is put where accesses of the same array may meet: at the end of a turn of a loop with barriers, where ways meet
+that threads went apart, and between accesses that are a known number of lanes apart. A loop that has no barrier gets
+none, and a kernel without barriers only the last kind. A cut too many costs time, and one too few leaves a race.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from gridjit.compiler.targets.host.collectives.addresses import Address, Addresses
+from gridjit.compiler.targets.host.library.intrinsics import SHARED_ARRAY, STEP
+from gridjit.compiler.targets.host.regions.barriers import is_cut
+from gridjit.compiler.targets.host.regions.body import NAME, Block, Body, defined, opcode, used
+from gridjit.compiler.targets.host.regions.coordinates import place
+from gridjit.compiler.targets.host.regions.meetings import meetings
+from gridjit.compiler.targets.host.regions.uniform import parting_branches, uniform_values
+from gridjit.compiler.targets.host.resident.waits import loops
+
+_ACCESS = re.compile(rf"(?:{NAME} = (?P<load>load) |store ).*ptr (?P<at>{NAME})(?:, |$)")
+_CUT = f"call void @{STEP}()"
+
+
+class Spot(NamedTuple):
+    """A place in a block: before the instruction with this number."""
+
+    label: str
+    number: int
+
+
+class Access(NamedTuple):
+    """A load or a store of shared memory."""
+
+    loads: bool
+    address: Address
+
+
+# What happens in a block, in its order, and before which instruction: accesses, and None for cuts.
+_Events = list[tuple[int, Access | None]]
+# What gives a value anew in each turn of a loop.
+_VARYING = frozenset(("phi", "load", "call", "atomicrmw", "cmpxchg", "freeze"))
+
+
+def in_step(body: Body, offsets: Mapping[str, int]) -> Body:
+    """Return body with these cuts. offsets: where shared arrays lie."""
+    if not any(SHARED_ARRAY in line for block in body.blocks for line in block.lines):
+        return body
+    spots = _Search(place(body, offsets)).spots()
+    return replace(body, blocks=tuple(_with_cuts(block, spots) for block in body.blocks)) if spots else body
+
+
+def _with_cuts(block: Block, spots: Collection[Spot]) -> Block:
+    lines = [
+        text
+        for number, line in enumerate(block.lines)
+        for text in ([_CUT, line] if Spot(block.label, number) in spots else [line])
+    ]
+    return replace(block, lines=tuple(lines))
+
+
+class _Search:
+    """The search in one kernel, whose coordinates and shared arrays are those of regions/coordinates.py."""
+
+    def __init__(self, body: Body) -> None:
+        self.body = body
+        self.blocks = {block.label: block for block in body.blocks}
+        self.after = {label: tuple(dict.fromkeys(block.successors)) for label, block in self.blocks.items()}
+        self.before = {label: [one for one, ways in self.after.items() if label in ways] for label in self.blocks}
+        self.loops = loops(self.blocks)
+        self.same = uniform_values(body)
+        inside = {label for loop in self.loops for label in loop.labels}
+        self.addresses = Addresses(body, self.same, _changing(self.blocks, inside))
+        self.events = {label: self._events(block) for label, block in self.blocks.items()}
+        self.found: set[Spot] = set()
+
+    def spots(self) -> frozenset[Spot]:
+        """Return the places of the cuts."""
+        outside = self._outside_loops()
+        cuts = any(event is None for events in self.events.values() for _, event in events)
+        self._look_at(self._ends(outside), self._may_meet)
+        self._look_at(self._meetings(outside), self._may_meet if cuts else self._meet)
+        for label in outside:
+            self._look_between(label)
+        return frozenset(self.found)
+
+    def _events(self, block: Block) -> _Events:
+        events: _Events = []
+        for number, line in enumerate(block.lines):
+            if is_cut(line):
+                events.append((number, None))
+            elif (found := _ACCESS.match(line)) and (address := self.addresses.of(found["at"])):
+                events.append((number, Access(bool(found["load"]), address)))
+        return events
+
+    def _outside_loops(self) -> list[str]:
+        """Return the blocks that are in no loop, or only in loops with cuts."""
+        inside = set[str]()
+        for loop in self.loops:
+            if not any(event is None for label in loop.labels for _, event in self.events[label]):
+                inside |= loop.labels
+        return [label for label in self.blocks if label not in inside]
+
+    def _meetings(self, outside: Collection[str]) -> Iterator[Spot]:
+        """Yield where ways meet that threads went apart."""
+        meet = meetings(self.blocks)
+        for label in dict.fromkeys(meet[branch] for branch in parting_branches(self.body, self.same)):
+            if label is not None and label in outside:
+                lines = self.blocks[label].lines
+                yield Spot(label, next(number for number, line in enumerate(lines) if opcode(line) != "phi"))
+
+    def _ends(self, outside: Collection[str]) -> Iterator[Spot]:
+        """Yield the ends of turns of loops with cuts."""
+        for end in (end for loop in self.loops for end in loop.latches if end in outside):
+            yield Spot(end, len(self.blocks[end].lines) - 1)
+
+    def _look_at(self, candidates: Iterable[Spot], meet: Callable[[Access, Access], bool]) -> None:
+        """Put cuts at those of some places where what lies before may meet what comes after."""
+        for spot in candidates:
+            later = self._coming(spot)
+            if any(one.loads != other.loads and meet(one, other) for one in self._reaching(spot) for other in later):
+                self._put(spot)
+
+    def _look_between(self, label: str) -> None:
+        """Put cuts into a block, before accesses that surely meet earlier ones."""
+        first = Spot(label, 0)
+        earlier = set(self._reaching(first))
+        for number, event in list(self.events[label]):
+            if event is None:
+                earlier = set()
+                continue
+            if any(self._out_of_step(one, event) for one in earlier):
+                self._put(Spot(label, number))
+                earlier = set()
+            earlier.add(event)
+
+    def _put(self, spot: Spot) -> None:
+        self.found.add(spot)
+        self.events[spot.label] = sorted(
+            [*self.events[spot.label], (spot.number, None)], key=lambda event: (event[0], event[1] is not None)
+        )
+
+    def _reaching(self, spot: Spot) -> set[Access]:
+        """Return the accesses from which a thread comes to a place without a cut."""
+        return self._walk(spot, self.before, forward=False)
+
+    def _coming(self, spot: Spot) -> set[Access]:
+        """Return the accesses to which a thread comes from a place without a cut."""
+        return self._walk(spot, self.after, forward=True)
+
+    def _walk(self, spot: Spot, ways: Mapping[str, Collection[str]], *, forward: bool) -> set[Access]:
+        found, seen = set[Access](), set[str]()
+        near = [event for number, event in self.events[spot.label] if (number >= spot.number) == forward]
+        waiting = list(ways[spot.label]) if _take(near, found, forward=forward) else []
+        while waiting:
+            if (label := waiting.pop()) not in seen:
+                seen.add(label)
+                if _take([event for _, event in self.events[label]], found, forward=forward):
+                    waiting += ways[label]
+        return found
+
+    def _may_meet(self, one: Access, other: Access) -> bool:
+        """Return whether a thread may be where another one was before a place, if it is at other behind it."""
+        return self.addresses.may_meet(one.address, other.address)
+
+    def _meet(self, one: Access, other: Access) -> bool:
+        """Return whether a thread surely is where another one was."""
+        return bool(self.addresses.directions(one.address, other.address))
+
+    def _out_of_step(self, one: Access, other: Access) -> bool:
+        """Return whether lanes that run one after the other surely get another result than if they run in step.
+
+        A lane that reads before an earlier one writes reads what it would in step.
+        """
+        if one.loads == other.loads or self.addresses.is_one_place(other.address):
+            return False
+        directions = self.addresses.directions(one.address, other.address) or frozenset()
+        return -1 in directions if one.loads else bool(directions)
+
+
+def _take(events: Sequence[Access | None], found: set[Access], *, forward: bool) -> bool:
+    """Collect the accesses on this side of the first cut; return whether there is none."""
+    for event in events if forward else reversed(events):
+        if event is None:
+            return False
+        found.add(event)
+    return True
+
+
+def _changing(blocks: Mapping[str, Block], inside: Collection[str]) -> frozenset[str]:
+    """Return the values that may differ from turn to turn of the loops that are made of some blocks."""
+    lines = {name: line for label in inside for line in blocks[label].lines if (name := defined(line))}
+    found = {name for name, line in lines.items() if opcode(line) in _VARYING}
+    while more := {name for name, line in lines.items() if used(line) & found} - found:
+        found |= more
+    return frozenset(found)

@@ -1,0 +1,207 @@
+"""Lanes of a warp that count on each other's accesses to shared memory without a barrier get what a GPU gives them."""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.options import Options
+
+cuda = numba_cuda()
+
+
+def reversed_by_one_warp(x, out):
+    tile = cuda.shared.array(32, np.int64)
+    t = cuda.threadIdx.x
+    tile[t] = x[t]
+    out[t] = tile[31 - t]
+
+
+def told_by_the_first_lane(x, out):
+    told = cuda.shared.array(1, np.int64)
+    t = cuda.threadIdx.x
+    if t == 31:
+        told[0] = x[t]
+    out[t] = told[0] + t
+
+
+def summed_by_one_warp(x, out):
+    tile = cuda.shared.array(64, np.int64)
+    t = cuda.threadIdx.x
+    tile[t] = x[t]
+    cuda.syncthreads()
+    if t < 32:
+        tile[t] += tile[t + 32]
+        tile[t] += tile[t + 16]
+        tile[t] += tile[t + 8]
+        tile[t] += tile[t + 4]
+        tile[t] += tile[t + 2]
+        tile[t] += tile[t + 1]
+    cuda.syncthreads()
+    out[t] = tile[0]
+
+
+def scanned_by_one_warp(x, out):
+    tile = cuda.shared.array(32, np.int64)
+    t = cuda.threadIdx.x
+    tile[t] = x[t]
+    if t >= 1:
+        tile[t] += tile[t - 1]
+    if t >= 2:
+        tile[t] += tile[t - 2]
+    if t >= 4:
+        tile[t] += tile[t - 4]
+    if t >= 8:
+        tile[t] += tile[t - 8]
+    if t >= 16:
+        tile[t] += tile[t - 16]
+    out[t] = tile[t]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "threads", "expected"),
+    [
+        (reversed_by_one_warp, 32, lambda x: x[::-1]),
+        (told_by_the_first_lane, 32, lambda x: x[31] + np.arange(32)),
+        (summed_by_one_warp, 64, lambda x: np.full(64, x.sum())),
+        (scanned_by_one_warp, 32, np.cumsum),
+    ],
+)
+def test_lanes_read_what_others_of_their_warp_wrote_without_a_barrier(run, kernel, threads, expected):
+    x = np.random.default_rng(0).integers(0, 1000, threads)
+    out = np.zeros(threads, np.int64)
+    assert run(kernel, 1, threads, x, out) is None
+    assert out.tolist() == expected(x).tolist()
+
+
+def rows(x, n):
+    """Change rows of a table by what lies beside them; the last two threads' rows are taken twice, in two turns."""
+    tile = cuda.shared.array(0, np.float64)
+    places = tile[cuda.blockDim.x * 2 :]
+    t = cuda.threadIdx.x
+    i = t
+    while i < n:
+        here = min(n - (i - t), cuda.blockDim.x)
+        tile[t] = x[i - t + t // 2, t % 2]
+        tile[t + here] = x[i - t + (t + here) // 2, (t + here) % 2]
+        places[t] = i
+        cuda.syncthreads()
+        if t >= 1 and t < cuda.blockDim.x - 1 and i < n - 1:
+            for k in range(2):
+                tile[2 * t + k] += 0.5 * places[t + 1] + 0.25 * places[t - 1]
+            if i == 2:
+                for k in range(2):
+                    tile[2 * t + k] *= 2.0
+        x[i - t + t // 2, t % 2] = tile[t]
+        x[i - t + (t + here) // 2, (t + here) % 2] = tile[t + here]
+        i += cuda.blockDim.x - 2
+
+
+def rows_in_step(x):
+    """Return what rows gives where all lanes do one thing after the other."""
+    out = x.copy()
+    for i in range(1, len(x) - 1):
+        out[i] += 0.5 * (i + 1) + 0.25 * (i - 1)
+        out[i] *= 2.0 if i == 2 else 1.0
+    return out
+
+
+@pytest.mark.parametrize("threads", [12, 19, 32])
+def test_a_loop_whose_turns_end_without_a_barrier_gives_what_lanes_in_step_get(run, threads):
+    x = np.random.default_rng(1).random((threads, 2))
+    expected = rows_in_step(x)
+    assert run(rows, 1, threads, x, threads, sharedmem=threads * 24) is None
+    assert np.allclose(x, expected, rtol=1e-14)
+
+
+def own_items(x, out):
+    """Each thread has three items of its own, and no other looks at them."""
+    mine = cuda.shared.array(96, np.int64)
+    t = cuda.threadIdx.x
+    for k in range(3):
+        mine[3 * t + k] = x[t] + k
+    if x[t] > 500:
+        for k in range(3):
+            mine[3 * t + k] *= 2
+    cuda.syncthreads()
+    out[t] = mine[3 * t] + mine[95 - 3 * t]
+
+
+def tree(x, out):
+    tile = cuda.shared.array(32, np.int64)
+    t = cuda.threadIdx.x
+    tile[t] = x[t]
+    cuda.syncthreads()
+    half = 16
+    while half > 0:
+        if t < half:
+            tile[t] += tile[t + half]
+        cuda.syncthreads()
+        half //= 2
+    if t == 0:
+        out[0] = tile[0]
+
+
+def scan_with_barriers(x, out):
+    tile = cuda.shared.array(32, np.int64)
+    t = cuda.threadIdx.x
+    tile[t] = x[t]
+    cuda.syncthreads()
+    by = 1
+    while by < 32:
+        before = 0
+        if t >= by:
+            before = tile[t - by]
+        cuda.syncthreads()
+        tile[t] += before
+        cuda.syncthreads()
+        by *= 2
+    out[t] = tile[t]
+
+
+def halo(x, out):
+    tile = cuda.shared.array(34, np.int64)
+    t = cuda.threadIdx.x
+    tile[t + 1] = x[t]
+    if t == 0:
+        tile[0] = tile[33] = 0
+    cuda.syncthreads()
+    out[t] = tile[t] + tile[t + 1] + tile[t + 2]
+
+
+def product(x, out):
+    left = cuda.shared.array((8, 8), np.int64)
+    right = cuda.shared.array((8, 8), np.int64)
+    i, j = cuda.threadIdx.y, cuda.threadIdx.x
+    total = 0
+    for at in range(0, x.size // 8, 8):
+        left[i, j] = x[(at + 8 * i + j) % x.size]
+        right[i, j] = x[(at + 8 * j + i) % x.size]
+        cuda.syncthreads()
+        for k in range(8):
+            total += left[i, k] * right[k, j]
+        cuda.syncthreads()
+    out[0] = total
+
+
+def counted(x, out):
+    bins = cuda.shared.array(32, np.int32)
+    t = cuda.threadIdx.x
+    bins[t] = 0
+    cuda.syncthreads()
+    for i in range(t, x.size, 32):
+        cuda.atomic.add(bins, x[i] % 32, 1)
+    cuda.syncthreads()
+    cuda.atomic.add(out, t, bins[t])
+
+
+@pytest.mark.parametrize(
+    ("kernel", "barriers"),
+    [(own_items, 1), (tree, 2), (scan_with_barriers, 3), (halo, 1), (product, 2), (counted, 2)],
+)
+def test_a_kernel_that_has_the_barriers_it_needs_waits_nowhere_else(compiled, kernel, barriers):
+    x = np.arange(32)
+    code = compiled(kernel, (x, np.zeros(32, np.int64)), Options())
+    assert code.resources["barriers"] == barriers
