@@ -57,9 +57,9 @@ OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "near an option of how it is kept": ({"max_specialization": 3}, "did you mean max_specializations"),
     "numba's for the CPU": ({"nopython": True}, "leave it out: kernels are always compiled so"),
     "unknown": ({"gpu": True}, "the options are .*cache.*fastmath.*target"),
-    "a text for a switch": ({"cache": "no"}, "cache='no'.: True or False"),
+    "a text for a switch": ({"cache": "no"}, "cache='no'.: give True or False"),
     "a list among fields": ({"specialize": [["blockdim"]]}, r"specialize=\[\['blockdim'\]\]: fields are"),
-    "one extension": ({"extensions": 5}, "extensions=5.: a list"),
+    "one extension": ({"extensions": 5}, "extensions=5.: give a list"),
 }
 
 
