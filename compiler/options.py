@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -51,8 +51,8 @@ class Options:
                 raise ConfigError(f"{name}={value!r}: True or False")
         if self.inline not in ("never", "always") and not callable(self.inline):
             raise ConfigError(f"inline={self.inline!r}: one of 'never', 'always', or a function that decides")
-        if unknown := set(self.specialize) - {"blockdim", "griddim", "sharedmem"}:
-            raise ConfigError(f"specialize={sorted(unknown)}: fields are 'blockdim', 'griddim', 'sharedmem'")
+        if unknown := [one for one in self.specialize if one not in ("blockdim", "griddim", "sharedmem")]:
+            raise ConfigError(f"specialize={unknown}: fields are 'blockdim', 'griddim', 'sharedmem'")
         if self.tiered and self.fastmath:
             raise ConfigError(
                 "jit(tiered=True, fastmath=True): with fastmath, results depend on what is folded into the code, so no "
@@ -89,7 +89,31 @@ _FOR_KERNELS = frozenset(
 )
 
 
-def options_of(given: Mapping[str, Any], *, also: Iterable[str] = ()) -> Options:
+# Options that say how a kernel is kept and launched, and change none of its code.
+_OF_JIT = ("background", "cache", "extensions", "hold_gil", "max_specializations", "target")
+# Of numba's compiler for the CPU, whose users write them here.
+_OF_NUMBA = {
+    "boundscheck": "debug=True checks indices",
+    "forceobj": "kernels have no Python objects",
+    "nogil": "launches let go of the GIL unless hold_gil=True",
+    "nopython": "kernels are always compiled so",
+    "parallel": "a kernel is parallel by its grid and block",
+    "error_model": "debug=True raises what a kernel raises",
+}
+
+
+def _meant(name: str, known: Sequence[str]) -> str:
+    """Return what to write for an option that does not exist."""
+    if name in _OF_NUMBA:
+        return f"leave it out: {_OF_NUMBA[name]}"
+    import difflib  # only for this message
+
+    folded = {one.replace("_", ""): one for one in known}
+    near = difflib.get_close_matches(name.lower().replace("_", ""), list(folded), n=1, cutoff=0.75)
+    return f"did you mean {folded[near[0]]}?" if near else f"the options are {', '.join(known)}"
+
+
+def options_of(given: Mapping[str, Any]) -> Options:
     """Return the options for jit's keyword arguments; raises ConfigError naming one that does not exist.
 
     If debug or opt is not given, numba's settings count. Contradictions are a ConfigWarning. also: names of options
@@ -97,7 +121,7 @@ def options_of(given: Mapping[str, Any], *, also: Iterable[str] = ()) -> Options
     """
     known = {f.name for f in fields(Options)} - {"checks"}
     if unknown := sorted(set(given) - known):
-        raise ConfigError(f"jit({unknown[0]}=...): no such option; {_meant(unknown[0], {*known, *also})}")
+        raise ConfigError(f"jit({unknown[0]}=...): no such option; {_meant(unknown[0], sorted({*known, *_OF_JIT}))}")
     values = {name: value for name, value in given.items() if value is not None}
     _warn_of_contradictions(values)
     values.setdefault("debug", bool(setting_now("NUMBA_CUDA_DEBUGINFO")))
@@ -112,13 +136,6 @@ def options_of(given: Mapping[str, Any], *, also: Iterable[str] = ()) -> Options
     if isinstance(inline := values.get("inline"), bool):
         values["inline"] = "always" if inline else "never"
     return Options(**values)
-
-
-def _meant(name: str, known: Iterable[str]) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {near[0]}?" if near else f"the options are {', '.join(sorted(known))}"
 
 
 def _warn_of_contradictions(given: Mapping[str, Any]) -> None:

@@ -45,6 +45,22 @@ class DeviceFunction(Generic[Parameters, Result]):
             return result
         raise ConfigError(f"{self.py_func.__qualname__} is a device function; call it in a kernel")
 
+    if not TYPE_CHECKING:  # type checkers are to find launches, and attributes that are not there
+
+        def __getitem__(self, launch):
+            """Raise an error that says what is launched instead."""
+            raise ConfigError(
+                f"{self.py_func.__qualname__} is a device function, which kernels call; to launch it, make it without "
+                "device=True"
+            )
+
+        def __getattr__(self, name):
+            if name.startswith("_"):  # what is looked for often, and never of numba-cuda's
+                raise AttributeError(f"device functions have no attribute {name!r}")
+            from gridjit.runtime.numba_names.replacements import refuse_of_function
+
+            refuse_of_function(name)
+
     @cached_property
     def _dispatcher(self) -> Any:
         from gridjit.compiler.frontend.vocabulary import device_dispatcher

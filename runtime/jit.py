@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from types import FunctionType
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from gridjit.compiler.errors import ConfigError
@@ -27,9 +28,8 @@ if TYPE_CHECKING:
         SignatureLike,
     )
 
-
-# jit's options that are not of the compiler's; a misspelled one may have been meant for one of them.
-_OWN = ("target", "cache", "max_specializations", "hold_gil", "extensions", "background")
+# Of the code of functions made with async def.
+_ASYNCHRONOUS = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 @overload
@@ -97,11 +97,17 @@ def jit(
         forceinline, shared_memory_carveout), `specialize`, and `tiered` (docs/tiered.md).
     Raises ConfigError for an option or value that does not exist.
     """
-    chosen = options_of(options, also=_OWN)
+    if isinstance(func_or_sig, classmethod | staticmethod | property):
+        raise ConfigError(not_a_function(func_or_sig))
+    chosen = options_of(options)
+    if cache not in (True, False, None):
+        raise ConfigError(f"jit(cache={cache!r}): give True or False; GRIDJIT_CACHE_DIR says where the cache is")
     if chosen.tiered and not chosen.specialize:
         raise ConfigError("jit(tiered=True): name fields in specialize=..., for which generic code serves meanwhile")
     if target not in (None, "host", "cuda"):
         raise ConfigError(f"jit(target={target!r}): give 'host' or 'cuda'")
+    if not isinstance(extensions, Iterable):
+        raise ConfigError(f"jit(extensions={extensions!r}): give a list of objects with prepare_args")
     if background not in (None, True, False):
         raise ConfigError(f"jit(background={background!r}): give True or False")
     if not isinstance(max_specializations, int) or max_specializations < 1:
@@ -111,8 +117,8 @@ def jit(
     def decorate(function: Callable[..., Any], signatures: list[Any]) -> Any:
         if isinstance(function, Kernel | DeviceFunction):
             function = function.py_func
-        if not isinstance(function, FunctionType):
-            raise ConfigError(f"jit decorates functions made with def or lambda, not {function!r}")
+        if not isinstance(function, FunctionType) or function.__code__.co_flags & _ASYNCHRONOUS:
+            raise ConfigError(not_a_function(function))
         if chosen.device:
             return DeviceFunction(function, chosen, signatures)
         kernel = _kind(chosen)(
@@ -136,6 +142,30 @@ def jit(
         return decorate(func_or_sig, [])
     signatures = func_or_sig if isinstance(func_or_sig, list) else [func_or_sig]
     return functools.partial(decorate, signatures=signatures)
+
+
+def not_a_function(given: object) -> str:
+    """Return what is wrong with something other than a plain function that jit is to decorate, and the way on."""
+    said = f"jit decorates functions made with def or lambda, not {_shown(given)}"
+    if isinstance(given, FunctionType):
+        return f"jit(): {given.__qualname__} is asynchronous, and kernels cannot be: leave out 'async' and 'await'"
+    if isinstance(given, classmethod | staticmethod | property):
+        return f"{said}: write @staticmethod above @jit, as kernels have no self or cls"
+    if isinstance(given, type):
+        return f"{said}: decorate its functions, each under @staticmethod"
+    if isinstance(given, MethodType):
+        return f"{said}: decorate the function in its class, under @staticmethod"
+    for name in ("py_func", "__wrapped__", "func"):
+        if isinstance(getattr(given, name, None), FunctionType):
+            return f"{said}: decorate the function in it, its {name}"
+    if type(given).__module__.startswith("numba."):
+        return f"{said}: give types of arguments as a tuple, or as a text such as 'void(float32[::1])'"
+    return f"{said}: write one in Python, which calls what kernels can call"
+
+
+def _shown(given: object) -> str:
+    name = getattr(given, "__qualname__", None) or getattr(given, "__name__", None)
+    return f"the {type(given).__name__} {name}" if isinstance(name, str) else f"a {type(given).__name__}"
 
 
 def _kind(options: Options) -> type[Kernel]:

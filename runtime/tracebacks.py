@@ -40,7 +40,7 @@ def trim(error: GridjitError) -> None:
     Called where it was caught, before a bare `raise`: that adds no frame (from Python 3.11 on; before, the caller's own
     stays). Where all is asked for, the error says all, too.
     """
-    if settings().traceback == "full":
+    if _is_full():
         _say_all(error)
         return
     if isinstance(error, CompileError) and error.original is not None and error.__cause__ is error.original:
@@ -49,6 +49,13 @@ def trim(error: GridjitError) -> None:
     if top is not None:
         top.tb_next = _users(top.tb_next)
         error.__traceback__ = top.tb_next
+
+
+def _is_full() -> bool:
+    try:
+        return settings().traceback == "full"
+    except GridjitError:  # a wrong setting, which is what the error says
+        return False
 
 
 def _say_all(error: GridjitError) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from gridjit.cache.key import digest
 from gridjit.runtime.launch.indexing import index_from_python
@@ -22,6 +23,11 @@ from gridjit.runtime.session import end_session
 from tests.known_objects import FOLDER, forget_unused, use_known_objects
 from tests.programs import MEETING, end_servers, note_environment
 from tests.registered import taken_away_after
+
+
+# How long an example takes is the machine's affair, and its first one's, which may import a compiler.
+settings.register_profile("gridjit", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("gridjit")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from gridjit.compiler.errors import CompileError, GridjitError, LaunchNeededError
 from gridjit.compiler.frontend.bootstrap import load_installed_extensions, numba_cuda
 from gridjit.compiler.frontend.checked import name_accesses
+from gridjit.compiler.frontend.explained.negative_shapes import refuse_negative_shapes
 from gridjit.compiler.frontend.fold import folded, launch_bounds
 from gridjit.compiler.frontend.initial_stores import without_initial_stores
 from gridjit.compiler.frontend.isolated.asking import tell_who_asks
@@ -192,6 +193,7 @@ def _lowered(
         bounds = launch_bounds(options.launch_bounds, options.specialize, record.view)
         _finish_kernel(library.get_function(entry), options, bounds)
     modules = folded(_ordered_modules(library), options.specialize, record.view)
+    refuse_negative_shapes(modules)
     return Lowered(
         modules=modules,
         entry=entry,

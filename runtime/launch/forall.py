@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, SupportsIndex
+import operator
+from typing import TYPE_CHECKING, Any
 
-from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.errors import ConfigError, ConfigTypeError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.runtime.launch.arguments import signature_of
 from gridjit.runtime.tracebacks import for_users
@@ -14,19 +15,20 @@ if TYPE_CHECKING:
 
 # The block that a kernel is compiled for to learn which block suits it.
 _TRIAL_BLOCK = 256
+_LONGEST = 60
 
 
 class ForAll:
     """`kernel.forall(ntasks)`: call it with the kernel's arguments."""
 
     def __init__(self, kernel: Kernel, ntasks: int, tpb: int, stream: Any, sharedmem: int) -> None:
-        if not isinstance(ntasks, SupportsIndex):
-            raise ConfigError(f"forall({ntasks!r}): give a whole number of tasks")
-        if ntasks < 0:
-            raise ConfigError(f"forall({ntasks}): Can't create ForAll with negative task count")
         self._kernel = kernel
-        self._ntasks = ntasks
-        self._block = tpb
+        self._ntasks = _count("ntasks", ntasks)
+        self._block = _count("tpb", tpb)
+        if self._ntasks < 0:
+            raise ConfigError(f"forall({ntasks}): Can't create ForAll with negative task count")
+        if self._block < 0:
+            raise ConfigError(f"forall({ntasks}, tpb={tpb}): give threads of a block, or 0 for what suits the device")
         self._stream = stream
         self._sharedmem = sharedmem
 
@@ -44,3 +46,11 @@ class ForAll:
         # Nothing is launched so: nobody is to specialize a tiered kernel for it.
         _, loaded = self._kernel.form_for(None).specialization_for(signature, trial, args)
         return loaded.potential_block(self._sharedmem)
+
+
+def _count(name: str, given: object) -> int:
+    try:
+        return operator.index(given)  # type: ignore[arg-type]  # whatever it is
+    except TypeError:
+        shown = f"a {type(given).__name__}" if len(repr(given)) > _LONGEST else repr(given)
+        raise ConfigTypeError(f"forall({name}={shown}): give a whole number") from None

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gridjit.cache.store import Store
+from gridjit.compiler.errors import GridjitError
 from gridjit.runtime.launch.configured import ConfiguredKernel
 from gridjit.runtime.launch.ready import ReadyTable, launch_key
 from gridjit.runtime.native import recent
 from gridjit.runtime.session import session
+from gridjit.runtime.tracebacks import trim
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -57,10 +59,15 @@ class Indexable:
                 grid, block, stream = given
                 launcher, same_grid, same_block = self._ready.launchers[launch_key(grid, block, stream)]
         except (KeyError, TypeError, ValueError):
+            pass  # an index that is wrong is told of without this error
+        else:
+            if (grid is same_grid or grid.__class__ is int) and (block is same_block or block.__class__ is int):
+                return _again(launcher)
+        try:
             return self._index(launch)
-        if (grid is same_grid or grid.__class__ is int) and (block is same_block or block.__class__ is int):
-            return _again(launcher)
-        return self._index(launch)
+        except GridjitError as error:
+            trim(error)
+            raise
 
     def _index(self, launch: Any) -> ConfiguredKernel:
         """Return the kernel configured by what was between the brackets, remembered or to be remembered."""
@@ -110,7 +117,11 @@ _untried = [True]
 
 def _missed(indexable: Indexable, launch: Any) -> ConfiguredKernel:
     """Return what __getitem__ would, for machine code that did not find it, and show it for the next time."""
-    made = _getitem(indexable, launch)
+    try:
+        made = _getitem(indexable, launch)
+    except GridjitError as error:
+        trim(error)
+        raise
     indexable._show(launch, made)
     return made
 

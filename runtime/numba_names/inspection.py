@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TextIO, cast, overload
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO, cast, overload
 
 from gridjit.compiler.errors import ConfigError, GridjitError
 from gridjit.compiler.launch_config import as_launch_config
@@ -25,6 +25,23 @@ if TYPE_CHECKING:
     from gridjit.runtime.numba_names.overload import Overload
 
 
+class _Replaced:
+    """An attribute of numba-cuda's that kernels do not have: reading it raises an AttributeError with the way on.
+
+    If kernels had __getattr__ for this, reading any attribute of them would be slower.
+    """
+
+    __slots__ = ("_name",)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: object, owner: type | None = None) -> NoReturn:
+        from gridjit.runtime.numba_names.replacements import refuse_of_kernel  # programs seldom ask
+
+        refuse_of_kernel(self._name)
+
+
 class Inspection:
     """What can be asked of a kernel. Where a signature may be given, None asks for all specializations.
 
@@ -41,6 +58,16 @@ class Inspection:
     stats: Statistics
     specialized: bool = False
     may_compile: bool = True
+
+    def __dir__(self) -> list[str]:
+        """Return the names of what is there, without those of numba-cuda's that only say what to use instead."""
+        return [name for name in super().__dir__() if type(vars(Inspection).get(name)) is not _Replaced]
+
+    if not TYPE_CHECKING:  # type checkers are to find attributes that are not there
+        add_overload, bind, call, compile_device, doc, dump = (_Replaced() for _ in range(6))
+        fold_argument_types, get_annotation_info, get_call_template = (_Replaced() for _ in range(3))
+        get_function_type, inspect_cfg, inspect_disasm_cfg, inspect_ptx = (_Replaced() for _ in range(4))
+        ptx, targetctx, targetdescr, typeof_pyval, typingctx = (_Replaced() for _ in range(5))
     _code: KernelCode
     _specialized_kernels: dict[Signature, Kernel]
 

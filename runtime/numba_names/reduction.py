@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -40,7 +41,12 @@ class Reduce:
     def __init__(self, functor: Callable[[Any, Any], Any]) -> None:
         if not callable(functor):
             raise ArgumentError(f"reduce({functor!r}): give a function of two values that returns one")
+        self._functor = functor
         self._kernel = _kernel(functor, self._vocabulary)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by the function, as device functions are: by its name, or its code where that is not found."""
+        return _made_again, (self._vocabulary.__name__, jit(device=True)(self._functor))
 
     def __call__(
         self, arr: Any, size: int | None = None, res: DeviceArray | None = None, init: Any = 0, stream: StreamLike = 0
@@ -74,6 +80,10 @@ class Reduce:
         if blocks > 1:
             self._kernel[1, _THREADS, stream](partial, partial, first, False)
         return partial
+
+
+def _made_again(vocabulary: str, functor: Callable[[Any, Any], Any]) -> Reduce:
+    return reduce_in(importlib.import_module(vocabulary))(functor)
 
 
 def _there(items: Any, stream: Any) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gridjit.compiler.signature import Signature
 from gridjit.forking import lock, section
 from gridjit.runtime.numba_names.by_signature import BySignature
@@ -44,6 +46,16 @@ class Statistics:
         if counts is not None:
             with section(), self._lock:
                 counts[signature] = counts.get(signature, 0) + 1
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the counts, for a pickle or a copy."""
+        with section(), self._lock:
+            return {name: getattr(self, name) for name in self.__slots__ if name != "_lock"}
+
+    def __setstate__(self, counts: dict[str, Any]) -> None:
+        self.__init__()  # type: ignore[misc]
+        for name, count in counts.items():
+            setattr(self, name, count)
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{name}={getattr(self, name)}" for name in ("compiles", "disk_hits", "disk_misses"))

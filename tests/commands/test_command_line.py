@@ -328,3 +328,20 @@ def test_a_long_command_shows_on_a_terminal_what_it_does_and_a_quiet_one_does_no
 @pytest.mark.parametrize(("elapsed", "over", "total", "said"), [(9.0, 0, 4, ""), (60.0, 1, 5, "about 4:00 left: ")])
 def test_the_time_left_is_that_of_what_is_over(elapsed: float, over: int, total: int, said: str) -> None:
     assert left_text(elapsed, over, total) == said
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("arguments", [["--help"], ["info", "--json"], ["cache", "ls"], ["cache", "du", "--json"]])
+def test_output_that_cannot_be_written_is_one_line_and_status_1(arguments: list[str]) -> None:
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    command = [sys.executable, "-m", "gridjit", *arguments]
+    with open("/dev/full", "w") as full:
+        ran = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=buffered, check=False)
+    assert (ran.returncode, ran.stderr) == (1, "gridjit: the output cannot be written: No space left on device\n")
+
+
+def test_a_command_whose_output_was_closed_runs() -> None:
+    ran = subprocess.run(
+        ["sh", "-c", f"{sys.executable} -m gridjit cache ls >&-"], stderr=subprocess.PIPE, text=True, check=False
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")

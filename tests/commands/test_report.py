@@ -292,7 +292,7 @@ def test_a_kernel_of_a_run_can_be_chosen(run: Run, tmp_path: Path) -> None:
     assert known["groups_ms"] == {"types": 40.0, "lowering": 50.0}
 
 
-@pytest.mark.parametrize("end", ["", ",", "]\n", ",\n"])
+@pytest.mark.parametrize("end", ["", ",", "]\n", ",\n", ',\n{"ph": "X", "na'])
 def test_a_trace_whose_end_is_missing_is_read(run: Run, tmp_path: Path, end: str) -> None:
     path = traced(tmp_path, *compile_of("k"), end=end)
     assert json.loads(run(str(path), "--json")[1])["compiles"] == 1
@@ -316,6 +316,7 @@ def test_events_that_make_no_sense_are_left_out(run: Run, tmp_path: Path) -> Non
         {"ph": "X", "ts": 1, "dur": True}, {"ph": "M"}, {"ph": "X", "ts": 1, "dur": 2, "cat": 3, "name": [], "args": 4},
         {"ph": "X", "ts": 1, "dur": 2, "cat": "compile", "args": {"facts": 3, "resources": [], "bytes": "x"}},
         {"ph": "X", "ts": 1, "dur": 1e999, "cat": "launch"},
+        {"ph": "X", "ts": 1e308, "dur": 1e308, "cat": "compile", "args": {"kernel": "k"}},
     ]  # fmt: skip
     path = tmp_path / "odd.json"
     path.write_text(json.dumps([*odd, *({"ph": "X", "pid": 1, "tid": 1} | one for one in compile_of("k"))]))

@@ -30,9 +30,9 @@ def kernel(x):
         ({"fastmath": {"contract"}}, "fastmath={'contract'}: True or False"),
         ({"specialize": "warp"}, "fields are 'blockdim', 'griddim', 'sharedmem'"),
         ({"inline": "sometimes"}, "one of 'never', 'always', or a function that decides"),
-        ({"fastmaths": True}, "no such option; did you mean fastmath"),
-        ({"max_specialisations": 3}, "no such option; did you mean max_specializations"),
-        ({"unheard_of": 3}, "no such option; the options are background, cache, debug, device"),
+        ({"fastmaths": True}, "no such option; did you mean fastmath?"),
+        ({"max_specialisations": 3}, "no such option; did you mean max_specializations?"),
+        ({"gpus": 2}, "no such option; the options are background, cache, debug, device"),
         ({"tiered": True}, "name fields in specialize="),
         ({"tiered": "yes", "specialize": "blockdim"}, "tiered='yes': True or False"),
         (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import pickle
 import re
 import sys
@@ -233,3 +234,37 @@ def test_no_part_of_telling_is_imported_by_what_compiles(tmp_path: Path) -> None
     file = tmp_path / "program.py"
     file.write_text(program)
     assert run_new_python(file).stdout.strip() == "[]"
+
+
+@gridjit.jit
+def sets_first(out: Any) -> None:
+    out[0] = 1
+
+
+class Colour(enum.IntEnum):
+    RED = 1
+
+
+GIVEN = {
+    "read-only": (np.broadcast_to(np.float32(1), 4), "'out' is a read-only array, and an item of it is assigned"),
+    "texts": (np.array(["abc"]), "1 cannot be stored as <U3\n.*Assign a text"),
+    "enum": (Colour.RED, "'out' is one enum Colour, not an array, and cannot be indexed"),
+    "dtype": (np.dtype(np.float32), "'out' is one dtype\\(float32\\), not an array"),
+}
+
+
+@pytest.mark.parametrize("case", GIVEN)
+def test_an_argument_that_cannot_be_written_is_told_of_as_what_it_is(
+    case: str, on_the_host: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, said = GIVEN[case]
+    monkeypatch.setitem(globals(), "out", np.zeros(1))  # a global of the same name, which is not meant
+    with pytest.raises(CompileError, match=f"(?s){said}"):
+        sets_first[1, 1](given)
+
+
+def test_a_name_is_told_where_no_source_is(on_the_host: None) -> None:
+    made: dict[str, Any] = {}
+    exec("def scaled(out):\n    out[0] = factor", made)
+    with pytest.raises(CompileError, match="'factor' is not defined"):
+        gridjit.jit(made["scaled"])[1, 1](np.zeros(1))

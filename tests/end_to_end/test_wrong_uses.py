@@ -70,7 +70,7 @@ USES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "stream": (lambda: array().copy_to_host(stream="a"), ArgumentError, "stream 'a' is a str; give 0, a handle"),  # type: ignore[arg-type]
     "device": (lambda: cuda.select_device(99), DeviceError, "there is no device 99; the last is device"),
-    "tasks": (lambda: touched.forall("a"), ConfigError, "forall('a'): give a whole number of tasks"),  # type: ignore[arg-type]
+    "tasks": (lambda: touched.forall("a"), ConfigError, "forall(ntasks='a'): give a whole number"),  # type: ignore[arg-type]
     "reduction": (lambda: cuda.reduce(3), ArgumentError, "reduce(3): give a function of two values"),  # type: ignore[arg-type]
     "reduced": (lambda: cuda.reduce(lambda a, b: a + b)([1, 2]), ArgumentError, "reduce: a list is not an array; make"),
     "architecture": (

@@ -31,12 +31,21 @@ class Step:
         if not text.strip():
             return ()
         indent = len(text) - len(text.lstrip())
-        line = f"    {printable(text.strip())[:_LONGEST_LINE]}"
+        shown = text.strip()
         if self.columns is None:
-            return (line,)
+            return (f"    {printable(shown)[:_LONGEST_LINE]}",)
         begin, end = (max(0, column - indent) for column in self.columns)
-        mark = " " * (4 + begin) + "^" * max(1, min(end, len(text.strip())) - begin)
+        first = _first_shown(shown, begin, end)
+        line = f"    {printable(shown[first:])[:_LONGEST_LINE]}"
+        mark = " " * (4 + begin - first) + "^" * max(1, min(end, first + _LONGEST_LINE, len(shown)) - begin)
         return (line,) if len(mark) > len(line) else (line, mark)
+
+
+def _first_shown(text: str, begin: int, end: int) -> int:
+    """Return from which character on a line is shown: all of it, or, of a long one, the part around the expression."""
+    if end <= _LONGEST_LINE:
+        return 0
+    return max(0, begin - max(0, _LONGEST_LINE - (end - begin)) // 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,16 @@ from gridjit.compiler.errors import GridjitError
 from gridjit.compiler.frontend.explained.diagnosis import Diagnosis, Step
 from gridjit.compiler.frontend.explained.failure import Failure
 from gridjit.compiler.frontend.explained.plain import shows_insides, speaks_to_users
-from gridjit.compiler.frontend.explained.rules import calls, constructs, libraries, names, operations, shapes
+from gridjit.compiler.frontend.explained.rules import (
+    calls,
+    constructs,
+    functions,
+    items,
+    libraries,
+    names,
+    operations,
+    shapes,
+)
 from gridjit.compiler.frontend.explained.rules.finding import Finding
 from gridjit.compiler.frontend.explained.source import columns_of, function_at, text_of
 from gridjit.compiler.frontend.explained.types_said import call_text
@@ -24,11 +33,14 @@ _RULES: Final[tuple[Callable[[Failure], Finding | None], ...]] = (
     *names.RULES,
     *constructs.RULES,
     *shapes.RULES,
+    *functions.RULES,
     *calls.RULES,
     constructs.construct,
+    *items.RULES,
     *operations.RULES,
     *operations.LAST,
     constructs.around,
+    functions.lambda_given,
 )
 # Of a line that no rule knows, what it is most likely about.
 _TELLING: Final = (ast.Call, ast.BinOp, ast.Compare, ast.Subscript, ast.Attribute)
@@ -37,7 +49,7 @@ _FULL = "GRIDJIT_TRACEBACK=full shows what the compiler said."
 
 def explain(function: Callable[..., Any], signature: Signature, target: Target, error: BaseException) -> Diagnosis:
     """Return why a kernel does not compile. Whatever goes wrong here, a plain diagnosis comes of it."""
-    failure = Failure.of(function, error)
+    failure = Failure.of(function, error, signature)
     found = _found(failure)
     return Diagnosis(
         kernel=call_text(_name(function), signature),
@@ -77,9 +89,10 @@ def _is_read(node: ast.AST) -> bool:
 
 def _steps(failure: Failure, node: ast.AST | None) -> Iterator[Step]:
     *outer, inner = failure.places
-    once = dict.fromkeys(place for place in outer if (place.path, place.line) != (inner.path, inner.line))
+    line = node.lineno if isinstance(node, ast.expr | ast.stmt | ast.arg) else inner.line
+    shown = {(inner.path, inner.line), (inner.path, line)}
+    once = dict.fromkeys(place for place in outer if (place.path, place.line) not in shown)
     for place in once:  # functions that call themselves are there many times
         yield Step(path=place.path, line=place.line, function=function_at(place.path, place.line))
-    line = node.lineno if isinstance(node, ast.expr | ast.stmt | ast.arg) else inner.line
     columns = columns_of(inner.path, node) if node is not None else None
     yield Step(path=inner.path, line=line, function=function_at(inner.path, line), columns=columns)

@@ -12,6 +12,7 @@ from gridjit.compiler.frontend.explained.places import Place, names_of, places
 from gridjit.compiler.frontend.explained.source import Source
 from gridjit.compiler.frontend.explained.types_said import cleaned, parts, said
 from gridjit.compiler.frontend.isolated.launch_visibility import said_by
+from gridjit.compiler.signature import ArgType, Signature
 from gridjit.values import dataclass
 
 # Lines of numba's messages that do not say what is wrong.
@@ -40,7 +41,7 @@ class Operation:
 class Failure:
     """A failed compile. text: all that numba said; words: of that, what is wrong; reasons: why candidates refused.
 
-    places: from the kernel inwards. source: of the innermost.
+    places: from the kernel inwards. source: of the innermost. signature: the kernel's, where it is known.
     """
 
     error: BaseException
@@ -51,9 +52,10 @@ class Failure:
     reasons: tuple[str, ...]
     places: tuple[Place, ...]
     source: Source
+    signature: Signature | None = None
 
     @classmethod
-    def of(cls, function: Callable[..., Any], error: BaseException) -> Failure:
+    def of(cls, function: Callable[..., Any], error: BaseException, signature: Signature | None = None) -> Failure:
         """Return what an error of compiling a kernel's function tells."""
         text = said_by(error)
         where = places(function, error)
@@ -67,6 +69,7 @@ class Failure:
             reasons=_reasons(text),
             places=where,
             source=Source.at(inner.path, inner.line, exact=inner.exact),
+            signature=signature,
         )
 
     @property
@@ -83,6 +86,14 @@ class Failure:
         """Whether the innermost function is the kernel itself."""
         node, code = self.source.function, self.function.__code__
         return node is None or (node.name == code.co_name and self.places[-1].path == code.co_filename)
+
+    def argument(self, name: str) -> ArgType | None:
+        """Return the type of an argument of the kernel; None for all else."""
+        code = self.function.__code__
+        parameters = code.co_varnames[: code.co_argcount]
+        if self.signature is None or not self.in_kernel or name not in parameters:
+            return None
+        return dict(zip(parameters, self.signature.arguments, strict=False)).get(name)
 
     def value(self, node: ast.AST) -> Any:
         """Return the Python value of a dotted name; None if it has none before the kernel runs."""

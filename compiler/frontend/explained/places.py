@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import builtins
+import dis
 import os
 import re
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FunctionType
-from typing import Any
+from typing import Any, Final
 
 from gridjit.compiler.frontend.isolated.launch_visibility import said_by
 from gridjit.compiler.key.source.libraries import is_numbas
@@ -26,6 +28,7 @@ _CALLEE = re.compile(r"^\s*During: resolving callee type: \S*<function (?P<name>
 # The names by which numba's frames know the statement that they work on.
 _STATEMENTS = ("constraint", "inst")
 _LIBRARIES = re.compile(r"[/\\\\](?:site|dist)-packages[/\\\\](?:numba|numba_cuda|gridjit|llvmlite)[/\\\\]")
+_EMPTY: Final = object()
 _OURS = str(Path(__file__).resolve().parents[2]) + os.sep
 
 
@@ -79,7 +82,7 @@ def _of_text(text: str) -> Iterator[Place]:
     for found in _IN_TEXT.finditer(text):
         path = _path(found["file"] or found["during"] or found["raised"])
         line = int(found["line"] or found["during_line"] or found["raised_line"])
-        if (path, line) not in seen:
+        if line and (path, line) not in seen:  # what numba cannot place is on line 0
             seen.add((path, line))
             yield Place(path=path, line=line)
 
@@ -118,11 +121,24 @@ def names_of(function: Callable[..., Any]) -> dict[str, Any]:
     return {**function.__globals__, **{name: _content(cell) for name, cell in cells}}
 
 
-def _content(cell: Any) -> Any:
+def empty_cells(function: Callable[..., Any]) -> Iterator[str]:
+    """Yield the names of variables around a function that are not assigned yet."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
+    yield from (name for name, cell in cells if _content(cell, _EMPTY) is _EMPTY)
+
+
+def unassigned_name(function: Callable[..., Any]) -> str | None:
+    """Return a global, or a variable around a function, that it reads and that is not there; None if all are."""
+    read = [one.argval for one in dis.get_instructions(function) if one.opname == "LOAD_GLOBAL"]
+    known = {*function.__globals__, *vars(builtins)}
+    return next((name for name in (*empty_cells(function), *read) if name not in known), None)
+
+
+def _content(cell: Any, otherwise: Any = None) -> Any:
     try:
         return cell.cell_contents
     except ValueError:  # not assigned yet
-        return None
+        return otherwise
 
 
 def _path(named: str) -> str:

@@ -8,6 +8,7 @@ from typing import Final
 
 from gridjit.compiler.signature import ArgType, ArrayType, RecordType, Signature, TupleType
 
+_DIMENSIONS: Final = re.compile(r"\[[:, ]*\]$")
 _FLAGS: Final = r"(?:(?:unaligned|readonly|nonconst) )*"
 Written = str | Callable[[re.Match[str]], str]
 
@@ -34,6 +35,11 @@ def call_text(name: str, signature: Signature) -> str:
 def array_text(item: str, ndim: int) -> str:
     """Return the text of an array type. Its layout is left out: it is seldom what is wrong, and never easy to read."""
     return f"{item}[{', '.join(':' * ndim)}]"
+
+
+def is_array(kind: str) -> bool:
+    """Return whether a type as users write it is one of arrays: float32[:], but not datetime64[D]."""
+    return _DIMENSIONS.search(kind) is not None
 
 
 def _array(found: re.Match[str]) -> str:
@@ -66,6 +72,7 @@ _WRITTEN: Final[tuple[tuple[str, Written], ...]] = (
     (r"(?:recursive\()?type\(\w*Dispatcher\(<function ([\w.<>]+) at 0x[0-9a-f]+>\)\)\)?", r"the function \1"),
     (r"\w*Dispatcher\(<function ([\w.<>]+) at 0x[0-9a-f]+>\)", r"the function \1"),
     (r"Module\(<module '([\w.]+)'[^>]*>\)", r"module \1"),
+    (r"\b(?:Int)?Enum<\w+>\((\w+)\)", r"enum \1"),
     (r"\[(?:unichr|char) x (\d+)\]", r"<U\1"),
     (r"Module\(([\w.]+)\)", r"module \1"),
     (r"\b(\w+)\(\w+ x \d+\)", r"\1"),
@@ -79,6 +86,7 @@ _WRITTEN: Final[tuple[tuple[str, Written], ...]] = (
     (r"\bundefined\b(?=[\])])", "anything"),
 )
 _PATTERNS: Final = tuple((re.compile(pattern), written) for pattern, written in _WRITTEN)
+_TEXT = re.compile(r"<U\d")
 _TEMPORARY = re.compile(r"(?: for)? ?'?\$[\w.]+'?,?")
 _VERSION = re.compile(r"'([^\W\d]\w*)\.\d+'")
 _DEFINED_AT = re.compile(r",? ?defined at \S+(?: \(\d+\))?")
@@ -116,7 +124,7 @@ def _parts(text: str) -> Iterator[str]:
             quoted = "" if one == quoted else quoted
         elif one in "'\"":
             quoted = one
-        elif one in "([{<":
+        elif one in "([{" or (one == "<" and _TEXT.match(text, at) is None):
             depth += 1
         elif one in ")]}>":
             depth -= 1

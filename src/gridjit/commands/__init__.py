@@ -20,9 +20,11 @@ from gridjit.compiler.errors import ConfigError, GridjitError
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status: 0 success, 1 failure, 2 wrong usage."""
+    if sys.stdout is None:  # closed by who started this process
+        sys.stdout = io.TextIOWrapper(io.FileIO(os.devnull, "w"))
     _print_any_name()
     try:
-        given = parser().parse_args(arguments)
+        given = _read(arguments)
         check(given)
         status = _run(given)
         sys.stdout.flush()
@@ -34,8 +36,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
     except BrokenPipeError:
         # Whoever read the output has enough, like head; what is left in the buffer must not be tried again at the end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _let_go_of_output()
         return 0
+    except OSError as error:
+        if not _cannot_print():
+            raise
+        _let_go_of_output()
+        printing.say_lines(f"gridjit: the output cannot be written: {error.strerror or error}", error=True)
+        return 1
+
+
+def _read(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Return what is given; help is printed by the parser, which then raises SystemExit."""
+    try:
+        return parser().parse_args(arguments)
+    finally:
+        sys.stdout.flush()
+
+
+def _cannot_print() -> bool:
+    """Return whether standard output refuses what is left in its buffer, as that of a full disk does."""
+    try:
+        sys.stdout.write("\n")
+        sys.stdout.flush()
+    except OSError:
+        return True
+    return False
+
+
+def _let_go_of_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(given: argparse.Namespace) -> int:

@@ -257,3 +257,68 @@ def reduced(out):
 def enumerated(out):
     for i, x in enumerate(out, start="a"):
         out[i] = x
+
+
+@mistake(FLOATS)
+def shared_misnamed(out):
+    s = cuda.shared.array(size=4, dtype=np.float32)
+    out[0] = s[0]
+
+
+@cuda.jit(device=True)
+def pair(p, q):
+    return p + q
+
+
+@mistake(FLOATS)
+def wrong_keyword(out):
+    out[0] = pair(out[0], r=2)
+
+
+@mistake(FLOATS)
+def tuple_called(out):
+    out[0] = out.shape(0)
+
+
+@mistake(FLOATS)
+def grid_not_called(out):
+    out[0] = cuda.grid.x
+
+
+@mistake(FLOATS)
+def min_of_text(out):
+    out[0] = min(out[0], "x")
+
+
+@mistake(FLOATS)
+def attribute_by_name(out):
+    out[0] = getattr(out, "shape")[0]
+
+
+@mistake(FLOATS)
+def mapped(out):
+    for v in map(lambda v: v + 1, out):
+        out[0] = v
+
+
+@cuda.jit(device=True)
+def number_or_text(n):
+    if n > 1:
+        return 1
+    return "a"
+
+
+@mistake(FLOATS)
+def calls_number_or_text(out):
+    out[0] = number_or_text(out[0])
+
+
+@cuda.jit(device=True)
+def made_inside(n):
+    s = cuda.local.array(4, np.float32)
+    return s
+
+
+@mistake(FLOATS)
+def calls_made_inside(out):
+    out[0] = made_inside(out[0])[0]

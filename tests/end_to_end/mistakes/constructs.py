@@ -205,3 +205,17 @@ def matching(out):
             out[0] = 2
         case {"x": 3}:
             out[0] = 2
+
+
+@mistake(FLOATS)
+def bound_in_condition(out):
+    if (n := len(out)) > 10:
+        out[0] = n
+
+
+@mistake(FLOATS)
+def recursive_inside(out):
+    def down(v):
+        return down(v - 1) if v > 0 else 1
+
+    out[0] = down(5)

@@ -255,3 +255,15 @@ def deep_nesting(out):
 @mistake(FLOATS)
 def numba_njit(out):
     out[0] = njitted(out)
+
+
+def _around():
+    @mistake(FLOATS)
+    def not_assigned_yet(out):
+        out[0] = threshold
+
+    return
+    threshold = 1
+
+
+_around()

@@ -247,3 +247,58 @@ def attribute_set(out):
 @mistake(FLOATS)
 def deleted_undefined(out):
     del zz
+
+
+@mistake(FLOATS)
+def shared_negative(out):
+    s = cuda.shared.array(-4, float32)
+    s[0] = out[0]
+    out[1] = s[0]
+
+
+@mistake(FLOATS)
+def local_negative(out):
+    s = cuda.local.array((4, -1), float32)
+    out[1] = s[0, 0]
+
+
+@mistake("void(float32[:,::1])")
+def index_by_mask(out):
+    out[out > 0] = 0
+
+
+@mistake(FLOATS)
+def index_by_list(out):
+    out[[0, 1]] = 0
+
+
+@mistake(FLOATS)
+def index_by_thread(out):
+    out[cuda.threadIdx] = 1
+
+
+@mistake(FLOATS)
+def function_assigned(out):
+    out[0] = cuda.gridsize
+
+
+@mistake(
+    "void(Record([('px', {'type': float32, 'offset': 0}), ('py', {'type': float32, 'offset': 4})], 8, False)[::1])"
+)
+def argument_field(out):
+    out[0]["pz"] = 1
+
+
+@mistake(FLOATS)
+def thread_assigned(out):
+    cuda.threadIdx.x = 4
+
+
+@mistake(FLOATS)
+def atomic_tuple_index(out):
+    cuda.atomic.add(out, (0, 0), 1)
+
+
+@mistake(FLOATS)
+def far_to_the_right(out):
+    out[0] = out[0] + out[1] + out[2] + out[3] + out[4] + out[5] + out[6] + out[7] + out[8] + out[9] + out[10] + absent

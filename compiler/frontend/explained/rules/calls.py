@@ -33,7 +33,10 @@ def arguments(failure: Failure) -> Finding | None:
     called = re.search(r"resolving callee type: \S*?<function ([\w.<>]+) at", failure.text)
     name = called[1].rpartition(".")[2] if called else "the function"
     node = _call_of(failure, name)
-    sentence = f"{name}({found['all']}) is called with {_given(node)}: {found['why']}"
+    taken = {one.partition("=")[0].strip() for one in found["all"].split(",")}
+    unknown = next((one.arg for one in node.keywords if one.arg and one.arg not in taken), None) if node else None
+    why = f"{unknown!r} is not one of its parameters" if unknown and "**" not in found["all"] else found["why"]
+    sentence = f"{name}({found['all']}) is called with {_given(node)}: {why}"
     return Finding(sentence=sentence, advice=f"Call it as {name}({found['all']}).", node=node)
 
 
@@ -72,6 +75,8 @@ def called(failure: Failure) -> Finding | None:
             advice="Loop over range(n), an array, or a tuple whose items have one type.",
             node=over,
         )
+    if found["type"].startswith("("):
+        return _tuple_called(failure, found["type"])
     node = next((call for call in failure.source.of(ast.Call) if isinstance(call.func, ast.Name)), None)
     name = text_of(node.func) if node is not None else found["type"]
     given = found["given"] if len(found["given"]) < 80 else "..."
@@ -92,6 +97,14 @@ def called(failure: Failure) -> Finding | None:
     advice = f"The kernel assigns {name!r}: use another name for that value." if local else ""
     advice = "It is an argument, and kernels cannot be given functions." if parameter else advice
     return Finding(sentence=why, advice=advice, node=node)
+
+
+def _tuple_called(failure: Failure, kind: str) -> Finding:
+    node = next((call for call in failure.source.of(ast.Call) if failure.value(call.func) is None), None)
+    name = text_of(node.func) if node is not None else "this"
+    kind = kind + ")" * (kind.count("(") - kind.count(")"))
+    sentence = f"{name} is a tuple, {kind}, not a function"
+    return Finding(sentence=sentence, advice=f"Write {name}[...] for an item of it.", node=node)
 
 
 def _module_called(failure: Failure, kind: str) -> Finding:
@@ -158,16 +171,20 @@ def two_types(failure: Failure) -> Finding | None:
         return None
     name = found.groupdict().get("name")
     named = f"{name!r}" if name else "a value"
-    node = (
-        next((node for node in failure.source.of(ast.Name) if node.id == name), None)
-        if name
-        else (next(failure.source.of(ast.IfExp), None))
-    )
+    node: ast.AST | None = _variable(failure, name) if name else next(failure.source.of(ast.IfExp), None)
     return Finding(
         sentence=f"{named} is {found['one']} in one branch and {found['other']} in another",
         advice="A variable has one type in a kernel: use another name for the other value, or convert one of them.",
         node=node,
     )
+
+
+def _variable(failure: Failure, name: str) -> ast.Name | None:
+    """Return a variable on the line that failed, else where the function assigns it last."""
+    here = next((node for node in failure.source.of(ast.Name) if node.id == name), None)
+    names = (node for node in ast.walk(failure.source.function or ast.Module([], [])) if isinstance(node, ast.Name))
+    assigned = [node for node in names if node.id == name and isinstance(node.ctx, ast.Store)]
+    return here or max(assigned, key=lambda node: node.lineno, default=None)
 
 
 def lengths(failure: Failure) -> Finding | None:
@@ -312,8 +329,11 @@ def cast(failure: Failure) -> Finding | None:
     """A value that an operation would have to convert."""
     if (found := _CAST.match(failure.words)) is None:
         return None
+    advice = "It is a tuple: give one number." if found["one"].startswith("(") else ""
     return Finding(
-        sentence=f"{found['one']} cannot be converted to {found['other']}", node=next(failure.source.of(ast.Call), None)
+        sentence=f"{found['one']} cannot be converted to {found['other']}",
+        advice=advice,
+        node=next(failure.source.of(ast.Call), None),
     )
 
 

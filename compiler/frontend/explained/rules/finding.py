@@ -5,8 +5,11 @@ from __future__ import annotations
 import ast
 import difflib
 from collections.abc import Iterable
+from typing import Final
 
 from gridjit.values import dataclass
+
+ITEM: Final = "A kernel works on items: index the array, as in x[i]."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from typing import Any, Final
 from gridjit.compiler.frontend.explained.failure import Failure
 from gridjit.compiler.frontend.explained.rules.finding import Finding
 from gridjit.compiler.frontend.explained.source import text_of
+from gridjit.compiler.frontend.explained.types_said import is_array
 
 _LOOP: Final = "Write a loop over the items, or compute it before the launch."
 _DRAWN: Final = "Use gridjit.cuda.random: its states are made before the launch, and each thread draws from its own."
@@ -69,7 +70,7 @@ def _of_arrays(failure: Failure) -> bool:
     if operation is None:
         return "Untyped" not in failure.words and "Unknown attribute" not in failure.words
     name = operation.name.rpartition(".")[2]
-    return name not in _OPERATORS or all(one.endswith("]") for one in operation.arguments)
+    return name not in _OPERATORS or all(map(is_array, operation.arguments))
 
 
 def _module(value: Any) -> str:

@@ -6,13 +6,17 @@ import ast
 import builtins
 import math
 import re
+from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, Final
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.frontend.explained.failure import Failure
+from gridjit.compiler.frontend.explained.places import empty_cells, unassigned_name
 from gridjit.compiler.frontend.explained.rules.finding import Finding, near
 from gridjit.compiler.frontend.explained.source import text_of
+from gridjit.compiler.frontend.explained.types_said import is_array
+from gridjit.compiler.signature import RecordType
 
 _UNTYPED = re.compile(r"^Untyped (?:global|freevar)? ?(?:name )?'(?P<name>[^']+)'")
 _ATTRIBUTE = re.compile(r"^Unknown attribute '(?P<name>[^']+)' of type (?P<type>.+?)$")
@@ -24,7 +28,7 @@ _ARRAYS: Final = (
 )
 _NUMBERS = "Arrays of a kernel have shape, size, ndim, strides, itemsize and dtype; for all else, write a loop."
 # What has no meaning for a thread of a GPU, with what to use for it.
-_INSTEAD: Final = {
+INSTEAD: Final = {
     "input": "Pass what the kernel needs as an argument.",
     "open": "Read the file before the launch, and pass what is in it as an array.",
     "list": "Use cuda.local.array(size, dtype), with a size that is known when the kernel is compiled.",
@@ -48,11 +52,17 @@ def undefined(failure: Failure) -> Finding | None:
         )
     if "UndefinedType" not in failure.words and not failure.words.startswith("NameError"):
         return None
-    known = {*failure.source.local_names, *failure.names, *vars(builtins)}
+    known = {*failure.source.local_names, *failure.names, *vars(builtins)} - set(empty_cells(_code(failure)))
     for node in failure.source.of(ast.Name):
         if node.id not in known:
             return Finding(sentence=f"{node.id!r} is not defined", advice=_meant(node.id, known, failure), node=node)
+    if (name := unassigned_name(_code(failure))) is not None:
+        return Finding(sentence=f"{name!r} is not defined", advice=_meant(name, known - {name}, failure))
     return Finding(sentence="a name is not defined", advice="Look for a name that is misspelled or not imported.")
+
+
+def _code(failure: Failure) -> Callable[..., Any]:
+    return failure.places[-1].code or failure.function
 
 
 def _meant(name: str, known: set[str], failure: Failure) -> str:
@@ -100,7 +110,7 @@ def _of_attribute(name: str, value: Any, read: ast.Attribute) -> Finding:
 
 def _of_value(name: str, value: Any, failure: Failure) -> tuple[str, str]:
     if name in vars(builtins) and value is vars(builtins)[name]:
-        return f"{name}(...) is not available in kernels", _INSTEAD.get(name, "")
+        return f"{name}(...) is not available in kernels", INSTEAD.get(name, "")
     if isinstance(value, FunctionType):
         return (
             f"{name!r} is a plain Python function, and kernels call device functions only",
@@ -137,8 +147,23 @@ def attribute(failure: Failure) -> Finding | None:
         return Finding(
             sentence=f"{owner or kind[7:]}.{name} is not available in kernels", advice=_of_numpy(kind, name), node=node
         )
+    if node is not None and (called := _of_a_function(failure, node, kind)) is not None:
+        return called
     whose = f"{owner!r}, of type {kind}," if owner and owner != kind else kind
     return Finding(sentence=f"{whose} does not have an attribute {name!r}", advice=_attribute_of(kind, name), node=node)
+
+
+def _of_a_function(failure: Failure, node: ast.Attribute, kind: str) -> Finding | None:
+    """Return what is wrong with an attribute of a function of cuda: its brackets were forgotten."""
+    value, name = failure.value(node.value), text_of(node.value)
+    if not callable(value) or kind != name.rpartition(".")[2]:
+        return None
+    dimensions = "1" if name.endswith(("grid", "gridsize")) else "..."
+    return Finding(
+        sentence=f"{name} is a function, and {text_of(node)} is an attribute of it",
+        advice=f"Call it: {name}({dimensions}).",
+        node=node,
+    )
 
 
 def _of_numpy(kind: str, name: str) -> str:
@@ -152,7 +177,7 @@ def _of_numpy(kind: str, name: str) -> str:
 
 
 def _attribute_of(kind: str, name: str) -> str:
-    known: tuple[str, ...] = _ARRAYS if kind.endswith("]") else ("x", "y", "z") if kind == "Dim3" else ()
+    known: tuple[str, ...] = _ARRAYS if is_array(kind) else ("x", "y", "z") if kind == "Dim3" else ()
     if kind == "Dim3":
         return "It has x, y and z."
     if kind == "list":
@@ -213,10 +238,30 @@ def field_of_record(failure: Failure) -> Finding | None:
     if not isinstance(failure.error, KeyError) or len(failure.error.args) != 1:
         return None
     name = failure.error.args[0]
-    node = next((one for one in failure.source.of(ast.Attribute) if one.attr == name), None)
-    if node is None:
+    node = next((one for one in failure.source.of(ast.expr) if _reads_field(one, name)), None)
+    if not isinstance(node, ast.Attribute | ast.Subscript):
         return None
-    return Finding(sentence=f"{text_of(node.value)} does not have a field {name!r}", node=node)
+    known = _fields_of(failure, node.value)
+    meant = near(name, known)
+    advice = f"Did you mean {meant!r}?" if meant else f"It has {', '.join(known)}." if known else ""
+    return Finding(sentence=f"{text_of(node.value)} does not have a field {name!r}", advice=advice, node=node)
+
+
+def _reads_field(node: ast.expr, name: Any) -> bool:
+    if isinstance(node, ast.Attribute):
+        return bool(node.attr == name)
+    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and bool(node.slice.value == name)
+
+
+def _fields_of(failure: Failure, node: ast.expr) -> tuple[str, ...]:
+    """Return the fields of a record, or of an array's items, where its name leads to it."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    argument = failure.argument(node.id) if isinstance(node, ast.Name) else None
+    record = getattr(argument, "dtype", argument)
+    if isinstance(record, RecordType):
+        return tuple(field.name for field in record.fields)
+    return tuple(getattr(getattr(failure.value(node), "dtype", None), "names", None) or ())
 
 
 def unassigned(failure: Failure) -> Finding | None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ast
+import builtins
+import inspect
 import re
 from types import ModuleType
 from typing import Any, Final
 
 from gridjit.compiler.frontend.explained.failure import Failure, Operation
 from gridjit.compiler.frontend.explained.plain import shows_insides
-from gridjit.compiler.frontend.explained.rules.finding import Finding, ways_round
-from gridjit.compiler.frontend.explained.source import subscript_of, text_of
+from gridjit.compiler.frontend.explained.rules.finding import ITEM, Finding, ways_round
+from gridjit.compiler.frontend.explained.rules.names import INSTEAD
+from gridjit.compiler.frontend.explained.source import text_of
+from gridjit.compiler.frontend.explained.types_said import is_array
 
 _BINARY: Final = {
     "add": "+",
@@ -36,12 +40,13 @@ _BINARY: Final = {
 }
 _INPLACE: Final = {f"i{name.rstrip('_')}": f"{sign}=" for name, sign in _BINARY.items()}
 _UNARY: Final = {"neg": "-", "pos": "+", "invert": "~", "not_": "not "}
-_ITEM = "A kernel works on items: index the array, as in x[i]."
 _NUMPYS = "Write a loop over the items, or compute it before the launch."
+_NUMBER_OF_ARGUMENTS = re.compile(r"(?:too many|missing|got an unexpected|got multiple)\b")
 _LINEAR = re.compile(r"scipy .* is required|unsupported NumPy function|\bBLAS\b|\bLAPACK\b")
 # Reasons of candidates that speak of numba's own code.
 _OF_NUMBA = re.compile(r"argument names|pipeline|Untyped|[Uu]nsupported|argument 'name' must be")
 _ALLOCATES = ("NRT required but not enabled", "Only accept returning of array", "_ol_array_allocate")
+_RETURNED = "Only accept returning of array"
 _ARRAYS = "Use cuda.local.array(shape, dtype) or cuda.shared.array(shape, dtype), or write a loop."
 _ENABLE = "Kernels may allocate with NUMBA_CUDA_ENABLE_NRT=1, or numba.cuda.config.CUDA_ENABLE_NRT = True"
 
@@ -50,17 +55,40 @@ def allocation(failure: Failure) -> Finding | None:
     """An array, or a text, that would have to be allocated while the kernel runs."""
     if not any(sign in failure.text for sign in _ALLOCATES):
         return None
+    if (known := _builtin(failure)) is not None:
+        return known
     if "unicode" in failure.text or "_empty_string" in failure.text:
         node = next(failure.source.of(ast.Call), None)
         return Finding(
             sentence="texts cannot be made in a kernel", advice="print(...) takes several values.", node=node
         )
+    if _RETURNED in failure.words:
+        return _returned_array(failure)
     allocates = _allocates(failure)
-    instead = _ITEM if isinstance(allocates, ast.BinOp | ast.UnaryOp) else _ARRAYS
+    instead = ITEM if isinstance(allocates, ast.BinOp | ast.UnaryOp) else _ARRAYS
     return Finding(
         sentence=f"{text_of(allocates) or 'this line'} needs new memory, and kernels do not allocate any",
         advice=f"{instead} {_ENABLE}.",
         node=allocates,
+    )
+
+
+def _builtin(failure: Failure) -> Finding | None:
+    """Return what to write for a function of Python that kernels never have, whatever its arguments."""
+    node = _called(failure)
+    name = text_of(node.func) if node is not None else ""
+    if name not in INSTEAD or name == "str" or failure.value(ast.Name(id=name)) is not getattr(builtins, name, None):
+        return None
+    return Finding(sentence=f"{name}(...) is not available in kernels", advice=INSTEAD[name], node=node)
+
+
+def _returned_array(failure: Failure) -> Finding:
+    function = failure.source.function
+    node = next((node for node in ast.walk(function) if isinstance(node, ast.Return)), None) if function else None
+    return Finding(
+        sentence=f"{function.name if function else 'a function'} returns an array that it made itself",
+        advice="Make the array where the function is called, and pass it: the function writes its items.",
+        node=node,
     )
 
 
@@ -69,81 +97,6 @@ def _allocates(failure: Failure) -> ast.AST | None:
     if (call := _called(failure)) is not None:
         return call
     return next((node for node in failure.source.nodes if isinstance(node, ast.BinOp | ast.UnaryOp | ast.List)), None)
-
-
-def items(failure: Failure) -> Finding | None:
-    """An item that cannot be read, written or deleted in such a way."""
-    operation = failure.operation
-    if operation is None or operation.name not in ("getitem", "setitem", "static_getitem", "static_setitem", "delitem"):
-        return None
-    node = subscript_of(failure.source, ast.Store if operation.name.endswith("setitem") else ast.Load)
-    if operation.name == "delitem":
-        return Finding(sentence="items cannot be deleted in a kernel", node=node)
-    owner, index, *value = (*operation.arguments, "", "")[:3]
-    name = text_of(node.value) if node is not None else "this"
-    refused = _not_indexed(name, owner) or _wrong_index(name, owner, index, failure)
-    if refused is None and operation.name.endswith("setitem"):
-        refused = _read_only(name, owner, failure) or _wrong_value(owner, value[0])
-    sentence, advice = refused or (f"{name}, a {owner}, cannot be indexed with {index}", "")
-    return Finding(sentence=sentence, advice=advice, node=node)
-
-
-def _not_indexed(name: str, owner: str) -> tuple[str, str] | None:
-    if owner.startswith("the function "):
-        return (
-            f"a kernel cannot launch {owner[13:]!r}, as it runs on the device itself",
-            "Launch one kernel after the other from Python, or call a function made with device=True.",
-        )
-    if owner in ("dict", "set"):
-        return f"{name!r} is a {owner}, which kernels do not have", "Use arrays or tuples, indexed by numbers."
-    if owner == "list":
-        return f"{name!r} is a list, which kernels do not have", ways_round(owner)
-    if owner == "None":
-        return f"{name!r} is None", "Assign it before the kernel is compiled, or pass it as an argument."
-    if not owner.endswith(("]", ")", "list", "str")) and "tuple" not in owner:
-        return f"{name!r} is one {owner}, not an array, and cannot be indexed", "Pass an array, or leave out the index."
-    return None
-
-
-def _wrong_index(name: str, owner: str, index: str, failure: Failure) -> tuple[str, str] | None:
-    count = re.search(r"cannot index .+? with (\d+) indices", failure.text)
-    if count is not None:
-        axes = owner.count(":")
-        return f"{name!r} is {owner}: it has {axes} dimension{'s' * (axes != 1)}, and {count[1]} indices are given", ""
-    if index.startswith("float"):
-        return f"{name!r} is indexed with a {index}, not with a whole number", "Write int(index), or divide with //."
-    if owner.endswith("]") and (index[:1] in "'\"" or index == "str"):
-        return f"{name!r} is {owner}, and it is indexed with a text", "Texts name the fields of records only."
-    if owner.startswith("(") and not index.isdigit():
-        return (
-            f"the items of {name!r} have different types, {owner}, so its index must be a constant",
-            "Use a tuple whose items have one type, an array, or if and elif.",
-        )
-    return None
-
-
-def _read_only(name: str, owner: str, failure: Failure) -> tuple[str, str] | None:
-    """Return what is wrong with assigning to what cannot be written."""
-    if owner.startswith("(") or "tuple" in owner:
-        return f"{name!r} is a tuple, and its items cannot be assigned", "Use cuda.local.array(size, dtype)."
-    if "setitem(readonly " not in failure.text and ", True, aligned" not in failure.text:
-        return None
-    if name in failure.names and name not in failure.source.local_names:
-        return f"{name!r} is a global array, which is a constant in kernels", "To write to it, pass it as an argument."
-    return f"{name!r} is a read-only array, and an item of it is assigned", "Pass an array that can be written."
-
-
-def _wrong_value(owner: str, value: str) -> tuple[str, str]:
-    item = owner.partition("[")[0]
-    if value.endswith("]"):
-        return f"an item is one {item}, and what is assigned to it is an array, {value}", _ITEM
-    if value == "pyobject":
-        return "its items are Python objects, which kernels cannot use", "Give the array a dtype of numbers."
-    if value == "None":
-        return f"None is assigned to an item of {owner}", "A function without a return statement returns None, too."
-    if "complex" in value:
-        return f"a {value} cannot be stored as {item}", "Take its .real or .imag, or abs(...) of it."
-    return f"{value} cannot be stored as {item}", f"Assign a number: an item of {owner} is one {item}."
 
 
 def truth(failure: Failure) -> Finding | None:
@@ -159,7 +112,7 @@ def _truth(failure: Failure) -> Finding:
     node = next((one.test for one in failure.source.nodes if isinstance(one, ast.If | ast.While | ast.IfExp)), None)
     kind = (*(failure.operation.arguments if failure.operation else ()), "this")[0]
     sentence = f"a condition must be one value, and {text_of(node) or 'this'} is {kind}"
-    return Finding(sentence=sentence, advice=_ITEM, node=node)
+    return Finding(sentence=sentence, advice=ITEM, node=node)
 
 
 def containers(failure: Failure) -> Finding | None:
@@ -207,8 +160,8 @@ def _operator_node(failure: Failure) -> ast.AST | None:
 
 
 def _for_types(sign: str, arguments: tuple[str, ...]) -> str:
-    if any(one.endswith("]") for one in arguments):
-        return _ITEM if sign != "@" else "Write the loops: a kernel computes one item of the product in each thread."
+    if any(map(is_array, arguments)):
+        return ITEM if sign != "@" else "Write the loops: a kernel computes one item of the product in each thread."
     if "None" in arguments:
         return "One of them is None: a function without a return statement, or a global that is not assigned yet."
     if any(one == "str" or one[:1] in "'\"" for one in arguments):
@@ -227,10 +180,35 @@ def calls(failure: Failure) -> Finding | None:
     name = text_of(node.func) if node is not None else operation.name
     given = f"{name}({', '.join(operation.arguments)})"
     reason = _reason(failure)
+    if _NUMBER_OF_ARGUMENTS.match(reason):
+        if "cuda." in name:
+            sentence = f"{name}({_written(node)}): {reason}"
+            return Finding(sentence=sentence, advice=f"help({name}) says what it takes.", node=node)
+        reason = reason if node is not None and _cannot_be_called_so(failure, node) else ""
     if reason:
         return Finding(sentence=f"{given}: {reason}", advice="", node=node)
     sentence = f"{given} is not available in kernels"
     return Finding(sentence=sentence, advice=_instead(name, operation, failure), node=node)
+
+
+def _cannot_be_called_so(failure: Failure, node: ast.Call) -> bool:
+    """Return whether Python, too, would refuse the number of arguments: else it is of one way to call it among many."""
+    try:
+        taken = inspect.signature(failure.value(node.func))
+    except (TypeError, ValueError):
+        return False
+    try:
+        taken.bind(*node.args, **{one.arg: one.value for one in node.keywords if one.arg})
+    except TypeError:
+        return True
+    return False
+
+
+def _written(node: ast.Call | None) -> str:
+    """Return a call's arguments as the user writes them."""
+    if node is None:
+        return "..."
+    return ", ".join([*map(text_of, node.args), *(f"{one.arg or '**'}={text_of(one.value)}" for one in node.keywords)])
 
 
 def numpys(failure: Failure) -> Finding | None:
@@ -269,10 +247,10 @@ def _instead(name: str, operation: Operation, failure: Failure) -> str:
         return _NUMPYS
     if ".atomic." in name:
         return "It takes an array of a type that it knows (int32, int64, float32, ...), an index and a value."
-    if any(one.endswith("]") for one in operation.arguments):
-        return _ITEM
+    if any(map(is_array, operation.arguments)):
+        return ITEM
     return "Look at the types of its arguments: each must be one that the function takes."
 
 
-RULES = (truth, numpys, allocation, items, containers, undefined_method, operators)
+RULES = (truth, numpys, allocation, containers, undefined_method, operators)
 LAST = (calls,)

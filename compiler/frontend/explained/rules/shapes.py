@@ -6,6 +6,7 @@ import ast
 from typing import Final
 
 from gridjit.compiler.frontend.explained.failure import Failure
+from gridjit.compiler.frontend.explained.negative_shapes import EMPTY
 from gridjit.compiler.frontend.explained.rules.finding import Finding
 from gridjit.compiler.frontend.explained.source import text_of
 
@@ -22,12 +23,39 @@ def shape(failure: Failure) -> Finding | None:
     call = _call(failure) if space is not None else None
     if operation is None or call is None or space is None or failure.reasons:
         return None
-    given = next((one.value for one in call.keywords if one.arg == "shape"), call.args[0] if call.args else None)
+    given = _shape_of(call)
     if _is_known(given):
         sentence = f"{text_of(call)} is given a dtype that it does not know"
         return Finding(sentence=sentence, advice="Give one like np.float32, or its name, 'float32'.", node=call)
     sentence = f"the shape of a {space} array must be known when the kernel is compiled, and {_what(failure, given)}"
     return Finding(sentence=sentence, advice=_advice(space, given), node=given)
+
+
+def empty(failure: Failure) -> Finding | None:
+    """A shared or local array without items, or with less than none."""
+    if failure.words != EMPTY:
+        return None
+    calls = (
+        call for call in failure.source.of(ast.Call) if text_of(call.func).endswith((".shared.array", "local.array"))
+    )
+    call = min(calls, key=lambda call: not _is_negative(failure, _shape_of(call)), default=None)
+    given = _shape_of(call) if call is not None else None
+    sentence = f"the shape of {text_of(call.func) if call is not None else 'an array'} is {text_of(given) or 'empty'}"
+    shared = call is not None and "shared" in text_of(call.func)
+    advice = (
+        "Each dimension is at least 1." + " Shape 0 is the launch's dynamic shared memory, as one dimension." * shared
+    )
+    return Finding(sentence=f"{sentence}, and an array has at least one item", advice=advice, node=given)
+
+
+def _is_negative(failure: Failure, given: ast.AST | None) -> bool:
+    """Return whether a shape is seen to be negative: by its sign, or as the value of a global."""
+    value = failure.value(given) if given is not None else None
+    return "-" in text_of(given) or (isinstance(value, int) and value < 0)
+
+
+def _shape_of(call: ast.Call) -> ast.expr | None:
+    return next((one.value for one in call.keywords if one.arg == "shape"), call.args[0] if call.args else None)
 
 
 def _call(failure: Failure) -> ast.Call | None:
@@ -76,4 +104,4 @@ def _advice(space: str, given: ast.AST | None) -> str:
     return f"{_MAY_BE}; {_DYNAMIC}" if space == "shared" else f"{_MAY_BE}. Give the largest size that may be needed."
 
 
-RULES = (shape,)
+RULES = (shape, empty)

@@ -15,6 +15,8 @@ from gridjit.compiler.errors import GridjitError
 _MOST_BYTES = 1 << 28
 # Microseconds: times are rounded.
 _ROUNDING = 0.01
+# Microseconds since a machine started, or since 1970; what is beyond is not a time.
+_LATEST = 1e17
 
 
 @dataclass(slots=True, kw_only=True)
@@ -63,9 +65,10 @@ def _rows(path: Path) -> list[Any]:
         text = path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError as error:
         raise GridjitError(f"{path} cannot be read: {error.strerror or error}") from None
-    for end in ("", "]"):  # other writers of the format may leave the end out
+    for whole in (text, f"{text.rstrip(',')}]", f"{text.rpartition(chr(10))[0].rstrip(',')}]"):
+        # The end may be missing, and so may that of the last line: of a process that was killed, or a full disk.
         try:
-            found = json.loads((text.rstrip(",") if end else text) + end)
+            found = json.loads(whole)
         except (ValueError, RecursionError):
             continue
         found = found.get("traceEvents") if isinstance(found, Mapping) else found
@@ -75,7 +78,7 @@ def _rows(path: Path) -> list[Any]:
 
 
 def _is_time(value: Any) -> bool:
-    return type(value) in (int, float) and math.isfinite(value) and value >= 0
+    return type(value) in (int, float) and math.isfinite(value) and 0 <= value < _LATEST
 
 
 def _order(row: dict[str, Any]) -> tuple[float, float]:

@@ -1,0 +1,123 @@
+"""Items of arrays and tuples that are read, written or deleted in a way that types do not allow."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Final
+
+from gridjit.compiler.frontend.explained.failure import Failure
+from gridjit.compiler.frontend.explained.rules.finding import ITEM, Finding, ways_round
+from gridjit.compiler.frontend.explained.source import subscript_of, text_of
+from gridjit.compiler.frontend.explained.types_said import is_array, parts
+
+_OPERATIONS: Final = ("getitem", "setitem", "static_getitem", "static_setitem", "delitem")
+# What an array may be indexed with, as types are written; all else is told of as the mistake.
+_INDEX: Final = re.compile(r"-?\d+|u?int(?:p|\d+)?|bool|True|False|slice.*|ellipsis|None")
+_TEXTS: Final = re.compile(r"<U\d+")
+
+
+def items(failure: Failure) -> Finding | None:
+    """An item that cannot be read, written or deleted in such a way."""
+    operation = failure.operation
+    if operation is None or operation.name not in _OPERATIONS:
+        return None
+    node = subscript_of(failure.source, ast.Store if operation.name.endswith("setitem") else ast.Load)
+    if operation.name == "delitem":
+        return Finding(sentence="items cannot be deleted in a kernel", node=node)
+    owner, index, *value = (*operation.arguments, "", "")[:3]
+    name = text_of(node.value) if node is not None else "this"
+    refused = _not_indexed(name, owner) or _wrong_index(name, owner, index, failure)
+    if refused is None and operation.name.endswith("setitem"):
+        refused = _read_only(name, owner, failure) or _not_called(failure) or _wrong_value(owner, value[0])
+    sentence, advice = refused or (f"{name}, a {owner}, cannot be indexed with {index}", "")
+    return Finding(sentence=sentence, advice=advice, node=node)
+
+
+def _not_indexed(name: str, owner: str) -> tuple[str, str] | None:
+    if owner.startswith("the function "):
+        return (
+            f"a kernel cannot launch {owner[13:]!r}, as it runs on the device itself",
+            "Launch one kernel after the other from Python, or call a function made with device=True.",
+        )
+    if owner in ("dict", "set"):
+        return f"{name!r} is a {owner}, which kernels do not have", "Use arrays or tuples, indexed by numbers."
+    if owner == "list":
+        return f"{name!r} is a list, which kernels do not have", ways_round(owner)
+    if owner == "None":
+        return f"{name!r} is None", "Assign it before the kernel is compiled, or pass it as an argument."
+    if not (is_array(owner) or owner.startswith("(") or owner.endswith(("list", "str")) or "tuple" in owner):
+        return f"{name!r} is one {owner}, not an array, and cannot be indexed", "Pass an array, or leave out the index."
+    return None
+
+
+def _wrong_index(name: str, owner: str, index: str, failure: Failure) -> tuple[str, str] | None:
+    count = re.search(r"cannot index .+? with (\d+) indices", failure.text)
+    if count is not None:
+        axes, given = owner.count(":"), int(count[1])
+        many = f"{given} indices are given" if given != 1 else "1 index is given"
+        return f"{name!r} is {owner}: it has {axes} dimension{'s' * (axes != 1)}, and {many}", ""
+    if index.startswith("float"):
+        return f"{name!r} is indexed with a {index}, not with a whole number", "Write int(index), or divide with //."
+    if is_array(owner) and (index[:1] in "'\"" or index == "str"):
+        return f"{name!r} is {owner}, and it is indexed with a text", "Texts name the fields of records only."
+    if owner.startswith("(") and not index.isdigit():
+        return (
+            f"the items of {name!r} have different types, {owner}, so its index must be a constant",
+            "Use a tuple whose items have one type, an array, or if and elif.",
+        )
+    return _not_an_index(name, owner, index) if is_array(owner) else None
+
+
+def _not_an_index(name: str, owner: str, index: str) -> tuple[str, str] | None:
+    """Return what is wrong with an index that is neither a number nor a slice: an array, a list, cuda.threadIdx, ..."""
+    given = parts(index[1:-1]) if index.startswith("(") else (index,)
+    wrong = next((one for one in given if not _INDEX.fullmatch(one)), None)
+    if wrong is None:
+        return None
+    sentence = f"{name!r} is {owner}, and it is indexed with {wrong}, which is not a whole number"
+    if wrong == "Dim3":
+        return sentence, "Write its x, y or z; cuda.grid(1) is a thread's place in the whole grid."
+    if wrong.startswith("bool["):
+        return sentence, "Let each thread look at one item: if x[i] > 0: x[i] = 0."
+    if is_array(wrong) or wrong == "list":
+        return sentence, "Let each thread take one item of the index, or write a loop over it."
+    return sentence, "Index it with whole numbers."
+
+
+def _read_only(name: str, owner: str, failure: Failure) -> tuple[str, str] | None:
+    """Return what is wrong with assigning to what cannot be written."""
+    if owner.startswith("(") or "tuple" in owner:
+        return f"{name!r} is a tuple, and its items cannot be assigned", "Use cuda.local.array(size, dtype)."
+    if "setitem(readonly " not in failure.text and ", True, aligned" not in failure.text:
+        return None
+    if name in failure.names and name not in failure.source.local_names:
+        return f"{name!r} is a global array, which is a constant in kernels", "To write to it, pass it as an argument."
+    return f"{name!r} is a read-only array, and an item of it is assigned", "Pass an array that can be written."
+
+
+def _not_called(failure: Failure) -> tuple[str, str] | None:
+    """Return what is wrong where a function itself is assigned: its brackets were forgotten."""
+    for node in failure.source.of(ast.Assign):
+        value = failure.value(node.value)
+        if (callable(value) and not isinstance(value, type)) or "stubs" in str(getattr(value, "__module__", "")):
+            name = text_of(node.value)
+            return f"{name} is a function, and it is assigned without being called", f"Call it: {name}(...)."
+    return None
+
+
+def _wrong_value(owner: str, value: str) -> tuple[str, str]:
+    item = owner.partition("[")[0]
+    if is_array(value):
+        return f"an item is one {item}, and what is assigned to it is an array, {value}", ITEM
+    if value == "pyobject":
+        return "its items are Python objects, which kernels cannot use", "Give the array a dtype of numbers."
+    if value == "None":
+        return f"None is assigned to an item of {owner}", "A function without a return statement returns None, too."
+    if "complex" in value:
+        return f"a {value} cannot be stored as {item}", "Take its .real or .imag, or abs(...) of it."
+    kind = "text" if _TEXTS.match(owner) else "number"
+    return f"{value} cannot be stored as {item}", f"Assign a {kind}: an item of {owner} is one {item}."
+
+
+RULES = (items,)

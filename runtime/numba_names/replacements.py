@@ -1,0 +1,58 @@
+"""Replacements: what to use for the attributes of numba-cuda's dispatchers that kernels and device functions lack."""
+
+from __future__ import annotations
+
+from typing import Final, NoReturn
+
+_CONTROL_FLOW: Final = "inspect_sass_cfg() is the control flow of what runs"
+_FUNCTIONS: Final = "jit(device=True) makes functions that kernels call as they are"
+_OF_KERNELS: Final = {
+    "add_overload": "compile(signature, config) or declare(signature): code comes from a compile or the cache",
+    "bind": "kernels are loaded when they are launched",
+    "call": "kernel[griddim, blockdim](...) launches",
+    "compile_device": _FUNCTIONS,
+    "doc": "__doc__ is the text of the function",
+    "dump": "explain() and specializations show what is compiled",
+    "fold_argument_types": "kernels take their arguments by position, and have no defaults",
+    "get_annotation_info": "inspect_types(), or type_annotation of an overload",
+    "get_call_template": _FUNCTIONS,
+    "get_function_type": _FUNCTIONS,
+    "inspect_cfg": _CONTROL_FLOW,
+    "inspect_disasm_cfg": _CONTROL_FLOW,
+    "inspect_ptx": "inspect_asm(signature) shows the PTX of what is compiled for a GPU",
+    "ptx": "inspect_asm(signature) shows the PTX of what is compiled for a GPU",
+    "targetctx": "numba.cuda.descriptor.cuda_target has numba-cuda's own",
+    "targetdescr": "numba.cuda.descriptor.cuda_target has numba-cuda's own",
+    "typeof_pyval": "numba.cuda.typing.typeof.typeof(value), or specialize(value) for the kernel itself",
+    "typingctx": "numba.cuda.descriptor.cuda_target has numba-cuda's own",
+}
+_LAUNCHED: Final = ("configure", "forall", "specialize", "specialized")
+_SHOWN: Final = (
+    "inspect_",
+    "get_",
+    "overloads",
+    "nopython_signatures",
+    "stats",
+    "compile",
+    "recompile",
+    "disable_comp",
+)
+
+
+def refuse_of_kernel(name: str) -> NoReturn:
+    """Raise the AttributeError for an attribute of numba-cuda's that kernels do not have, with the way on."""
+    raise AttributeError(f"kernels have no attribute {name!r}: {_OF_KERNELS[name]}")
+
+
+def refuse_of_function(name: str) -> NoReturn:
+    """Raise the AttributeError for an attribute that device functions do not have, with the way on."""
+    found = _of_function(name)
+    raise AttributeError(f"device functions have no attribute {name!r}{f': {found}' if found else ''}")
+
+
+def _of_function(name: str) -> str | None:
+    if name in _LAUNCHED:
+        return "they are called in kernels; what is made without device=True is launched"
+    if name in _OF_KERNELS or name.startswith(_SHOWN):
+        return "they are compiled in the kernels that call them, so ask these; or gridjit.cuda.compile_ptx"
+    return None
