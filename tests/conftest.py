@@ -24,7 +24,6 @@ from tests.known_objects import FOLDER, forget_unused, use_known_objects
 from tests.programs import MEETING, end_servers, note_environment
 from tests.registered import taken_away_after
 
-
 # How long an example takes is the machine's affair, and its first one's, which may import a compiler.
 settings.register_profile("gridjit", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("gridjit")
