@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import FunctionType
 from typing import Any
 
 from gridjit.compiler.errors import CompileError, GridjitError, LaunchNeededError
 from gridjit.compiler.frontend.bootstrap import load_installed_extensions, numba_cuda
 from gridjit.compiler.frontend.checked import name_accesses
-from gridjit.compiler.frontend.explained.negative_shapes import refuse_negative_shapes
 from gridjit.compiler.frontend.fold import folded, launch_bounds
 from gridjit.compiler.frontend.initial_stores import without_initial_stores
 from gridjit.compiler.frontend.isolated.asking import tell_who_asks
@@ -38,6 +37,8 @@ _HOST_CAPABILITY = (9, 0)
 # The functions that a module of LLVM IR defines, and whatever global names it mentions.
 _DEFINED = re.compile(r'^define[^@\n]*@("[^"\n]*"|[\w.$-]+)', re.MULTILINE)
 _NAMED = re.compile(r'@("[^"\n]*"|[\w.$-]+)')
+# A shared array of a negative shape: a global of LLVM IR, not a text that a kernel prints.
+_NEGATIVE = re.compile(r'^@(?:"[^"]*"|[\w.$]+) = [^"\n]*\bglobal \[-\d', re.MULTILINE)
 _ARCH = re.compile(r"sm_(\d+)(\d)([af]?)")
 
 
@@ -179,6 +180,12 @@ def _debug_option(options: Options) -> dict[str, None]:
     return {"g": None} if options.debug else {}
 
 
+def _refuse_negative_shapes(modules: Iterable[str]) -> None:
+    """Raise ValueError if a module has a shared array of a negative shape, which numba takes for a dynamic one."""
+    if any("global [-" in module and _NEGATIVE.search(module) for module in modules):
+        raise ValueError("array length <= 0")  # as numba says it of other shapes
+
+
 def _lowered(
     function: Callable[..., Any],
     result: Any,
@@ -193,7 +200,7 @@ def _lowered(
         bounds = launch_bounds(options.launch_bounds, options.specialize, record.view)
         _finish_kernel(library.get_function(entry), options, bounds)
     modules = folded(_ordered_modules(library), options.specialize, record.view)
-    refuse_negative_shapes(modules)
+    _refuse_negative_shapes(modules)
     return Lowered(
         modules=modules,
         entry=entry,

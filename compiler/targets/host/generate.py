@@ -40,7 +40,7 @@ from gridjit.compiler.targets.host.regions.guard import Guarded, guard
 from gridjit.compiler.targets.host.regions.shared import SharedLayout, lay_out_shared, local_arrays, value_types
 from gridjit.compiler.targets.host.regions.shared_atomics import plain_shared_atomics
 from gridjit.compiler.targets.host.regions.slots import ValueType
-from gridjit.compiler.targets.host.resident.waits import with_turns
+from gridjit.compiler.targets.host.resident.waits import Waiting, with_turns
 from gridjit.compiler.targets.host.retarget import Retargeted, retarget
 from gridjit.compiler.targets.host.spots import place_of
 from gridjit.compiler.targets.host.stack import watched, with_frames, with_library
@@ -95,12 +95,30 @@ class _Marks(NamedTuple):
     waits: dict[int, str]
 
 
-def _optimized(
-    lowered: Lowered, target: Target, options: Options, linked: LinkedCode, *, spots: bool = False
-) -> tuple[llvm.Module, LoopPlan, _Marks]:
-    """Return the module that the object file is made of, its plan, and what its numbers stand for.
+class _Read(NamedTuple):
+    """A kernel as text that was read, with the module that it is of."""
 
-    spots: whether it is known that threads wait where nothing but loads tells of it.
+    module: llvm.Module
+    waiting: Waiting
+    shared: SharedLayout
+    recursive: bool
+
+
+def _optimized(
+    lowered: Lowered, target: Target, options: Options, linked: LinkedCode
+) -> tuple[llvm.Module, LoopPlan, _Marks]:
+    """Return the module that the object file is made of, its plan, and what its numbers stand for."""
+    read = _read(lowered, target, options, linked)
+    with phase("host: regions"):
+        text, plan, marks = _written(read, lowered, target, options)
+    with phase("host: optimization"):
+        return _final(text, target, _level(text, options), abreast=_is_short(text)), plan, marks
+
+
+def _read(lowered: Lowered, target: Target, options: Options, linked: LinkedCode, *, spots: bool = False) -> _Read:
+    """Return the kernel as one function.
+
+    spots: whether it is known that threads wait where nothing but loads tells of it. If they do, it is read again.
     """
     with phase("host: retarget"):
         refuse_unsupported(lowered, linked.names)
@@ -114,37 +132,36 @@ def _optimized(
         llvm.clean(module, target)
     with phase("host: regions"):
         arrays = [*(array for part in modules for array in part.shared), *([JOINS] if options.checks else [])]
-        shared = lay_out_shared(arrays, target)
         waiting = with_turns(read_body(llvm.text_of(module), _BODY, parameters))
     if None in waiting.spots and not spots:
-        return _optimized(lowered, target, options, linked, spots=True)
-    with phase("host: regions"):
-        # A kernel that counts on warps to be in step has races: where these are looked for, it ends with them.
-        body = waiting.body if "races" in options.checks else in_step(waiting.body, shared.offsets)
-        body, places, writes, own = checked(body, options.checks, shared) if options.checks else Checked(body)
-        refuse_recursion(body, kernel=_kernel(lowered))
-        body = replace(body, rest=with_frames(body.rest, module, target))
-        lines = _has_lines(options)
-        body = bare(body) if lines else body
-        placed = place(body, shared.offsets)
-        # Nothing may be moved where blocks wait for each other, or accesses are checked in their order.
-        as_it_is = bool(options.checks) or waits_for_others(body)
-        guarded, order = _as_written(placed) if as_it_is else _guarded(plain_shared_atomics(placed))
-        regions = _regions(guarded.body, module, target, order.added, own)
-        regions = replace(regions, parallel=False) if options.checks else regions
-        plan = replace(
-            _plan(lowered, body, regions, shared, guarded, order),
-            checked=options.debug,
-            widest=runs_widest_vectors_well(target),
-            recursive=bool(loops),
-        )
-        text = _assemble(body, [guarded.text, *regions.texts], plan, regions)
-        text = _declared_once(text + (checks_ir(options.checks, text) if options.checks else ""))
-        text = with_lines(text, _kernel(lowered), lowered.source[1]) if lines else text
-    with phase("host: optimization"):
-        waits = {plan.first_turn + number: place_of(spot, lowered) for number, spot in enumerate(waiting.spots)}
-        marks = _Marks(places, writes, waits)
-        return _final(text, target, _level(text, options), abreast=_is_short(text)), plan, marks
+        return _read(lowered, target, options, linked, spots=True)
+    return _Read(module, waiting, lay_out_shared(arrays, target), bool(loops))
+
+
+def _written(read: _Read, lowered: Lowered, target: Target, options: Options) -> tuple[str, LoopPlan, _Marks]:
+    """Return the text of a kernel that was read: its regions, and what runs them."""
+    module, waiting, shared, _ = read
+    # A kernel that counts on warps to be in step has races: where these are looked for, it ends with them.
+    body = waiting.body if "races" in options.checks else in_step(waiting.body, shared.offsets)
+    body, places, writes, own = checked(body, options.checks, shared) if options.checks else Checked(body)
+    refuse_recursion(body, kernel=_kernel(lowered))
+    body = replace(body, rest=with_frames(body.rest, module, target))
+    lines = _has_lines(options)
+    body = bare(body) if lines else body
+    guarded, order = _ordered(place(body, shared.offsets), options)
+    regions = _regions(guarded.body, module, target, order.added, own)
+    regions = replace(regions, parallel=False) if options.checks else regions
+    plan = replace(
+        _plan(lowered, body, regions, shared, guarded, order),
+        checked=options.debug,
+        widest=runs_widest_vectors_well(target),
+        recursive=read.recursive,
+    )
+    text = _assemble(body, [guarded.text, *regions.texts], plan, regions)
+    text = _declared_once(text + (checks_ir(options.checks, text) if options.checks else ""))
+    text = with_lines(text, _kernel(lowered), lowered.source[1]) if lines else text
+    waits = {plan.first_turn + number: place_of(spot, lowered) for number, spot in enumerate(waiting.spots)}
+    return text, plan, _Marks(places, writes, waits)
 
 
 def _has_lines(options: Options) -> bool:
@@ -256,6 +273,14 @@ class _Order(NamedTuple):
     flat: tuple[Flat, ...]
     strided: bool = False
     added: Interleaved | None = None
+
+
+def _ordered(body: Body, options: Options) -> tuple[Guarded, _Order]:
+    """Return the body with its guard taken out, and the order in which its threads are run."""
+    # Nothing may be moved where blocks wait for each other, or accesses are checked in their order.
+    if options.checks or waits_for_others(body):
+        return _as_written(body)
+    return _guarded(plain_shared_atomics(body))
 
 
 def _as_written(body: Body) -> tuple[Guarded, _Order]:

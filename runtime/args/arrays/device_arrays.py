@@ -38,16 +38,17 @@ class OwnArray:
         return struct.unpack("@" + array_codes(value.ndim), value._parameters)
 
     def operation(self, value: Any, place: Place, declared: ArgType) -> Operation | None:
-        parameters, kind = self._slots
+        parameters, kind = _slots(self.python_type)
         if type(value) is not self.python_type or parameters is None or kind is None:
             return None
         size, holds = len(value._parameters), value._kind
         return BytesInSlot(python_type=self.python_type, size=size, parameters=parameters, kind=kind, holds=holds)
 
-    @functools.cached_property
-    def _slots(self) -> tuple[int | None, int | None]:
-        """Where objects keep what is passed and the object for their type: found once, for that takes a while."""
-        return slot_offset(self.python_type, "_parameters"), slot_offset(self.python_type, "_kind")
+
+@functools.cache  # finding them takes a while
+def _slots(python_type: type[Any]) -> tuple[int | None, int | None]:
+    """Return where objects of a class keep what is passed, and the object for their type."""
+    return slot_offset(python_type, "_parameters"), slot_offset(python_type, "_kind")
 
 
 register(DeviceArray, OwnArray(DeviceArray, "a device array"))

@@ -22,7 +22,7 @@ def test_the_target_is_the_compute_capability(device):
 
 
 def test_a_device_that_is_not_there_is_refused(api):
-    with pytest.raises(DeviceError, match="no device 2; there are 2"):
+    with pytest.raises(DeviceError, match="no device 2; the last is device 1"):
         CudaDevice(Driver(api), 2)
 
 

@@ -6,10 +6,11 @@ import ast
 from typing import Final
 
 from gridjit.compiler.frontend.explained.failure import Failure
-from gridjit.compiler.frontend.explained.negative_shapes import EMPTY
 from gridjit.compiler.frontend.explained.rules.finding import Finding
 from gridjit.compiler.frontend.explained.source import text_of
 
+# What the front end says of a shape without items, or less.
+_EMPTY: Final = "array length <= 0"
 _MAKERS: Final = {"cuda.shared.array": "shared", "cuda.local.array": "local"}
 _LAUNCH: Final = ("blockDim", "gridDim")
 _DYNAMIC = "or shape 0 for the launch's dynamic shared memory: kernel[grid, block, stream, bytes]."
@@ -33,7 +34,7 @@ def shape(failure: Failure) -> Finding | None:
 
 def empty(failure: Failure) -> Finding | None:
     """A shared or local array without items, or with less than none."""
-    if failure.words != EMPTY:
+    if failure.words != _EMPTY:
         return None
     calls = (
         call for call in failure.source.of(ast.Call) if text_of(call.func).endswith((".shared.array", "local.array"))
