@@ -27,6 +27,9 @@ import types
 import warnings
 from typing import Any, NoReturn
 
+import numpy as np
+
+from gridjit import cuda
 from gridjit.compiler.frontend.isolated import contexts
 from gridjit.compiler.key import installed
 
@@ -74,12 +77,17 @@ def prepare() -> None:
     from gridjit.compiler.targets.host.generate import generate
     from gridjit.compiler.targets.host.processor import host_target
     from gridjit.compiler.view.config import ConfigView
+    from gridjit.runtime.session import end_session
 
     contexts.make_contexts()
     registrations.registrations()
-    # What a process learns in its first compile of numba and LLVM, and finds as it was in each that follows.
-    lowered, _ = lower(first, parse_signature("void(float64[::1])"), Options(), host_target(), (), ConfigView(None))
-    generate(lowered, host_target(), Options())
+    # What a process learns in its first compile of numba and LLVM, and finds as it was in each that follows. Only the
+    # second one looks at what surrounds them: a first one has nothing that was kept.
+    for items in ("float64", "float32"):
+        signature = parse_signature(f"void({items}[::1], {items}[::1], int64)")
+        lowered, _ = lower(first, signature, Options(), host_target(), (), ConfigView(None))
+        generate(lowered, host_target(), Options())
+    end_session()
     share_objects()
     gc.freeze()
 
@@ -93,9 +101,17 @@ def share_objects() -> None:
     known_objects.use_known_objects()
 
 
-def first(x):
-    """Be compiled before all programs."""
-    x[0] = 1
+def first(x, y, n):
+    """Be compiled before all programs: it has what kernels of tests use most."""
+    i, t = cuda.grid(1), cuda.threadIdx.x
+    shared = cuda.shared.array(32, np.float32)
+    shared[t] = y[i]
+    cuda.syncthreads()
+    if i < n and i < x.size:
+        x[i] = shared[31 - t] * 2 + y[i]
+    for k in range(cuda.blockDim.x):
+        x[k] += 1
+    cuda.atomic.add(x, 0, 1)
 
 
 # The pipe that is told how a program ended, and the connection that it was asked for on.
