@@ -43,7 +43,7 @@ from gridjit.compiler.targets.host.regions.slots import ValueType
 from gridjit.compiler.targets.host.resident.waits import with_turns
 from gridjit.compiler.targets.host.retarget import Retargeted, retarget
 from gridjit.compiler.targets.host.spots import place_of
-from gridjit.compiler.targets.host.stack import watched, with_frames, with_library
+from gridjit.compiler.targets.host.stack import looks, watched, with_frames, with_library
 from gridjit.compiler.targets.host.survey import refuse_unsupported
 from gridjit.compiler.targets.host.uniform_chains import may_never_end, never_ends
 
@@ -136,7 +136,7 @@ def _optimized(
             _plan(lowered, body, regions, shared, guarded, order),
             checked=options.debug,
             widest=runs_widest_vectors_well(target),
-            recursive=bool(loops),
+            recursive=looks(body.rest),
         )
         text = _assemble(body, [guarded.text, *regions.texts], plan, regions)
         text = _declared_once(text + (checks_ir(options.checks, text) if options.checks else ""))
