@@ -10,11 +10,16 @@ from gridjit.runtime.stepping.block import lane
 
 
 def _change(new: Callable[[Any, Any], Any]) -> Any:
-    """Return an operation that puts new(old, value) in place of an item, and returns what was there."""
+    """Return an operation that puts new(old, value) in place of an item, and returns what was there.
+
+    A thread that changes nothing may wait for another one's change, so it lets others run.
+    """
 
     def operation(self: Any, array: Any, index: Any, value: Any) -> Any:
         old = array[index]
         array[index] = new(old, value)
+        if array[index] == old:
+            lane().pause()
         return old
 
     return operation

@@ -16,7 +16,8 @@ import numpy as np
 from gridjit.compiler.errors import LaunchError
 from gridjit.compiler.launch_config import Dim3, LaunchConfig
 
-# Where threads that wait are: the code and the instruction that called.
+# Where threads that wait are: the code and the instruction that called; for lanes of a warp, the code of what they do
+# together, and the mask of those that do it.
 Where = tuple[Any, int]
 WARP = 32
 
@@ -26,7 +27,7 @@ class Left(BaseException):
 
 
 class Lane:
-    """One thread of a block. waits: for whom ("block", "warp" or nobody in particular), where, and with what value."""
+    """One thread of a block. waits: for whom ("block", "warp" or whoever comes: "any"), where, and with what value."""
 
     def __init__(self, block: Block, number: int) -> None:
         self.block, self.number = block, number
@@ -38,9 +39,9 @@ class Lane:
         self.answer: Any = None
         self.error: BaseException | None = None
 
-    def wait(self, whom: str, value: Any = None, depth: int = 2) -> Any:
-        """Let others run until all of whom are here; return what they answer."""
-        self.waits = (whom, where(depth + 1), value)
+    def wait(self, whom: str, value: Any = None, place: Where | None = None) -> Any:
+        """Let others run until all of whom are here; return what they answer. place: the call's, if None."""
+        self.waits = (whom, place or where(3), value)
         self.pause()
         return self.answer
 
@@ -113,19 +114,42 @@ class Block:
                 self._meet_in_warps(waiting)
 
     def _meet_in_warps(self, waiting: list[Lane]) -> None:
-        """Let the warps go on whose threads wait for each other; raises LaunchError if there are none."""
-        groups: dict[tuple[int, Where], list[Lane]] = {}
-        for lane in waiting:
-            if lane.waits is not None and lane.waits[0] == "warp":
-                groups.setdefault((lane.number // WARP, lane.waits[1]), []).append(lane)
+        """Let the lanes go on whose masks' lanes are all here, else those that ask who is; raise if there are none."""
+        groups = _groups(waiting, "warp")
+        ready = [together for lanes in groups for together in _together(lanes, self.lanes)]
+        for lanes in ready or _groups(waiting, "any"):
+            _answer(lanes)
+        if all(lane.waits is not None for lane in waiting):
+            raise LaunchError(self._stuck(waiting[-1], groups))
+
+    def _stuck(self, last: Lane, groups: list[list[Lane]]) -> str:
         if not groups:
-            last = waiting[-1]
-            raise LaunchError(
+            return (
                 f"tid={list(last.position)} ctaid={list(self.position)}: threads of the block wait at different "
                 "barriers, so none can go on; call the barrier where all of them reach it"
             )
-        for lanes in groups.values():
-            _answer(lanes)
+        first = groups[0][0]
+        return (
+            f"tid={list(first.position)} ctaid={list(self.position)}: the thread waits for lanes of its warp which its "
+            "mask names and which wait elsewhere, so none can go on; name in the mask the lanes that come to the call"
+        )
+
+
+def _groups(waiting: list[Lane], whom: str) -> list[list[Lane]]:
+    """Return the lanes that wait for whom, by warps and by where they wait."""
+    groups: dict[tuple[int, Where], list[Lane]] = {}
+    for lane in waiting:
+        if lane.waits is not None and lane.waits[0] == whom:
+            groups.setdefault((lane.number // WARP, lane.waits[1]), []).append(lane)
+    return list(groups.values())
+
+
+def _together(lanes: list[Lane], block: list[Lane]) -> list[list[Lane]]:
+    """Return those of a warp's lanes with one mask that go on: one outside it alone, others if all alive are here."""
+    start, mask = lanes[0].number // WARP * WARP, lanes[0].waits[1][1] if lanes[0].waits else 0
+    named = [lane for lane in block[start : start + WARP] if mask >> (lane.number - start) & 1 and not lane.ended]
+    alone = [[lane] for lane in lanes if lane not in named]
+    return [*alone, named] if named and all(lane in lanes for lane in named) else alone
 
 
 def _answer(lanes: list[Lane]) -> None:

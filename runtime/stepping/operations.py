@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,8 @@ import numpy as np
 from gridjit.compiler.errors import UnsupportedError
 from gridjit.compiler.launch_config import Dim3
 from gridjit.runtime.stepping.block import WARP, Where, lane
+
+_ALL = 0xFFFFFFFF
 
 
 class Dimensions:
@@ -122,9 +124,20 @@ def nanosleep(ns: int) -> None:
     lane().pause()
 
 
-def _warp(value: Any) -> dict[int, Any]:
-    """Return each lane's value, of those of the thread's warp that are here."""
-    return {number % WARP: found for number, found in lane().wait("warp", value, depth=3).items()}
+def _warp(mask: int, value: Any) -> dict[int, Any]:
+    """Return each lane's value, of those of the thread's warp that mask names; what calls is what they do together."""
+    place = sys._getframe(1).f_code, int(mask) & _ALL
+    return {number % WARP: found for number, found in lane().wait("warp", value, place).items()}
+
+
+class _Word(int):
+    """A number of 32 bits; what is computed with it has 64, as numba's numbers do."""
+
+
+def _as_bits(lanes: Iterable[int]) -> int:
+    """Return lanes as bits; the last one is the sign, as numba has it."""
+    bits = sum(1 << number for number in lanes)
+    return _Word(bits - (bits >> 31 << 32))
 
 
 def _mine() -> int:
@@ -132,65 +145,65 @@ def _mine() -> int:
 
 
 def syncwarp(mask: int = 0xFFFFFFFF) -> None:
-    """Wait for the warp's threads."""
-    _warp(None)
+    """Wait for the warp's threads that mask names."""
+    _warp(mask, None)
 
 
 def shfl_sync(mask: int, value: Any, source: int) -> Any:
     """Return the value of another lane."""
-    return _warp(value).get(source % WARP, value)
+    return _warp(mask, value).get(source % WARP, value)
 
 
 def shfl_up_sync(mask: int, value: Any, delta: int) -> Any:
     """Return the value of a lower lane, the thread's own at the warp's end."""
-    return _warp(value).get(_mine() - delta, value)
+    return _warp(mask, value).get(_mine() - delta, value)
 
 
 def shfl_down_sync(mask: int, value: Any, delta: int) -> Any:
     """Return the value of a higher lane, the thread's own at the warp's end."""
-    return _warp(value).get(_mine() + delta, value)
+    return _warp(mask, value).get(_mine() + delta, value)
 
 
 def shfl_xor_sync(mask: int, value: Any, lanes: int) -> Any:
     """Return the value of the lane with some bits of its number changed."""
-    return _warp(value).get(_mine() ^ lanes, value)
+    return _warp(mask, value).get(_mine() ^ lanes, value)
 
 
 def all_sync(mask: int, predicate: Any) -> bool:
     """Return whether predicate is true for all."""
-    return all(_warp(predicate).values())
+    return all(_warp(mask, predicate).values())
 
 
 def any_sync(mask: int, predicate: Any) -> bool:
     """Return whether predicate is true for any."""
-    return any(_warp(predicate).values())
+    return any(_warp(mask, predicate).values())
 
 
 def eq_sync(mask: int, predicate: Any) -> bool:
     """Return whether predicate is the same for all."""
-    return len(set(map(bool, _warp(predicate).values()))) == 1
+    return len(set(map(bool, _warp(mask, predicate).values()))) == 1
 
 
 def ballot_sync(mask: int, predicate: Any) -> int:
     """Return the lanes for which predicate is true, as bits."""
-    return sum(1 << number for number, found in _warp(predicate).items() if found)
+    return _as_bits(number for number, found in _warp(mask, predicate).items() if found)
 
 
 def match_any_sync(mask: int, value: Any) -> int:
     """Return the lanes with the same value, as bits."""
-    return sum(1 << number for number, found in _warp(value).items() if found == value)
+    return _as_bits(number for number, found in _warp(mask, value).items() if found == value)
 
 
 def match_all_sync(mask: int, value: Any) -> tuple[int, bool]:
     """Return the lanes, as bits, and True if all have the same value; else 0 and False."""
-    found = _warp(value)
+    found = _warp(mask, value)
     same = len(set(found.values())) == 1
-    return (sum(1 << number for number in found), True) if same else (0, False)
+    return (_as_bits(found), True) if same else (0, False)
 
 
 def activemask() -> int:
-    """Return the thread alone, as a bit: no other is running."""
-    return 1 << _mine()
+    """Return the lanes that have come here when nothing else goes on, as bits."""
+    return sum(1 << number % WARP for number in lane().wait("any"))
 
 
 def lanemask_lt() -> int:
@@ -200,7 +213,7 @@ def lanemask_lt() -> int:
 
 def _bits(value: Any) -> tuple[int, int]:
     """Return a number's bits, and how many it has."""
-    width = value.dtype.itemsize * 8 if isinstance(value, np.generic) else 64
+    width = value.dtype.itemsize * 8 if isinstance(value, np.generic) else 32 if isinstance(value, _Word) else 64
     return int(value) & ((1 << width) - 1), width
 
 

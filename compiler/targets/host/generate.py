@@ -43,7 +43,7 @@ from gridjit.compiler.targets.host.regions.slots import ValueType
 from gridjit.compiler.targets.host.resident.waits import Waiting, with_turns
 from gridjit.compiler.targets.host.retarget import Retargeted, retarget
 from gridjit.compiler.targets.host.spots import place_of
-from gridjit.compiler.targets.host.stack import watched, with_frames, with_library
+from gridjit.compiler.targets.host.stack import looks, watched, with_frames, with_library
 from gridjit.compiler.targets.host.survey import refuse_unsupported
 from gridjit.compiler.targets.host.uniform_chains import may_never_end, never_ends
 
@@ -101,7 +101,6 @@ class _Read(NamedTuple):
     module: llvm.Module
     waiting: Waiting
     shared: SharedLayout
-    recursive: bool
 
 
 def _optimized(
@@ -135,12 +134,12 @@ def _read(lowered: Lowered, target: Target, options: Options, linked: LinkedCode
         waiting = with_turns(read_body(llvm.text_of(module), _BODY, parameters))
     if None in waiting.spots and not spots:
         return _read(lowered, target, options, linked, spots=True)
-    return _Read(module, waiting, lay_out_shared(arrays, target), bool(loops))
+    return _Read(module, waiting, lay_out_shared(arrays, target))
 
 
 def _written(read: _Read, lowered: Lowered, target: Target, options: Options) -> tuple[str, LoopPlan, _Marks]:
     """Return the text of a kernel that was read: its regions, and what runs them."""
-    module, waiting, shared, _ = read
+    module, waiting, shared = read
     # A kernel that counts on warps to be in step has races: where these are looked for, it ends with them.
     body = waiting.body if "races" in options.checks else in_step(waiting.body, shared.offsets)
     body, places, writes, own = checked(body, options.checks, shared) if options.checks else Checked(body)
@@ -155,7 +154,7 @@ def _written(read: _Read, lowered: Lowered, target: Target, options: Options) ->
         _plan(lowered, body, regions, shared, guarded, order),
         checked=options.debug,
         widest=runs_widest_vectors_well(target),
-        recursive=read.recursive,
+        recursive=looks(body.rest),
     )
     text = _assemble(body, [guarded.text, *regions.texts], plan, regions)
     text = _declared_once(text + (checks_ir(options.checks, text) if options.checks else ""))

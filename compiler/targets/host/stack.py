@@ -134,9 +134,14 @@ def watched(text: str, recursive: Collection[str]) -> str:
     return f"{text}\n{_DECLARATION}\n"
 
 
+def looks(text: str) -> bool:
+    """Return whether a module's text looks at the stack: recursions that nothing comes to are gone from it."""
+    return _DECLARATION in text
+
+
 def with_library(text: str) -> str:
     """Return a module's text with what looks at the stack, if it is called."""
-    return text.replace(_DECLARATION, LIBRARY) if _DECLARATION in text else text
+    return text.replace(_DECLARATION, LIBRARY) if looks(text) else text
 
 
 def _watched(function: str) -> str:
@@ -153,7 +158,7 @@ def _watched(function: str) -> str:
 
 def with_frames(rest: str, module: llvm.Module, target: Target) -> str:
     """Return a module's text in which functions that look at the stack are entered only if their frames fit there."""
-    if _DECLARATION not in rest:
+    if not looks(rest):
         return rest
     return _FUNCTION.sub(lambda found: _entered(found, module, target), rest)
 

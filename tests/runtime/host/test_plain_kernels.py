@@ -165,6 +165,20 @@ def test_a_recursive_device_function_that_needs_no_position_stays_a_call(run):
     assert out.tolist() == [0, 1, 1, 2, 3, 5, 8, 13, 21, 34]
 
 
+def never_recursive(out):
+    i = cuda.grid(1)
+    if cuda.threadIdx.z > 64 and i != i:
+        out[i] = fibonacci(i)
+    out[i] += i
+
+
+@pytest.mark.filterwarnings("ignore:Context.call_conv is deprecated")
+def test_a_recursive_device_function_that_nothing_comes_to_is_left_out(run):
+    out = np.zeros(10, np.int64)
+    run(never_recursive, 1, 10, out)
+    assert out.tolist() == list(range(10))
+
+
 def local_array(x, out):
     i = cuda.grid(1)
     last = cuda.local.array(8, np.float64)

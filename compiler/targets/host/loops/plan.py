@@ -41,7 +41,8 @@ class LoopPlan:
     loop. checked: whether what CUDA leaves undefined is an error. align: of a block's memory, and of each thread's
     arrays in it. widest: whether vectors of 512 bits are worth using. first_of_grid, first_turn: the first cut at
     which the grid waits, and the first that ends a turn of a loop that waits. progress: where in the bank threads
-    note that they changed something in a turn. recursive: whether a function calls itself.
+    note that they changed something in a turn. recursive: whether there are functions that look at
+    the stack, as they call themselves.
     """
 
     entry: str
