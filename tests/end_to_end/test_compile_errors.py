@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import os
 import pickle
 import re
 import sys
@@ -19,7 +20,7 @@ import gridjit
 from gridjit import CompileError, cuda
 from gridjit.runtime.settings import settings
 from tests.end_to_end.mistakes.mistake import TOPICS, expected, mistakes, told
-from tests.programs import run_new_python
+from tests.programs import python_path, run_new_python
 
 NAMED = [(topic, name) for topic in TOPICS for name in mistakes(topic)]
 # What only numba's authors, and ours, understand.
@@ -43,6 +44,17 @@ def test_what_users_are_told_fits_a_screen_and_says_nothing_of_the_compiler(topi
         assert len(text.splitlines()) <= SCREEN, name
         assert INTERNALS.search(text.replace(ENABLED, "")) is None, name
         assert f"\n  {topic}.py:" in text, name
+
+
+def test_a_function_that_returns_several_types_is_told_of_in_the_same_words_in_every_process() -> None:
+    program = (
+        "from tests.end_to_end.mistakes.mistake import mistakes, told\n"
+        "print(told(*mistakes('calls')['calls_number_or_text'], 'host'))"
+    )
+    for seed in ("1", "5"):  # numba takes the returns from a set, in one order and the other
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": python_path(Path(__file__).parents[2])}
+        said = run_new_python("-c", program, env=environment)
+        assert said.stdout.rstrip("\n") == expected("calls")["calls_number_or_text"], said.stderr
 
 
 LINEAR = [

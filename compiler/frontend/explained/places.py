@@ -23,6 +23,9 @@ _IN_TEXT = re.compile(
     r"|Raised from (?P<raised>\S.*?) \((?P<raised_line>\d+)\)",
     re.MULTILINE,
 )
+# The returns of a function whose types differ, which it takes from a set, and of each its line.
+_RETURN = re.compile(r"^Return of: .*?(?=^Return of: |^During: |\Z)", re.MULTILINE | re.DOTALL)
+_LINE = re.compile(r"line (\d+):")
 # How it names a function whose compile failed, before the place that calls it.
 _CALLEE = re.compile(r"^\s*During: resolving callee type: \S*<function (?P<name>\S+) at ", re.MULTILINE)
 # The names by which numba's frames know the statement that they work on.
@@ -79,12 +82,26 @@ def _of_frames(error: BaseException) -> list[Place]:
 
 def _of_text(text: str) -> Iterator[Place]:
     seen: set[tuple[str, int]] = set()
-    for found in _IN_TEXT.finditer(text):
+    for found in _IN_TEXT.finditer(_in_order(text)):
         path = _path(found["file"] or found["during"] or found["raised"])
         line = int(found["line"] or found["during_line"] or found["raised_line"])
         if line and (path, line) not in seen:  # what numba cannot place is on line 0
             seen.add((path, line))
             yield Place(path=path, line=line)
+
+
+def _in_order(text: str) -> str:
+    """Return one of numba's texts with the returns of a function in the order of their lines, the last one first."""
+    returns = [*_RETURN.finditer(text)]
+    if len(returns) < 2:
+        return text
+    ordered = sorted((one[0].rstrip() for one in returns), key=_line, reverse=True)
+    return "\n".join((text[: returns[0].start()].rstrip(), *ordered, text[returns[-1].end() :]))
+
+
+def _line(text: str) -> int:
+    found = _LINE.search(text)
+    return int(found[1]) if found is not None else 0
 
 
 def _callee_without_place(function: Callable[..., Any], text: str) -> Place | None:
