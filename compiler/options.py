@@ -116,8 +116,7 @@ def _meant(name: str, known: Sequence[str]) -> str:
 def options_of(given: Mapping[str, Any]) -> Options:
     """Return the options for jit's keyword arguments; raises ConfigError naming one that does not exist.
 
-    If debug or opt is not given, numba's settings count. Contradictions are a ConfigWarning. also: names of options
-    that are not here, for the message.
+    If debug or opt is not given, numba's settings count. Contradictions are a ConfigWarning.
     """
     known = {f.name for f in fields(Options)} - {"checks"}
     if unknown := sorted(set(given) - known):
