@@ -9,7 +9,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import gridjit.compiler.frontend.locks  # noqa: F401  # they are freed in a forked child from here on
-from gridjit.compiler.errors import ConfigError, GridjitError
+from gridjit.compiler.errors import ConfigError
 from gridjit.compiler.footprint import MARKABLE, Markable
 from gridjit.compiler.launch_config import DimLike, LaunchConfig
 from gridjit.compiler.options import Options
@@ -27,7 +27,7 @@ from gridjit.runtime.specialize.kernel_code import KernelCode
 from gridjit.runtime.specialize.statistics import Statistics
 from gridjit.runtime.specialize.table import DEFAULT_LIMIT, Displaced, Specialization
 from gridjit.runtime.streams import Timeline
-from gridjit.runtime.tracebacks import for_users, trim
+from gridjit.runtime.tracebacks import for_users
 from gridjit.runtime.warnings import warn_of_few_blocks
 
 if TYPE_CHECKING:
@@ -96,6 +96,7 @@ class Kernel(Compilation, Inspection, Indexable):
             raise ConfigError(f"{self.name}[{launch!r}]: give [griddim, blockdim], then stream and sharedmem if needed")
         return self.configure(*launch)
 
+    @for_users
     def configure(
         self,
         griddim: DimLike,
@@ -115,15 +116,11 @@ class Kernel(Compilation, Inspection, Indexable):
 
             scale.configure(8, (16, 16), sharedmem=4096)(x, 2.0)
         """
-        try:
-            self._check_launchable()
-            config = LaunchConfig.of(griddim, blockdim, sharedmem, cluster=cluster, cooperative=cooperative)
-            if config not in self._ready:
-                warn_of_few_blocks(self.name, config)
-            return self._configured(config, stream)
-        except GridjitError as error:
-            trim(error)
-            raise
+        self._check_launchable()
+        config = LaunchConfig.of(griddim, blockdim, sharedmem, cluster=cluster, cooperative=cooperative)
+        if config not in self._ready:
+            warn_of_few_blocks(self.name, config)
+        return self._configured(config, stream)
 
     def forall(self, ntasks: int, tpb: int = 0, stream: StreamLike = 0, sharedmem: int = 0) -> ForAll:
         """Return a callable that launches at least ntasks threads, tpb in a block (0: what suits the device).

@@ -13,7 +13,7 @@ from gridjit.runtime.launch.configured import ConfiguredKernel
 from gridjit.runtime.launch.ready import ReadyTable, launch_key
 from gridjit.runtime.native import recent
 from gridjit.runtime.session import session
-from gridjit.runtime.tracebacks import trim
+from gridjit.runtime.tracebacks import for_users, trim
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -63,7 +63,7 @@ class Indexable:
         else:
             if (grid is same_grid or grid.__class__ is int) and (block is same_block or block.__class__ is int):
                 return _again(launcher)
-        try:
+        try:  # as for_users does, without its call for each index
             return self._index(launch)
         except GridjitError as error:
             trim(error)
@@ -115,13 +115,10 @@ _getitem = Indexable.__getitem__
 _untried = [True]
 
 
+@for_users
 def _missed(indexable: Indexable, launch: Any) -> ConfiguredKernel:
     """Return what __getitem__ would, for machine code that did not find it, and show it for the next time."""
-    try:
-        made = _getitem(indexable, launch)
-    except GridjitError as error:
-        trim(error)
-        raise
+    made = _getitem(indexable, launch)
     indexable._show(launch, made)
     return made
 
