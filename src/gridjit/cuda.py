@@ -7,6 +7,7 @@ numba's types.
 
 from __future__ import annotations
 
+import builtins
 import importlib
 import sys
 from typing import TYPE_CHECKING, Any
@@ -249,7 +250,7 @@ def _numbas(name: str) -> Any:
     return found
 
 
-def _is_of_kernels(found: Any) -> bool:
+def _is_of_kernels(found: Any) -> builtins.bool:
     """Return whether it is a word of kernels: a compile asks for those, and must not ask the driver anything.
 
     A process that has asked the driver once cannot be forked into processes that use it.
