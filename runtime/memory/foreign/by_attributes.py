@@ -5,8 +5,8 @@ An interface says once what an array is. Of another with equal attributes, only 
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
-import importlib
 import sys
 from collections.abc import Callable, Hashable
 from functools import partial
@@ -77,11 +77,12 @@ def _reader(python_type: type) -> Read | None:
     if name == ("torch", "Tensor"):
         return _read_tensor
     if name == ("cupy", "ndarray"):
-        try:
-            their_stream = importlib.import_module("cupy_backends.cuda.stream").get_current_stream_ptr
-        except (ImportError, AttributeError):
-            return None
-        return partial(_read_cupy, their_stream)
+        from gridjit.runtime.args.arrays.cupy import stream_function
+
+        # What takes no argument is not disturbed by one.
+        address = stream_function()
+        their_stream = ctypes.PYFUNCTYPE(ctypes.c_ssize_t, ctypes.c_int)(address) if address else None
+        return None if their_stream is None else partial(_read_cupy, their_stream)
     return None
 
 
@@ -103,9 +104,9 @@ def _read_tensor(tensor: Any, _: int) -> tuple[Hashable, int] | None:
     return (session(), tensor.dtype, shape, strides, tensor.device, address & ALIGNMENT), address
 
 
-def _read_cupy(their_stream: Callable[[], int], array: Any, stream: int) -> tuple[Hashable, int] | None:
+def _read_cupy(their_stream: Callable[[int], int], array: Any, stream: int) -> tuple[Hashable, int] | None:
     """Return the same of a CuPy array; None where its work is in another stream than the view's."""
-    if stream == 0 and (attention.chosen() or their_stream() not in (0, LEGACY)):
+    if stream == 0 and (attention.chosen() or their_stream(0) not in (0, LEGACY)):
         return None
     data = array.data
     address = data.ptr

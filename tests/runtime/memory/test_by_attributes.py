@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import ctypes
 import types
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import gridjit
+from gridjit.runtime.args.arrays import cupy
 from gridjit.runtime.memory.foreign import by_attributes
 
 
@@ -78,6 +79,9 @@ def stream_of_cupy() -> int:
     return current[0]
 
 
+TOLD = ctypes.CFUNCTYPE(ctypes.c_ssize_t)(stream_of_cupy)
+
+
 @pytest.fixture(autouse=True)
 def libraries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(by_attributes, "_readers", {})
@@ -85,11 +89,7 @@ def libraries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Tensor, "asked", 0)
     monkeypatch.setattr(CupyArray, "asked", 0)
     current[0] = 0
-    stream = types.ModuleType("cupy_backends.cuda.stream")
-    stream.get_current_stream_ptr = stream_of_cupy  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, stream.__name__, stream)
-    for package in ("cupy_backends", "cupy_backends.cuda"):
-        monkeypatch.setitem(sys.modules, package, types.ModuleType(package))
+    monkeypatch.setattr(cupy, "stream_function", lambda: ctypes.cast(TOLD, ctypes.c_void_p).value)
 
 
 def items(first: float = 0, shape: tuple[int, ...] = (4, 6)) -> np.ndarray[Any, Any]:
@@ -107,7 +107,7 @@ def test_an_array_like_one_that_was_seen_is_not_asked_for_its_interface_and_its_
     second = kind(items(100))
     view = gridjit.StridedMemoryView(second)
     assert kind.asked == 1
-    assert (view.shape, view.strides_in_bytes, view.dtype) == ((4, 6), (24, 4), np.float32)
+    assert (view.shape, view.strides_in_bytes, view.dtype) == ((4, 6), (24, 4), np.dtype(np.float32))
     assert view.ptr == second.items.ctypes.data and view.exporting_obj is second and not view.readonly
     back = np.zeros((4, 6), np.float32)
     view.copy_to(back)
