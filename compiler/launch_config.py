@@ -28,6 +28,9 @@ class LaunchConfig:
     sharedmem: dynamic shared memory of a block, in bytes.
     cluster: blocks in a thread-block cluster as (x, y, z), or None.
     cooperative: whether all blocks must be resident at once (grid-wide sync).
+    programmatic: whether it may begin before the grid that it comes after in its stream has ended, which the kernel
+    then waits for (gridjit.griddepcontrol).
+    preferred_cluster: blocks in a cluster where there is room for larger ones than cluster, of which it is a multiple.
     Raises ConfigError naming the field and the limit for a value that no launch can have, however it is made.
     """
 
@@ -36,6 +39,8 @@ class LaunchConfig:
     sharedmem: int = 0
     cluster: Dim3 | None = None
     cooperative: bool = False
+    programmatic: bool = False
+    preferred_cluster: Dim3 | None = None
 
     @classmethod
     def of(
@@ -46,10 +51,12 @@ class LaunchConfig:
         *,
         cluster: DimLike | None = None,
         cooperative: bool = False,
+        programmatic: bool = False,
+        preferred_cluster: DimLike | None = None,
     ) -> LaunchConfig:
         """Return the configuration for dimensions given as an int or one to three ints.
 
-        griddim, blockdim, sharedmem, cluster, cooperative: the fields, as above.
+        griddim, blockdim, sharedmem, cluster, cooperative, programmatic, preferred_cluster: the fields, as above.
 
             LaunchConfig.of(8, (16, 16), 4096).blockdim == (16, 16, 1)
 
@@ -61,6 +68,8 @@ class LaunchConfig:
             sharedmem=_sharedmem(sharedmem),
             cluster=None if cluster is None else _dim3("cluster", cluster),
             cooperative=bool(cooperative),
+            programmatic=bool(programmatic),
+            preferred_cluster=None if preferred_cluster is None else _dim3("preferred_cluster", preferred_cluster),
         )
 
     def __post_init__(self) -> None:
@@ -73,6 +82,8 @@ class LaunchConfig:
             )
         if self.cluster is not None:
             _check_dim3("cluster", self.cluster, MAX_GRIDDIM)
+        if self.preferred_cluster is not None:
+            _check_preferred(self.preferred_cluster, self.cluster)
         _check_sharedmem(self.sharedmem)
 
     def __str__(self) -> str:
@@ -81,6 +92,10 @@ class LaunchConfig:
             parts.append(f"{self.sharedmem} bytes shared")
         if self.cluster:
             parts.append(f"cluster {dim_text(self.cluster)}")
+        if self.preferred_cluster:
+            parts.append(f"preferred cluster {dim_text(self.preferred_cluster)}")
+        if self.programmatic:
+            parts.append("programmatic")
         return ", ".join(parts)
 
 
@@ -120,6 +135,14 @@ def _check_dim3(name: str, dims: object, limits: Dim3) -> None:
     for axis, dim, limit in zip("xyz", dims, limits, strict=True):
         if not 1 <= dim <= limit:
             raise LimitError(f"{name}.{axis} is {dim}; it must be from 1 to {limit}")
+
+
+def _check_preferred(preferred: Dim3, cluster: Dim3 | None) -> None:
+    _check_dim3("preferred_cluster", preferred, MAX_GRIDDIM)
+    if cluster is None:
+        raise ConfigError(f"preferred_cluster is {preferred}; give cluster too, the smallest one that will do")
+    if any(many % few for many, few in zip(preferred, cluster, strict=True)):
+        raise ConfigError(f"preferred_cluster {preferred} must be a multiple of cluster {cluster} in each dimension")
 
 
 def _sharedmem(value: SupportsIndex) -> int:

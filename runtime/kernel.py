@@ -106,18 +106,30 @@ class Kernel(Compilation, Inspection, Indexable):
         *,
         cluster: DimLike | None = None,
         cooperative: bool = False,
+        programmatic: bool = False,
+        preferred_cluster: DimLike | None = None,
     ) -> ConfiguredKernel:
         """Return the kernel with the shape of its launch.
 
         griddim, blockdim: an int or one to three ints. stream: where to launch (0: the default stream).
         sharedmem: dynamic shared memory of a block, in bytes. cluster: blocks of a thread-block cluster.
         cooperative: have all blocks resident at once (set by itself where the kernel synchronizes the grid).
+        programmatic: let it begin before the grid that it comes after has ended; it waits for that itself, by
+        gridjit.griddepcontrol.wait(). preferred_cluster: blocks of larger clusters, where there is room for them.
         Raises ConfigError naming what is out of range.
 
             scale.configure(8, (16, 16), sharedmem=4096)(x, 2.0)
         """
         self._check_launchable()
-        config = LaunchConfig.of(griddim, blockdim, sharedmem, cluster=cluster, cooperative=cooperative)
+        config = LaunchConfig.of(
+            griddim,
+            blockdim,
+            sharedmem,
+            cluster=cluster,
+            cooperative=cooperative,
+            programmatic=programmatic,
+            preferred_cluster=preferred_cluster,
+        )
         if config not in self._ready:
             warn_of_few_blocks(self.name, config)
         return self._configured(config, stream)

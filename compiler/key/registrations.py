@@ -58,7 +58,8 @@ _LISTS = {
     "attributes": "attribute",
     "globals": "global",
 }
-_OWN = ("gridjit.", "llvmlite.")
+# Whose code counts by gridjit's own files, and by llvmlite's version.
+OWN = ("gridjit.", "llvmlite.")
 _FOR_US = (None, "cuda", "generic")
 
 
@@ -310,7 +311,7 @@ def _is_foreign(value: object) -> bool:
         return False
     module = _module(value)
     # Looked up, as the first look goes through 17,000 objects of numba's.
-    return bool(module) and not (_is_numbas(module) or module.startswith(_OWN) or is_library(module))
+    return bool(module) and not (_is_numbas(module) or module.startswith(OWN) or is_library(module))
 
 
 _is_numbas = cache(is_numbas)

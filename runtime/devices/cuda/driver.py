@@ -166,7 +166,7 @@ class Driver:
         size = ctypes.c_size_t(len(parameters))
         extra = _Extra(_PARAMETERS, ctypes.addressof(buffer), _SIZE, ctypes.addressof(size), _END)
         given = ctypes.addressof(extra) if parameters else 0
-        if config.cooperative or config.cluster is not None:
+        if config.cooperative or config.programmatic or config.cluster is not None:
             from gridjit.runtime.devices.cuda.extended_launch import launch_config  # most launches do without
 
             self.call("cuLaunchKernelEx", launch_config(self.api, config, stream, sharedmem), kernel, 0, given)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import dataclasses
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,9 @@ class CudaCapture:
             device.driver.call("cuStreamBeginCapture", stream, getattr(device.driver.api.CUstreamCaptureMode, _MODE))
 
     def launch(self, loaded: LoadedKernel, config: LaunchConfig, stream: Any, sharedmem: int, parameters: bytes) -> Any:
-        """Launch into the capture."""
+        """Launch into the capture, where what is programmatic begins when what it depends on has ended, as all else."""
+        if config.programmatic:
+            config = dataclasses.replace(config, programmatic=False)
         loaded.launch(config, stream, sharedmem, parameters)
         return self._last()
 

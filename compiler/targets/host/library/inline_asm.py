@@ -11,6 +11,9 @@ _EXACT = {
     "mov.u32 $0, %lanemask_lt;": "gridjit.lanemask_lt",
     "activemask.b32 $0;": "gridjit.activemask",
     "nanosleep.u32 $0;": "gridjit.nanosleep",
+    # A launch begins when the grid before it has ended.
+    "griddepcontrol.wait;": "llvm.donothing",
+    "griddepcontrol.launch_dependents;": "llvm.donothing",
     "tanh.approx.f32 $0, $1;": "__nv_tanhf",
 }
 _LOAD = re.compile(r"ld\.global\.(?:ca|cg|cs|lu|cv)\.b(8|16|32|64) \$0, \[\$1\];")
