@@ -27,7 +27,13 @@ def dtype_of_type(kind: Any) -> Any:
     return numpy_support.as_dtype(kind)
 
 
-def instruction(name: str, ptx: str) -> Any:
+@functools.cache
+def instructions() -> dict[str, Any]:
+    """Return gridjit's own functions of kernels, those of gridjit.griddepcontrol; a compile has them made before it."""
+    return {name: _instruction(name, f"griddepcontrol.{name};") for name in ("wait", "launch_dependents")}
+
+
+def _instruction(name: str, ptx: str) -> Any:
     """Return a function of kernels that is one PTX instruction, across which nothing in memory is moved."""
     numba_cuda()
     from llvmlite import ir

@@ -19,14 +19,11 @@ if TYPE_CHECKING:
         """Let the grids that depend on this one begin once all its blocks have called this, or ended."""
 
 
-_INSTRUCTIONS = {"wait": "griddepcontrol.wait;", "launch_dependents": "griddepcontrol.launch_dependents;"}
-
 if not TYPE_CHECKING:  # what a kernel finds, once one looks
 
     def __getattr__(name: str) -> Any:
-        if name not in _INSTRUCTIONS:
+        if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from gridjit.compiler.frontend.vocabulary import instruction
+        from gridjit.compiler.frontend.vocabulary import instructions
 
-        found = globals()[name] = instruction(name, _INSTRUCTIONS[name])
-        return found
+        return instructions()[name]

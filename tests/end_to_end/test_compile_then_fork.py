@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from tests.programs import run_python
 
 PROGRAM = """
@@ -36,5 +38,5 @@ print(kernel.stats.compiles)
 
 
 def test_a_process_that_compiled_for_an_architecture_can_fork_others_that_use_the_gpu(tmp_path):
-    done = run_python("-c", PROGRAM, env={"GRIDJIT_CACHE_DIR": str(tmp_path), "HOME": str(tmp_path)})
+    done = run_python("-c", PROGRAM, env={**os.environ, "GRIDJIT_CACHE_DIR": str(tmp_path)})
     assert done.stdout == "1\n", done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -105,7 +106,7 @@ print(x.copy_to_host()[0], kernel.stats.compiles)
 
 
 def test_that_code_waits_is_known_of_what_the_next_process_finds(tmp_path: Any, device_kind: str) -> None:
-    environment = {"GRIDJIT_CACHE_DIR": str(tmp_path), "GRIDJIT_TARGET": device_kind, "HOME": str(tmp_path)}
+    environment = {**os.environ, "GRIDJIT_CACHE_DIR": str(tmp_path), "GRIDJIT_TARGET": device_kind}
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     said = [run_python(program, env=environment) for _ in range(2)]
@@ -113,7 +114,7 @@ def test_that_code_waits_is_known_of_what_the_next_process_finds(tmp_path: Any, 
 
 
 def test_stepping_passes_over_the_words(tmp_path: Any) -> None:
-    environment = {"GRIDJIT_HOST_STEP": "1", "GRIDJIT_TARGET": "host", "HOME": str(tmp_path)}
+    environment = {**os.environ, "GRIDJIT_HOST_STEP": "1", "GRIDJIT_TARGET": "host"}
     said = run_python("-c", PROGRAM.replace("kernel.stats.compiles", "0"), env=environment)
     assert said.stdout == "1.0 0\n", said.stderr
 

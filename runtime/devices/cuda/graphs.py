@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import dataclasses
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -37,9 +36,7 @@ class CudaCapture:
             device.driver.call("cuStreamBeginCapture", stream, getattr(device.driver.api.CUstreamCaptureMode, _MODE))
 
     def launch(self, loaded: LoadedKernel, config: LaunchConfig, stream: Any, sharedmem: int, parameters: bytes) -> Any:
-        """Launch into the capture, where what is programmatic begins when what it depends on has ended, as all else."""
-        if config.programmatic:
-            config = dataclasses.replace(config, programmatic=False)
+        """Launch into the capture."""
         loaded.launch(config, stream, sharedmem, parameters)
         return self._last()
 
@@ -50,8 +47,15 @@ class CudaCapture:
 
     def _last(self) -> Any:
         """Return the node that the next one would come after."""
+        driver = self._device.driver
+        # What older versions tell has no room for how programmatic launches depend on others.
+        name = (
+            "cuStreamGetCaptureInfo_v3"
+            if hasattr(driver.api, "cuStreamGetCaptureInfo_v3")
+            else "cuStreamGetCaptureInfo"
+        )
         with self._device.current:
-            values = self._device.driver.call("cuStreamGetCaptureInfo", self._stream)
+            values = driver.call(name, self._stream)
         # What else is told differs between the driver's versions.
         nodes = next((value for value in values if isinstance(value, list)), [])
         return nodes[0] if nodes else None
