@@ -100,37 +100,22 @@ def jit(
     if isinstance(func_or_sig, classmethod | staticmethod | property):
         raise ConfigError(not_a_function(func_or_sig))
     chosen = options_of(options)
-    if cache not in (True, False, None):
-        raise ConfigError(f"jit(cache={cache!r}): give True or False; GRIDJIT_CACHE_DIR says where the cache is")
-    if chosen.tiered and not chosen.specialize:
-        raise ConfigError("jit(tiered=True): name fields in specialize=..., for which generic code serves meanwhile")
-    if target not in (None, "host", "cuda"):
-        raise ConfigError(f"jit(target={target!r}): give 'host' or 'cuda'")
-    if not isinstance(extensions, Iterable):
-        raise ConfigError(f"jit(extensions={extensions!r}): give a list of objects with prepare_args")
-    if background not in (None, True, False):
-        raise ConfigError(f"jit(background={background!r}): give True or False")
-    if not isinstance(max_specializations, int) or max_specializations < 1:
-        raise ConfigError(f"jit(max_specializations={max_specializations!r}): give a whole number, 1 or more")
+    kept: dict[str, Any] = {
+        "target": target,
+        "cache": cache,
+        "max_specializations": max_specializations,
+        "hold_gil": hold_gil,
+        "extensions": extensions,
+        "background": background,
+    }
+    _check(chosen, kept)
 
     @for_users
     def decorate(function: Callable[..., Any], signatures: list[Any]) -> Any:
-        if isinstance(function, Kernel | DeviceFunction):
-            function = function.py_func
-        if not isinstance(function, FunctionType) or function.__code__.co_flags & _ASYNCHRONOUS:
-            raise ConfigError(not_a_function(function))
+        function = _plain(function)
         if chosen.device:
             return DeviceFunction(function, chosen, signatures)
-        kernel = _kind(chosen)(
-            function,
-            chosen,
-            target=target,
-            cache=cache,
-            max_specializations=max_specializations,
-            hold_gil=hold_gil,
-            extensions=extensions,
-            background=background,
-        )
+        kernel = _kind(chosen)(function, chosen, **kept)
         for signature in signatures:
             kernel.declare(signature)
         kernel.specialized = bool(signatures) and not isinstance(func_or_sig, list)
@@ -142,6 +127,35 @@ def jit(
         return decorate(func_or_sig, [])
     signatures = func_or_sig if isinstance(func_or_sig, list) else [func_or_sig]
     return functools.partial(decorate, signatures=signatures)
+
+
+def _check(chosen: Options, kept: dict[str, Any]) -> None:
+    """Raise ConfigError for what jit was given besides the compiler's options, if it cannot be."""
+    if kept["cache"] not in (True, False, None):
+        raise _wrong(kept, "cache", "True or False; GRIDJIT_CACHE_DIR says where the cache is")
+    if chosen.tiered and not chosen.specialize:
+        raise ConfigError("jit(tiered=True): name fields in specialize=..., for which generic code serves meanwhile")
+    if kept["target"] not in (None, "host", "cuda"):
+        raise _wrong(kept, "target", "'host' or 'cuda'")
+    if not isinstance(kept["extensions"], Iterable):
+        raise _wrong(kept, "extensions", "a list of objects with prepare_args")
+    if kept["background"] not in (None, True, False):
+        raise _wrong(kept, "background", "True or False")
+    if not isinstance(kept["max_specializations"], int) or kept["max_specializations"] < 1:
+        raise _wrong(kept, "max_specializations", "a whole number, 1 or more")
+
+
+def _wrong(kept: dict[str, Any], name: str, wanted: str) -> ConfigError:
+    return ConfigError(f"jit({name}={kept[name]!r}): give {wanted}")
+
+
+def _plain(function: Any) -> FunctionType:
+    """Return the function to compile; raises ConfigError for what is not one."""
+    if isinstance(function, Kernel | DeviceFunction):
+        function = function.py_func
+    if not isinstance(function, FunctionType) or function.__code__.co_flags & _ASYNCHRONOUS:
+        raise ConfigError(not_a_function(function))
+    return function
 
 
 def not_a_function(given: object) -> str:
