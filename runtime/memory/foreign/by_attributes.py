@@ -88,8 +88,8 @@ def _reader(python_type: type) -> Read | None:
 
 def _device(obj: Any) -> int | None:
     """Return the number of the device that obj says it is on."""
-    device = obj.device
-    return getattr(device, "index", None) if hasattr(device, "index") else int(device)
+    device = obj.device  # torch's has a number, CuPy's is one
+    return device.index if hasattr(device, "index") else int(device)
 
 
 def _read_tensor(tensor: Any, _: int) -> tuple[Hashable, int] | None:
