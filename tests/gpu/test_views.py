@@ -11,7 +11,7 @@ import gridjit
 from gridjit import cuda
 from gridjit.runtime.memory.foreign import by_attributes
 
-SHAPES = {"dense": np.s_[:], "rows": np.s_[1:], "columns": np.s_[:, ::2], "item": np.s_[1, 2:3]}
+SHAPES: dict[str, Any] = {"dense": np.s_[:], "rows": np.s_[1:], "columns": np.s_[:, ::2], "item": np.s_[1, 2:3]}
 
 
 def of_torch(values: np.ndarray[Any, Any]) -> Any:
