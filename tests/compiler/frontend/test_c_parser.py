@@ -62,8 +62,7 @@ def test_a_parser_of_c_that_is_missing_is_missed_as_ever() -> None:
 
 
 def test_a_parser_of_c_that_the_program_imported_stays_what_it_is() -> None:
-    import pycparser
-
+    pycparser = pytest.importorskip("pycparser")
     from gridjit.compiler.frontend.isolated.c_parser import parser_of_c_left_for_later
 
     with parser_of_c_left_for_later():
