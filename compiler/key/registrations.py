@@ -210,7 +210,9 @@ def _typing(kind: str, entry: Any) -> Registration | None:
     """Return the registration in a template class, or in (value, type) of a global."""
     if isinstance(entry, tuple):
         value, type_ = entry
-        templates = [t for t in getattr(type_, "templates", ()) if _implementation(t) is None]
+        if (given := tuple(getattr(type_, "templates", ()))) and all(map(_is_template_of_numba_alone, given)):
+            return None
+        templates = [template for template in given if _implementation(template) is None]
         sources = tuple(part for template in templates for part in _template_parts(template))
         if not sources and not hasattr(type_, "templates") and _is_foreign(value):
             sources = (repr(type_),)
@@ -219,11 +221,14 @@ def _typing(kind: str, entry: Any) -> Registration | None:
         return Registration(kind=kind, about=_name(value), sources=sources, key=value, mentions=(value,))
     if not isinstance(entry, type):
         return None
+    function = _implementation(entry)
+    if _is_numbas(_module(function)) if function is not None else _is_template_of_numba_alone(entry):
+        return None
     metadata = getattr(entry, "metadata", None)
-    if metadata is not None and isinstance(metadata, Mapping) and metadata.get("target") not in _FOR_US:
+    if isinstance(metadata, Mapping) and metadata.get("target") not in _FOR_US:
         return None
     key = getattr(entry, "key", None)
-    if (function := _implementation(entry)) is not None:
+    if function is not None:
         return _overload(entry, function, key) if _is_foreign(function) else None
     sources = _template_parts(entry)
     if not sources:
