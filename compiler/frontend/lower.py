@@ -9,7 +9,6 @@ from typing import Any
 
 from gridjit.compiler.errors import CompileError, GridjitError, LaunchNeededError
 from gridjit.compiler.frontend.bootstrap import load_installed_extensions, numba_cuda
-from gridjit.compiler.frontend.checked import name_accesses
 from gridjit.compiler.frontend.fold import folded, launch_bounds
 from gridjit.compiler.frontend.initial_stores import without_initial_stores
 from gridjit.compiler.frontend.isolated.asking import tell_who_asks
@@ -68,6 +67,8 @@ def lower(
         def run(record: Isolation) -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
             tell_who_asks(view, lines=options.debug or options.lineinfo)
             if options.checks:
+                from gridjit.compiler.frontend.checked import name_accesses  # the host target's, as what it imports
+
                 name_accesses(replace)
             with phase("front end"):
                 result = _compiled(function, signature, options, target, record)
