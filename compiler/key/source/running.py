@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from enum import Enum
 from functools import _lru_cache_wrapper
 from types import CodeType, FunctionType, ModuleType
 from weakref import WeakSet
@@ -148,6 +149,11 @@ class RunningWalk(Walk):
     def _class(self, cls: type) -> None:
         self._code = None
         super()._class(cls)
+
+    def _enum(self, cls: type[Enum], label: str) -> None:
+        super()._enum(cls, label)
+        # Code may go through the members.
+        self._add(f"order of class {label}", ", ".join(cls.__members__))
 
     def _function(self, function: FunctionType, role: str) -> None:
         self._code = function.__code__
