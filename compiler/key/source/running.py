@@ -32,7 +32,7 @@ from gridjit.compiler.key.source.unfollowed import (
     unfollowed,
 )
 from gridjit.compiler.key.source.values import value_text
-from gridjit.compiler.key.source.walk import Walk, is_put_there, module_attribute
+from gridjit.compiler.key.source.walk import Walk, goes_by_another_name, is_put_there, module_attribute
 from gridjit.compiler.recorded.late_imports import is_there, package_of
 from gridjit.digests import utf8
 
@@ -248,7 +248,8 @@ class RunningWalk(Walk):
             # A module may make up what it is asked for.
             made = not library and name not in vars(value) and (type(value) is not ModuleType or _makes(value))
             found = module_attribute(value, name) if made else vars(value).get(name, MISSING)
-            if found is not MISSING and (made or (library and (is_put_there(found) or of_kind(found, ModuleType)))):
+            put = library and (is_put_there(found) or of_kind(found, ModuleType) or goes_by_another_name(found, name))
+            if found is not MISSING and (made or put):
                 self._value(f"attribute {name} of module {value.__name__}", name, "attribute", value.__name__, found)
 
     def _import(self, function: FunctionType, label: str, plan: CodePlan, found: Import) -> None:

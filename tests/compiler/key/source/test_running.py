@@ -452,10 +452,12 @@ def test_what_is_only_asked_of_a_set_is_the_same_in_any_order(
 @pytest.mark.parametrize(
     ("name", "other"), [("math.floor", "math.ceil"), ("operator.add", "operator.sub"), ("numpy.sin", "numpy.cos")]
 )
+@pytest.mark.parametrize("text", ["return {0}.{1}(3, 5)", "return take({0})", "m = {0}\n    return m.{1}(3)"])
 def test_another_function_of_a_library_in_place_of_one_counts(
-    look: Callable[[str], SourceFingerprint], monkeypatch: pytest.MonkeyPatch, name: str, other: str
+    look: Callable[[str], SourceFingerprint], monkeypatch: pytest.MonkeyPatch, text: str, name: str, other: str
 ) -> None:
-    text = f"def run(x): return {name}(3, 5)\ndef another(x): return {other}(3)"
+    text = "def take(m): return m.{1}(3)\ndef run(x):\n    " + text
+    text = text.format(*name.split("."))
     before = look(text)
     assert look(text) == before
     module, _, attribute = other.rpartition(".")
