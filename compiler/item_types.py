@@ -12,7 +12,7 @@ import numpy as np
 from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.signature import BFLOAT16, SCALAR_CODES, Field, ItemType, RecordType
 
-__all__ = ["ItemType", "bfloat16", "dtype_of", "identity", "item_type", "small_float"]
+__all__ = ["ItemType", "bfloat16", "copy_of", "dtype_of", "identity", "item_type", "parts_of", "small_float"]
 
 _TOO_SMALL = "kernels do not support floats of fewer than 16 bits; view them as integers"
 
@@ -23,13 +23,29 @@ def item_type(dtype: np.dtype[Any]) -> ItemType:
 
 
 def identity(dtype: np.dtype[Any]) -> tuple[np.dtype[Any], Hashable]:
-    """Return what distinguishes dtype from every other: NumPy calls records equal that differ in alignment."""
-    return dtype, None if dtype.names is None else _alignments(dtype)
+    """Return what distinguishes dtype from every other, and from what it was before its fields were renamed.
+
+    NumPy calls records equal that differ in alignment. A program may assign to `names` of a dtype that is in use.
+    """
+    return dtype, None if dtype.names is None else _fields(dtype)
 
 
-def _alignments(dtype: np.dtype[Any]) -> Hashable:
+def copy_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return a dtype like dtype whose fields, and theirs, are not renamed with dtype's."""
+    if dtype.names is None:
+        return dtype
+    made: np.dtype[Any] = dtype.newbyteorder("|")  # in no other order; np.dtype(dtype, copy=True) makes no copy
+    return made
+
+
+def _fields(dtype: np.dtype[Any]) -> Hashable:
+    return (dtype.isalignedstruct, dtype.names, *map(_fields, parts_of(dtype)))
+
+
+def parts_of(dtype: np.dtype[Any]) -> list[np.dtype[Any]]:
+    """Return the item types of a record's fields; of an array of items, theirs."""
     fields: Mapping[str, Any] = dtype.fields or {}
-    return (dtype.isalignedstruct, *(_alignments(field[0].base) for field in fields.values()))
+    return [fields[name][0].base for name in dtype.names or ()]
 
 
 @functools.lru_cache(maxsize=1024)

@@ -296,6 +296,11 @@ SAME = {
     "line numbers": ("mutated.py", "def make", "\n\n\n\ndef make"),
     "white space": ("mutated.py", "value + step", "value+step"),
     "docstring": ("mutated.py", "    return value + step", '    """Return a later value."""\n    return value + step'),
+    "first docstring": (
+        "mutated.py",
+        "    def kernel(x, out):",
+        '    def kernel(x, out):\n        """What it does."""',
+    ),
     "annotation": ("mutated.py", "def stepped(value,", "def stepped(value: int,"),
     "global that is not used": ("mutated.py", "UNUSED = 1", "UNUSED = 2"),
     "module attribute that is not used": ("mutated_config.py", "UNUSED = 1", "UNUSED = 2"),

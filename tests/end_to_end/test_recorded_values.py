@@ -225,6 +225,11 @@ PROGRAMS = {
         "reshape(1, 6)[:, :3]",
         then=6,
     ),
+    "a function in place of a library's": of_main(
+        "import math\nmath.floor = math.floor\n@gridjit.jit\ndef kernel(out):\n    out[0] = math.floor(3.5)\n",
+        "= math.floor\n",
+        "= math.ceil\n",
+    ),
     "an enum made by a call": of_main(
         "import enum\nMode = enum.Enum('Mode', {'TILE': 3})\n"
         + PICK
