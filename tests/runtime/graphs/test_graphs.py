@@ -449,6 +449,22 @@ def test_an_empty_graph_runs() -> None:
     assert repr(g) == "<gridjit graph of 0 nodes>"
 
 
+def test_an_event_in_a_stream_that_is_recorded_does_not_happen_and_says_so(add: Any) -> None:
+    other = gridjit.create_stream()
+    with gridjit.graph() as g:
+        add[1, 8, g.stream](zeros(), 1.0)
+        event = g.stream.record()
+        event.wait(g.stream)
+        for asks in (event.synchronize, event.query, lambda: event.elapsed_time(event), lambda: event.wait(other)):
+            with pytest.raises(LaunchError, match="a point of the graph, and does not happen now; record it after"):
+                asks()
+    g.launch()
+    with pytest.raises(LaunchError, match="a point of the graph"):
+        event.synchronize()
+    event.record(g.stream).synchronize()
+    assert event.query()
+
+
 def test_a_graph_is_not_pickled() -> None:
     with pytest.raises(TypeError, match="a graph cannot be pickled"):
         pickle.dumps(gridjit.graph())
