@@ -31,6 +31,10 @@ class ForAll:
         self._stream = stream
         self._sharedmem = sharedmem
 
+    def __repr__(self) -> str:
+        block = f", blocks of {self._block}" if self._block else ""
+        return f"<{self._kernel!r} for {self._ntasks} tasks{block}>"
+
     @for_users
     def __call__(self, *args: Any) -> None:
         """Launch at least as many threads as there are tasks; for none, only check the arguments."""

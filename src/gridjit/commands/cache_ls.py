@@ -98,11 +98,17 @@ def _order(name: str, used: dict[str, Tally]) -> Callable[[ListedEntry], Any]:
         "target": lambda item: str(item.artifact.target) if item.artifact else "",
         "size": lambda item: -item.info.size,
         "age": lambda item: -item.info.stored,
-        "compile": lambda item: -float((item.artifact.metadata.get("compile_ms") if item.artifact else 0) or 0),
+        "compile": lambda item: -_compile_ms(item),
         "hits": lambda item: -use(item).hits,
         "used": lambda item: -(use(item).last or 0),
     }
     return orders[name]
+
+
+def _compile_ms(item: ListedEntry) -> float:
+    """Return how long an entry's compile took; 0 where its metadata, which may hold anything, has no number."""
+    spent = item.artifact.metadata.get("compile_ms") if item.artifact else 0
+    return spent if isinstance(spent, int | float) else 0
 
 
 def run_du(given: argparse.Namespace) -> int:
