@@ -163,17 +163,32 @@ class Event(_Handle):
 
         In a stream that a graph records it is a point of the graph, which nobody outside of it can wait for.
         """
-        handle = _handle_here(stream, self.timeline)
-        self.timeline.record(self.handle, handle)
-        self._graphs = handle if recorders and recorder_of(self.timeline, handle) is not None else None
+        self._record(_handle_here(stream, self.timeline))
         return self
 
+    def _record(self, handle: int) -> None:
+        self.timeline.record(self.handle, handle)
+        self._graphs = handle if recorders and recorder_of(self.timeline, handle) is not None else None
+
     def wait(self, stream: StreamLike = None) -> None:
-        """Make what comes next in a stream (None: the thread's current one) wait for the event."""
+        """Make what comes next in a stream (None: the thread's current one) wait for the event.
+
+        Raises LaunchError on the host if one of the two is in a graph that is recorded, and not the other.
+        """
         handle = _handle_here(stream, self.timeline)
+        if recorders or self._graphs is not None:
+            self._check_wait(handle)
+        self.timeline.wait(handle, self.handle)
+
+    def _check_wait(self, handle: int) -> None:
+        """Raise LaunchError for a wait that would be lost; a GPU's driver captures waits, and says what cannot be."""
         if self._graphs not in (None, handle) and not self.timeline.capturing(self._graphs or 0):
             self._awaitable()
-        self.timeline.wait(handle, self.handle)
+        if self._graphs is None and recorder_of(self.timeline, handle) and not self.timeline.capturing(handle):
+            raise LaunchError(
+                f"stream 0x{handle:x} is being recorded into a graph, which does not wait for what is not in it: have "
+                "the stream that the graph is launched in wait before the launch"
+            )
 
     def synchronize(self) -> None:
         """Wait until the event has happened; raises LaunchError for one in a stream that a graph recorded."""
@@ -250,7 +265,7 @@ class Stream(_Handle):
             other.wait(self)
         elif (theirs := stream_handle(other)) != self.handle:
             with new_event(self.timeline, timing=False) as event:
-                self.timeline.record(event.handle, theirs)
+                event._record(theirs)
                 event.wait(self)
 
     def auto_synchronize(self) -> AbstractContextManager[Stream]:

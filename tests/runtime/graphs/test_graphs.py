@@ -455,7 +455,8 @@ def test_an_event_in_a_stream_that_is_recorded_does_not_happen_and_says_so(add: 
         add[1, 8, g.stream](zeros(), 1.0)
         event = g.stream.record()
         event.wait(g.stream)
-        for asks in (event.synchronize, event.query, lambda: event.elapsed_time(event), lambda: event.wait(other)):
+        waits = (lambda: event.wait(other), lambda: other.wait(g.stream))
+        for asks in (event.synchronize, event.query, lambda: event.elapsed_time(event), *waits):
             with pytest.raises(LaunchError, match="a point of the graph, and does not happen now; record it after"):
                 asks()
     g.launch()
@@ -463,6 +464,17 @@ def test_an_event_in_a_stream_that_is_recorded_does_not_happen_and_says_so(add: 
         event.synchronize()
     event.record(g.stream).synchronize()
     assert event.query()
+
+
+def test_a_stream_that_is_recorded_does_not_wait_for_what_is_not_in_the_graph_and_says_so(add: Any) -> None:
+    other = gridjit.create_stream()
+    with gridjit.graph() as g:
+        add[1, 8, g.stream](zeros(), 1.0)
+        for waits in (lambda: other.record().wait(g.stream), lambda: g.stream.wait(other)):
+            with pytest.raises(LaunchError, match="does not wait for what is not in it: have the stream"):
+                waits()
+    g.stream.wait(other)
+    g.launch()
 
 
 def test_a_graph_is_not_pickled() -> None:
