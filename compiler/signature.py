@@ -293,6 +293,9 @@ class Signature:
     def __str__(self) -> str:
         return "(" + ", ".join(map(str, self.arguments)) + ")"
 
+    def __repr__(self) -> str:
+        return str(self)
+
 
 def _parts_of(argument: ArgType | str) -> Iterator[ArgType]:
     """Yield a type and those that it is made of, a NumPy name not among them."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.errors import ConfigError, a_class, shown, switch
 from gridjit.compiler.options import Options, options_of
 from gridjit.runtime.device_function import DeviceFunction, Parameters, Result
 from gridjit.runtime.kernel import Kernel
@@ -104,7 +104,7 @@ def jit(
         "target": target,
         "cache": cache,
         "max_specializations": max_specializations,
-        "hold_gil": hold_gil,
+        "hold_gil": switch("jit: hold_gil", hold_gil),
         "extensions": extensions,
         "background": background,
     }
@@ -146,7 +146,7 @@ def _check(chosen: Options, kept: dict[str, Any]) -> None:
 
 
 def _wrong(kept: dict[str, Any], name: str, wanted: str) -> ConfigError:
-    return ConfigError(f"jit({name}={kept[name]!r}): give {wanted}")
+    return ConfigError(f"jit({name}={shown(kept[name])}): give {wanted}")
 
 
 def _plain(function: Any) -> FunctionType:
@@ -160,7 +160,7 @@ def _plain(function: Any) -> FunctionType:
 
 def not_a_function(given: object) -> str:
     """Return what is wrong with something other than a plain function that jit is to decorate, and the way on."""
-    said = f"jit decorates functions made with def or lambda, not {_shown(given)}"
+    said = f"jit decorates functions made with def or lambda, not {_named(given)}"
     if isinstance(given, FunctionType):
         return f"jit(): {given.__qualname__} is asynchronous, and kernels cannot be: leave out 'async' and 'await'"
     if isinstance(given, classmethod | staticmethod | property):
@@ -170,16 +170,26 @@ def not_a_function(given: object) -> str:
     if isinstance(given, MethodType):
         return f"{said}: decorate the function in its class, under @staticmethod"
     for name in ("py_func", "__wrapped__", "func"):
-        if isinstance(getattr(given, name, None), FunctionType):
+        if isinstance(_attribute(given, name), FunctionType):
             return f"{said}: decorate the function in it, its {name}"
     if type(given).__module__.startswith("numba."):
         return f"{said}: give types of arguments as a tuple, or as a text such as 'void(float32[::1])'"
     return f"{said}: write one in Python, which calls what kernels can call"
 
 
-def _shown(given: object) -> str:
-    name = getattr(given, "__qualname__", None) or getattr(given, "__name__", None)
-    return f"the {type(given).__name__} {name}" if isinstance(name, str) else f"a {type(given).__name__}"
+def _named(given: object) -> str:
+    """Return how messages speak of what is not a function: by its own name, if it has one."""
+    name = _attribute(given, "__qualname__") or _attribute(given, "__name__")
+    kind = a_class(type(given))
+    return f"the {kind.partition(' ')[2]} {name}" if isinstance(name, str) else kind
+
+
+def _attribute(given: object, name: str) -> object:
+    """Return an attribute, or None if there is none or a proxy fails to say."""
+    try:
+        return getattr(given, name, None)
+    except Exception:
+        return None
 
 
 def _kind(options: Options) -> type[Kernel]:

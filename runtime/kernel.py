@@ -9,7 +9,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import gridjit.compiler.frontend.locks  # noqa: F401  # they are freed in a forked child from here on
-from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.errors import ConfigError, shown
 from gridjit.compiler.footprint import MARKABLE, Markable
 from gridjit.compiler.launch_config import DimLike, LaunchConfig
 from gridjit.compiler.options import Options
@@ -93,7 +93,9 @@ class Kernel(Compilation, Inspection, Indexable):
 
     def _configure(self, launch: Any) -> ConfiguredKernel:
         if not isinstance(launch, tuple) or not 2 <= len(launch) <= 4:
-            raise ConfigError(f"{self.name}[{launch!r}]: give [griddim, blockdim], then stream and sharedmem if needed")
+            raise ConfigError(
+                f"{self.name}[{shown(launch)}]: give [griddim, blockdim], then stream and sharedmem if needed"
+            )
         return self.configure(*launch)
 
     @for_users

@@ -5,9 +5,10 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from gridjit.compiler.errors import ArgumentError, ConfigError
+from gridjit.compiler.errors import ArgumentError, ConfigError, shown
 from gridjit.compiler.frontend.bootstrap import load_installed_extensions, numba_cuda
 from gridjit.compiler.frontend.foreign_types import foreign_argument, foreign_item, is_foreign
+from gridjit.compiler.frontend.signatures.items import check_types
 from gridjit.compiler.frontend.signatures.text import parsed
 from gridjit.compiler.item_types import dtype_of, item_type
 from gridjit.compiler.signature import (
@@ -55,18 +56,22 @@ def parse_signature(signature: Any) -> Signature:
     from numba.cuda import types
     from numba.cuda.core import sigutils
 
+    if isinstance(signature, str):
+        found = parsed(signature)
+    else:
+        check_types(signature)
+        found = signature
     try:
-        arguments, result = sigutils.normalize_signature(parsed(signature) if isinstance(signature, str) else signature)
-    except ConfigError:
-        raise
-    except Exception as error:  # numba raises many types here, NameError for an unknown type among them
+        arguments, result = sigutils.normalize_signature(found)
+    except Exception as error:  # numba raises many types here
         raise ConfigError(
-            f"signature {signature!r} is not understood: {error}; give a text, such as "
+            f"signature {shown(signature)} is not understood: {error}; give a text, such as "
             '"void(float32[::1], int64)", or types of numba\'s'
         ) from error
     if result not in (None, types.void):
         raise ConfigError(
-            f"signature {signature!r}: a kernel returns nothing, not {result}; give void, or only the arguments' types"
+            f"signature {shown(signature)}: a kernel returns nothing, not {result}; give void, or only the arguments' "
+            "types"
         )
     return Signature(arguments=tuple(from_numba(argument) for argument in arguments))
 

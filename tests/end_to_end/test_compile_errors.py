@@ -280,3 +280,40 @@ def test_a_name_is_told_where_no_source_is(on_the_host: None) -> None:
     exec("def scaled(out):\n    out[0] = factor", made)
     with pytest.raises(CompileError, match="'factor' is not defined"):
         gridjit.jit(made["scaled"])[1, 1](np.zeros(1))
+
+
+@gridjit.jit(debug=True)
+def outside(out: Any) -> None:
+    out[cuda.grid(1) + 2] = 1
+
+
+@gridjit.jit(debug=True)
+def raising(out: Any) -> None:
+    raise ValueError("no")
+
+
+@pytest.mark.parametrize(
+    ("launch", "kind"),
+    [
+        (lambda: outside[1, 4](np.zeros(4)), IndexError),
+        (lambda: outside.forall(4, tpb=4)(np.zeros(4)), IndexError),
+        (lambda: raising[1, 4](np.zeros(4)), ValueError),
+    ],
+)
+def test_what_a_kernel_raises_shows_the_users_frames_and_no_others(
+    launch: Callable[[], None], kind: type[Exception], on_the_host: None
+) -> None:
+    with pytest.raises(kind) as caught:
+        launch()
+    assert set(frames_of(caught.value)) == {__file__}
+
+
+def test_an_error_in_a_hook_keeps_all_of_its_frames(on_the_host: None) -> None:
+    def hook(kernel: Any, config: Any) -> None:
+        raise IndexError("of the hook")
+
+    configured = raising[1, 4]
+    configured.pre_launch_callbacks.append(hook)
+    with pytest.raises(IndexError, match="of the hook") as caught:
+        configured(np.zeros(4))
+    assert any("dispatch.py" in path for path in frames_of(caught.value))

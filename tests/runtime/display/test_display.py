@@ -188,3 +188,18 @@ def test_a_program_that_launches_imports_nothing_of_how_it_is_shown(tmp_path: An
     for _ in range(2):  # once compiled, once from the cache
         done = run_new_python(program)
     assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr
+
+
+def test_no_object_that_users_hold_is_shown_by_its_address(kernel: Any) -> None:
+    shown = [kernel.forall(100), kernel.forall(100, 32), cuda.reduce(added)]
+    assert [repr(one).partition("test_")[0] for one in shown] == [
+        "<<gridjit kernel tests.runtime.display.",
+        "<<gridjit kernel tests.runtime.display.",
+        "<gridjit reduction by added>",
+    ]
+    assert [repr(one).rpartition(" for ")[2] for one in shown[:2]] == ["100 tasks>", "100 tasks, blocks of 32>"]
+    assert repr(cuda.gpus) == f"[{cuda.gpus}]"
+
+
+def added(a: Any, b: Any) -> Any:
+    return a + b
