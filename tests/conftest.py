@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, settings
 from gridjit.cache.key import digest
 from gridjit.runtime.launch.indexing import index_from_python
 from gridjit.runtime.session import end_session
+from tests.combinations import mark_others_slow
 from tests.known_objects import FOLDER, forget_unused, use_known_objects
 from tests.programs import MEETING, end_servers, note_environment
 from tests.registered import taken_away_after
@@ -76,11 +77,14 @@ def pytest_collection() -> None:
 _SHARING = tuple(Path(__file__).parent / name for name in ("packaging", "testing"))
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Have one process of a run do what shares most: the first tests of all are not taken from their process by others.
+    """Mark slow combinations before marks are looked at, and have one process of a run do what shares most.
 
-    They take long, too, and no process should be left with such a test when the others have ended.
+    The first tests of all are not taken from their process by others. They take long, too, and no process should be
+    left with such a test when the others have ended.
     """
+    mark_others_slow(items)
     items.sort(key=lambda item: not any(map(item.path.is_relative_to, _SHARING)))
 
 

@@ -31,6 +31,7 @@ ENABLED = "NUMBA_CUDA_ENABLE_NRT=1, or numba.cuda.config.CUDA_ENABLE_NRT"
 SCREEN = 24
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize(("topic", "name"), NAMED)
 @pytest.mark.parametrize("target", ["host", "sm_90"])
 def test_a_mistake_is_told_in_the_users_words(topic: str, name: str, target: str) -> None:
@@ -63,6 +64,7 @@ LINEAR = [
 ]
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize(("topic", "name"), LINEAR)
 @pytest.mark.parametrize("installed", [True, False])
 def test_what_is_told_of_linear_algebra_is_the_same_with_scipy_and_without(

@@ -179,6 +179,7 @@ def test_a_rewrite_that_counts_what_it_saw_keeps_the_artifact_in_memory(foreign_
     assert "Counts after-inference changed while the kernel was compiled" in kernel.explain()
 
 
+@pytest.mark.some(1)
 @pytest.mark.cuda_toolkit
 @pytest.mark.skipif(missing_library() is not None, reason="a library of the CUDA toolkit cannot be found")
 @pytest.mark.parametrize("place", ["memory", "file", "header"])

@@ -215,6 +215,7 @@ def test_an_open_capture_says_nothing_before_the_compile_has_ended(rewrite: Any)
     assert capture["config"] == LaunchConfig.of(5, 32)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("take", [copy.copy, copy.deepcopy, lambda config: config.config], ids=["copy", "deep", "own"])
 def test_a_copy_that_is_read_after_the_compile_is_of_each_launch(rewrite: Any, take: Callable[[Any], Any]) -> None:
     taken: list[Any] = []
@@ -225,6 +226,7 @@ def test_a_copy_that_is_read_after_the_compile_is_of_each_launch(rewrite: Any, t
     assert [found.blockdim[0] for found in taken] == [32, 64]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("way", ["closure", "default", "partial", "method"])
 def test_a_hook_that_reads_the_configuration_it_was_made_for_runs_for_launches_of_that_one(
     rewrite: Any, way: str
@@ -265,6 +267,7 @@ HOLDERS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 }
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("way", HOLDERS)
 def test_a_hook_that_has_the_configuration_somewhere_sees_what_each_launch_has(rewrite: Any, way: str) -> None:
     put, take = HOLDERS[way]

@@ -139,6 +139,7 @@ class Interrupt(BaseException):
     """Ctrl-C, or any other."""
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("place", ["lower_assign", "_adopt", "keep", "put", "_unit", "record"])
 def test_an_interrupted_compile_leaves_nothing_that_another_kernel_meets(place: str) -> None:
     shared = make_shared()

@@ -105,6 +105,7 @@ FORMS = {
 }
 
 
+@pytest.mark.some(7)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.filterwarnings("ignore::gridjit.compiler.targets.ptx.nvrtc.LinkedCodeWarning")
 def test_a_header_counts_however_it_is_included(library: Library, form: str) -> None:
@@ -123,6 +124,7 @@ def test_a_header_counts_however_it_is_included(library: Library, form: str) -> 
     assert library.code() == first
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "form", ["in quotes", "through a macro", "through a macro's argument", "where it is asked for"]
 )
@@ -376,6 +378,7 @@ STEPS: dict[str, tuple[Any, str]] = {
 }
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("edited", ["part.h", "source.cu"])
 @pytest.mark.parametrize("step", STEPS)
 def test_an_edit_while_the_kernel_compiles_is_never_another_files_code(

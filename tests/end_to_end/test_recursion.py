@@ -72,6 +72,7 @@ RECURSIVE = [
 ]
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(("function", "expected"), RECURSIVE)
 def test_a_recursion_without_declared_types_computes_what_python_does(function, expected, target):
     out = np.zeros(1)

@@ -60,6 +60,7 @@ def met_by_one_thread(out, n):
     out[i] += 1
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("earlier", [0, 4], ids=["first launch", "later launch"])
 @pytest.mark.parametrize(
     ("kernel", "place"),

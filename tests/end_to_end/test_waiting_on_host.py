@@ -148,6 +148,7 @@ def line_of(words):
     return 1 + next(number for number, line in enumerate(lines) if line.endswith(f"# {words}"))
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("earlier", [0, 4], ids=["first launch", "later launch"])
 @pytest.mark.parametrize(
     ("kernel", "mark"), [(locked, "acquires"), (flagged, "asks"), (naps, "looks"), (looks, "reads")]

@@ -347,6 +347,7 @@ def make_endless(path: Path) -> None:
 THINGS = {"pipe": os.mkfifo, "device": make_device, "socket": make_socket, "directory": Path.mkdir}
 
 
+@pytest.mark.each_value_once
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("shared", [False, True], ids=["own", "shared"])
 @pytest.mark.parametrize("place", PLACES)

@@ -547,6 +547,7 @@ CHANGES_OF_NUMBA = [
 ]
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("change", CHANGES_OF_NUMBA, ids=lambda one: one.__name__)
 @pytest.mark.parametrize("has_stamps", [True, False], ids=["stamps", "no stamps"])
 def test_numbas_code_that_was_changed_within_what_its_names_stand_for_is_seen(
@@ -564,6 +565,7 @@ def test_numbas_code_that_was_changed_within_what_its_names_stand_for_is_seen(
         assert surroundings.surroundings((9, 0), False) is not before
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("change", CHANGES_OF_NUMBA, ids=lambda one: one.__name__)
 def test_numbas_code_that_was_changed_after_a_processs_first_compile_is_seen(
     change: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch

@@ -118,6 +118,7 @@ HARMFUL = [
 ]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("register", HARMFUL)
 def test_nothing_is_kept_while_a_registration_could_alter_it_unseen(register: Callable[[], None]) -> None:
     shared = shared_function()

@@ -62,6 +62,7 @@ def same(context, x):
     assert result(kernel) == 2
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("module", ["as it is", None, "", "no.such.module"])
 @pytest.mark.parametrize("namespace", NAMESPACES, ids=str)
 def test_a_kernel_and_its_device_function_by_exec_compile(namespace: dict[str, Any], module: Any) -> None:

@@ -92,6 +92,7 @@ EXACT = {"__hadd": lambda a, b: a + b, "__hsub": lambda a, b: a - b, "__hmul": l
 EXACT["__hdiv"] = lambda a, b: a / b
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", EXACT)
 def test_arithmetic_is_rounded_once(kind, name):
@@ -116,6 +117,7 @@ def test_a_fused_multiplication_and_addition_is_rounded_once(kind):
         assert exact == 0 or found == rounded(kind, exact)
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("mode", ["rn", "rz", "ru", "rd"])
 @pytest.mark.parametrize(("word", "letter", "dtype"), [("ll", "x", np.int64), ("ull", "y", np.uint64)])

@@ -394,6 +394,7 @@ def test_a_file_that_is_only_imported_later_is_a_miss_too(run: Run, site: Path) 
     assert run("late")["late"] == [5, 1, []]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
 def test_another_installation_is_a_miss_whatever_its_version(run: Run, tmp_path: Path, version: str) -> None:
     run("tiled")

@@ -239,6 +239,7 @@ def test_views_are_copied_by_the_same_kernels(api: Any, device: Any) -> None:
     assert same(out, values.T)
 
 
+@pytest.mark.each_value_once
 @pytest.mark.cuda_toolkit
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_120"])
 @pytest.mark.parametrize("unit", copy_ptx.UNITS)

@@ -60,6 +60,7 @@ def scanned_by_one_warp(x, out):
     out[t] = tile[t]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("kernel", "threads", "expected"),
     [
@@ -197,6 +198,7 @@ def counted(x, out):
     cuda.atomic.add(out, t, bins[t])
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("kernel", "barriers"),
     [(own_items, 1), (tree, 2), (scan_with_barriers, 3), (halo, 1), (product, 2), (counted, 2)],
