@@ -37,6 +37,7 @@ def test_without_a_command_there_is_help(capsys: pytest.CaptureFixture[str]) -> 
     )
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize(
     ("words", "status"),
     [
@@ -170,6 +171,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("folder", ["", "programs"])
 def test_a_script_finds_what_was_warmed_for_it(tmp_path: Path, folder: str) -> None:
     (tmp_path / folder).mkdir(exist_ok=True)
@@ -192,6 +194,7 @@ def test_a_script_finds_what_was_warmed_for_it(tmp_path: Path, folder: str) -> N
     assert json.loads(explained)["now"]["artifact"]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -308,6 +311,7 @@ def on_terminal(*words: str) -> tuple[int, str]:
     return done.returncode, said.decode()
 
 
+@pytest.mark.some(1)
 @pytest.mark.usefixtures("filled")
 @pytest.mark.parametrize(
     ("words", "doing"),

@@ -89,6 +89,7 @@ print(json.dumps({"out": int(out[0]), "compiles": kernel.stats.compiles, "privat
 FOLLOWED = [("LIMIT = 3", "LIMIT = 9"), ("return len(callee.blocks) < LIMIT", "return len(callee.blocks) > LIMIT")]
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize(("old", "new"), FOLLOWED, ids=["what it reads", "its code"])
 @pytest.mark.parametrize("call", ["three()", "functions.three()", "pick(functions)"])
 def test_a_cost_model_counts_by_its_code_and_what_that_reads(

@@ -154,6 +154,7 @@ thread.join()
 
 
 # With 32 KB, Python itself has no room to import what a second launch needs.
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("earlier", "kilobytes"), [(1, 64), (4, 64), (4, 32)])
 def test_a_thread_with_a_small_stack_launches_what_is_compiled_and_is_told_what_it_has_no_room_for(earlier, kilobytes):
     done = run_python("-c", SMALL, str(kilobytes), str(earlier))
@@ -201,6 +202,7 @@ thread.join()
 """
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("kilobytes", "stack", "told"),
     [(1, 256, ["20.0", "20.0"]), (40, 64, ["20.0", "True"]), (40, 512, ["20.0", "20.0"]), (20_000, 64, ["True"] * 2)],

@@ -186,6 +186,7 @@ def test_a_folder_once_shared_and_closed_at_its_top_runs_nothing_that_others_may
     assert run(GRIDJIT_CACHE_DIR=str(folder))[0] == [0, 0, 0, 0]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["pipe", "directory"])
 @pytest.mark.parametrize("shared", [None, "1"], ids=["own", "shared"])
 def test_no_launch_waits_for_what_is_put_in_the_place_of_every_file(
@@ -283,6 +284,7 @@ def test_a_disk_full_of_cache_keeps_the_newest(cache_dir: Path, mounted: Callabl
     assert 2 < len(list(cache_dir.glob("??/*.o"))) < 24
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("variable", "value", "said"),
     [

@@ -233,6 +233,7 @@ REACHED_BY_ALL = {
 }
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("change", REACHED_BY_ALL.values(), ids=REACHED_BY_ALL)
 def test_a_setting_that_a_rewrite_reads_counts_for_every_kernel(run: Run, change: str) -> None:
     run("plain")

@@ -707,7 +707,7 @@ def signed_strides(out, first, n):
 EDGES = st.sampled_from((0, 2**31, 2**32, 2**62, 2**63, -(2**31), -(2**63)))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(
     edge=EDGES,
     first=st.integers(-300, 300),

@@ -50,6 +50,7 @@ SOURCES = {
 
 TYPES = ("int32", "int64", "float32", "float64")
 
+
 @pytest.mark.each_value_once
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("kernel", SOURCES, ids=lambda kernel: kernel.__name__)
