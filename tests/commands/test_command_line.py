@@ -18,6 +18,7 @@ from gridjit.commands import main
 from gridjit.commands.progress import left_text
 from gridjit.commands.words.completion import candidates
 from gridjit.runtime.settings import VARIABLES
+from tests.programs import run_new_python, run_python
 
 FLOATS = "void(float32[::1])"
 HEAVY = ("numpy", "numba", "llvmlite", "rich", "diskcache", "gridjit.runtime.kernel", "gridjit.runtime.session")
@@ -180,9 +181,7 @@ def test_a_script_finds_what_was_warmed_for_it(tmp_path: Path, folder: str) -> N
     script, environ = os.path.join(folder, "script.py"), {**os.environ, "GRIDJIT_TARGET": "host"}
 
     def run(*words: str, **more: str) -> str:
-        done = subprocess.run(
-            [sys.executable, *words], cwd=tmp_path, env=environ | more, capture_output=True, text=True
-        )
+        done = (run_new_python if more else run_python)(*words, cwd=tmp_path, env=environ | more)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 

@@ -20,7 +20,7 @@ import gridjit
 from gridjit import CompileError, cuda
 from gridjit.runtime.settings import settings
 from tests.end_to_end.mistakes.mistake import TOPICS, expected, mistakes, told
-from tests.programs import python_path, run_new_python
+from tests.programs import python_path, run_new_python, run_python
 
 NAMED = [(topic, name) for topic in TOPICS for name in mistakes(topic)]
 # What only numba's authors, and ours, understand.
@@ -247,7 +247,7 @@ def test_no_part_of_telling_is_imported_by_what_compiles(tmp_path: Path) -> None
     )
     file = tmp_path / "program.py"
     file.write_text(program)
-    assert run_new_python(file).stdout.strip() == "[]"
+    assert run_python(file).stdout.strip() == "[]"
 
 
 @gridjit.jit

@@ -214,7 +214,7 @@ ALL = "plain, tiled, late, lazy"
 
 
 def test_kernels_of_a_library_and_all_others_are_stored_and_found_by_the_next_process(run: Run) -> None:
-    assert run(ALL, new=True) == {"plain": [1, 1, []], "tiled": [3, 1, []], "late": [4, 1, []], "lazy": [3, 1, []]}
+    assert run(ALL) == {"plain": [1, 1, []], "tiled": [3, 1, []], "late": [4, 1, []], "lazy": [3, 1, []]}
     assert run(ALL, new=True) == {"plain": [1, 0, []], "tiled": [3, 0, []], "late": [4, 0, []], "lazy": [3, 0, []]}
 
 
