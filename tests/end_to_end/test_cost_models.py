@@ -29,6 +29,7 @@ def clear(x):
     x[0] = 0
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("device", [True, False], ids=["a function", "a kernel"])
 @pytest.mark.parametrize(("model", "inlined"), [(always, True), (never, False)])
 def test_a_cost_model_decides_whether_calls_are_inlined(model: Any, inlined: bool, device: bool) -> None:

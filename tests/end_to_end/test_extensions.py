@@ -140,6 +140,7 @@ def test_two_extensions_for_one_function_never_get_each_others_code(tmp_path: Pa
     assert both["compiles"] == 1
 
 
+@pytest.mark.some(1)
 @pytest.mark.usefixtures("target")
 @pytest.mark.parametrize(
     "extension", [OVERLOAD, LOWERING, TYPE_OF_VALUE], ids=["overload", "lowering", "type of value"]

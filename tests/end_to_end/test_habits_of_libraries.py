@@ -53,6 +53,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
 # -- marks -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("how", ["configuration", "kernel"])
 def test_a_library_that_marks_every_kernel_costs_those_that_read_nothing_one_compile_which_is_stored(
     rewrite: Any, restart: Callable[[], None], how: str
@@ -155,6 +156,7 @@ def answers(x):
     x[0] = question()
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("way", ["early", "late", "core"])
 def test_code_compiled_ahead_of_a_launch_that_asked_for_one_does_not_stand_in_for_one(way: str) -> None:
     numba_cuda()
@@ -335,6 +337,7 @@ def raise_shared(size: int) -> Callable[[Any], None]:
     return act
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("when", ["before-inference", "after-inference"])
 def test_the_static_size_of_shared_memory_is_what_the_launch_has(
     rewrite: Any, restart: Callable[[], None], when: str

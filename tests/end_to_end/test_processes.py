@@ -114,6 +114,7 @@ def test_a_moved_program_finds_what_it_compiled_before(tmp_path: Path) -> None:
     assert run(elsewhere)["compiles"] == 0
 
 
+@pytest.mark.some(2)
 @pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("damage", ["truncate", "empty", "flip", "swap"])
 def test_damaged_entries_are_compiled_again_and_healed(

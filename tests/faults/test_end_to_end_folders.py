@@ -137,6 +137,7 @@ os.rmdir(os.getcwd())
 """
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("search", [None, "include:../more"], ids=["", "headers beside it"])
 def test_where_the_current_folder_is_gone_launches_are_right_and_cached(
     monkeypatch: pytest.MonkeyPatch, search: str | None
@@ -146,6 +147,7 @@ def test_where_the_current_folder_is_gone_launches_are_right_and_cached(
         assert run(NUMBA_CUDA_NVRTC_EXTRA_SEARCH_PATHS=search) == ([compiles, compiles, 0, 0], [])
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("variable", "said"),
     [

@@ -234,6 +234,7 @@ def prepare(folder: Path, mode: int) -> None:
         made.chmod(mode)
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("place", [*PLACES, "new lock", "new database"])
 @pytest.mark.parametrize("shared", [False, True], ids=["own", "shared"])
 @pytest.mark.parametrize("owner", [0, pytest.param(NOBODY, marks=as_root)], ids=["my link", "another's link"])

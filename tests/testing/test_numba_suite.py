@@ -144,6 +144,7 @@ def test_kernels_that_did_not_go_through_gridjit_are_named_with_their_launches(
     assert "no kernel went through gridjit" in done.stdout
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("first", "what"),
     [

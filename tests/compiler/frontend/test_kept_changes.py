@@ -173,6 +173,7 @@ def of_another_dispatcher(inner: Any) -> None:
     vars(inner).pop("_dispatcher")
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("change", [of_another_function, of_another_dispatcher])
 def test_a_callees_callee_that_stands_for_another_function_is_seen(change: Callable[[Any], None]) -> None:
     program = Program()
@@ -305,6 +306,7 @@ def test_equal_values_of_other_types_are_told_apart() -> None:
         program.compiled()
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("field", ["blockDim.x", "gridDim.y"])
 def test_a_field_of_the_launch_that_a_shared_function_reads_counts_for_each_kernel(field: str) -> None:
     program = Program()
@@ -633,6 +635,7 @@ def numbas_own_compilers_work() -> None:
     numba.njit(lambda x: x.sum())(np.zeros(3))
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("change", [a_setting_of_no_code, a_setting_to_what_it_is, numbas_own_compilers_work])
 def test_what_changes_no_kernel_leaves_what_is_kept(
     change: Callable[[], None], monkeypatch: pytest.MonkeyPatch

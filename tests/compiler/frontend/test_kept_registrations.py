@@ -104,6 +104,7 @@ def taken_away() -> Iterator[None]:
         yield
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("register", [own_type, own_model, own_attribute, own_cast, own_function])
 def test_what_is_for_an_extensions_own_types_and_functions_is_of_no_matter(register: Callable[[], None]) -> None:
     shared = shared_function()

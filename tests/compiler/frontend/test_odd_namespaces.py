@@ -33,6 +33,7 @@ def result(function: Callable[..., Any]) -> float:
     return float(out[0])
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("namespace", NAMESPACES, ids=str)
 def test_an_overload_by_exec_compiles(namespace: dict[str, Any]) -> None:
     def stub(x: float) -> float:

@@ -260,6 +260,7 @@ def test_what_a_process_that_changed_numba_finds_is_not_from_one_that_did_not(
     assert made_by(program(text), shelf).reused == {"f"}
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("first_meets_a_callee", [True, False])
 def test_a_process_whose_first_kernel_calls_nothing_and_another_leave_the_same_functions(
     first_meets_a_callee: bool, monkeypatch: pytest.MonkeyPatch
@@ -353,6 +354,7 @@ UNTOLD = {
 }
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", UNTOLD)
 def test_what_cannot_be_told_in_another_process_is_compiled_there(name: str) -> None:
     shelf, text = DictShelf(), UNTOLD[name]

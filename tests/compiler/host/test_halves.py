@@ -142,6 +142,7 @@ def test_floats_are_rounded_once_in_every_way(kind, mode):
         assert call(np.uint16, number) == rounded(kind, Fraction(float(number)), mode, 0x8000 * np.signbit(number))
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_there_is_one_nan_and_it_is_less_equal_and_greater_than_nothing(kind):
     digits, bias = DIGITS[kind]

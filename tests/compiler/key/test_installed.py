@@ -368,6 +368,7 @@ IRRELEVANT = {
 }
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("change", IRRELEVANT.values(), ids=IRRELEVANT)
 def test_state_of_installed_code_does_not_count(run: Run, change: str) -> None:
     run("plain, tiled")

@@ -274,6 +274,7 @@ def test_debug_is_compiled_unoptimized_even_if_opt_is_left_on(lower, made):
     assert made(saxpy, options=Options(debug=True)).assembly == unoptimized.assembly
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("lto", [False, True])
 def test_max_registers_is_kept(made, lto):
     free = made(local_memory, options=Options(lto=lto))

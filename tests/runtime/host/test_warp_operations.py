@@ -260,6 +260,7 @@ def counted(x, out):
     out[3, t] = cuda.syncthreads_count(x[t] + 2)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("share", [0.0, 0.4, 1.0])
 def test_barriers_count_what_the_threads_say_that_have_not_ended(run, share):
     x = (np.random.default_rng(4).random(72) < share).astype(np.int32) * 256

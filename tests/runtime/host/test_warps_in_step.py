@@ -109,6 +109,7 @@ def rows_in_step(x):
     return out
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("threads", [12, 19, 32])
 def test_a_loop_whose_turns_end_without_a_barrier_gives_what_lanes_in_step_get(run, threads):
     x = np.random.default_rng(1).random((threads, 2))
