@@ -51,8 +51,8 @@ def _combination(case: pytest.Function) -> Combination:
 
 def spread(number: int, among: int) -> set[int]:
     """Return the places of a number of things spread evenly among others, with the first and the last."""
-    steps = max(number - 1, 1)
-    return {round(step * (among - 1) / steps) for step in range(min(number, among))}
+    taken = min(number, among)
+    return {round(step * (among - 1) / max(taken - 1, 1)) for step in range(taken)}
 
 
 def showing_each_value(combinations: Sequence[Combination]) -> set[int]:
