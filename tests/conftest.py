@@ -78,7 +78,7 @@ def pytest_collection() -> None:
 
 
 # What tests of these folders share takes each process long to make: a wheel, environments, what type checkers say.
-_SHARING = tuple(Path(__file__).parent / name for name in ("packaging", "testing"))
+_SHARING = tuple(f"{Path(__file__).parent / name}{os.sep}" for name in ("packaging", "testing"))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -89,7 +89,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     left with such a test when the others have ended.
     """
     mark_others_slow(items)
-    items.sort(key=lambda item: not any(map(item.path.is_relative_to, _SHARING)))
+    items.sort(key=lambda item: not str(item.path).startswith(_SHARING))
 
 
 def pytest_collection_finish() -> None:
