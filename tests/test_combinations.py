@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.combinations import showing_each_value, spread
+from tests.combinations import Combination, showing_each_value, spread
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=3))
 def test_the_combinations_that_are_tried_show_each_value_and_are_as_few_as_can_be(sizes: list[int]) -> None:
-    names = [(f"parameter {number}",) for number in range(len(sizes))]
-    every = [
+    names: list[tuple[str, ...]] = [(f"parameter {number}",) for number in range(len(sizes))]
+    every: list[Combination] = [
         dict(zip(names, [(value,) for value in values], strict=True))
         for values in itertools.product(*map(range, sizes))
     ]
@@ -25,7 +25,9 @@ def test_the_combinations_that_are_tried_show_each_value_and_are_as_few_as_can_b
 
 
 def test_kernels_are_tried_on_one_target_and_the_other_in_turn() -> None:
-    every = [{("kernel",): (kernel,), ("target",): (target,)} for kernel in range(10) for target in range(2)]
+    every: list[Combination] = [
+        {("kernel",): (kernel,), ("target",): (target,)} for kernel in range(10) for target in range(2)
+    ]
     targets = [every[place][("target",)] for place in showing_each_value(every)]
     assert targets.count((0,)) == targets.count((1,)) == 5
 
