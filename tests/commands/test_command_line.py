@@ -20,7 +20,7 @@ from gridjit.commands import demo, main
 from gridjit.commands.progress import left_text
 from gridjit.commands.words.completion import candidates
 from gridjit.runtime.settings import VARIABLES
-from tests.programs import run_new_python
+from tests.programs import run_new_python, run_python
 
 FLOATS = "void(float32[::1])"
 HEAVY = ("numpy", "numba", "llvmlite", "rich", "diskcache", "gridjit.runtime.kernel", "gridjit.runtime.session")
@@ -40,6 +40,7 @@ def test_without_a_command_there_is_help(capsys: pytest.CaptureFixture[str]) -> 
     )
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize(
     ("words", "status"),
     [
@@ -178,6 +179,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("folder", ["", "programs"])
 def test_a_script_finds_what_was_warmed_for_it(tmp_path: Path, folder: str) -> None:
     (tmp_path / folder).mkdir(exist_ok=True)
@@ -186,9 +188,7 @@ def test_a_script_finds_what_was_warmed_for_it(tmp_path: Path, folder: str) -> N
     script, environ = os.path.join(folder, "script.py"), {**os.environ, "GRIDJIT_TARGET": "host"}
 
     def run(*words: str, **more: str) -> str:
-        done = subprocess.run(
-            [sys.executable, *words], cwd=tmp_path, env=environ | more, capture_output=True, text=True
-        )
+        done = (run_new_python if more else run_python)(*words, cwd=tmp_path, env=environ | more)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -200,6 +200,7 @@ def test_a_script_finds_what_was_warmed_for_it(tmp_path: Path, folder: str) -> N
     assert json.loads(explained)["now"]["artifact"]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -319,6 +320,7 @@ def on_terminal(*words: str) -> tuple[int, str]:
     return done.returncode, said.decode()
 
 
+@pytest.mark.some(1)
 @pytest.mark.usefixtures("filled")
 @pytest.mark.parametrize(
     ("words", "doing"),

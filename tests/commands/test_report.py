@@ -382,6 +382,7 @@ document.title += "," + th.getAttribute("aria-sort") + "," + [...th.closest("tab
 </script></body>"""
 
 
+@pytest.mark.some(1)
 @pytest.mark.skipif(BROWSER is None, reason="there is no Chromium")
 @pytest.mark.parametrize(("width", "column"), [(390, 0), (1280, 0), (1280, 2)])
 def test_a_browser_shows_the_page_runs_no_name_and_sorts_its_tables(tmp_path: Path, width: int, column: int) -> None:

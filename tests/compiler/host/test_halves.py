@@ -92,6 +92,7 @@ EXACT = {"__hadd": lambda a, b: a + b, "__hsub": lambda a, b: a - b, "__hmul": l
 EXACT["__hdiv"] = lambda a, b: a / b
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", EXACT)
 def test_arithmetic_is_rounded_once(kind, name):
@@ -116,6 +117,7 @@ def test_a_fused_multiplication_and_addition_is_rounded_once(kind):
         assert exact == 0 or found == rounded(kind, exact)
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("mode", ["rn", "rz", "ru", "rd"])
 @pytest.mark.parametrize(("word", "letter", "dtype"), [("ll", "x", np.int64), ("ull", "y", np.uint64)])
@@ -140,6 +142,7 @@ def test_floats_are_rounded_once_in_every_way(kind, mode):
         assert call(np.uint16, number) == rounded(kind, Fraction(float(number)), mode, 0x8000 * np.signbit(number))
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_there_is_one_nan_and_it_is_less_equal_and_greater_than_nothing(kind):
     digits, bias = DIGITS[kind]

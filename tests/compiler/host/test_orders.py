@@ -145,6 +145,7 @@ def in_every_third(x, out):
 GUARDS = [in_two_returns, in_parts_of_five, in_quarters, in_rows_of_blocks, in_front_of_an_array]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("kernel", GUARDS)
 def test_where_in_a_row_all_first_conditions_hold_is_found_without_asking_each_thread(planned, kernel):
     plan = planned(kernel, 1)
@@ -272,6 +273,7 @@ def staged_to_ends_of_their_own(x, out):
         out[i] = row[i - t]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(("kernel", "loops"), [(staged_rows, 2), (staged_by_hand, 1), (staged_to_ends_of_their_own, 0)])
 def test_threads_of_a_block_take_turns_together_behind_a_return_and_from_any_place(planned, monkeypatch, kernel, loops):
     bodies = []

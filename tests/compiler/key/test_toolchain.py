@@ -154,6 +154,7 @@ def test_settings_that_alter_code_are_named_with_their_value() -> None:
     assert found == [["NUMBA_OPT", "0"], ["NUMBA_FORCE_CUDA_CC", "(9, 0)"], ["NUMBA_CUDA_ENABLE_NRT", "True"]]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("imports", ["", "import numba.cuda"], ids=["before", "after"])
 def test_the_configuration_file_counts_as_numba_reads_it(tmp_path: Path, imports: str) -> None:
     # numba refuses an optimization level that is not a text, and takes the runtime's switch from the environment alone.
@@ -174,6 +175,7 @@ def test_a_setting_that_numba_cannot_read_is_at_its_default() -> None:
     assert environment({"NUMBA_OPT": "fast"}) == ()
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "variables",
     [{}, {"NUMBA_OPT": "1", "NUMBA_CUDA_ENABLE_NRT": "1", "NUMBA_BOUNDSCHECK": "1", "NUMBA_FORCE_CUDA_CC": "8.0"}],

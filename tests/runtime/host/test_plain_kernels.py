@@ -242,6 +242,7 @@ def unary_kernel(name):
     return kernel
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", [name for name in UNARY if hasattr(math, name)])
 def test_a_mathematical_function_agrees_with_python_also_where_it_is_vectorized(run, name, dtype):
