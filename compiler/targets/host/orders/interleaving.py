@@ -31,11 +31,15 @@ _PHI = re.compile(r"(\S+) = phi (.+?) \[")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interleaved:
-    """A body with its strided loops interleaved, and the types of the values that this added, given those it had."""
+    """A body with its strided loops interleaved, and the types of the values that this added, given those it had.
+
+    turns: the numbers of the loops' turns, among the counters.
+    """
 
     body: Body
     copies: Mapping[str, str]
     counters: frozenset[str]
+    turns: frozenset[str] = frozenset()
 
     def types(self, known: Mapping[str, ValueType]) -> dict[str, ValueType]:
         """Return known types and those of the added values."""
@@ -100,6 +104,7 @@ def _rewritten(done: Interleaved, loop: StridedLoop, number: int) -> Interleaved
         body=replace(done.body, blocks=(*kept, *new)),
         copies={**done.copies, **copies},
         counters=done.counters | {names.turn, names.of("next")} | {name for line in loop.widening if (name := defined(line))},
+        turns=done.turns | {names.turn},
     )
 
 

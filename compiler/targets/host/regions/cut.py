@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from gridjit.compiler.targets.host.collectives import kinds
 from gridjit.compiler.targets.host.collectives.calls import Collective, cells
 from gridjit.compiler.targets.host.collectives.steps import loose_regions
+from gridjit.compiler.targets.host.orders.plain import Plain, row_text
 from gridjit.compiler.targets.host.regions.barriers import SplitBlocks, split
 from gridjit.compiler.targets.host.regions.body import Block, Body
 from gridjit.compiler.targets.host.regions.coordinates import PLACE
@@ -45,7 +46,7 @@ class Regions:
     none. progress: where in the bank threads note that they changed something in a turn. collectives: what threads do
     together before each region; None for the first. cells: where the slab keeps what they give and get. loose: for each
     region, whether threads that wait for it may be in different turns of a loop. align: what local arrays in that
-    memory need.
+    memory need. plain: for each region, the function that says whether a row of threads is plain; "" if none can.
     """
 
     texts: tuple[str, ...]
@@ -62,6 +63,7 @@ class Regions:
     cells: Mapping[str, int]
     loose: tuple[bool, ...]
     align: int
+    plain: tuple[str, ...]
 
 
 def cut(
@@ -69,8 +71,11 @@ def cut(
     types: Mapping[str, ValueType],
     arrays: Mapping[str, ValueType],
     staying: Callable[[Collection[Block]], tuple[Block, ...]] = tuple,
+    asked: Plain | None = None,
 ) -> Regions:
     """Return body cut into regions; types are those of its values, arrays those of its local arrays.
+
+    asked: what body asks unless a row of threads is plain.
 
     staying: returns blocks without the ways on which threads end and their grid with them, if any are known.
     """
@@ -112,6 +117,9 @@ def cut(
         cells={name: places.arrays[name].offset for name in own},
         loose=loose,
         align=max([1, *(array.align for array in arrays.values())]),
+        plain=tuple(
+            row_text(asked, writer.number, writer.values(), whole.every) if asked else "" for writer in writers
+        ),
     )
 
 
