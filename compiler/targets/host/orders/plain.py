@@ -22,7 +22,7 @@ _PRODUCT = re.compile(rf"({NAME}) = mul (?:nuw |nsw )*i64 ({NAME}), ({NAME})$")
 _SUM = re.compile(rf"{NAME} = add (?:nuw |nsw )*i64 ({NAME}), ({NAME})$")
 _ADDRESS = re.compile(rf"({NAME}) = inttoptr i64 ({NAME}) to ptr$")
 _WORD = re.compile(rf"{NAME} = ptrtoint ptr ({NAME}) to i64$")
-_ACCESS = re.compile(rf"(?:{NAME} = load|store) (i8|i16|i32|i64|float|double) (?:\S+, )?ptr ({NAME})(?:, |$)")
+_ACCESS = re.compile(rf"(?:{NAME} = load|store) (i8|i16|i32|i64|float|double)(?: \S+)?, ptr ({NAME})(?:, |$)")
 _SIZES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "float": 4, "double": 8}
 _FLAGS = re.compile(r" (?:nuw|nsw|nneg|samesign|exact|disjoint|inbounds)(?= )")
 # Bytes between neighbours that are worth to be loaded together; more are gathered either way.
