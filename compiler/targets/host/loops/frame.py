@@ -111,7 +111,12 @@ def arguments(parameters: Sequence[Parameter], every: str, **places: str) -> str
 
     places: values in place of the thread's own ("tid_x", "thread"), and whether the row's indices are asked ("asks").
     """
-    given = {**{f"%gj.{name}": f"%{name}" for name in COORDINATES}, "%gj.thread": "%t", "%gj.all": every, "%gj.asks": "true"}
+    given = {
+        **{f"%gj.{name}": f"%{name}" for name in COORDINATES},
+        "%gj.thread": "%t",
+        "%gj.all": every,
+        "%gj.asks": "true",
+    }
     given |= {"%gj.bank": "%bank.out", "%gj.turn": "0"}
     given |= {f"%gj.{name.replace('_', '.')}": value for name, value in places.items()}
     values = [f"{p.type} {given.get(p.name, '%' + p.name.removeprefix('%gj.'))}" for p in PLACE]

@@ -175,7 +175,7 @@ class ThreadLoops:
     def _row(
         self, label: str, body: list[str] | Plainly, ends: tuple[str, str], before: str, *, vectorize: bool = True
     ) -> list[str]:
-        """Return the loop over a row's threads from the first of ends to before the second, or two of which one is run."""
+        """Return the loop over a row's threads from the first of ends to before the second, or one of two loops."""
         name = label.partition(".")[0]
         after = f"{name}.row.end" if label == f"{name}.{self.inner}" else f"{label}.over"
         if not isinstance(body, Plainly):

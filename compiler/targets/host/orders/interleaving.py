@@ -103,7 +103,9 @@ def _rewritten(done: Interleaved, loop: StridedLoop, number: int) -> Interleaved
     return Interleaved(
         body=replace(done.body, blocks=(*kept, *new)),
         copies={**done.copies, **copies},
-        counters=done.counters | {names.turn, names.of("next")} | {name for line in loop.widening if (name := defined(line))},
+        counters=done.counters
+        | {names.turn, names.of("next")}
+        | {name for line in loop.widening if (name := defined(line))},
         turns=done.turns | {names.turn},
     )
 
@@ -148,7 +150,7 @@ def _behind(block: Block, loop: StridedLoop, names: _Names) -> Block:
 
 
 def _together(loop: StridedLoop, names: _Names, kinds: Mapping[str, str]) -> list[Block]:
-    """Return the loop's new head, which asks each thread whether it takes a turn, and the block that finds its place."""
+    """Return the loop's new head, which asks each thread whether it takes a turn, and what finds its place."""
     wait, start = names.of("wait"), loop.start
     phis = [
         f"{name} = phi {kinds[name]} [ {before}, {loop.before} ], [ {names.of('after', name)}, {names.of('again')} ]"
@@ -193,8 +195,8 @@ def _wait(loop: StridedLoop, names: _Names, first: str, kinds: Mapping[str, str]
         f"br i1 {names.of('more')}, label {again}, label {left}",
     )
     out = [
-        f"{names.of('left', name)} = phi {kinds[name]} [ {before}, {loop.before} ], [ {names.of('after', name)}, {wait} ]"
-        for name, (before, _) in loop.kept.items()
+        f"{names.of('left', name)} = phi {kinds[name]} [ {old}, {loop.before} ], [ {names.of('after', name)}, {wait} ]"
+        for name, (old, _) in loop.kept.items()
     ]
     return [
         Block(label=wait, lines=ends),

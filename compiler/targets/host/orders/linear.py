@@ -98,4 +98,3 @@ def _scaled(operation: str, a: Linear, b: Linear) -> Linear | None:
 def _sum(a: Linear, b: Linear, times: int) -> Linear:
     total = {part: a.get(part, 0) + times * b.get(part, 0) for part in {**a, **b}}
     return {part: count for part, count in total.items() if count}
-

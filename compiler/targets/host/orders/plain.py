@@ -94,9 +94,7 @@ def _parts(name: str, lines: Mapping[str, str]) -> list[str]:
     return [*_parts(found[1], lines), *_parts(found[2], lines)] if found else [name]
 
 
-def _stride(
-    name: str, row: Row, indices: Mapping[str, str], parameters: Collection[str], size: int
-) -> str | None:
+def _stride(name: str, row: Row, indices: Mapping[str, str], parameters: Collection[str], size: int) -> str | None:
     """Return the parameter by which a product takes an index that differs along the row."""
     if (found := _PRODUCT.match(row.lines.get(name, ""))) is None:
         return None
@@ -131,7 +129,7 @@ class _Rewriting:
     def line(self, line: str) -> tuple[str, ...]:
         """Return what takes an instruction's place."""
         name = defined(line)
-        if name in self.indices:
+        if name is not None and name in self.indices:
             raw = f'%"gj.below.{name[1:].strip(chr(34))}"'
             return f"{raw} = {line.partition(' = ')[2]}", f"{name} = and i1 {raw}, {ASKS}"
         if name is not None and (found := _PRODUCT.match(line)):
@@ -232,7 +230,7 @@ class _Writer:
         return self._new(f"{how} i32 {name} to i64") if how else name
 
     def _compute(self, name: str) -> bool:
-        """Write the instructions that compute a value as it is when the region begins; return whether they are known."""
+        """Write what computes a value as it is when the region begins; return whether that is known."""
         if name in self.changes or not name.startswith("%"):
             return True
         if name not in self.made:
