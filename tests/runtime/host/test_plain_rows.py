@@ -35,6 +35,12 @@ def with_narrow_places(x, y, k, n):
         y[i] = x[i - np.int32(k)] + x[np.int32(i + 1) - n]
 
 
+def three_behind(x, y, k, n):
+    i = cuda.grid(1)
+    if i < n:
+        y[i] = x[i - 3] + x[i - n + 1] + x[k]
+
+
 def turn_by_turn(x, y, k, n):
     for i in range(cuda.grid(1), n, cuda.gridsize(1)):
         y[i] = x[i - k] + x[k]
@@ -85,6 +91,8 @@ def model(kernel, x, k, n, blocks, block):
             continue
         elif kernel is shifted:
             y[i] = at(i + k) + 2 * at(k - i)
+        elif kernel is three_behind:
+            y[i] = at(i - 3) + at(i - n + 1) + at(k)
         elif kernel is with_narrow_places:
             y[i] = at(i - k) + at(i + 1 - n)
         elif kernel is beyond_where_words_end:
@@ -109,7 +117,7 @@ def laid_out(values, layout):
 
 
 LAYOUTS = ("side by side", "side by side", "apart", "backwards", "fields")
-KERNELS = (shifted, with_narrow_places, turn_by_turn, by_every_other, beyond_where_words_end, staged)
+KERNELS = (shifted, with_narrow_places, three_behind, turn_by_turn, by_every_other, beyond_where_words_end, staged)
 
 
 def compiled(kernel, word):

@@ -16,7 +16,9 @@ from gridjit.compiler.targets.host.orders.linear import ONE, PLACE, Linear, Row
 from gridjit.compiler.targets.host.regions.body import NAME, Block, Body, Parameter, arms, defined, opcode, used
 
 ASKS = "%gj.asks"
-_NEGATIVE = re.compile(rf"({NAME}) = icmp slt i64 ({NAME}), 0$")
+_KNOWN = re.compile(rf"({NAME}) = icmp sge i64 ({NAME}), 0$")
+# LLVM asks of `i - 3` whether `i` is less than 3.
+_LESS = re.compile(rf"{NAME} = icmp (?:samesign )?(slt|ult) i64 ({NAME}), (-?\d+)$")
 _FROM_END = re.compile(rf"{NAME} = select i1 ({NAME}), i64 \S+, i64 0$")
 _PRODUCT = re.compile(rf"({NAME}) = mul (?:nuw |nsw )*i64 ({NAME}), ({NAME})$")
 _SUM = re.compile(rf"{NAME} = add (?:nuw |nsw )*i64 ({NAME}), ({NAME})$")
@@ -30,7 +32,7 @@ _CLOSE = 64
 # More takes longer to ask than a row saves.
 _MOST = 24
 # No sum of an index of a row's first thread below this and a way along the row wraps around.
-_FAR = 1 << 62
+_FAR = 1 << 61
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +55,15 @@ def plain(body: Body, axis: str, given: Collection[str] = ()) -> Plain:
     """
     lines = {name: line for block in body.blocks for line in block.lines if (name := defined(line))}
     row = Row(lines, axis, given)
+    assumed = {
+        f"call void @llvm.assume(i1 {name})": found[2] for name, line in lines.items() if (found := _KNOWN.match(line))
+    }
+    known = {assumed[line] for block in body.blocks for line in block.lines if line in assumed}
     asked = {found[1] for line in lines.values() if (found := _FROM_END.match(line))}
     indices = {
-        name: found[2]
-        for name, line in lines.items()
-        if name in asked and (found := _NEGATIVE.match(line)) and _is_close(row.value(found[2]))
+        name: value
+        for name in sorted(asked)
+        if (value := _index(lines.get(name, ""), row, known)) is not None and _is_close(value)
     }
     sizes = _sizes(body, row, indices)
     if not (indices or sizes) or len(indices) > _MOST:
@@ -66,15 +72,31 @@ def plain(body: Body, axis: str, given: Collection[str] = ()) -> Plain:
     blocks = tuple(
         replace(block, lines=tuple(new for line in block.lines for new in made.line(line))) for block in body.blocks
     )
-    values = {name: value for name, index in indices.items() if (value := row.value(index)) is not None}
-    return Plain(body=replace(body, blocks=blocks), indices=values, strides=made.strides)
+    return Plain(body=replace(body, blocks=blocks), indices=indices, strides=made.strides)
+
+
+def _index(line: str, row: Row, known: Collection[str]) -> Linear | None:
+    """Return by how much a value is not less than a number, as a linear value, where an instruction compares them.
+
+    known: values of which LLVM knows that they are not negative.
+    """
+    found = _LESS.match(line)
+    value = row.value(found[2]) if found and not (found[2] in known and found[3] == "0") else None
+    if (
+        found is None
+        or value is None
+        or not (-_FAR < int(found[3]) < _FAR)
+        or (found[1][0] == "u" and found[3][0] == "-")
+    ):
+        return None
+    return {**value, ONE: value.get(ONE, 0) - int(found[3])}
 
 
 def _is_close(value: Linear | None, size: int = 1) -> bool:
     return value is not None and 0 < abs(value.get(PLACE, 0)) * size <= _CLOSE
 
 
-def _sizes(body: Body, row: Row, indices: Mapping[str, str]) -> dict[str, int]:
+def _sizes(body: Body, row: Row, indices: Collection[str]) -> dict[str, int]:
     """Return the parameters that may be strides of neighbouring threads' items, with the size of these items."""
     parameters = {one.name for one in body.parameters if one.type == "i64"}
     found: dict[str, set[int]] = {}
@@ -94,23 +116,23 @@ def _parts(name: str, lines: Mapping[str, str]) -> list[str]:
     return [*_parts(found[1], lines), *_parts(found[2], lines)] if found else [name]
 
 
-def _stride(name: str, row: Row, indices: Mapping[str, str], parameters: Collection[str], size: int) -> str | None:
+def _stride(name: str, row: Row, indices: Collection[str], parameters: Collection[str], size: int) -> str | None:
     """Return the parameter by which a product takes an index that differs along the row."""
     if (found := _PRODUCT.match(row.lines.get(name, ""))) is None:
         return None
     for stride, index in ((found[2], found[3]), (found[3], found[2])):
-        if stride in parameters and _is_close(_index(index, row, indices), size):
+        if stride in parameters and _is_close(_place(index, row, indices), size):
             return stride
     return None
 
 
-def _index(name: str, row: Row, indices: Mapping[str, str]) -> Linear | None:
+def _place(name: str, row: Row, indices: Collection[str]) -> Linear | None:
     """Return an index as a linear value; what is added to one that is negative does not count."""
     if (value := row.value(name)) is not None:
         return value
     for part, other in _both(_SUM.match(row.lines.get(name, ""))):
         chosen = _FROM_END.match(row.lines.get(other, ""))
-        if chosen is not None and indices.get(chosen[1]) == part:
+        if chosen is not None and chosen[1] in indices:
             return row.value(part)
     return None
 
@@ -122,7 +144,7 @@ def _both(found: re.Match[str] | None) -> list[tuple[str, str]]:
 class _Rewriting:
     """Rewrites the instructions that ask, and makes addresses of words, which LLVM does not see through."""
 
-    def __init__(self, lines: Mapping[str, str], indices: Mapping[str, str], sizes: Mapping[str, int]) -> None:
+    def __init__(self, lines: Mapping[str, str], indices: Collection[str], sizes: Mapping[str, int]) -> None:
         self.lines, self.indices, self.sizes = lines, indices, sizes
         self.strides: dict[str, tuple[str, int]] = {}
 
