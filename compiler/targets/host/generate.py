@@ -29,6 +29,7 @@ from gridjit.compiler.targets.host.loops.plan import LoopPlan
 from gridjit.compiler.targets.host.orders.flat import Flat, flat_axes
 from gridjit.compiler.targets.host.orders.grid_stride import one_turn
 from gridjit.compiler.targets.host.orders.interleaving import Interleaved, interleave
+from gridjit.compiler.targets.host.orders.plain import Plain, plain
 from gridjit.compiler.targets.host.orders.strides import inner_axis
 from gridjit.compiler.targets.host.processor import has_feature, runs_widest_vectors_well
 from gridjit.compiler.targets.host.recursion import recursive, refuse_recursion
@@ -148,7 +149,8 @@ def _written(read: _Read, lowered: Lowered, target: Target, options: Options) ->
     lines = _has_lines(options)
     body = bare(body) if lines else body
     guarded, order = _ordered(place(body, shared.offsets), options)
-    regions = _regions(guarded.body, module, target, order.added, own)
+    asked = plain(guarded.body, order.inner, order.turns) if order.free else None
+    regions = _regions(asked.body if asked else guarded.body, module, target, order.added, own, asked)
     regions = replace(regions, parallel=False) if options.checks else regions
     plan = replace(
         _plan(lowered, body, regions, shared, guarded, order),
@@ -156,7 +158,7 @@ def _written(read: _Read, lowered: Lowered, target: Target, options: Options) ->
         widest=runs_widest_vectors_well(target),
         recursive=looks(body.rest),
     )
-    text = _assemble(body, [guarded.text, *regions.texts], plan, regions)
+    text = _assemble(body, [guarded.text, *regions.plain, *regions.texts], plan, regions)
     text = _declared_once(text + (checks_ir(options.checks, text) if options.checks else ""))
     text = with_lines(text, _kernel(lowered), lowered.source[1]) if lines else text
     waits = {plan.first_turn + number: place_of(spot, lowered) for number, spot in enumerate(waiting.spots)}
@@ -257,21 +259,35 @@ def _parameters(module: llvm.Module, lowered: Lowered) -> tuple[Parameter, ...]:
 
 
 def _regions(
-    body: Body, module: llvm.Module, target: Target, added: Interleaved | None, own: Mapping[str, ValueType]
+    body: Body,
+    module: llvm.Module,
+    target: Target,
+    added: Interleaved | None,
+    own: Mapping[str, ValueType],
+    asked: Plain | None,
 ) -> Regions:
     """Return body cut into regions. own: the types of the values that checks added; empty if there are no checks."""
     arrays = local_arrays(body, target)
     types = value_types(module.get_function(_BODY), target) | dict(own) if count_barriers(body) else {}
-    return cut(body, added.types(types) if added else types, arrays, staying if own else tuple)
+    return cut(body, added.types(types) if added else types, arrays, staying if own else tuple, asked)
 
 
 class _Order(NamedTuple):
-    """In which order threads are run: the axis of a row, the axes along which blocks are run as one, turn by turn."""
+    """In which order threads are run: the axis of a row, the axes along which blocks are run as one, turn by turn.
+
+    free: whether the order is not the one in which accesses are checked, or blocks wait for each other.
+    """
 
     inner: str
     flat: tuple[Flat, ...]
     strided: bool = False
     added: Interleaved | None = None
+    free: bool = True
+
+    @property
+    def turns(self) -> frozenset[str]:
+        """The numbers of turns, which all threads share."""
+        return self.added.turns if self.added else frozenset()
 
 
 def _ordered(body: Body, options: Options) -> tuple[Guarded, _Order]:
@@ -284,7 +300,7 @@ def _ordered(body: Body, options: Options) -> tuple[Guarded, _Order]:
 
 def _as_written(body: Body) -> tuple[Guarded, _Order]:
     """Return the body with its guard taken out; its threads are run block by block along x."""
-    return guard(body, "x"), _Order("x", ())
+    return guard(body, "x"), _Order("x", (), free=False)
 
 
 def _guarded(body: Body) -> tuple[Guarded, _Order]:
@@ -341,6 +357,7 @@ def _plan(
         collectives=regions.collectives,
         cells=regions.cells,
         loose=regions.loose,
+        plain=tuple(map(bool, regions.plain)),
         align=max(64, shared.align, regions.align),
     )
 

@@ -42,7 +42,8 @@ class LoopPlan:
     arrays in it. widest: whether vectors of 512 bits are worth using. first_of_grid, first_turn: the first cut at
     which the grid waits, and the first that ends a turn of a loop that waits. progress: where in the bank threads
     note that they changed something in a turn. recursive: whether there are functions that look at
-    the stack, as they call themselves.
+    the stack, as they call themselves. plain: for each region, whether rows of threads are asked whether they are
+    plain (orders/plain.py).
     """
 
     entry: str
@@ -73,6 +74,7 @@ class LoopPlan:
     align: int = 64
     widest: bool = False
     recursive: bool = False
+    plain: tuple[bool, ...] = ()
 
     @property
     def attributes(self) -> str:
