@@ -71,7 +71,7 @@ def test_bfloat16s_and_floats_of_8_bits_are_kept_across_barriers_by_each_thread(
         kept = cuda.shared.array(64, float32)
         i = cuda.threadIdx.x
         own, small = bfloat16(x[i]), fp8_e4m3(x[i])
-        for turn in range(2):
+        for _ in range(2):
             kept[i] = float32(own)
             cuda.syncthreads()
             own = bfloat16(kept[63 - i] + float32(small))
