@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from gridjit.compiler.targets.host.library.clusters import cluster_function
+
 _PREFIX = "gridjit.asm."
 
 _EXACT = {
@@ -31,7 +33,7 @@ def asm_function(instruction: str) -> str | None:
         return _EXACT[instruction]
     if any(pattern.fullmatch(instruction) for pattern in (_LOAD, _STORE, _FROM_HALF, _TO_HALF)):
         return _PREFIX + re.sub(r"[^a-z0-9]+", ".", instruction.partition(" ")[0])
-    return None
+    return cluster_function(instruction)
 
 
 def replace_asm(text: str) -> tuple[str, tuple[str, ...]]:
