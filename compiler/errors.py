@@ -135,6 +135,17 @@ class ResidencyError(LaunchError):
         return f"{super().__str__()} ({self.name})"
 
 
+class ClusterError(LaunchError):
+    """A cluster has more blocks than the device allows, or it launches none; code: what the driver would have said."""
+
+    also = LimitError.also
+    name = "CUDA_ERROR_INVALID_CLUSTER_SIZE"
+    code = 912
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} ({self.name})"
+
+
 class DeviceError(GridjitError):
     """The device or the driver is missing, or refused a call."""
 

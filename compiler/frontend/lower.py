@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable, Iterable
 from types import FunctionType
-from typing import Any
+from typing import Any, cast
 
 from gridjit.compiler.errors import CompileError, GridjitError, LaunchNeededError
 from gridjit.compiler.frontend.bootstrap import load_installed_extensions, numba_cuda
@@ -23,6 +24,7 @@ from gridjit.compiler.frontend.static_rewrite import install as install_static
 from gridjit.compiler.frontend.types import numba_arguments
 from gridjit.compiler.frontend.vocabulary import instructions
 from gridjit.compiler.key.source.libraries import is_numbas
+from gridjit.compiler.launch_config import Dim3
 from gridjit.compiler.options import Options
 from gridjit.compiler.phases import phase
 from gridjit.compiler.recorded.reads import Reads
@@ -39,6 +41,8 @@ _DEFINED = re.compile(r'^define[^@\n]*@("[^"\n]*"|[\w.$-]+)', re.MULTILINE)
 _NAMED = re.compile(r'@("[^"\n]*"|[\w.$-]+)')
 # A shared array of a negative shape: a global of LLVM IR, not a text that a kernel prints.
 _NEGATIVE = re.compile(r'^@(?:"[^"]*"|[\w.$]+) = [^"\n]*\bglobal \[-\d', re.MULTILINE)
+# PTX's words for a block's cluster, in inline PTX.
+_OF_CLUSTERS = (" %cluster", ",%cluster", " %ncluster", ",%ncluster", "barrier.cluster.")
 _ARCH = re.compile(r"sm_(\d+)(\d)([af]?)")
 
 
@@ -78,12 +82,24 @@ def lower(
         return isolated(view, capability(target), _looks_at_bounds(options), taking, run, keep=not options.checks)
 
     try:
-        return while_visible(view, compile_it)
+        return while_visible(view, lambda: _in_clusters(compile_it(), target, view))
     except GridjitError:
         raise
     except Exception as error:  # numba raises dozens of types; each means that the user's kernel does not compile
         kind = LaunchNeededError if needs_launch(view, error) else CompileError
         raise _explained(kind, function, signature, target, error) from error
+
+
+def _in_clusters(
+    found: tuple[Lowered, tuple[Callable[..., Any], ...]], target: Target, view: ConfigView
+) -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
+    """Return what was lowered with the launch's cluster, if code for the host asks for its place in one."""
+    lowered, functions = found
+    if target.kind != "host" or not any(word in text for text in lowered.modules for word in _OF_CLUSTERS):
+        return found
+    cluster = view.read("cluster", "PTX about clusters")
+    assert cluster is None or isinstance(cluster, tuple)
+    return dataclasses.replace(lowered, cluster=cast("Dim3 | None", cluster)), functions
 
 
 def _explained(

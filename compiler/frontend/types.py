@@ -13,6 +13,7 @@ from gridjit.compiler.frontend.signatures.text import parsed
 from gridjit.compiler.item_types import dtype_of, item_type
 from gridjit.compiler.signature import (
     BFLOAT16,
+    SMALL_FLOATS,
     ArgType,
     ArrayType,
     ClassName,
@@ -26,6 +27,9 @@ from gridjit.compiler.signature import (
     Signature,
     TupleType,
 )
+
+# What numba-cuda calls the floats of 8 bits.
+_NAMES = {f"fp8_{end}" for end in SMALL_FLOATS.values()}
 
 
 def numba_arguments(signature: Signature) -> tuple[Any, ...]:
@@ -126,6 +130,8 @@ def _item_to_numba(item: ItemType) -> Any:
         return item.numba
     if item == BFLOAT16:
         return types.bfloat16
+    if item in SMALL_FLOATS:
+        return _small_floats()[str(item)]
     dtype = dtype_of(item)
     return numpy_support.from_struct_dtype(dtype) if dtype.names is not None else numpy_support.from_dtype(dtype)
 
@@ -182,12 +188,21 @@ def _item_from_numba(argument: Any) -> ItemType:
 
     if argument == types.bfloat16:
         return BFLOAT16
+    if isinstance(argument, types.Number) and argument.name in _NAMES:
+        return next(item for item, known in _small_floats().items() if known == argument)
     try:
         return item_type(numpy_support.as_dtype(argument))
     except (NumbaError, NotImplementedError, ArgumentError) as error:
         if is_foreign(argument):
             return foreign_item(argument)
         raise ConfigError(f"items of type {argument} are not supported: {error}") from error
+
+
+def _small_floats() -> dict[str, Any]:
+    """Return numba-cuda's types of the floats of 8 bits, by their items' names."""
+    from numba.cuda._internal import cuda_fp8
+
+    return {item: getattr(cuda_fp8, f"_type_fp8_{end}") for item, end in SMALL_FLOATS.items()}
 
 
 def enum_type(python: type[enum.Enum], dtype: ArgType) -> EnumType:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from gridjit.compiler.errors import UnsupportedError
+from gridjit.compiler.launch_config import Dim3
 from gridjit.compiler.options import Options
 from gridjit.compiler.phases import phase
 from gridjit.compiler.target import Code, Lowered, Target
@@ -19,7 +21,7 @@ from gridjit.compiler.targets.host.checks.failures import staying
 from gridjit.compiler.targets.host.checks.ir.order import JOINS
 from gridjit.compiler.targets.host.checks.places import Place
 from gridjit.compiler.targets.host.collectives.in_step import in_step
-from gridjit.compiler.targets.host.library import intrinsics, maths, provided
+from gridjit.compiler.targets.host.library import clusters, intrinsics, maths, provided
 from gridjit.compiler.targets.host.lines import bare, with_lines
 from gridjit.compiler.targets.host.linked.code import LinkedCode, linked_code
 from gridjit.compiler.targets.host.loops.entry import entry_text
@@ -157,12 +159,26 @@ def _written(read: _Read, lowered: Lowered, target: Target, options: Options) ->
         checked=options.debug,
         widest=runs_widest_vectors_well(target),
         recursive=looks(body.rest),
+        cluster=_waiting_cluster(lowered),
     )
     text = _assemble(body, [guarded.text, *regions.plain, *regions.texts], plan, regions)
     text = _declared_once(text + (checks_ir(options.checks, text) if options.checks else ""))
     text = with_lines(text, _kernel(lowered), lowered.source[1]) if lines else text
     waits = {plan.first_turn + number: place_of(spot, lowered) for number, spot in enumerate(waiting.spots)}
     return text, plan, _Marks(places, writes, waits)
+
+
+def _waiting_cluster(lowered: Lowered) -> Dim3:
+    """Return the shape of the clusters whose blocks wait for each other; one block where none do."""
+    waits = any(clusters.waits(text) for text in lowered.modules)
+    if not waits or lowered.cluster is None or math.prod(lowered.cluster) == 1:
+        return (1, 1, 1)
+    if lowered.cooperative:
+        raise UnsupportedError(
+            f"kernel {_kernel(lowered)} waits for its cluster and for the grid, which the host target does not offer; "
+            "do without one of them, or run the kernel on a GPU"
+        )
+    return lowered.cluster
 
 
 def _has_lines(options: Options) -> bool:
@@ -225,7 +241,8 @@ def _one_module(
     declared |= provided.maths_of(declared)
     head = llvm.header(target)
     parsed = [llvm.parse(head + watched(part.text, loops)) for part in modules]
-    library = intrinsics.definitions(declared) + maths.definitions(declared, target, exactly=options.tiered)
+    library = intrinsics.definitions(declared) + clusters.definitions(declared, lowered.cluster)
+    library += maths.definitions(declared, target, exactly=options.tiered)
     entry = parsed[0].get_function(lowered.entry)
     types = [str(argument.type) for argument in list(entry.arguments)[1:]]
     texts = [*linked, library, *provided.definitions(declared, target), _wrapper(lowered.entry, types)]
