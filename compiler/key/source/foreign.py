@@ -102,8 +102,12 @@ def _alias_text(value: Any, text: Text) -> str:
     return f"{type(value).__name__} {text(value.__origin__)}[{_items_text((*value.__args__, *noted), text)}]"
 
 
-def _signature_text(value: object, _: Text) -> str:
-    return f"signature {_stable_repr(value)}"
+def _signature_text(value: Any, text: Text) -> str:
+    """Describe a signature: its types, which may say less of themselves than they hold, and the function's own."""
+    parameters = getattr(value.pysig, "parameters", {}).values()
+    defaults = (part for one in parameters if one.default is not one.empty for part in (one.name, one.default))
+    parts = (value.return_type, *value.args, value.recvr)
+    return f"signature {_stable_repr(value)} {value.pysig is None} {_items_text((*parts, *defaults), text)}"
 
 
 def _logger_text(value: Any, text: Text) -> str:

@@ -293,6 +293,19 @@ CHANGES = {
         "return 3",
         "return 4",
     ),
+    "default in a signature of numba's": (
+        "import inspect, numba.cuda.typing.typeof\nfrom numba.core import types as nt, typing\ndef f(a=3): pass\n"
+        "s = typing.signature(nt.int64, nt.int64).replace(pysig=inspect.signature(f))\ndef run(x): return s.pysig",
+        "a=3",
+        "a=4",
+    ),
+    "type in a signature of numba's": (
+        "import numba.cuda.typing.typeof\nfrom numba.core import types as nt, typing\n"
+        "class T(nt.Type):\n    key = 3\nT.tile = 3\n"
+        "s = typing.signature(nt.int64, T(name='T'))\ndef run(x): return s.args[0].tile",
+        "tile = 3",
+        "tile = 4",
+    ),
     "class of a logger": (
         "import logging\nclass L(logging.Logger):\n    tile = 3\nlog = L('log')\ndef run(x): return log.tile",
         "tile = 3",
