@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from gridjit.compiler.errors import CompileError, GridjitError, LaunchNeededError
 from gridjit.compiler.frontend.bootstrap import load_installed_extensions, numba_cuda
+from gridjit.compiler.frontend.explained.lines import line_of
 from gridjit.compiler.frontend.fold import folded, launch_bounds
 from gridjit.compiler.frontend.initial_stores import without_initial_stores
 from gridjit.compiler.frontend.isolated.asking import tell_who_asks
@@ -43,6 +44,7 @@ _NAMED = re.compile(r'@("[^"\n]*"|[\w.$-]+)')
 _NEGATIVE = re.compile(r'^@(?:"[^"]*"|[\w.$]+) = [^"\n]*\bglobal \[-\d', re.MULTILINE)
 # PTX's words for a block's cluster, in inline PTX.
 _OF_CLUSTERS = (" %cluster", ",%cluster", " %ncluster", ",%ncluster", "barrier.cluster.")
+_DEF = re.compile(r"\s*def\s+(\w+)")
 _ARCH = re.compile(r"sm_(\d+)(\d)([af]?)")
 
 
@@ -283,6 +285,9 @@ def _where(location: Any) -> str:
     if not location:
         return ""
     function, path, line = location
+    # numba looks for the function's name above the line.
+    if (own := _DEF.match(line_of(path, line))) is not None:
+        function = own[1]
     return f"function {function!r}, file {path.rpartition('/')[2]}, line {line}"
 
 

@@ -310,6 +310,15 @@ def test_what_a_kernel_raises_shows_the_users_frames_and_no_others(
     assert set(frames_of(caught.value)) == {__file__}
 
 
+@gridjit.jit(debug=True)
+def in_one_line(out: Any) -> None: out[cuda.grid(1) + 2] = 1  # fmt: skip
+
+
+def test_an_exception_in_a_kernel_of_one_line_names_that_kernel(on_the_host: None) -> None:
+    with pytest.raises(IndexError, match=r"In function 'in_one_line', file test_compile_errors\.py, line"):
+        in_one_line[1, 4](np.zeros(4))
+
+
 def test_an_error_in_a_hook_keeps_all_of_its_frames(on_the_host: None) -> None:
     def hook(kernel: Any, config: Any) -> None:
         raise IndexError("of the hook")
