@@ -94,7 +94,7 @@ STARTS = {
 """,
 }
 # What starts processes as another does, or pickles by the same library.
-ALIKE = dict.fromkeys(("dask", "forkserver", "concurrent.futures"), pytest.mark.slow)
+ALIKE = dict.fromkeys(("dask", "spawn", "forkserver", "concurrent.futures"), pytest.mark.slow)
 LIBRARIES = {"joblib": "joblib", "dask": "distributed"}
 WORKED = "(True, [2.0, 2.0, 2.0, 2.0]) (True, [5.0, 5.0, 5.0, 5.0])"
 LAUNCHED = "(True, [6.0, 6.0, 6.0, 6.0])" + 3 * " (True, [3.0, 3.0, 3.0, 3.0])"
