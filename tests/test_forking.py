@@ -60,6 +60,7 @@ def in_a_child(check: Callable[[], bool]) -> bool:
 
 def begun() -> threading.Event:
     """An event that is set when the next fork begins, before it waits for anything."""
+    section()  # has the wait registered, if there are new modules: what registers last is called first
     event = threading.Event()
     os.register_at_fork(before=event.set)
     return event
