@@ -21,7 +21,8 @@ from gridjit.compiler.targets.host.checks.failures import staying
 from gridjit.compiler.targets.host.checks.ir.order import JOINS
 from gridjit.compiler.targets.host.checks.places import Place
 from gridjit.compiler.targets.host.collectives.in_step import in_step
-from gridjit.compiler.targets.host.library import clusters, intrinsics, maths, provided
+from gridjit.compiler.targets.host.library import intrinsics, maths, provided
+from gridjit.compiler.targets.host.library.ptx import clusters
 from gridjit.compiler.targets.host.lines import bare, with_lines
 from gridjit.compiler.targets.host.linked.code import LinkedCode, linked_code
 from gridjit.compiler.targets.host.loops.entry import entry_text
