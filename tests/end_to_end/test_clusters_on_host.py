@@ -139,12 +139,13 @@ def rotated(x, turns):
 
 @pytest.mark.parametrize("cluster", [1, 2, 4, 8])
 def test_blocks_of_a_cluster_wait_for_each_other_and_for_no_others(cluster):
-    x = np.arange(16 * 32)
-    wanted = x.reshape(-1, cluster * 32).copy()
-    rotated.configure(16, 32, cluster=cluster)(x, 2)
+    wanted = np.arange(16 * 32).reshape(-1, cluster * 32)
     for number, part in enumerate(wanted):
         wanted[number] = np.roll(part, -32 * (2 + number))
-    np.testing.assert_array_equal(x.reshape(wanted.shape), wanted)
+    for _ in range(4):  # from Python, and then in machine code
+        x = np.arange(16 * 32)
+        rotated.configure(16, 32, cluster=cluster)(x, 2)
+        np.testing.assert_array_equal(x.reshape(wanted.shape), wanted)
 
 
 @gridjit.jit
@@ -174,3 +175,14 @@ def test_blocks_that_have_ended_are_not_waited_for():
     x = np.zeros(8 * 32, np.int32)
     first_leaves.configure(8, 32, cluster=4)(x)
     assert x.reshape(8, 32).all(axis=1).tolist() == [False, True, True, True] * 2
+
+
+def test_waits_for_the_cluster_and_for_the_grid_in_one_kernel_are_refused():
+    @gridjit.jit
+    def both_kinds(x):
+        both()
+        cuda.cg.this_grid().sync()
+        x[cuda.grid(1)] = 1
+
+    with pytest.raises(gridjit.UnsupportedError, match="both_kinds waits for its cluster and for the grid"):
+        both_kinds.configure(4, 32, cluster=2)(np.zeros(128))

@@ -21,7 +21,8 @@ from gridjit.compiler.targets.host.checks.failures import staying
 from gridjit.compiler.targets.host.checks.ir.order import JOINS
 from gridjit.compiler.targets.host.checks.places import Place
 from gridjit.compiler.targets.host.collectives.in_step import in_step
-from gridjit.compiler.targets.host.library import clusters, intrinsics, maths, provided
+from gridjit.compiler.targets.host.library import intrinsics, maths, provided
+from gridjit.compiler.targets.host.library.ptx import clusters
 from gridjit.compiler.targets.host.lines import bare, with_lines
 from gridjit.compiler.targets.host.linked.code import LinkedCode, linked_code
 from gridjit.compiler.targets.host.loops.entry import entry_text
@@ -124,6 +125,7 @@ def _read(lowered: Lowered, target: Target, options: Options, linked: LinkedCode
     """
     with phase("host: retarget"):
         refuse_unsupported(lowered, linked.names)
+        _waiting_cluster(lowered)
         modules = _retargeted(lowered, target, options, spots=spots)
         loops = recursive((*(part.text for part in modules), *linked.texts))
     with phase("host: parse"):
@@ -241,11 +243,17 @@ def _one_module(
     declared |= provided.maths_of(declared)
     head = llvm.header(target)
     parsed = [llvm.parse(head + watched(part.text, loops)) for part in modules]
-    library = intrinsics.definitions(declared) + clusters.definitions(declared, lowered.cluster)
-    library += maths.definitions(declared, target, exactly=options.tiered)
+    library = intrinsics.definitions(declared) + maths.definitions(declared, target, exactly=options.tiered)
     entry = parsed[0].get_function(lowered.entry)
     types = [str(argument.type) for argument in list(entry.arguments)[1:]]
-    texts = [*linked, library, *provided.definitions(declared, target), _wrapper(lowered.entry, types)]
+    places = clusters.definitions(declared, lowered.cluster)
+    texts = [
+        *linked,
+        library,
+        *filter(None, [places]),
+        *provided.definitions(declared, target),
+        _wrapper(lowered.entry, types),
+    ]
     return llvm.link([*parsed, *(llvm.parse(head + text) for text in texts)])
 
 

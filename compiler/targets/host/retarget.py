@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from gridjit.compiler.errors import UnsupportedError
 from gridjit.compiler.targets.host.hoisting import hoisted
 from gridjit.compiler.targets.host.library import intrinsics
-from gridjit.compiler.targets.host.library.inline_asm import replace_asm
+from gridjit.compiler.targets.host.library.ptx.inline_asm import replace_asm
 from gridjit.compiler.targets.host.spots import with_spots
 
 _DROPPED = re.compile(

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 
 from gridjit.compiler.errors import UnsupportedError
 from gridjit.compiler.target import Lowered
-from gridjit.compiler.targets.host.library.inline_asm import asm_function
 from gridjit.compiler.targets.host.library.intrinsics import is_intrinsic
 from gridjit.compiler.targets.host.library.maths import is_maths
 from gridjit.compiler.targets.host.library.provided import is_provided
+from gridjit.compiler.targets.host.library.ptx.inline_asm import asm_function
 
 _DEFINE = re.compile(r'^define [^\n]*?@"?([^"(\s]+)"?\(', re.MULTILINE)
 _DECLARE = re.compile(r'^declare [^\n]*?@"?([^"(\s]+)"?\(', re.MULTILINE)

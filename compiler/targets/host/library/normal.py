@@ -5,6 +5,7 @@ Floats are computed in double. Each result is within the error that libdevice st
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Sequence
 
@@ -165,7 +166,7 @@ _ROWS: tuple[Row, ...] = (
             1.0,
         ),
     ),
-    # Of negative numbers: 2 exp(x^2) less that of the positive one. What a square loses counts.
+    # Of negative numbers: 2 exp(x^2) less that of the positive one. What squares, sums and quotients lose counts.
     (
         "erfcx",
         "double",
@@ -177,7 +178,17 @@ _ROWS: tuple[Row, ...] = (
         {_polynomial("scaled", "%t", _SCALED)}
         %twice = fmul double %a, 2.0
         %weight = fadd double %twice, 1.0
-        %near = fdiv double %scaled, %weight
+        %weight.share = fsub double %weight, %twice
+        %twice.share = fsub double %weight, %weight.share
+        %twice.lost = fsub double %twice, %twice.share
+        %one.lost = fsub double 1.0, %weight.share
+        %weight.lost = fadd double %twice.lost, %one.lost
+        %near.first = fdiv double %scaled, %weight
+        %near.minus = fneg double %near.first
+        %left.over = call double @llvm.fma.f64(double %near.minus, double %weight, double %scaled)
+        %left = call double @llvm.fma.f64(double %near.minus, double %weight.lost, double %left.over)
+        %near.more = fdiv double %left, %weight
+        %near = fadd double %near.first, %near.more
         %far = fdiv double {_number(0.5641895835477563)}, %a
         %is.far = fcmp ogt double %a, 1.000000e+08
         %positive = select i1 %is.far, double %far, double %near
@@ -195,7 +206,8 @@ _ROWS: tuple[Row, ...] = (
         %r = select i1 %is.negative, double %negative.all, double %positive
         ret double %r""",
     ),
-    # In the tail exp(-x^2 / 2) erfcx / 2, whose last two factors come in halves where they are near the smallest.
+    # In the tail exp(-x^2 / 2) erfcx / 2, with what rounding took from the square and from erfcx's argument. Of results
+    # near the smallest, the power comes in two factors.
     (
         "normcdf",
         "double",
@@ -203,19 +215,25 @@ _ROWS: tuple[Row, ...] = (
         f"""%y = fmul double %x, {_number(-_ROOT_HALF)}
         %erfc = call double @__nv_erfc(double %y)
         %middle = fmul double %erfc, 5.000000e-01
-        %scaled = call double @__nv_erfcx(double %y)
+        %scaled.near = call double @__nv_erfcx(double %y)
+        %y.minus = fneg double %y
+        %y.part = call double @llvm.fma.f64(double %x, double {_number(-_ROOT_HALF)}, double %y.minus)
+        %y.rest = call double @llvm.fma.f64(double %x, double {_number(-_ROOT_HALF_REST)}, double %y.part)
+        %y.twice = fmul double %y, 2.0
+        %slope.steep = fmul double %y.twice, %scaled.near
+        %slope = fsub double %slope.steep, {_number(2 / math.pi**0.5)}
+        %scaled = call double @llvm.fma.f64(double %y.rest, double %slope, double %scaled.near)
         %scaled.half = fmul double %scaled, 5.000000e-01
         %square = fmul double %x, %x
         %square.minus = fneg double %square
         %lost = call double @llvm.fma.f64(double %x, double %x, double %square.minus)
-        %lost.half = fmul double %lost, 5.000000e-01
-        %right = fsub double 1.0, %lost.half
+        %lost.half = fmul double %lost, -5.000000e-01
         %small = fcmp ogt double %square, 1.400000e+03
         %share = select i1 %small, double -2.500000e-01, double -5.000000e-01
         %exponent = fmul double %square, %share
         %power = call double @__nv_exp(double %exponent)
         %again = select i1 %small, double %power, double 1.0
-        %a = fmul double %scaled.half, %right
+        %a = call double @llvm.fma.f64(double %scaled.half, double %lost.half, double %scaled.half)
         %b = fmul double %a, %power
         %tail = fmul double %b, %again
         %is.tail = fcmp olt double %x, -1.0

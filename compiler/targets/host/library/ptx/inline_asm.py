@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from gridjit.compiler.targets.host.library.clusters import cluster_function
 from gridjit.compiler.targets.host.library.intrinsics import COORDINATES, OURS, REGISTERS, SREG
+from gridjit.compiler.targets.host.library.ptx.clusters import cluster_function
 
 _PREFIX = "gridjit.asm."
 
