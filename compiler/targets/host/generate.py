@@ -156,7 +156,7 @@ def _written(read: _Read, lowered: Lowered, target: Target, options: Options) ->
         widest=runs_widest_vectors_well(target),
         recursive=looks(body.rest),
     )
-    text = _assemble(body, [guarded.text, *regions.texts], plan, regions)
+    text = _assemble(body, [guarded.text, guarded.idle, *regions.texts], plan, regions)
     text = _declared_once(text + (checks_ir(options.checks, text) if options.checks else ""))
     text = with_lines(text, _kernel(lowered), lowered.source[1]) if lines else text
     waits = {plan.first_turn + number: place_of(spot, lowered) for number, spot in enumerate(waiting.spots)}
@@ -321,6 +321,7 @@ def _plan(
         parameters=body.parameters,
         regions=len(regions.texts),
         guarded=bool(guarded.text),
+        idle=bool(guarded.idle),
         bounded=guarded.bounded,
         quiet=guarded.quiet,
         strided=order.strided,
