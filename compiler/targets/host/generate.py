@@ -319,7 +319,7 @@ def _plan(
     return LoopPlan(
         entry=_symbol(_kernel(lowered)),
         parameters=body.parameters,
-        regions=len(regions.texts),
+        regions=regions.count,
         guarded=bool(guarded.text),
         idle=bool(guarded.idle),
         bounded=guarded.bounded,
