@@ -94,7 +94,7 @@ def launch(
         _run_aside(run, threads, stop)
     else:
         _deal(run, threads)
-    return None if run.failure is None else judge(run.failure, function.name, config)
+    return None if run.failure is None else judge(run.failure, function, config)
 
 
 class _Run:
@@ -265,12 +265,12 @@ def params_buffer(params: Any) -> Any:
     return buffer.from_buffer_copy(view) if view.readonly else buffer.from_buffer(view)
 
 
-def judge(report: bytes, entry: str, config: LaunchConfig) -> Status:
+def judge(report: bytes, function: HostFunction, config: LaunchConfig) -> Status:
     """Return what the status that a kernel's entry left stands for: an exception, or from SPINS down a wait in vain.
 
     Raises LaunchError if it is anything else.
     """
-    name = entry.removeprefix("gridjit.")
+    name = function.name.removeprefix("gridjit.")
     failure = _STATUS.unpack_from(report)
     code, block, thread = failure[0], failure[1:4], failure[4:7]
     if code == _NO_MEMORY:
@@ -279,11 +279,10 @@ def judge(report: bytes, entry: str, config: LaunchConfig) -> Status:
             "blocks, or declare smaller shared and local arrays"
         )
     if code == _STACK_ENDS:
+        from gridjit.runtime.devices.host.deep import too_deep
+
         raise LaunchError(
-            f"{name} [{config}], tid={list(_dim3(thread))} ctaid={list(_dim3(block))}: recursion too deep: a device "
-            "function calls itself until the stack of the thread that runs it, where its local arrays are, has no room "
-            "left; call it less often, declare smaller arrays, "
-            "write it as a loop, or launch from a thread with a larger stack (threading.stack_size, ulimit -s)"
+            f"{name} [{config}], tid={list(_dim3(thread))} ctaid={list(_dim3(block))}: {too_deep(function)}"
         )
     if code == _STRANDED:
         raise LaunchError(
