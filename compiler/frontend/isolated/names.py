@@ -16,7 +16,10 @@ def readable(name: str) -> str:
 
 
 def make_names_readable(replace: Callable[[Any, str, Any], Any]) -> None:
-    """Let numba see readable names only, and one name of each module; replace sets an attribute for a while, and returns the original."""
+    """Let numba see readable names only, one for each module.
+
+    replace sets an attribute for a while, and returns the original.
+    """
     from numba.cuda import itanium_mangler, typing
     from numba.cuda.core.bytecode import FunctionIdentity
 

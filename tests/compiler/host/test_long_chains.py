@@ -10,8 +10,8 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.targets.host import generate
-from gridjit.compiler.targets.host.regions import sharing, write
+from gridjit.compiler.targets.host import generate, sharing
+from gridjit.compiler.targets.host.regions import write
 from gridjit.compiler.targets.host.regions.body import defined, used
 
 _LINE = "    v += cuda.shfl_xor_sync(0xFFFFFFFF, v, {lane})\n"

@@ -20,10 +20,10 @@ from gridjit.compiler.targets.host.regions.coordinates import PLACE
 from gridjit.compiler.targets.host.regions.meetings import meetings
 from gridjit.compiler.targets.host.regions.recomputation import recomputed
 from gridjit.compiler.targets.host.regions.settled import settled
-from gridjit.compiler.targets.host.regions.sharing import SharedBlocks, shared
 from gridjit.compiler.targets.host.regions.slots import Slot, ValueType, lay_out
 from gridjit.compiler.targets.host.regions.uniform import lasting_values, uniform_values
 from gridjit.compiler.targets.host.regions.write import CutKernel, RegionWriter, names_made, names_used
+from gridjit.compiler.targets.host.sharing import SharedBlocks, shared
 
 # Bytes of the bank where progress is noted.
 _PROGRESS = 16
