@@ -138,21 +138,28 @@ def _sides(axis: str, within: str, place: str, most: str) -> list[str]:
     ]
 
 
-# Of a search between %near, up to where all are idle, and %far: where the halves lie, and which end it begins at.
-_AFTER = ("i64 %from, i64 %middle", "%from", "%to")
-_BEFORE = ("i64 %middle, i64 %to", "%to", "%from")
+# Of a search between %near, up to where all are idle, and %far: where a half lies, the first block, and both ends.
+_AFTER = ("i64 %from, i64 %middle", "i64 %from, i64 %from.next", "%from", "%to")
+_BEFORE = ("i64 %middle, i64 %to", "i64 %to.last, i64 %to", "%to", "%from")
 
 
-def _search(name: str, how: tuple[str, str, str]) -> str:
+def _search(name: str, how: tuple[str, str, str, str]) -> str:
     """Return the function that returns how far the blocks at one end of a range are idle."""
-    half, begin, end = how
+    half, one, begin, end = how
     low, high = ("%near", "%far") if begin == "%from" else ("%far", "%near")
     return "\n".join(
         [
             f"define internal i64 @gridjit.idle.{name}({_RANGE}) noinline nounwind {{",
             "entry:",
             "  %any = icmp ult i64 %from, %to",
-            "  br i1 %any, label %all, label %over",
+            "  br i1 %any, label %one, label %over",
+            "one:",
+            "  %from.next = add i64 %from, 1",
+            "  %to.last = sub i64 %to, 1",
+            f"  %first.idle = call i1 @gridjit.idle(ptr %params, ptr %launch, {one})",
+            "  br i1 %first.idle, label %all, label %none",
+            "none:",
+            f"  ret i64 {begin}",
             "all:",
             "  %every = call i1 @gridjit.idle(ptr %params, ptr %launch, i64 %from, i64 %to)",
             "  br i1 %every, label %over, label %halve",
