@@ -32,8 +32,9 @@ WORKERS = $(shell n=$$(nproc); echo $$((n < 4 ? n + 1 : 4)))
 test: .venv/test  ## run the tests but the slow ones (no GPU needed)
 	$(BIN)/python -m pytest -m 'not gpu and not slow' --numprocesses $(WORKERS) --dist worksteal
 
-test-slow: .venv/test  ## run the slow ones: many interrupts, forks, races and processes (no GPU needed)
-	$(BIN)/python -m pytest -m 'slow and not gpu' --numprocesses auto --maxprocesses 4 --dist load
+test-slow: .venv/test  ## run the slow ones: all combinations, many examples, interrupts, forks, races (no GPU needed)
+	$(BIN)/python -m pytest -m '(slow or hypothesis) and not gpu' --hypothesis-profile thorough --numprocesses auto \
+		--maxprocesses 4 --dist load
 
 # numba-cuda's own tests take half an hour on two cores, and run in a folder of their own, since they write to it.
 SUITE := cudapy cudadrv nocuda doc_examples

@@ -37,6 +37,8 @@ from gridjit.messages import say
 
 # How often a kernel is lowered until the shared memory that it requires is what it was told it has.
 _ROUNDS = 4
+# What makes a grid wait for those that it depends on: in PTX and LLVM IR, and in CUDA C++.
+_WAIT, _WAIT_IN_C = "griddepcontrol.wait", b"cudaGridDependencySynchronize"
 _GENERATORS = {"host": "gridjit.compiler.targets.host.generate", "ptx": "gridjit.compiler.targets.ptx.generate"}
 
 
@@ -109,6 +111,7 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
             "compile_ms": round((time.perf_counter() - started) * 1e3, 1),
             "phases": phases_until_now(),
             "shared_memory_carveout": job.options.shared_memory_carveout,
+            **({"waits_for_grids": True} if _waits_for_grids(lowered) else {}),
             **({"waits": {str(number): place for number, place in code.waits.items()}} if code.waits else {}),
             **({"reused": list(lowered.reused)} if lowered.reused else {}),
             **({"lines": True} if job.options.lineinfo else {}),
@@ -172,6 +175,12 @@ def _generator(kind: str) -> CodeGenerator:
 def _tier(job: CompileJob) -> str:
     """Return which of the two forms of a kernel a job is: with fields of the launch folded into it, or without."""
     return "specialized" if job.options.specialize else "generic"
+
+
+def _waits_for_grids(lowered: Lowered) -> bool:
+    """Return whether the code, or what is linked to it, has the instruction that waits for the grids before it."""
+    said = any(_WAIT in module for module in lowered.modules)
+    return said or any(word in file.data for file in lowered.linked for word in (_WAIT.encode(), _WAIT_IN_C))
 
 
 def _unseen(code: Code) -> tuple[str, ...]:

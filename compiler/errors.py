@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from gridjit.compiler.frontend.explained.diagnosis import Diagnosis
 
 
+# What is longer says little in a message.
+_LONGEST = 60
+
+
 class GridjitError(SharedError, Exception):
     """Base class of every error that gridjit itself raises."""
 
@@ -131,6 +135,17 @@ class ResidencyError(LaunchError):
         return f"{super().__str__()} ({self.name})"
 
 
+class ClusterError(LaunchError):
+    """A cluster has more blocks than the device allows, or it launches none; code: what the driver would have said."""
+
+    also = LimitError.also
+    name = "CUDA_ERROR_INVALID_CLUSTER_SIZE"
+    code = 912
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} ({self.name})"
+
+
 class DeviceError(GridjitError):
     """The device or the driver is missing, or refused a call."""
 
@@ -139,6 +154,27 @@ class ConfigWarning(SharedError, UserWarning):
     """Options contradict each other; the message says which one counts."""
 
     also = ("numba.cuda.core.errors:NumbaInvalidConfigWarning",)
+
+
+def switch(name: str, value: object) -> bool:
+    """Return a switch that was given as True or False, NumPy's too, or as 1 or 0; raises ConfigError for all else."""
+    if type(value) is bool:
+        return value
+    try:
+        if value in (True, False):
+            return bool(value)
+    except Exception:  # a comparison that gives an array, or fails in a way of its own
+        pass
+    raise ConfigError(f"{name}={shown(value)}: give True or False")
+
+
+def shown(value: object) -> str:
+    """Return how messages show a value that is wrong: its repr if that is a short line, else its class."""
+    try:
+        said = repr(value)
+    except Exception:
+        return a_class(type(value))
+    return said if len(said) <= _LONGEST and said.isprintable() else a_class(type(value))
 
 
 def a_class(python_type: type) -> str:

@@ -10,11 +10,22 @@ from typing import Any
 import numpy as np
 
 from gridjit.compiler.errors import ArgumentError
-from gridjit.compiler.signature import BFLOAT16, SCALAR_CODES, Field, ItemType, RecordType
+from gridjit.compiler.signature import BFLOAT16, SCALAR_CODES, SMALL_FLOATS, Field, ItemType, RecordType
 
-__all__ = ["ItemType", "bfloat16", "dtype_of", "identity", "item_type", "small_float"]
+__all__ = [
+    "TOO_SMALL",
+    "ItemType",
+    "bfloat16",
+    "copy_of",
+    "dtype_of",
+    "identity",
+    "is_added",
+    "item_type",
+    "parts_of",
+    "small_float",
+]
 
-_TOO_SMALL = "kernels do not support floats of fewer than 16 bits; view them as integers"
+TOO_SMALL = f"of floats of fewer than 16 bits, kernels support {', '.join(SMALL_FLOATS)}; view others as integers"
 
 
 def item_type(dtype: np.dtype[Any]) -> ItemType:
@@ -23,13 +34,29 @@ def item_type(dtype: np.dtype[Any]) -> ItemType:
 
 
 def identity(dtype: np.dtype[Any]) -> tuple[np.dtype[Any], Hashable]:
-    """Return what distinguishes dtype from every other: NumPy calls records equal that differ in alignment."""
-    return dtype, None if dtype.names is None else _alignments(dtype)
+    """Return what distinguishes dtype from every other, and from what it was before its fields were renamed.
+
+    NumPy calls records equal that differ in alignment. A program may assign to `names` of a dtype that is in use.
+    """
+    return dtype, None if dtype.names is None else _fields(dtype)
 
 
-def _alignments(dtype: np.dtype[Any]) -> Hashable:
+def copy_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return a dtype like dtype whose fields, and theirs, are not renamed with dtype's."""
+    if dtype.names is None:
+        return dtype
+    made: np.dtype[Any] = dtype.newbyteorder("|")  # in no other order; np.dtype(dtype, copy=True) makes no copy
+    return made
+
+
+def _fields(dtype: np.dtype[Any]) -> Hashable:
+    return (dtype.isalignedstruct, dtype.names, *map(_fields, parts_of(dtype)))
+
+
+def parts_of(dtype: np.dtype[Any]) -> list[np.dtype[Any]]:
+    """Return the item types of a record's fields; of an array of items, theirs."""
     fields: Mapping[str, Any] = dtype.fields or {}
-    return (dtype.isalignedstruct, *(_alignments(field[0].base) for field in fields.values()))
+    return [fields[name][0].base for name in dtype.names or ()]
 
 
 @functools.lru_cache(maxsize=1024)
@@ -39,9 +66,9 @@ def _item_type(dtype: np.dtype[Any], _: Hashable) -> ItemType:
     name: str = dtype.name
     if dtype.kind in "mM" and name.endswith("64"):
         raise ArgumentError(f"items of {name} without a unit cannot be passed to a kernel; give them one")
-    if dtype.kind not in "mMSU" and name not in SCALAR_CODES and not _is_bfloat16(dtype):
+    if dtype.kind not in "mMSU" and name not in SCALAR_CODES and not is_added(dtype.type):
         if dtype.type.__module__ == "ml_dtypes":
-            raise ArgumentError(f"items of {dtype} cannot be passed to a kernel; {_TOO_SMALL}")
+            raise ArgumentError(f"items of {dtype} cannot be passed to a kernel; {TOO_SMALL}")
         raise ArgumentError(
             f"items of {dtype} cannot be passed to a kernel; pass numbers, text, datetime64, timedelta64 or records"
         )
@@ -50,13 +77,17 @@ def _item_type(dtype: np.dtype[Any], _: Hashable) -> ItemType:
     return dtype.str if dtype.kind in "SU" else name
 
 
-def _is_bfloat16(dtype: np.dtype[Any]) -> bool:
-    return dtype.name == BFLOAT16 and dtype.type.__module__ == "ml_dtypes"
+def is_added(number: type) -> bool:
+    """Return whether a class is that of one of the numbers which ml_dtypes adds to NumPy and kernels support."""
+    name = number.__name__
+    return (name == BFLOAT16 or name in SMALL_FLOATS) and number.__module__ == "ml_dtypes"
 
 
 def dtype_of(item: ItemType) -> np.dtype[Any]:
     """Return NumPy's dtype for an item type; raises ArgumentError if it has none."""
     if isinstance(item, str):
+        if item in SMALL_FLOATS:
+            return small_float(item)
         return bfloat16() if item == BFLOAT16 else np.dtype(item)
     if not isinstance(item, RecordType):
         raise ArgumentError(f"NumPy does not have a dtype for items of {item}")
@@ -80,7 +111,7 @@ def bfloat16() -> np.dtype[Any]:
 
 def small_float(name: str) -> np.dtype[Any]:
     """Return the dtype of a float of one byte, by ml_dtypes' name; raises ArgumentError where that is missing."""
-    return _added(name, f"; {_TOO_SMALL}")
+    return _added(name, f"; {TOO_SMALL}")
 
 
 def _added(name: str, more: str) -> np.dtype[Any]:

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Sequence
 from typing import SupportsIndex, TypeAlias, cast
 
-from gridjit.compiler.errors import ConfigError, ConfigTypeError, LimitError
+from gridjit.compiler.errors import ConfigError, ConfigTypeError, LimitError, shown, switch
 from gridjit.values import dataclass
 
 Dim3 = tuple[int, int, int]
@@ -28,6 +28,9 @@ class LaunchConfig:
     sharedmem: dynamic shared memory of a block, in bytes.
     cluster: blocks in a thread-block cluster as (x, y, z), or None.
     cooperative: whether all blocks must be resident at once (grid-wide sync).
+    programmatic: whether it may begin before the grid that it comes after in its stream has ended, which the kernel
+    then waits for (gridjit.griddepcontrol).
+    preferred_cluster: blocks in a cluster where there is room for larger ones than cluster, of which it is a multiple.
     Raises ConfigError naming the field and the limit for a value that no launch can have, however it is made.
     """
 
@@ -36,6 +39,8 @@ class LaunchConfig:
     sharedmem: int = 0
     cluster: Dim3 | None = None
     cooperative: bool = False
+    programmatic: bool = False
+    preferred_cluster: Dim3 | None = None
 
     @classmethod
     def of(
@@ -46,10 +51,12 @@ class LaunchConfig:
         *,
         cluster: DimLike | None = None,
         cooperative: bool = False,
+        programmatic: bool = False,
+        preferred_cluster: DimLike | None = None,
     ) -> LaunchConfig:
         """Return the configuration for dimensions given as an int or one to three ints.
 
-        griddim, blockdim, sharedmem, cluster, cooperative: the fields, as above.
+        griddim, blockdim, sharedmem, cluster, cooperative, programmatic, preferred_cluster: the fields, as above.
 
             LaunchConfig.of(8, (16, 16), 4096).blockdim == (16, 16, 1)
 
@@ -60,7 +67,9 @@ class LaunchConfig:
             blockdim=_dim3("blockdim", blockdim),
             sharedmem=_sharedmem(sharedmem),
             cluster=None if cluster is None else _dim3("cluster", cluster),
-            cooperative=bool(cooperative),
+            cooperative=switch("cooperative", cooperative),
+            programmatic=switch("programmatic", programmatic),
+            preferred_cluster=None if preferred_cluster is None else _dim3("preferred_cluster", preferred_cluster),
         )
 
     def __post_init__(self) -> None:
@@ -73,7 +82,12 @@ class LaunchConfig:
             )
         if self.cluster is not None:
             _check_dim3("cluster", self.cluster, MAX_GRIDDIM)
+        if self.preferred_cluster is not None:
+            _check_preferred(self.preferred_cluster, self.cluster)
         _check_sharedmem(self.sharedmem)
+        for name in ("cooperative", "programmatic"):
+            if type(given := getattr(self, name)) is not bool:
+                raise ConfigError(f"{name}={shown(given)}: give True or False")
 
     def __str__(self) -> str:
         parts = [f"grid {dim_text(self.griddim)}", f"block {dim_text(self.blockdim)}"]
@@ -81,6 +95,10 @@ class LaunchConfig:
             parts.append(f"{self.sharedmem} bytes shared")
         if self.cluster:
             parts.append(f"cluster {dim_text(self.cluster)}")
+        if self.preferred_cluster:
+            parts.append(f"preferred cluster {dim_text(self.preferred_cluster)}")
+        if self.programmatic:
+            parts.append("programmatic")
         return ", ".join(parts)
 
 
@@ -89,7 +107,7 @@ def as_launch_config(name: str, given: object) -> LaunchConfig | None:
     if given is None or isinstance(given, LaunchConfig):
         return given
     if not isinstance(given, tuple) or not 2 <= len(given) <= 3:
-        raise ConfigError(f"{name}: config={given!r}: give (griddim, blockdim[, sharedmem])")
+        raise ConfigError(f"{name}: config={shown(given)}: give (griddim, blockdim[, sharedmem])")
     return LaunchConfig.of(*given)
 
 
@@ -105,33 +123,41 @@ def _dim3(name: str, value: DimLike) -> Dim3:
     """Return a dimension that is given as a number, or as one to three numbers."""
     items: Sequence[object] = value if isinstance(value, Sequence) else (value,)
     if not 1 <= len(items) <= 3:
-        raise ConfigError(f"{name} must be a sequence of 1, 2 or 3 integers, got {list(items)}")
+        raise ConfigError(f"{name} must be a sequence of 1, 2 or 3 integers, got {shown(list(items))}")
     try:
         dims = [operator.index(item) for item in cast("Sequence[SupportsIndex]", items)]
     except TypeError:
-        raise ConfigTypeError(f"{name} must be a sequence of integers, got {list(items)}") from None
+        raise ConfigTypeError(f"{name} must be a sequence of integers, got {shown(list(items))}") from None
     dims += [1] * (3 - len(dims))
     return (dims[0], dims[1], dims[2])
 
 
 def _check_dim3(name: str, dims: object, limits: Dim3) -> None:
     if type(dims) is not tuple or len(dims) != 3 or not all(type(dim) is int for dim in dims):
-        raise ConfigTypeError(f"{name} is {dims!r}; give three integers, (x, y, z), or use LaunchConfig.of")
+        raise ConfigTypeError(f"{name} is {shown(dims)}; give three integers, (x, y, z), or use LaunchConfig.of")
     for axis, dim, limit in zip("xyz", dims, limits, strict=True):
         if not 1 <= dim <= limit:
             raise LimitError(f"{name}.{axis} is {dim}; it must be from 1 to {limit}")
+
+
+def _check_preferred(preferred: Dim3, cluster: Dim3 | None) -> None:
+    _check_dim3("preferred_cluster", preferred, MAX_GRIDDIM)
+    if cluster is None:
+        raise ConfigError(f"preferred_cluster is {preferred}; give cluster too, the smallest one that will do")
+    if any(many % few for many, few in zip(preferred, cluster, strict=True)):
+        raise ConfigError(f"preferred_cluster {preferred} must be a multiple of cluster {cluster} in each dimension")
 
 
 def _sharedmem(value: SupportsIndex) -> int:
     try:
         return operator.index(value)
     except TypeError:
-        raise ConfigTypeError(f"sharedmem {value!r}: give a number of bytes") from None
+        raise ConfigTypeError(f"sharedmem {shown(value)}: give a number of bytes") from None
 
 
 def _check_sharedmem(size: object) -> None:
     if type(size) is not int:
-        raise ConfigTypeError(f"sharedmem {size!r}: give a number of bytes")
+        raise ConfigTypeError(f"sharedmem {shown(size)}: give a number of bytes")
     if size < 0:
         raise ConfigError(f"sharedmem is {size}; it must be 0 or more bytes")
     if size > MAX_SHAREDMEM:

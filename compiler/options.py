@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from gridjit.compiler.errors import ConfigError, ConfigWarning
+from gridjit.compiler.errors import ConfigError, ConfigWarning, shown
 from gridjit.compiler.key.numba_settings import setting_now
 from gridjit.messages import warn
 from gridjit.values import dataclass
@@ -48,9 +48,9 @@ class Options:
     def __post_init__(self) -> None:
         for name in ("debug", "opt", "fastmath", "lineinfo", "lto", "device", "forceinline", "tiered"):
             if not isinstance(value := getattr(self, name), bool):
-                raise ConfigError(f"{name}={value!r}: True or False")
+                raise ConfigError(f"{name}={shown(value)}: True or False")
         if self.inline not in ("never", "always") and not callable(self.inline):
-            raise ConfigError(f"inline={self.inline!r}: one of 'never', 'always', or a function that decides")
+            raise ConfigError(f"inline={shown(self.inline)}: one of 'never', 'always', or a function that decides")
         if unknown := [one for one in self.specialize if one not in ("blockdim", "griddim", "sharedmem")]:
             raise ConfigError(f"specialize={unknown}: fields are 'blockdim', 'griddim', 'sharedmem'")
         if self.tiered and self.fastmath:
@@ -163,7 +163,7 @@ def _carveout(name: str) -> int:
     percents = {"default": -1, "maxl1": 0, "maxshared": 100}
     if name.lower() not in percents:
         raise ConfigError(
-            f"shared_memory_carveout={name!r}: Invalid carveout value; "
+            f"shared_memory_carveout={shown(name)}: Invalid carveout value; "
             f"give a percentage, or one of {', '.join(percents)}"
         )
     return percents[name.lower()]
@@ -171,4 +171,4 @@ def _carveout(name: str) -> int:
 
 def _check_number(name: str, value: object, least: int, most: int) -> None:
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most):
-        raise ConfigError(f"{name}={value!r} must be between {least} and {most}, and a whole number")
+        raise ConfigError(f"{name}={shown(value)} must be between {least} and {most}, and a whole number")

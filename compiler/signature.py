@@ -32,6 +32,8 @@ SCALAR_CODES = {
 }
 # The item type of CUDA's and ml_dtypes' 16-bit float with the exponent of a float32.
 BFLOAT16 = "bfloat16"
+# Those of their floats of 8 bits, by ml_dtypes' name, with the end of CUDA's.
+SMALL_FLOATS = {"float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2", "float8_e8m0fnu": "e8m0"}
 # A date or a span of time with its unit: "datetime64[ns]", "timedelta64[25s]".
 _TIME = r"(datetime64|timedelta64)\[\d*[A-Za-z]+\]"  # compiled when first used
 
@@ -292,6 +294,9 @@ class Signature:
 
     def __str__(self) -> str:
         return "(" + ", ".join(map(str, self.arguments)) + ")"
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 def _parts_of(argument: ArgType | str) -> Iterator[ArgType]:

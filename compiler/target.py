@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from types import CodeType
 from typing import Any, Protocol
 
+from gridjit.compiler.launch_config import Dim3
 from gridjit.compiler.options import Options
 from gridjit.values import dataclass, field
 
@@ -82,6 +83,7 @@ class Lowered:
     source: (file, first line) of the kernel, for messages.
     reused: the device functions, with their argument types, that were compiled for another kernel.
     code: the kernel's bytecode, for the lines it comes from.
+    cluster: the launch's, where code that is compiled for it asks for it.
     """
 
     modules: tuple[str, ...]
@@ -93,6 +95,7 @@ class Lowered:
     source: tuple[str, int] = ("", 0)
     reused: tuple[str, ...] = ()
     code: CodeType | None = field(default=None, repr=False)
+    cluster: Dim3 | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

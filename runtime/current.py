@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.errors import ArgumentError, shown, switch
 from gridjit.runtime.memory.space import Space
 from gridjit.runtime.session import session
 from gridjit.runtime.streams import PER_THREAD, Event, Stream, Timeline, new_event, new_stream, stream_handle
@@ -40,7 +40,8 @@ def create_stream(*, priority: int = 0, nonblocking: bool = False, timeline: Tim
             kernel[grid, block](x)  # in stream
     """
     if not isinstance(priority, int):
-        raise ArgumentError(f"create_stream(priority={priority!r}): give a whole number; lower ones run first")
+        raise ArgumentError(f"create_stream(priority={shown(priority)}): give a whole number; lower ones run first")
+    nonblocking = switch("create_stream: nonblocking", nonblocking)
     return new_stream(timeline or current_timeline(), priority=priority, nonblocking=nonblocking)
 
 
@@ -52,7 +53,7 @@ def create_event(*, timing: bool = True, timeline: Timeline | None = None) -> Ev
         event = stream.record(gridjit.create_event())
         event.synchronize()
     """
-    return new_event(timeline or current_timeline(), timing=timing)
+    return new_event(timeline or current_timeline(), timing=switch("create_event: timing", timing))
 
 
 def default_stream(timeline: Timeline | None = None) -> Stream:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.errors import ConfigError, a_class, shown, switch
 from gridjit.compiler.options import Options, options_of
 from gridjit.runtime.device_function import DeviceFunction, Parameters, Result
 from gridjit.runtime.kernel import Kernel
@@ -100,37 +100,22 @@ def jit(
     if isinstance(func_or_sig, classmethod | staticmethod | property):
         raise ConfigError(not_a_function(func_or_sig))
     chosen = options_of(options)
-    if cache not in (True, False, None):
-        raise ConfigError(f"jit(cache={cache!r}): give True or False; GRIDJIT_CACHE_DIR says where the cache is")
-    if chosen.tiered and not chosen.specialize:
-        raise ConfigError("jit(tiered=True): name fields in specialize=..., for which generic code serves meanwhile")
-    if target not in (None, "host", "cuda"):
-        raise ConfigError(f"jit(target={target!r}): give 'host' or 'cuda'")
-    if not isinstance(extensions, Iterable):
-        raise ConfigError(f"jit(extensions={extensions!r}): give a list of objects with prepare_args")
-    if background not in (None, True, False):
-        raise ConfigError(f"jit(background={background!r}): give True or False")
-    if not isinstance(max_specializations, int) or max_specializations < 1:
-        raise ConfigError(f"jit(max_specializations={max_specializations!r}): give a whole number, 1 or more")
+    kept: dict[str, Any] = {
+        "target": target,
+        "cache": cache,
+        "max_specializations": max_specializations,
+        "hold_gil": switch("jit: hold_gil", hold_gil),
+        "extensions": extensions,
+        "background": background,
+    }
+    _check(chosen, kept)
 
     @for_users
     def decorate(function: Callable[..., Any], signatures: list[Any]) -> Any:
-        if isinstance(function, Kernel | DeviceFunction):
-            function = function.py_func
-        if not isinstance(function, FunctionType) or function.__code__.co_flags & _ASYNCHRONOUS:
-            raise ConfigError(not_a_function(function))
+        function = _plain(function)
         if chosen.device:
             return DeviceFunction(function, chosen, signatures)
-        kernel = _kind(chosen)(
-            function,
-            chosen,
-            target=target,
-            cache=cache,
-            max_specializations=max_specializations,
-            hold_gil=hold_gil,
-            extensions=extensions,
-            background=background,
-        )
+        kernel = _kind(chosen)(function, chosen, **kept)
         for signature in signatures:
             kernel.declare(signature)
         kernel.specialized = bool(signatures) and not isinstance(func_or_sig, list)
@@ -144,9 +129,38 @@ def jit(
     return functools.partial(decorate, signatures=signatures)
 
 
+def _check(chosen: Options, kept: dict[str, Any]) -> None:
+    """Raise ConfigError for what jit was given besides the compiler's options, if it cannot be."""
+    if kept["cache"] not in (True, False, None):
+        raise _wrong(kept, "cache", "True or False; GRIDJIT_CACHE_DIR says where the cache is")
+    if chosen.tiered and not chosen.specialize:
+        raise ConfigError("jit(tiered=True): name fields in specialize=..., for which generic code serves meanwhile")
+    if kept["target"] not in (None, "host", "cuda"):
+        raise _wrong(kept, "target", "'host' or 'cuda'")
+    if not isinstance(kept["extensions"], Iterable):
+        raise _wrong(kept, "extensions", "a list of objects with prepare_args")
+    if kept["background"] not in (None, True, False):
+        raise _wrong(kept, "background", "True or False")
+    if not isinstance(kept["max_specializations"], int) or kept["max_specializations"] < 1:
+        raise _wrong(kept, "max_specializations", "a whole number, 1 or more")
+
+
+def _wrong(kept: dict[str, Any], name: str, wanted: str) -> ConfigError:
+    return ConfigError(f"jit({name}={shown(kept[name])}): give {wanted}")
+
+
+def _plain(function: Any) -> FunctionType:
+    """Return the function to compile; raises ConfigError for what is not one."""
+    if isinstance(function, Kernel | DeviceFunction):
+        function = function.py_func
+    if not isinstance(function, FunctionType) or function.__code__.co_flags & _ASYNCHRONOUS:
+        raise ConfigError(not_a_function(function))
+    return function
+
+
 def not_a_function(given: object) -> str:
     """Return what is wrong with something other than a plain function that jit is to decorate, and the way on."""
-    said = f"jit decorates functions made with def or lambda, not {_shown(given)}"
+    said = f"jit decorates functions made with def or lambda, not {_named(given)}"
     if isinstance(given, FunctionType):
         return f"jit(): {given.__qualname__} is asynchronous, and kernels cannot be: leave out 'async' and 'await'"
     if isinstance(given, classmethod | staticmethod | property):
@@ -156,16 +170,26 @@ def not_a_function(given: object) -> str:
     if isinstance(given, MethodType):
         return f"{said}: decorate the function in its class, under @staticmethod"
     for name in ("py_func", "__wrapped__", "func"):
-        if isinstance(getattr(given, name, None), FunctionType):
+        if isinstance(_attribute(given, name), FunctionType):
             return f"{said}: decorate the function in it, its {name}"
     if type(given).__module__.startswith("numba."):
         return f"{said}: give types of arguments as a tuple, or as a text such as 'void(float32[::1])'"
     return f"{said}: write one in Python, which calls what kernels can call"
 
 
-def _shown(given: object) -> str:
-    name = getattr(given, "__qualname__", None) or getattr(given, "__name__", None)
-    return f"the {type(given).__name__} {name}" if isinstance(name, str) else f"a {type(given).__name__}"
+def _named(given: object) -> str:
+    """Return how messages speak of what is not a function: by its own name, if it has one."""
+    name = _attribute(given, "__qualname__") or _attribute(given, "__name__")
+    kind = a_class(type(given))
+    return f"the {kind.partition(' ')[2]} {name}" if isinstance(name, str) else kind
+
+
+def _attribute(given: object, name: str) -> object:
+    """Return an attribute, or None if there is none or a proxy fails to say."""
+    try:
+        return getattr(given, name, None)
+    except Exception:
+        return None
 
 
 def _kind(options: Options) -> type[Kernel]:

@@ -9,7 +9,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import gridjit.compiler.frontend.locks  # noqa: F401  # they are freed in a forked child from here on
-from gridjit.compiler.errors import ConfigError
+from gridjit.compiler.errors import ConfigError, shown
 from gridjit.compiler.footprint import MARKABLE, Markable
 from gridjit.compiler.launch_config import DimLike, LaunchConfig
 from gridjit.compiler.options import Options
@@ -93,7 +93,9 @@ class Kernel(Compilation, Inspection, Indexable):
 
     def _configure(self, launch: Any) -> ConfiguredKernel:
         if not isinstance(launch, tuple) or not 2 <= len(launch) <= 4:
-            raise ConfigError(f"{self.name}[{launch!r}]: give [griddim, blockdim], then stream and sharedmem if needed")
+            raise ConfigError(
+                f"{self.name}[{shown(launch)}]: give [griddim, blockdim], then stream and sharedmem if needed"
+            )
         return self.configure(*launch)
 
     @for_users
@@ -106,18 +108,30 @@ class Kernel(Compilation, Inspection, Indexable):
         *,
         cluster: DimLike | None = None,
         cooperative: bool = False,
+        programmatic: bool = False,
+        preferred_cluster: DimLike | None = None,
     ) -> ConfiguredKernel:
         """Return the kernel with the shape of its launch.
 
         griddim, blockdim: an int or one to three ints. stream: where to launch (0: the default stream).
         sharedmem: dynamic shared memory of a block, in bytes. cluster: blocks of a thread-block cluster.
         cooperative: have all blocks resident at once (set by itself where the kernel synchronizes the grid).
+        programmatic: let it begin before the grid that it comes after has ended; it waits for that itself, by
+        gridjit.griddepcontrol.wait(). preferred_cluster: blocks of larger clusters, where there is room for them.
         Raises ConfigError naming what is out of range.
 
             scale.configure(8, (16, 16), sharedmem=4096)(x, 2.0)
         """
         self._check_launchable()
-        config = LaunchConfig.of(griddim, blockdim, sharedmem, cluster=cluster, cooperative=cooperative)
+        config = LaunchConfig.of(
+            griddim,
+            blockdim,
+            sharedmem,
+            cluster=cluster,
+            cooperative=cooperative,
+            programmatic=programmatic,
+            preferred_cluster=preferred_cluster,
+        )
         if config not in self._ready:
             warn_of_few_blocks(self.name, config)
         return self._configured(config, stream)

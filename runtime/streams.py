@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gridjit.compiler.errors import ArgumentError, DeviceError, LaunchError, a_class
+from gridjit.compiler.errors import ArgumentError, DeviceError, LaunchError, a_class, shown
 from gridjit.runtime.attention import recorder_of, recorders
 
 if TYPE_CHECKING:
@@ -150,29 +150,66 @@ def _destroy(timeline: Timeline, epoch: int, destroy: Callable[[int], None], num
 class Event(_Handle):
     """A point in a stream's work: record it there, then wait for it, ask for it, or measure time from it."""
 
-    __slots__ = ()
+    # _graphs: the stream that it was last recorded in, if a graph recorded that one then.
+    __slots__ = ("_graphs",)
     kind = "event"
 
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._graphs: int | None = None
+
     def record(self, stream: StreamLike = None) -> Event:
-        """Note what a stream has been given so far (None: the thread's current one); returns the event."""
-        self.timeline.record(self.handle, _handle_here(stream, self.timeline))
+        """Note what a stream has been given so far (None: the thread's current one); returns the event.
+
+        In a stream that a graph records it is a point of the graph, which nobody outside of it can wait for.
+        """
+        self._record(_handle_here(stream, self.timeline))
         return self
 
+    def _record(self, handle: int) -> None:
+        self.timeline.record(self.handle, handle)
+        self._graphs = handle if recorders and recorder_of(self.timeline, handle) is not None else None
+
     def wait(self, stream: StreamLike = None) -> None:
-        """Make what comes next in a stream (None: the thread's current one) wait for the event."""
-        self.timeline.wait(_handle_here(stream, self.timeline), self.handle)
+        """Make what comes next in a stream (None: the thread's current one) wait for the event.
+
+        Raises LaunchError on the host if one of the two is in a graph that is recorded, and not the other.
+        """
+        handle = _handle_here(stream, self.timeline)
+        if recorders or self._graphs is not None:
+            self._check_wait(handle)
+        self.timeline.wait(handle, self.handle)
+
+    def _check_wait(self, handle: int) -> None:
+        """Raise LaunchError for a wait that would be lost; a GPU's driver captures waits, and says what cannot be."""
+        if self._graphs not in (None, handle) and not self.timeline.capturing(self._graphs or 0):
+            self._awaitable()
+        if self._graphs is None and recorder_of(self.timeline, handle) and not self.timeline.capturing(handle):
+            raise LaunchError(
+                f"stream 0x{handle:x} is being recorded into a graph, which does not wait for what is not in it: have "
+                "the stream that the graph is launched in wait before the launch"
+            )
 
     def synchronize(self) -> None:
-        """Wait until the event has happened."""
-        self.timeline.synchronize_event(self.handle)
+        """Wait until the event has happened; raises LaunchError for one in a stream that a graph recorded."""
+        self.timeline.synchronize_event(self._awaitable())
 
     def query(self) -> bool:
-        """Return whether the event has happened."""
-        return self.timeline.event_done(self.handle)
+        """Return whether the event has happened; raises as synchronize does."""
+        return self.timeline.event_done(self._awaitable())
 
     def elapsed_time(self, evtend: Event) -> float:
         """Return the milliseconds from this event to evtend, a later one; both have happened and keep the time."""
-        return self.timeline.elapsed_ms(self.handle, _event(evtend, "elapsed_time").handle)
+        return self.timeline.elapsed_ms(self._awaitable(), _event(evtend, "elapsed_time")._awaitable())
+
+    def _awaitable(self) -> int:
+        """Return the handle; raises LaunchError for an event that is a point of a graph: it has not happened."""
+        if self._graphs is not None:
+            raise LaunchError(
+                f"{self!r} was recorded in a stream that a graph recorded: it is a point of the graph, and does not "
+                "happen now; record it after the with block, in the stream that the graph is launched in"
+            )
+        return self.handle
 
     def __enter__(self) -> Event:
         return self
@@ -228,7 +265,7 @@ class Stream(_Handle):
             other.wait(self)
         elif (theirs := stream_handle(other)) != self.handle:
             with new_event(self.timeline, timing=False) as event:
-                self.timeline.record(event.handle, theirs)
+                event._record(theirs)
                 event.wait(self)
 
     def auto_synchronize(self) -> AbstractContextManager[Stream]:
@@ -239,7 +276,7 @@ class Stream(_Handle):
         """Have callback(stream, 0, arg) called when the work given so far is done; it must not use the device."""
         if not callable(callback):
             raise ArgumentError(
-                f"add_callback: {callback!r} cannot be called; give a function of (stream, status, arg)"
+                f"add_callback: {shown(callback)} cannot be called; give a function of (stream, status, arg)"
             )
         self.on_complete(lambda: callback(self, 0, arg))
 
@@ -332,7 +369,7 @@ def stream_handle(stream: Any) -> int:
         if (handle := foreign_handle(stream)) is not None:
             return _checked(handle)
     raise ArgumentError(
-        f"stream {stream!r} is {a_class(kind)}; give 0, a handle as an int, or a stream of "
+        f"stream {shown(stream)} is {a_class(kind)}; give 0, a handle as an int, or a stream of "
         "gridjit, numba-cuda, torch, CuPy, or with __cuda_stream__"
     )
 
@@ -340,7 +377,9 @@ def stream_handle(stream: Any) -> int:
 def _event(given: Any, asked: str) -> Event:
     """Return what was given as an event; raises ArgumentError for anything else."""
     if not isinstance(given, Event):
-        raise ArgumentError(f"{asked}: {given!r} is {a_class(type(given))}, not an event; make one with create_event()")
+        raise ArgumentError(
+            f"{asked}: {shown(given)} is {a_class(type(given))}, not an event; make one with create_event()"
+        )
     return given
 
 

@@ -5,6 +5,7 @@ Every function that users call, and that may compile, lets errors pass through `
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 from collections.abc import Callable
@@ -17,6 +18,8 @@ from gridjit.runtime.settings import settings
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
+# The attribute of an exception that a kernel raised: any class may be raised in kernels.
+_OF_A_KERNEL = "_gridjit_kernel"
 _OURS = frozenset({"gridjit", "numba", "numba_cuda", "llvmlite"})
 
 
@@ -27,14 +30,26 @@ def for_users(call: Callable[Parameters, Result]) -> Callable[Parameters, Result
     def called(*args: Parameters.args, **keywords: Parameters.kwargs) -> Result:
         try:
             return call(*args, **keywords)
-        except GridjitError as error:
-            trim(error)
+        except Exception as error:
+            if is_for_users(error):
+                trim(error)
             raise
 
     return called
 
 
-def trim(error: GridjitError) -> None:
+def is_for_users(error: Exception) -> bool:
+    """Return whether an error tells of the user's program: ours, or what a kernel of theirs raised."""
+    return isinstance(error, GridjitError) or _OF_A_KERNEL in vars(error)
+
+
+def note_as_kernels(error: BaseException) -> None:
+    """Have an exception that a kernel raised be trimmed as errors of ours are."""
+    with contextlib.suppress(AttributeError):  # its class may have no room for it
+        setattr(error, _OF_A_KERNEL, True)
+
+
+def trim(error: Exception) -> None:
     """Leave the user's frames of an error that is about to be raised again, and nothing of what it was raised from.
 
     Called where it was caught, before a bare `raise`: that adds no frame (from Python 3.11 on; before, the caller's own
@@ -58,7 +73,7 @@ def _is_full() -> bool:
         return False
 
 
-def _say_all(error: GridjitError) -> None:
+def _say_all(error: Exception) -> None:
     from gridjit.compiler.frontend.isolated.launch_visibility import said_by
 
     if isinstance(error, CompileError) and error.original is not None:

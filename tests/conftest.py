@@ -20,12 +20,17 @@ from hypothesis import HealthCheck, settings
 from gridjit.cache.key import digest
 from gridjit.runtime.launch.indexing import index_from_python
 from gridjit.runtime.session import end_session
+from tests.combinations import mark_others_slow
 from tests.known_objects import FOLDER, forget_unused, use_known_objects
 from tests.programs import MEETING, end_servers, note_environment
 from tests.registered import taken_away_after
 
 # How long an example takes is the machine's affair, and its first one's, which may import a compiler.
-settings.register_profile("gridjit", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# `make test` tries other examples each time, and `make test-slow` many at once.
+for profile, examples in (("gridjit", 25), ("thorough", 200)):
+    settings.register_profile(
+        profile, deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=examples
+    )
 settings.load_profile("gridjit")
 
 
@@ -73,15 +78,18 @@ def pytest_collection() -> None:
 
 
 # What tests of these folders share takes each process long to make: a wheel, environments, what type checkers say.
-_SHARING = tuple(Path(__file__).parent / name for name in ("packaging", "testing"))
+_SHARING = tuple(f"{Path(__file__).parent / name}{os.sep}" for name in ("packaging", "testing"))
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Have one process of a run do what shares most: the first tests of all are not taken from their process by others.
+    """Mark slow combinations before marks are looked at, and have one process of a run do what shares most.
 
-    They take long, too, and no process should be left with such a test when the others have ended.
+    The first tests of all are not taken from their process by others. They take long, too, and no process should be
+    left with such a test when the others have ended.
     """
-    items.sort(key=lambda item: not any(map(item.path.is_relative_to, _SHARING)))
+    mark_others_slow(items)
+    items.sort(key=lambda item: not str(item.path).startswith(_SHARING))
 
 
 def pytest_collection_finish() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib.util
 import os
 import sys
 from collections.abc import Iterator
@@ -21,6 +22,8 @@ from gridjit.messages import warn
 
 # What numba-cuda asks the CUDA runtime library while it is imported, answered where there is none: CUDA 13.0.
 _CUDA_VERSION = 13000
+# numba-cuda's own module that has the import system find it under numba.cuda.
+_REDIRECTOR = "_numba_cuda_redirector"
 # Seconds to wait for another thread that loads extensions. These run code of their own, which may wait for this thread.
 _PATIENCE = 60.0
 
@@ -43,7 +46,22 @@ def numba_cuda() -> ModuleType:
 
 def _import() -> None:
     with section(), runtime_version_answered():
-        import numba.cuda  # noqa: F401
+        _redirect()
+        import numba.cuda
+    if "numba_cuda" not in str(numba.cuda.__file__):
+        raise CompileError(
+            "numba.cuda is numba's own here, which was imported before numba-cuda could take its place: import "
+            "_numba_cuda_redirector first, as the start-up files of site-packages do, or from gridjit import cuda"
+        )
+
+
+def _redirect() -> None:
+    """Have numba-cuda take numba.cuda's place where no start-up file has.
+
+    Python runs those of site-packages alone: not with -S, nor of other folders, such as those that pip --target fills.
+    """
+    if "numba.cuda" not in sys.modules and importlib.util.find_spec(_REDIRECTOR) is not None:
+        importlib.import_module(_REDIRECTOR)
 
 
 def _is_being_imported() -> bool:

@@ -11,24 +11,30 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import accumulate
 
-_FUNCTION = re.compile(r"^define [^\n]*\n\{\n.*?^\}", re.MULTILINE | re.DOTALL)
-_LABEL = re.compile(r"^[^\s{}][^\n]*:$", re.MULTILINE)
+# A text has millions of characters: what is looked for begins with a letter that lines seldom begin with.
+_FUNCTION = re.compile(r"^define [^\n]*\n\{\n", re.MULTILINE)
+_LABEL = re.compile(r"\n[^\s{}][^\n]*:(?=\n)")
 _RESERVED = re.compile(
     r'^  (?P<at>%"[^"\n]*") = alloca (?P<type>.+)\n  store (?P=type) [^%\n]*, (?P=type)\* (?P=at)\n', re.MULTILINE
 )
-_NAME = re.compile(r'%"[^"\n]*"')
+_NAME = re.compile(r'(%"[^"\n]*")')
 _STORE = re.compile(r'  store (?P<type>.+) \S+, (?P=type)\* (?P<at>%"[^"\n]*")(?:, (?:align \d+|![^\n]*))*')
 
 
 def without_initial_stores(text: str) -> str:
     """Return a module's text, as llvmlite prints it, without the stores of zeros that nothing reads."""
-    return _FUNCTION.sub(lambda found: _cleared(found.group()), text)
+    made, at = [], 0
+    while (found := _FUNCTION.search(text, at)) and (end := text.find("\n}", found.end() - 1) + 2) > 1:
+        made += [text[at : found.start()], _cleared(text[found.start() : end])]
+        at = end
+    return "".join((*made, text[at:]))
 
 
 def _cleared(function: str) -> str:
     """Return a function without its own."""
-    starts = [found.start() for found in _LABEL.finditer(function)]
+    starts = [found.start() + 1 for found in _LABEL.finditer(function)]
     if len(starts) < 2:
         return function
     blocks = list(zip(starts, [*starts[1:], len(function)], strict=True))
@@ -49,19 +55,27 @@ def _unread(function: str, blocks: Sequence[tuple[int, int]]) -> set[str]:
 
 def _overwritten(function: str, blocks: Sequence[tuple[int, int]], reserved: set[str]) -> set[str]:
     """Return those of reserved that one block alone uses, and overwrites as a whole before anything else."""
-    home: dict[str, int] = {}
+    home: set[str] = set()
     others: set[str] = set()
-    for number, (start, end) in enumerate(blocks):
-        for found in _NAME.finditer(function, start, end):
-            if (name := found.group()) in reserved:
-                first = name not in home
-                if home.setdefault(name, number) != number or (first and not _is_stored(function, found)):
-                    others.add(name)
-    return home.keys() - others
+    for start, end in blocks:
+        parts = _NAME.split(function[start:end])  # what is between names, and names, by turns
+        used = reserved.intersection(parts[1::2])
+        others |= used & home
+        first = _first(parts) if (new := used - home) else {}
+        home |= new
+        others.update(name for name in new if not _is_stored(function, start + first[name], name))
+    return home - others
 
 
-def _is_stored(function: str, name: re.Match[str]) -> bool:
+def _first(parts: Sequence[str]) -> dict[str, int]:
+    """Return where each name stands first, of the parts of a text of which every second one is a name."""
+    starts = list(accumulate(map(len, parts)))[:-1:2]
+    # The one that is written down last is the first.
+    return dict(zip(reversed(parts[1::2]), reversed(starts), strict=True))
+
+
+def _is_stored(function: str, at: int, name: str) -> bool:
     """Return whether a name stands where the memory that it names is overwritten as a whole."""
-    line = function[function.rfind("\n", 0, name.start()) + 1 : function.find("\n", name.end())]
+    line = function[function.rfind("\n", 0, at) + 1 : function.find("\n", at)]
     store = _STORE.fullmatch(line)
-    return store is not None and store["at"] == name.group() and line.count(name.group()) == 1
+    return store is not None and store["at"] == name and line.count(name) == 1

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable, Iterable
 from types import FunctionType
-from typing import Any
+from typing import Any, cast
 
 from gridjit.compiler.errors import CompileError, GridjitError, LaunchNeededError
 from gridjit.compiler.frontend.bootstrap import load_installed_extensions, numba_cuda
-from gridjit.compiler.frontend.checked import name_accesses
+from gridjit.compiler.frontend.explained.lines import line_of
 from gridjit.compiler.frontend.fold import folded, launch_bounds
 from gridjit.compiler.frontend.initial_stores import without_initial_stores
 from gridjit.compiler.frontend.isolated.asking import tell_who_asks
@@ -22,7 +23,9 @@ from gridjit.compiler.frontend.linkable import discovered_files, numba_files
 from gridjit.compiler.frontend.pipeline import kernel_pipeline
 from gridjit.compiler.frontend.static_rewrite import install as install_static
 from gridjit.compiler.frontend.types import numba_arguments
+from gridjit.compiler.frontend.vocabulary import instructions
 from gridjit.compiler.key.source.libraries import is_numbas
+from gridjit.compiler.launch_config import Dim3
 from gridjit.compiler.options import Options
 from gridjit.compiler.phases import phase
 from gridjit.compiler.recorded.reads import Reads
@@ -39,6 +42,9 @@ _DEFINED = re.compile(r'^define[^@\n]*@("[^"\n]*"|[\w.$-]+)', re.MULTILINE)
 _NAMED = re.compile(r'@("[^"\n]*"|[\w.$-]+)')
 # A shared array of a negative shape: a global of LLVM IR, not a text that a kernel prints.
 _NEGATIVE = re.compile(r'^@(?:"[^"]*"|[\w.$]+) = [^"\n]*\bglobal \[-\d', re.MULTILINE)
+# PTX's words for a block's cluster, in inline PTX.
+_OF_CLUSTERS = (" %cluster", ",%cluster", " %ncluster", ",%ncluster", "barrier.cluster.")
+_DEF = re.compile(r"\s*def\s+(\w+)")
 _ARCH = re.compile(r"sm_(\d+)(\d)([af]?)")
 
 
@@ -61,11 +67,14 @@ def lower(
     numba_cuda()
     with section():
         install_static()
+        instructions()
 
     def compile_it() -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
         def run(record: Isolation) -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
             tell_who_asks(view, lines=options.debug or options.lineinfo)
             if options.checks:
+                from gridjit.compiler.frontend.checked import name_accesses  # the host target's, as what it imports
+
                 name_accesses(replace)
             with phase("front end"):
                 result = _compiled(function, signature, options, target, record)
@@ -75,12 +84,24 @@ def lower(
         return isolated(view, capability(target), _looks_at_bounds(options), taking, run, keep=not options.checks)
 
     try:
-        return while_visible(view, compile_it)
+        return while_visible(view, lambda: _in_clusters(compile_it(), target, view))
     except GridjitError:
         raise
     except Exception as error:  # numba raises dozens of types; each means that the user's kernel does not compile
         kind = LaunchNeededError if needs_launch(view, error) else CompileError
         raise _explained(kind, function, signature, target, error) from error
+
+
+def _in_clusters(
+    found: tuple[Lowered, tuple[Callable[..., Any], ...]], target: Target, view: ConfigView
+) -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
+    """Return what was lowered with the launch's cluster, if code for the host asks for its place in one."""
+    lowered, functions = found
+    if target.kind != "host" or not any(word in text for text in lowered.modules for word in _OF_CLUSTERS):
+        return found
+    cluster = view.read("cluster", "PTX about clusters")
+    assert cluster is None or isinstance(cluster, tuple)
+    return dataclasses.replace(lowered, cluster=cast("Dim3 | None", cluster)), functions
 
 
 def _explained(
@@ -264,6 +285,9 @@ def _where(location: Any) -> str:
     if not location:
         return ""
     function, path, line = location
+    # numba looks for the function's name above the line.
+    if (own := _DEF.match(line_of(path, line))) is not None:
+        function = own[1]
     return f"function {function!r}, file {path.rpartition('/')[2]}, line {line}"
 
 

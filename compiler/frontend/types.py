@@ -5,13 +5,15 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from gridjit.compiler.errors import ArgumentError, ConfigError
+from gridjit.compiler.errors import ArgumentError, ConfigError, shown
 from gridjit.compiler.frontend.bootstrap import load_installed_extensions, numba_cuda
 from gridjit.compiler.frontend.foreign_types import foreign_argument, foreign_item, is_foreign
+from gridjit.compiler.frontend.signatures.items import check_types
 from gridjit.compiler.frontend.signatures.text import parsed
 from gridjit.compiler.item_types import dtype_of, item_type
 from gridjit.compiler.signature import (
     BFLOAT16,
+    SMALL_FLOATS,
     ArgType,
     ArrayType,
     ClassName,
@@ -25,6 +27,9 @@ from gridjit.compiler.signature import (
     Signature,
     TupleType,
 )
+
+# What numba-cuda calls the floats of 8 bits.
+_NAMES = {f"fp8_{end}" for end in SMALL_FLOATS.values()}
 
 
 def numba_arguments(signature: Signature) -> tuple[Any, ...]:
@@ -55,18 +60,22 @@ def parse_signature(signature: Any) -> Signature:
     from numba.cuda import types
     from numba.cuda.core import sigutils
 
+    if isinstance(signature, str):
+        found = parsed(signature)
+    else:
+        check_types(signature)
+        found = signature
     try:
-        arguments, result = sigutils.normalize_signature(parsed(signature) if isinstance(signature, str) else signature)
-    except ConfigError:
-        raise
-    except Exception as error:  # numba raises many types here, NameError for an unknown type among them
+        arguments, result = sigutils.normalize_signature(found)
+    except Exception as error:  # numba raises many types here
         raise ConfigError(
-            f"signature {signature!r} is not understood: {error}; give a text, such as "
+            f"signature {shown(signature)} is not understood: {error}; give a text, such as "
             '"void(float32[::1], int64)", or types of numba\'s'
         ) from error
     if result not in (None, types.void):
         raise ConfigError(
-            f"signature {signature!r}: a kernel returns nothing, not {result}; give void, or only the arguments' types"
+            f"signature {shown(signature)}: a kernel returns nothing, not {result}; give void, or only the arguments' "
+            "types"
         )
     return Signature(arguments=tuple(from_numba(argument) for argument in arguments))
 
@@ -121,6 +130,8 @@ def _item_to_numba(item: ItemType) -> Any:
         return item.numba
     if item == BFLOAT16:
         return types.bfloat16
+    if item in SMALL_FLOATS:
+        return _small_floats()[str(item)]
     dtype = dtype_of(item)
     return numpy_support.from_struct_dtype(dtype) if dtype.names is not None else numpy_support.from_dtype(dtype)
 
@@ -177,12 +188,21 @@ def _item_from_numba(argument: Any) -> ItemType:
 
     if argument == types.bfloat16:
         return BFLOAT16
+    if isinstance(argument, types.Number) and argument.name in _NAMES:
+        return next(item for item, known in _small_floats().items() if known == argument)
     try:
         return item_type(numpy_support.as_dtype(argument))
     except (NumbaError, NotImplementedError, ArgumentError) as error:
         if is_foreign(argument):
             return foreign_item(argument)
         raise ConfigError(f"items of type {argument} are not supported: {error}") from error
+
+
+def _small_floats() -> dict[str, Any]:
+    """Return numba-cuda's types of the floats of 8 bits, by their items' names."""
+    from numba.cuda._internal import cuda_fp8
+
+    return {item: getattr(cuda_fp8, f"_type_fp8_{end}") for item, end in SMALL_FLOATS.items()}
 
 
 def enum_type(python: type[enum.Enum], dtype: ArgType) -> EnumType:

@@ -27,6 +27,30 @@ def dtype_of_type(kind: Any) -> Any:
     return numpy_support.as_dtype(kind)
 
 
+@functools.cache
+def instructions() -> dict[str, Any]:
+    """Return gridjit's own functions of kernels, those of gridjit.griddepcontrol; a compile has them made before it."""
+    return {name: _instruction(name, f"griddepcontrol.{name};") for name in ("wait", "launch_dependents")}
+
+
+def _instruction(name: str, ptx: str) -> Any:
+    """Return a function of kernels that is one PTX instruction, across which nothing in memory is moved."""
+    numba_cuda()
+    from llvmlite import ir
+    from numba.cuda import types
+    from numba.cuda.extending import intrinsic
+
+    def typed(_: Any) -> Any:
+        def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            builder.asm(ir.FunctionType(ir.VoidType(), []), ptx, "~{memory}", [], True)
+            return context.get_dummy_value()
+
+        return types.void(), lower
+
+    typed.__name__ = typed.__qualname__ = name
+    return intrinsic(typed)
+
+
 def parsing(declare: Callable[..., Any]) -> Callable[..., Any]:
     """Return numba-cuda's declare_device, for which a signature that is a text is parsed: it would evaluate it."""
 

@@ -58,7 +58,8 @@ _LISTS = {
     "attributes": "attribute",
     "globals": "global",
 }
-_OWN = ("gridjit.", "llvmlite.")
+# Whose code counts by gridjit's own files, and by llvmlite's version.
+OWN = ("gridjit.", "llvmlite.")
 _FOR_US = (None, "cuda", "generic")
 
 
@@ -195,6 +196,8 @@ def _owned(found: Registration) -> Registration:
 
 def _lowering(kind: str, entry: tuple[Any, ...]) -> Registration | None:
     """Return the registration in (implementation, key, types) or (implementation, types)."""
+    if _is_numbas_alone(entry[0]):
+        return None
     implementation, *keys = entry
     # An intrinsic's generator is registered under itself whenever the intrinsic is used, and is found through that.
     sources = () if implementation is keys[0] else _foreign_parts(implementation)
@@ -208,7 +211,9 @@ def _typing(kind: str, entry: Any) -> Registration | None:
     """Return the registration in a template class, or in (value, type) of a global."""
     if isinstance(entry, tuple):
         value, type_ = entry
-        templates = [t for t in getattr(type_, "templates", ()) if _implementation(t) is None]
+        if (given := tuple(getattr(type_, "templates", ()))) and all(map(_is_template_of_numba_alone, given)):
+            return None
+        templates = [template for template in given if _implementation(template) is None]
         sources = tuple(part for template in templates for part in _template_parts(template))
         if not sources and not hasattr(type_, "templates") and _is_foreign(value):
             sources = (repr(type_),)
@@ -217,11 +222,14 @@ def _typing(kind: str, entry: Any) -> Registration | None:
         return Registration(kind=kind, about=_name(value), sources=sources, key=value, mentions=(value,))
     if not isinstance(entry, type):
         return None
+    function = _implementation(entry)
+    if _is_numbas(_module(function)) if function is not None else _is_template_of_numba_alone(entry):
+        return None
     metadata = getattr(entry, "metadata", None)
     if isinstance(metadata, Mapping) and metadata.get("target") not in _FOR_US:
         return None
     key = getattr(entry, "key", None)
-    if (function := _implementation(entry)) is not None:
+    if function is not None:
         return _overload(entry, function, key) if _is_foreign(function) else None
     sources = _template_parts(entry)
     if not sources:
@@ -272,6 +280,8 @@ def is_an_extensions(template: Any) -> bool:
 
 def _template_parts(template: Any) -> tuple[object, ...]:
     """Return what is the extension's in a template class, which numba-cuda may have made around it."""
+    if _is_template_of_numba_alone(template):
+        return ()
     if _is_foreign(template):
         return (template,)
     closures = [value for value in vars(template).values() if type(value) is FunctionType and value.__closure__]
@@ -310,10 +320,52 @@ def _is_foreign(value: object) -> bool:
         return False
     module = _module(value)
     # Looked up, as the first look goes through 17,000 objects of numba's.
-    return bool(module) and not (_is_numbas(module) or module.startswith(_OWN) or is_library(module))
+    return bool(module) and not (_is_numbas(module) or module.startswith(OWN) or is_library(module))
 
 
-_is_numbas = cache(is_numbas)
+def _is_numbas_alone(value: object, depth: int = 3) -> bool:
+    """Return True where it is quickly seen that a function is numba's, and that what it holds is, or is not code.
+
+    A first look goes through 6,000 entries, all of which are so if no extension registered any.
+    """
+    if type(value) is not FunctionType or not _is_numbas(value.__globals__.get("__name__")):
+        return False
+    for cell in value.__closure__ or ():
+        if (held := cell_value(cell)) is MISSING or type(held) in _NO_CODE:
+            continue
+        if type(held) is FunctionType:
+            if not depth or not _is_numbas_alone(held, depth - 1):
+                return False
+        elif not _is_known((held if isinstance(held, type) else type(held)).__module__):
+            return False
+    return True
+
+
+def _is_template_of_numba_alone(template: Any) -> bool:
+    """Return True where it is quickly seen that a template class is numba's, and that all that is in it is."""
+    if not _is_numbas(template.__module__):
+        return False
+    key = getattr(template, "key", None)
+    for part in (*template.__bases__, key if isinstance(key, type) else template):
+        if not _is_numbas(part.__module__):
+            return False
+    for value in vars(template).values():
+        if type(value) is FunctionType and value.__closure__ and not _is_numbas_alone(value):
+            return False
+    return True
+
+
+# What closures of numba's hold most, besides numba's own functions and types.
+_NO_CODE = frozenset({bool, int, str, float, tuple, list, dict, type(None)})
+
+
+@cache
+def _is_numbas(module: object) -> bool:
+    return isinstance(module, str) and is_numbas(module)
+
+
+def _is_known(module: object) -> bool:
+    return module == "numpy" or _is_numbas(module)
 
 
 def _module(value: Any) -> str:

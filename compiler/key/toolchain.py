@@ -49,6 +49,7 @@ _HEADERS = (
 )
 _HEADER_NAMES = frozenset(name for names in _HEADERS for name in names)
 _DISTRIBUTIONS: Mapping[str, tuple[tuple[str, tuple[str, ...]], ...]] = {"host": _COMMON, "ptx": _COMMON + _PTX}
+_TARGETS = frozenset(_DISTRIBUTIONS)
 _WANTED = frozenset((*(name for _, names in _COMMON + _PTX for name in names), *_HEADERS[0]))
 _TOOLKIT_COMPONENTS = ("nvvm", "nvjitlink", "nvrtc")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -69,7 +70,7 @@ def toolchain(kind: str) -> Fields:
         ("artifact schema", str(ARTIFACT_SCHEMA)),
         ("python", _python_text()),
         *components.items(),
-        ("gridjit sources", own_sources()),
+        ("gridjit sources", own_sources(kind)),
         *((("cuda toolkit", toolkit),) if toolkit else ()),
     )
 
@@ -182,13 +183,14 @@ def _python_text() -> str:
     return f"{version}, bytecode {importlib.util.MAGIC_NUMBER.hex()}"
 
 
-def own_sources(folder: str = os.path.dirname(os.path.dirname(__file__))) -> str:
+def own_sources(kind: str, folder: str = os.path.dirname(os.path.dirname(__file__))) -> str:
     """Return a digest of the compiler's own files as they are, and of the record that they were installed with.
 
-    Installed or not, they may have been edited by hand; an installation of the same version may be another.
+    Installed or not, they may have been edited by hand; an installation of the same version may be another. Files that
+    only another kind of target has are left out: they are half of all, and a start looks at each.
     """
     try:
-        stamps = repr(sorted(_stamps(os.open(folder, _FOLDER), "")))
+        stamps = repr(sorted(_stamps(os.open(folder, _FOLDER), "", {f"targets/{name}/" for name in _TARGETS - {kind}})))
     except OSError:
         # Python imports from archives too.
         archive = next((str(path) for path in Path(folder).parents if path.is_file()), "")
@@ -202,10 +204,11 @@ def _own_records(site: str) -> Iterator[str]:
             yield from (file_digest(os.path.join(site, entry, name)) or "" for name in ("RECORD", "direct_url.json"))
 
 
-def _stamps(folder: int, name: str) -> list[tuple[str, int, int]]:
+def _stamps(folder: int, name: str, skipped: Collection[str]) -> list[tuple[str, int, int]]:
     """Return the name, time of writing and size of each source file below an open folder, which it closes.
 
-    Files are asked for by their names in it: their whole paths would take the system twice as long.
+    Files are asked for by their names in it: their whole paths would take the system twice as long. skipped: the names
+    of folders that are left out.
     """
     found = []
     try:
@@ -214,8 +217,9 @@ def _stamps(folder: int, name: str) -> list[tuple[str, int, int]]:
                 if entry.name.endswith(".py") and entry.is_file():
                     status = entry.stat()
                     found.append((name + entry.name, status.st_mtime_ns, status.st_size))
-                elif entry.name != "__pycache__" and entry.is_dir():
-                    found += _stamps(os.open(entry.name, _FOLDER, dir_fd=folder), f"{name}{entry.name}/")
+                elif entry.name != "__pycache__" and f"{name}{entry.name}/" not in skipped and entry.is_dir():
+                    below = os.open(entry.name, _FOLDER, dir_fd=folder)
+                    found += _stamps(below, f"{name}{entry.name}/", skipped)
     finally:
         os.close(folder)
     return found

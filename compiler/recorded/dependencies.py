@@ -32,7 +32,7 @@ from gridjit.compiler.dependency import (
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.key.extensions import made_by_a_compile, numbered, sources_fingerprint
 from gridjit.compiler.key.linked_files import digest, link_fields, read_linked
-from gridjit.compiler.key.registrations import Registration, registrations
+from gridjit.compiler.key.registrations import OWN, Registration, registrations
 from gridjit.compiler.key.source.code import digest_fields
 from gridjit.compiler.key.source.objects import function_of
 from gridjit.compiler.key.toolchain import header_versions
@@ -77,7 +77,7 @@ def discovered(
     dependencies: dict[str, Dependency] = {}
     private: dict[str, None] = {}
     for function in functions:
-        if id(function) not in known and owner_of(function_of(function)) is not None:
+        if id(function) not in known and (_is_ours(function) or owner_of(function_of(function)) is not None):
             continue  # installed code, which its distribution stands for
         mine = [one for one in before if one.sources[0] is function]
         stubs = dict.fromkeys(one.stub for one in mine if one.stub)
@@ -90,6 +90,10 @@ def discovered(
             imported = [name for name in found.imported if name not in loaded]
             dependencies[stub] = _overload(stub, imported, _parts(implementations))
     return Discovered(dependencies=tuple(dependencies.values()), private=tuple(private))
+
+
+def _is_ours(function: Callable[..., object]) -> bool:
+    return str(function_of(function).__module__).startswith(OWN)
 
 
 def _overload(stub: str, imported: Sequence[str], parts: Parts) -> Dependency:

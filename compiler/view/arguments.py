@@ -155,13 +155,14 @@ def _is_in_the_type(name: str, value: Any, argument: Any) -> bool:
     if name == "ndim":
         return type(value) is int and value == len(argument.shape)
     if type(value).__module__ in ("numpy", "numpy.dtypes"):
-        return not _has_metadata(value)
+        return not _says_more(value)
     return type(value).__module__ == "torch"
 
 
-def _has_metadata(dtype: Any) -> bool:
-    """Return whether a dtype, or one that it is made of, carries metadata that a program put on it."""
+def _says_more(dtype: Any) -> bool:
+    """Return whether a dtype, or one that it is made of, has metadata or titles, or equals one of another name."""
     inner = [] if dtype.subdtype is None else [dtype.subdtype[0]]
     inner += [field[0] for field in (dtype.fields or {}).values()]
     titled = any(len(field) > 2 for field in (dtype.fields or {}).values())
-    return titled or dtype.metadata is not None or any(map(_has_metadata, inner))
+    twin = dtype.char in "qQ"  # a long long is as large as a long, and equal to it
+    return twin or titled or dtype.metadata is not None or any(map(_says_more, inner))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError
+from gridjit.compiler.errors import ArgumentError, LaunchError
 from gridjit.runtime.streams import LEGACY, Event, Stream, Timeline, new_event, stream_handle
 from gridjit.runtime.warnings import warn_of_copies
 
@@ -53,8 +53,10 @@ class Transfer:
         "_back",
         "_device",
         "_groups",
+        "_handle",
         "_held",
         "_in_place",
+        "_placed",
         "kept",
         "kernel",
         "later",
@@ -74,6 +76,8 @@ class Transfer:
         self._held: dict[tuple[int, int], Memory] = {}
         self._back: list[tuple[Array, Array, bool]] = []
         self._in_place = False
+        self._handle: int | None = None
+        self._placed: dict[int, _Placed] = {}
         # What a launch that is still to run needs, and what is told of its end.
         self.kept: list[Any] = []
         self.later: list[Directed] = []
@@ -81,7 +85,9 @@ class Transfer:
     @property
     def stream_handle(self) -> int:
         """The handle of the launch's stream."""
-        return stream_handle(self.stream)
+        if self._handle is None:
+            self._handle = stream_handle(self.stream)
+        return self._handle
 
     @property
     def _lasting(self) -> Any:
@@ -126,7 +132,7 @@ class Transfer:
         if self.space is None:
             self._args = args
             return
-        for low, high in sorted(_span(array, _layout_of(array)) for array in _arrays(args)):
+        for low, high in sorted(self._place_of(array).span for array in _arrays(args)):
             if self._groups and low < self._groups[-1][1]:
                 start, end = self._groups.pop()
                 # What is aligned here must be so there: arrays keep their place between the device's alignments.
@@ -142,28 +148,36 @@ class Transfer:
         Arrays of one launch that share memory on the host share it on the device.
         """
         assert self.space is not None
-        _refuse_to_copy(self.space.timeline, self.stream)
-        layout = _layout_of(array)
-        memory, base = self._memory(*_span(array, layout))
-        ghost = layout.over(memory.address + array.__array_interface__["data"][0] - base, array.dtype)
+        placed, stream = self._place_of(array), self.stream_handle
+        try:
+            memory, base = self._memory(*placed.span)
+        except LaunchError as error:
+            raise _while_captured(self.space.timeline, stream) or error from None
+        ghost = placed.layout.over(memory.address + placed.address - base, array.dtype)
         if not ghost.flags.aligned and has_aligned_steps(array):
             raise ArgumentError(
                 f"an unaligned array of {array.dtype} shares memory with another argument, so its copy on the device "
                 "cannot be aligned; pass a copy of it"
             )
         if read and array.size:
-            self.space.write(ghost, array, self.stream)
+            self.space.write(ghost, array, stream)
         if write and array.size and array.flags.writeable:
             self._back.append((ghost, array, later))
         return ghost
+
+    def _place_of(self, array: Array) -> _Placed:
+        """Return where an array lies, looked up once."""
+        if (placed := self._placed.get(id(array))) is None:
+            placed = self._placed[id(array)] = _Placed(array)
+        return placed
 
     def spared(self, array: Array) -> Array:
         """Return what a kernel on the host gets for an array that it must leave as it is: a copy, if it could write.
 
         Where another argument shares memory with it and is wanted back, they share it on a device too: no copy then.
         """
-        low, high = _span(array, _layout_of(array))
-        others = (_span(other, _layout_of(other)) for other in _arrays(_wanted_back(self._args)))
+        low, high = self._place_of(array).span
+        others = (self._place_of(other).span for other in _arrays(_wanted_back(self._args)))
         if not array.flags.writeable or any(start < high and low < end for start, end in others):
             return array
         copy = array.copy(order="K")
@@ -182,7 +196,7 @@ class Transfer:
         if self.space is not None:
             # Those first that nobody waits for: who waits then waits once.
             for ghost, array, later in sorted(self._back, key=lambda back: not back[2]):
-                (self.space.read_later if later else self.space.read)(ghost, array, self.stream)
+                (self.space.read_later if later else self.space.read)(ghost, array, self.stream_handle)
             self._held.clear()
         elif self._in_place and (handle := self.stream_handle) > LEGACY and self.timeline.queued(handle):
             self.timeline.synchronize(handle)
@@ -247,6 +261,19 @@ def _wanted_back(values: Iterable[Any]) -> Iterator[Any]:
             yield value
 
 
+class _Placed:
+    """Where an array lies. span: the addresses that it lies between. array: kept, so that no other gets its number."""
+
+    __slots__ = ("address", "array", "layout", "span")
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+        self.layout = _layout_of(array)
+        self.address: int = array.__array_interface__["data"][0]
+        low, high = self.layout.extent
+        self.span = self.address + low, self.address + high
+
+
 def _layout_of(array: Array) -> StridedLayout:
     # Launches on the host, where nothing is moved, need not load it.
     from gridjit.runtime.memory.layout import StridedLayout
@@ -254,20 +281,11 @@ def _layout_of(array: Array) -> StridedLayout:
     return StridedLayout.of(array)
 
 
-def _span(array: Array, layout: StridedLayout) -> tuple[int, int]:
-    """Return the addresses that an array lies between."""
-    address = array.__array_interface__["data"][0]
-    low, high = layout.extent
-    return address + low, address + high
-
-
-def _refuse_to_copy(timeline: Timeline, stream: Any) -> None:
-    """Raise ArgumentError while stream is captured.
-
-    The driver would refuse the copy too, but with a code, and the capture would be lost by then.
-    """
-    if timeline.capturing(stream_handle(stream)):
-        raise ArgumentError(
-            "an array on the host is copied to the device for one launch, which a graph cannot repeat: give the "
-            "captured launch an array that is already on the device, made with cuda.to_device() before the capture"
-        )
+def _while_captured(timeline: Timeline, stream: int) -> ArgumentError | None:
+    """Return what is wrong with copying an array for a launch while stream is captured; None if it is not."""
+    if not timeline.capturing(stream):
+        return None
+    return ArgumentError(
+        "an array on the host is copied to the device for one launch, which a graph cannot repeat: give the captured "
+        "launch an array that is already on the device, made with cuda.to_device() before the capture"
+    )

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from gridjit.compiler.errors import ArgumentError
-from gridjit.compiler.item_types import identity, item_type
-from gridjit.compiler.signature import BFLOAT16, SCALAR_CODES, ArgType, ClassType
+from gridjit.compiler.item_types import identity, is_added, item_type
+from gridjit.compiler.signature import SCALAR_CODES, ArgType, ClassType
 from gridjit.runtime.args.handler import ACCEPTED, Parameters, Place, register
 from gridjit.runtime.args.staging import Transfer
 from gridjit.runtime.native.operation import OneObject, Operation
@@ -26,7 +26,7 @@ class NumberType:
         return (NumberType, value)
 
     def type_of(self, value: type, place: Place) -> ClassType:
-        if value in _NUMBERS or (value.__name__ == BFLOAT16 and issubclass(value, np.generic)):
+        if value in _NUMBERS or is_added(value):
             return ClassType(dtype=item_type(np.dtype(value)), form="class")
         raise ArgumentError(
             f"the class {value.__module__}.{value.__qualname__} cannot be passed to a kernel; of classes, those of "

@@ -7,6 +7,7 @@ from gridjit.compiler.errors import LaunchError
 from gridjit.compiler.launch_config import Dim3
 from gridjit.compiler.target import ExceptionEntry
 from gridjit.runtime.launch.hooks import named
+from gridjit.runtime.tracebacks import note_as_kernels
 
 
 def kernel_exception(
@@ -28,7 +29,9 @@ def kernel_exception(
     kind = _type(entry)
     if kind is None:
         return LaunchError(f"{place}: {entry.module}.{entry.qualname}: {message}")
-    return kind(f"{place}: {message}")
+    raised = kind(f"{place}: {message}")
+    note_as_kernels(raised)
+    return raised
 
 
 def _with_index(message: str, outside: tuple[int, int] | None) -> str:

@@ -6,13 +6,12 @@ import pickle
 from collections.abc import Callable, Iterable, MutableSequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from gridjit.compiler.errors import GridjitError
 from gridjit.compiler.launch_config import Dim3, LaunchConfig
 from gridjit.runtime.attention import watchers
 from gridjit.runtime.launch.dispatch import launch
 from gridjit.runtime.launch.launcher import Launcher
 from gridjit.runtime.native.vectorcall import arm, disarm, vectorcalled
-from gridjit.runtime.tracebacks import trim
+from gridjit.runtime.tracebacks import is_for_users, trim
 
 if TYPE_CHECKING:
     from gridjit.compiler.footprint import Markable
@@ -51,8 +50,9 @@ class ConfiguredKernel:
         """Launch from Python, unless machine code is called in its place; that does not know callbacks."""
         try:
             self._launch(args, keywords)
-        except GridjitError as error:
-            trim(error)
+        except Exception as error:
+            if is_for_users(error):
+                trim(error)
             raise
 
     def _launch(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:

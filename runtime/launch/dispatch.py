@@ -156,6 +156,10 @@ def prepare(launcher: Launcher, args: tuple[Any, ...], handlers: Sequence[Argume
         hooks=found.hooks,
         found=found,
     )
+    if shape.config.programmatic:
+        from gridjit.runtime.launch.programmatic import refuse_without_wait  # most launches are not
+
+        refuse_without_wait(found.artifact, shape.config)
     shape.required = max(shape.required, found.artifact.effects.sharedmem)
     asks_again = kernel.asks_again(found, shape.config)
     if (tracer := session().tracer) is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
-from gridjit.compiler.errors import ConfigError, ConfigTypeError
+from gridjit.compiler.errors import ConfigError, ConfigTypeError, shown
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.runtime.launch.arguments import signature_of
 from gridjit.runtime.tracebacks import for_users
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 # The block that a kernel is compiled for to learn which block suits it.
 _TRIAL_BLOCK = 256
-_LONGEST = 60
 
 
 class ForAll:
@@ -31,6 +30,10 @@ class ForAll:
             raise ConfigError(f"forall({ntasks}, tpb={tpb}): give threads of a block, or 0 for what suits the device")
         self._stream = stream
         self._sharedmem = sharedmem
+
+    def __repr__(self) -> str:
+        block = f", blocks of {self._block}" if self._block else ""
+        return f"<{self._kernel!r} for {self._ntasks} tasks{block}>"
 
     @for_users
     def __call__(self, *args: Any) -> None:
@@ -52,5 +55,4 @@ def _count(name: str, given: object) -> int:
     try:
         return operator.index(given)  # type: ignore[arg-type]  # whatever it is
     except TypeError:
-        shown = f"a {type(given).__name__}" if len(repr(given)) > _LONGEST else repr(given)
-        raise ConfigTypeError(f"forall({name}={shown}): give a whole number") from None
+        raise ConfigTypeError(f"forall({name}={shown(given)}): give a whole number") from None

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from gridjit.compiler.errors import ArgumentError, GridjitError
+from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.forking import lock, section
 from gridjit.runtime.launch.dispatch import launch
 from gridjit.runtime.session import session
 from gridjit.runtime.streams import LEGACY, stream_handle
-from gridjit.runtime.tracebacks import for_users, trim
+from gridjit.runtime.tracebacks import for_users, is_for_users, trim
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.base import LoadedKernel
@@ -66,8 +66,9 @@ class Launcher:
         """Launch from Python, for the kinds of arguments that the native function was not told of."""
         try:
             launch(self, args)
-        except GridjitError as error:
-            trim(error)
+        except Exception as error:
+            if is_for_users(error):
+                trim(error)
             raise
 
     @for_users

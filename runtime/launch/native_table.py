@@ -30,7 +30,7 @@ def table_of(launcher: Launcher, ready: Ready, args: tuple[Any, ...], context: i
     context: the number of the calling thread's context.
     """
     loaded, config, stream = ready.loaded, launcher.config, launcher.stream
-    plain = config.cluster is None and not config.cooperative and not loaded.artifact.cooperative
+    plain = config.cluster is None and not (config.cooperative or config.programmatic or loaded.artifact.cooperative)
     if not plain or loaded.address is None or not session().settings.native_launch:
         return None
     place = place_on(loaded.device)

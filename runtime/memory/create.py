@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError, LayoutError, a_class
+from gridjit.compiler.errors import ArgumentError, GridjitError, LayoutError, a_class
 from gridjit.runtime.args.staging import refuse_masked
 from gridjit.runtime.current import current_space
 from gridjit.runtime.memory import unwritten
@@ -199,7 +199,23 @@ def _values(obj: Any, here: Space, stream: Any) -> Any:
 
     refuse_masked(obj)
     found = over_device_memory(obj, here, stream)
-    return np.asarray(obj) if found is None else found
+    return _array_of(obj) if found is None else found
+
+
+def _array_of(obj: Any) -> Array:
+    """Return the NumPy array that obj gives by a protocol, or that NumPy makes of it; raises ArgumentError."""
+    from gridjit.runtime.memory.foreign.host_objects import host_array
+
+    try:
+        described = None if isinstance(obj, np.ndarray) else getattr(obj, "__array_interface__", None)
+        found = host_array(obj) if isinstance(described, dict) else None
+        return np.asarray(obj) if found is None else found
+    except (GridjitError, MemoryError):
+        raise
+    except Exception as error:  # what obj raises while NumPy asks it
+        raise ArgumentError(
+            f"to_device: NumPy cannot make an array of {a_class(type(obj))}: {error}; give it a NumPy array"
+        ) from error
 
 
 def _laid_out(shape: Shape, item: np.dtype[Any], strides: Shape | None, order: str) -> StridedLayout:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from gridjit.compiler.errors import ArgumentError, DeviceError, ShapeError, a_class
-from gridjit.compiler.item_types import identity, item_type
+from gridjit.compiler.item_types import copy_of, identity, item_type
 from gridjit.compiler.signature import ArrayType, Signature, array_codes, array_struct, layout_letter
 from gridjit.runtime.args.staging import refuse_masked
 from gridjit.runtime.attention import recorder_of, recorders, watchers
@@ -56,9 +56,10 @@ class DeviceArray:
 
     def __init__(self, memory: Memory, ghost: Array, stream: StreamLike = 0) -> None:
         self._memory = memory
-        self._ghost = ghost
         self._parameters = _descriptor(ghost)
         self._kind = _kind(ghost, memory.device)
+        # Nobody else has the kind's dtype, so that no program renames the fields of arrays that are there.
+        self._ghost = ghost if ghost.dtype.names is None else ghost.view(self._kind[0])
         self.stream = stream
 
     # -- layout ------------------------------------------------------------------------------------------------------
@@ -76,9 +77,8 @@ class DeviceArray:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type of an item."""
-        dtype: np.dtype[Any] = self._ghost.dtype
-        return dtype
+        """The type of an item; a copy, if it has fields: assigning to its `names` renames nothing here."""
+        return copy_of(self._ghost.dtype)
 
     @property
     def ndim(self) -> int:
@@ -439,5 +439,15 @@ def _kind(ghost: Array, device: int | None) -> Kind:
     flags = ghost.flags
     layout = layout_letter(flags.c_contiguous, flags.f_contiguous)
     dtype, more = identity(ghost.dtype)
-    kind = (dtype, ghost.ndim, layout, flags.writeable, flags.aligned, device, more)
+    kind = (_own(dtype, more), ghost.ndim, layout, flags.writeable, flags.aligned, device, more)
     return _kinds.setdefault(kind, kind)
+
+
+def _own(dtype: np.dtype[Any], more: Hashable) -> np.dtype[Any]:
+    """Return dtype, or one of this module's own if it has fields."""
+    return dtype if more is None else _own_record(dtype, more)
+
+
+@functools.lru_cache(maxsize=256)
+def _own_record(dtype: np.dtype[Any], _: Hashable) -> np.dtype[Any]:
+    return copy_of(dtype)

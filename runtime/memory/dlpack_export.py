@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any
 
+from gridjit.compiler.errors import ArgumentError, shown, switch
 from gridjit.runtime.memory.dlpack_structures import (
     CODES,
     COPIED,
@@ -39,9 +40,11 @@ def export(
     stream: the consumer's, as DLPack numbers them (None: the legacy default stream, -1: do not synchronize). Raises
     BufferError for another device, an item type that DLPack lacks, or a read-only array requested in the legacy form.
     """
+    _check_pair("max_version", max_version, "(major, minor)")
+    _check_pair("dl_device", dl_device, "(type, number)")
     if dl_device is not None and dl_device != array.__dlpack_device__():
         raise BufferError(f"the array is on device {array.__dlpack_device__()}, not on {dl_device}")
-    given = array.copied() if copy else array
+    given = array.copied() if copy is not None and switch("__dlpack__: copy", copy) else array
     versioned = max_version is not None and max_version >= _VERSION
     read_only = not given.flags["WRITEABLE"]
     if read_only and not versioned:
@@ -53,6 +56,13 @@ def export(
     flags = (READ_ONLY if read_only else 0) | (COPIED if copy else 0)
     made = ManagedVersioned(major=_VERSION[0], minor=_VERSION[1], deleter=_delete, flags=flags, tensor=tensor)
     return _capsule(made, (dimensions, given), b"dltensor_versioned")
+
+
+def _check_pair(name: str, given: object, parts: str) -> None:
+    """Raise ArgumentError unless given is None or two whole numbers."""
+    if given is None or (isinstance(given, tuple) and len(given) == 2 and all(isinstance(one, int) for one in given)):
+        return
+    raise ArgumentError(f"__dlpack__: {name}={shown(given)}: give None or {parts}, a tuple of two whole numbers")
 
 
 def _tensor(array: DeviceArray) -> tuple[Tensor, Any]:
@@ -83,6 +93,8 @@ def _tensor(array: DeviceArray) -> tuple[Tensor, Any]:
 
 def _order(array: DeviceArray, stream: Any) -> None:
     """Let the consumer's stream wait for the array's; of the host's memory, the consumer has no stream: wait here."""
+    if stream not in (None, -1):
+        stream_handle(stream)  # which refuses what is not one, also where it is not needed
     if array.device is None:
         array.settle()
     if array.device is None or stream == -1:

@@ -20,6 +20,7 @@ from gridjit.runtime.memory.foreign.alike import (
     numpy_key,
     numpy_kind_and_parameters,
 )
+from gridjit.runtime.memory.foreign.by_attributes import learn_by_attributes, made_by_attributes
 from gridjit.runtime.memory.foreign.host_objects import host_array
 from gridjit.runtime.memory.foreign.over import (
     Seen,
@@ -66,12 +67,15 @@ class StridedMemoryView:
             self._parameters = obj._parameters
         elif type(obj) is np.ndarray:
             self._take_numpy(obj, obj)
+        elif (made := made_by_attributes(obj, stream)) is not None:
+            self._later, self._kind, self._parameters = made
         elif isinstance(obj, StridedMemoryView | Buffer):
             self._take(obj._array if isinstance(obj, StridedMemoryView) else obj.array)
         elif (seen := look_on_device(obj, current_space(), stream)) is None:
             self._take_numpy(host_memory(obj), obj)
         else:
             self._take_foreign(seen)
+            learn_by_attributes(obj, stream, seen, self._kind, self._parameters)
 
     # What launches need is known of arrays alike; then, the array is left for later.
 

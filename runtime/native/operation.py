@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from gridjit.runtime.native.records import READS, OperationRecord
 from gridjit.values import dataclass
+
+if TYPE_CHECKING:
+    from gridjit.runtime.native.field_names import FieldNames
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,10 +145,14 @@ class NumpyFields:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumpyArray(Operation):
-    """A NumPy array with this dtype object and rank. Its word of flags, masked, must be `flags`."""
+    """A NumPy array with this dtype object and rank. Its word of flags, masked, must be `flags`.
+
+    names: what the dtype's fields, and theirs, must still be called; None if it has none.
+    """
 
     fields: NumpyFields
     dtype: object
+    names: FieldNames | None = None
     ndim: int
     itemsize: int
     mask: int
@@ -163,4 +170,5 @@ class NumpyArray(Operation):
             limit=self.flags,
             ndim=self.ndim,
             itemsize=self.itemsize,
+            call=self.names.address if self.names else 0,
         )

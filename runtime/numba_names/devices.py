@@ -75,6 +75,9 @@ class _Gpus:
     def __str__(self) -> str:
         return str(_simulated())
 
+    def __repr__(self) -> str:
+        return f"[{self}]"
+
     @property
     def lst(self) -> list[SimulatedDevice]:
         """The devices, as a list."""

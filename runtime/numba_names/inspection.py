@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO, cast, overload
 
-from gridjit.compiler.errors import ConfigError, GridjitError
+from gridjit.compiler.errors import ConfigError, GridjitError, switch
 from gridjit.compiler.launch_config import as_launch_config
 from gridjit.compiler.options import Options
 from gridjit.compiler.signature import Signature
@@ -127,7 +127,7 @@ class Inspection:
 
         val: False allows compiles again. A launch that needs more raises CompileDisabledError.
         """
-        self.may_compile = not val
+        self.may_compile = not switch("disable_compile: val", val)
 
     def enable_caching(self) -> None:
         """Keep results on disk from now on, as jit(cache=True) does, which is the default."""

@@ -44,6 +44,9 @@ class Reduce:
         self._functor = functor
         self._kernel = _kernel(functor, self._vocabulary)
 
+    def __repr__(self) -> str:
+        return f"<gridjit reduction by {getattr(self._functor, '__qualname__', 'a function')}>"
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the function, as device functions are: by its name, or its code where that is not found."""
         return _made_again, (self._vocabulary.__name__, jit(device=True)(self._functor))

@@ -7,14 +7,18 @@ every other one this.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
+from gridjit.compiler.errors import ConfigError, shown
 from gridjit.compiler.footprint import CIRCUMSTANCES, HAS_ARGUMENTS, Fact, Footprint
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.signature import Signature
 from gridjit.compiler.target import Target
 from gridjit.runtime.specialize.table import Specialization
 from gridjit.values import dataclass
+
+_TARGETS = r"host|cuda|sm_\d{2,3}[af]?"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,11 +36,19 @@ class SpecializedSignature(Signature):
         number = f", number {self.number}" if self.number > 1 else ""
         return f"{Signature.__str__(self)} for {self.target}, depends on {self.footprint}{number}"
 
+    def __repr__(self) -> str:
+        return str(self)
+
 
 def chosen(
     all_of_them: Iterable[Specialization], *, config: LaunchConfig | None = None, target: str | None = None
 ) -> tuple[Specialization, ...]:
-    """Return the specializations for a target ("host", "cuda", "sm_90") that serve a launch; None: for any."""
+    """Return the specializations for a target ("host", "cuda", "sm_90") that serve a launch; None: for any.
+
+    Raises ConfigError for what is not the name of a target.
+    """
+    if target is not None and not (isinstance(target, str) and re.fullmatch(_TARGETS, target)):
+        raise ConfigError(f"target={shown(target)}: give 'host', 'cuda' or an architecture such as 'sm_90'")
     return tuple(
         found
         for found in all_of_them

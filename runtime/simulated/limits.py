@@ -6,11 +6,13 @@ The shape of a launch is checked where it is made (LaunchConfig): its limits are
 from __future__ import annotations
 
 from gridjit.compiler.artifact import Artifact
-from gridjit.compiler.errors import LimitError, LinkError, ResidencyError
+from gridjit.compiler.errors import ClusterError, ConfigError, LimitError, LinkError, ResidencyError
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.runtime.settings import settings
 from gridjit.runtime.simulated.models import DeviceModel, model
 
+# Of those with clusters: eight anywhere, and more where a kernel asks for it, as launches here do.
+_MOST_OF_A_CLUSTER = 16
 _SWITCH = "GRIDJIT_HOST_LIMITS=0 lets the host run it all the same"
 
 
@@ -47,6 +49,22 @@ def check_resident(artifact: Artifact, config: LaunchConfig, dynamic: int) -> No
             f"{artifact.kernel} [{config}]: all {blocks} blocks of a cooperative launch must be resident at once; at "
             f"most {most} blocks of {threads} threads are resident on the simulated {kind.name}; {_SWITCH}"
         )
+
+
+def check_cluster(artifact: Artifact, config: LaunchConfig) -> None:
+    """Raise an error for clusters that do not divide the grid, or that the device does not launch."""
+    kind, cluster = _model(), config.cluster or (1, 1, 1)
+    if any(blocks % size for blocks, size in zip(config.griddim, cluster, strict=True)):
+        raise ConfigError(f"{artifact.kernel} [{config}]: the grid must be a multiple of the cluster")
+    if kind is None:
+        return
+    if not kind.attribute("CLUSTER_LAUNCH"):
+        words = "does not launch clusters"
+    elif (blocks := cluster[0] * cluster[1] * cluster[2]) > _MOST_OF_A_CLUSTER:
+        words = f"allows {_MOST_OF_A_CLUSTER} blocks in a cluster, not {blocks}"
+    else:
+        return
+    raise ClusterError(f"{artifact.kernel} [{config}]: the simulated {kind.name} {words}; {_SWITCH}")
 
 
 def resident_blocks(threads: int, shared: int) -> int | None:

@@ -20,6 +20,9 @@ _PLAIN = (
     "ffs", "selp", "fma", "cbrt",
 )  # fmt: skip
 _DEVICE_FUNCTIONS = ("gridjit.runtime.device_function", "numba.cuda.dispatcher")
+# gridjit's own words, which do nothing where a launch begins when the grid before it has ended.
+_ORDER = ("wait", "launch_dependents")
+_OWN_WORDS = "gridjit.compiler.frontend.vocabulary"
 _REFUSED = ("cg", "libdevice", "fp16", "random")
 
 
@@ -61,7 +64,9 @@ class Names:
         self._modules["gridjit.static"] = StandIn(
             sys.modules.get("gridjit.static", sys), vars(static), {"sharedmem": lambda: lane().block.dynamic.size}
         )
-        ours = {"cuda": self._modules.get("gridjit.cuda"), "static": self._modules["gridjit.static"]}
+        self._modules["gridjit.griddepcontrol"] = StandIn(sys, dict.fromkeys(_ORDER, operations.in_order), {})
+        own = ("cuda", "static", "griddepcontrol")
+        ours = {name: self._modules.get(f"gridjit.{name}") for name in own}
         self._modules["gridjit"] = StandIn(sys.modules["gridjit"], ours, {})
         self._vocabulary = vocabulary
         self._functions: dict[int, tuple[Any, Any]] = {}
@@ -90,6 +95,8 @@ class Names:
             return self.function(plain)
         if isinstance(given, FunctionType) and not given.__module__.startswith(("numba.", "numpy.")):
             return self.function(given)
+        if getattr(given, "__module__", "") == _OWN_WORDS:
+            return operations.in_order
         if name in self._vocabulary and (getattr(given, "__module__", "") or "").startswith("numba"):
             return self._vocabulary[name]
         return array_of(given)

@@ -119,6 +119,10 @@ def threadfence() -> None:
     """Do nothing: what a thread wrote is seen by all."""
 
 
+def in_order() -> None:
+    """Do nothing: a grid begins when the one before it has ended."""
+
+
 def nanosleep(ns: int) -> None:
     """Let other threads run."""
     lane().pause()

@@ -82,8 +82,8 @@ def repeated(launcher: Launcher, ready: Ready, args: tuple[Any, ...], *, hooked:
 
 def _unusual(config: LaunchConfig, ready: Ready) -> str | None:
     artifact = ready.loaded.artifact
-    if config.cluster is not None or config.cooperative or artifact.cooperative:
-        return "it is cooperative, or has clusters"
+    if config.cluster is not None or config.cooperative or config.programmatic or artifact.cooperative:
+        return "it is cooperative, programmatic, or has clusters"
     if artifact.metadata.get("checks") or artifact.exceptions:
         return "what it raises is looked for after each launch (debug=True)"
     if ready.loaded.address is None:

@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gridjit import cuda, launchconfig, static
+    from gridjit import cuda, griddepcontrol, launchconfig, static
     from gridjit.compiler.artifact import Artifact
     from gridjit.compiler.errors import (
         ArgumentError,
@@ -92,7 +92,7 @@ _HOME = {
     "jit": "gridjit.runtime.jit",
     "uninstall": "gridjit.installing",
 }
-_MODULES = {"cuda": "gridjit.cuda", "launchconfig": "gridjit.launchconfig", "static": "gridjit.static"}
+_MODULES = {name: f"gridjit.{name}" for name in ("cuda", "griddepcontrol", "launchconfig", "static")}
 
 __all__ = [
     "ArgumentError",
@@ -136,6 +136,7 @@ __all__ = [
     "default_stream",
     "external_stream",
     "graph",
+    "griddepcontrol",
     "install",
     "jit",
     "launchconfig",

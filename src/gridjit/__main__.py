@@ -1,10 +1,21 @@
-"""The command `gridjit`; see `gridjit --help`."""
+"""The command `gridjit`; see `gridjit --help`. An interrupt ends it with status 130 and without a word."""
 
 from __future__ import annotations
 
 import sys
 
-from gridjit.commands import main
+
+def main() -> int:
+    """Run the command, and return its exit status; what it imports is imported here, where interrupts are expected."""
+    try:
+        from gridjit.commands import main as run
+        from gridjit.commands.printing import show_warnings_as_lines
+
+        show_warnings_as_lines()
+        return run()
+    except KeyboardInterrupt:
+        return 130
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -7,6 +7,7 @@ numba's types.
 
 from __future__ import annotations
 
+import builtins
 import importlib
 import sys
 from typing import TYPE_CHECKING, Any
@@ -173,6 +174,17 @@ _OURS = {
 # Ours too, with kernels in this module's words.
 _REDUCTIONS = ("Reduce", "reduce")
 
+# Where numba-cuda has what kernels are written in: nothing of it uses a driver.
+_OF_KERNELS = (
+    "numba.core.types",
+    "numba.cuda.cache_hints",
+    "numba.cuda.cg",
+    "numba.cuda.intrinsics",
+    "numba.cuda.libdevice",
+    "numba.cuda.stubs",
+    "numba.cuda.types",
+)
+
 # Names that are numba-cuda's own on a GPU, and ours on the host, where gridjit.runtime.numba_names.devices has them.
 _DEVICES = "gridjit.runtime.numba_names.devices"
 _ON_THE_HOST = {
@@ -222,19 +234,29 @@ def _numbas(name: str) -> Any:
     """Return a name of numba.cuda's; its driver is the simulated one where there is none."""
     from gridjit.compiler.frontend.bootstrap import numba_cuda
 
-    if session().simulates:
-        from gridjit.runtime.simulated import under_numba
-
-        under_numba.place()
     package = numba_cuda()
     if name == "random" and session().is_host:
         from gridjit.runtime.installed.states import random_of
 
         return random_of(sys.modules[__name__])
     try:
-        return getattr(package, name)
+        found = getattr(package, name)
     except AttributeError:
         raise AttributeError(f"neither gridjit nor numba.cuda has {name!r}") from None
+    if not _is_of_kernels(found) and session().simulates:
+        from gridjit.runtime.simulated import under_numba
+
+        under_numba.place()
+    return found
+
+
+def _is_of_kernels(found: Any) -> builtins.bool:
+    """Return whether it is a word of kernels: a compile asks for those, and must not ask the driver anything.
+
+    A process that has asked the driver once cannot be forked into processes that use it.
+    """
+    where = getattr(found, "__module__", None) or getattr(found, "__name__", "")
+    return str(where).startswith(_OF_KERNELS)
 
 
 def __dir__() -> list[str]:

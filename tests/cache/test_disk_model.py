@@ -86,5 +86,5 @@ class DiskStoreModel(RuleBasedStateMachine):
 
 TestDiskStoreModel = DiskStoreModel.TestCase
 TestDiskStoreModel.settings = settings(
-    max_examples=25, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=settings().max_examples // 2, stateful_step_count=20, suppress_health_check=list(HealthCheck)
 )

@@ -70,6 +70,7 @@ def test_a_suffix_that_readers_do_not_look_for_is_refused(store, key_of, suffix)
         store.put(key_of(1), b"", suffix=suffix)
 
 
+@pytest.mark.some(3)
 def test_threads_see_only_whole_entries_of_their_key(store, key_of):
     together = threading.Barrier(8)
     wrong: list[object] = []

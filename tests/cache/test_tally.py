@@ -41,7 +41,7 @@ def test_the_entries_stored_least_recently_make_room_in_a_shared_folder(folder, 
 
 def test_what_other_processes_put_is_counted_too(folder, key_of):
     one, other = (DiskStore(folder, allow_shared=True, max_entries=64) for _ in range(2))
-    for number in range(400):
+    for number in range(200):
         put_in_order((one, other)[number % 2], folder, key_of(number), number)
         # Each may have added a sixteenth that the other has not counted.
         assert len(list(one.entries())) <= 64 + 2 * 64 // 16

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,10 +16,11 @@ from pathlib import Path
 import pytest
 
 import gridjit
-from gridjit.commands import main
+from gridjit.commands import demo, main
 from gridjit.commands.progress import left_text
 from gridjit.commands.words.completion import candidates
 from gridjit.runtime.settings import VARIABLES
+from tests.programs import run_new_python, run_python
 
 FLOATS = "void(float32[::1])"
 HEAVY = ("numpy", "numba", "llvmlite", "rich", "diskcache", "gridjit.runtime.kernel", "gridjit.runtime.session")
@@ -37,6 +40,7 @@ def test_without_a_command_there_is_help(capsys: pytest.CaptureFixture[str]) -> 
     )
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize(
     ("words", "status"),
     [
@@ -51,6 +55,11 @@ def test_without_a_command_there_is_help(capsys: pytest.CaptureFixture[str]) -> 
         ("cache ls --sort colour", 2),
         ("cache show", 2),
         ("cache gc --max-size big", 2),
+        ("cache export -", 2),
+        ("cache import -", 2),
+        ("warm --from -", 2),
+        ("report -", 2),
+        ("report --json --html -", 2),
         ("cache gc --older-than soon", 2),
         ("cache gc --max-entries -1", 2),
         ("cache export b --target hopper", 2),
@@ -170,6 +179,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("folder", ["", "programs"])
 def test_a_script_finds_what_was_warmed_for_it(tmp_path: Path, folder: str) -> None:
     (tmp_path / folder).mkdir(exist_ok=True)
@@ -178,9 +188,7 @@ def test_a_script_finds_what_was_warmed_for_it(tmp_path: Path, folder: str) -> N
     script, environ = os.path.join(folder, "script.py"), {**os.environ, "GRIDJIT_TARGET": "host"}
 
     def run(*words: str, **more: str) -> str:
-        done = subprocess.run(
-            [sys.executable, *words], cwd=tmp_path, env=environ | more, capture_output=True, text=True
-        )
+        done = (run_new_python if more else run_python)(*words, cwd=tmp_path, env=environ | more)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -192,6 +200,7 @@ def test_a_script_finds_what_was_warmed_for_it(tmp_path: Path, folder: str) -> N
     assert json.loads(explained)["now"]["artifact"]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -287,8 +296,11 @@ def test_other_shells_accept_their_script(shell: str, tmp_path: Path, capsys: py
     assert subprocess.run([shell, "-n", tmp_path / "script"], check=False).returncode == 0
 
 
+_LONG = ("ls", "du", "stats", "verify", "gc", "clear", "export", "import")
+
+
 def test_every_long_command_can_be_told_to_be_quiet() -> None:
-    for words in (["demo"], ["warm"], *(["cache", name] for name in ("verify", "gc", "clear", "export", "import"))):
+    for words in (["demo"], ["warm"], *(["cache", name] for name in _LONG)):
         assert candidates([*words, "--qu"]) == ["--quiet"], words
 
 
@@ -308,10 +320,15 @@ def on_terminal(*words: str) -> tuple[int, str]:
     return done.returncode, said.decode()
 
 
+@pytest.mark.some(1)
 @pytest.mark.usefixtures("filled")
 @pytest.mark.parametrize(
     ("words", "doing"),
     [
+        ("cache ls", "reading"),
+        ("cache du", "reading"),
+        ("cache stats", "reading"),
+        ("report", "reading"),
         ("cache verify", "checking"),
         ("cache export bundle", "writing"),
         ("cache clear --kernel scale", "removing"),
@@ -328,6 +345,45 @@ def test_a_long_command_shows_on_a_terminal_what_it_does_and_a_quiet_one_does_no
 @pytest.mark.parametrize(("elapsed", "over", "total", "said"), [(9.0, 0, 4, ""), (60.0, 1, 5, "about 4:00 left: ")])
 def test_the_time_left_is_that_of_what_is_over(elapsed: float, over: int, total: int, said: str) -> None:
     assert left_text(elapsed, over, total) == said
+
+
+INTERRUPTED = """
+import os, signal, sys
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+
+from gridjit.__main__ import main
+sys.meta_path.insert(0, Interrupting())
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize(
+    "module", ["gridjit.commands", "argparse", "gridjit.commands.words.values", "gridjit.runtime.session"]
+)
+def test_a_command_that_is_interrupted_while_it_imports_ends_with_status_130_and_says_nothing(module: str) -> None:
+    done = run_new_python("-c", INTERRUPTED.format(module=module), "cache", "gc")
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_the_demo_that_is_interrupted_leaves_no_process_and_ctrl_c_reaches_it_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started: list[Started] = []
+
+    class Started(subprocess.Popen[str]):
+        def __init__(self, *args: object, **how: object) -> None:
+            super().__init__(*args, **how)  # type: ignore[call-overload]
+            started.append(self)
+
+    monkeypatch.setattr(subprocess, "Popen", Started)
+    with contextlib.closing(demo._events(1000, dict(os.environ))) as events:
+        assert "begin" in next(events)
+        assert os.getpgid(started[0].pid) != os.getpgid(0)
+    assert started[0].returncode == -signal.SIGKILL
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")

@@ -129,3 +129,16 @@ def test_text_is_escaped_only_where_it_is_not_seen() -> None:
     assert printable("plain é 漢 😀") == "plain é 漢 😀"
     assert printable(EVIL) == SHOWN
     assert lines("a\n\tb\x1b") == "a\n\tb\\x1b"
+
+
+@pytest.mark.parametrize("spent", [EVIL, [1], 10**400, None, True])
+def test_entries_are_sorted_and_told_of_whatever_their_compile_is_said_to_have_taken(
+    spent: Any, evil: DiskStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for info in list(evil.entries()):
+        if (found := Artifact.from_bytes(evil.get(info.key) or b"")) is not None:
+            wrong = dataclasses.replace(found, metadata={**found.metadata, "compile_ms": spent})
+            evil.put(info.key, wrong.to_bytes(), suffix=info.suffix)
+    for words in ("cache ls --sort compile", "cache ls --json", "report", "report --json", "report --html -"):
+        assert main(words.split()) == 0, words
+        assert capsys.readouterr().err == ""

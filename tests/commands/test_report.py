@@ -132,6 +132,13 @@ def test_the_page_of_a_cache_tells_its_kernels_and_the_facts_that_split_them(run
 
 
 @pytest.mark.usefixtures("filled")
+def test_the_page_goes_to_standard_output_where_its_file_is_a_dash(run: Run) -> None:
+    status, out, err = run("--html", "-")
+    assert (status, err, Path("-").exists()) == (0, "", False)
+    assert "opstats.scale" in Page(out).texts
+
+
+@pytest.mark.usefixtures("filled")
 def test_without_html_the_same_is_said_in_the_terminal(run: Run) -> None:
     status, out, _ = run()
     assert status == 0
@@ -375,6 +382,7 @@ document.title += "," + th.getAttribute("aria-sort") + "," + [...th.closest("tab
 </script></body>"""
 
 
+@pytest.mark.some(1)
 @pytest.mark.skipif(BROWSER is None, reason="there is no Chromium")
 @pytest.mark.parametrize(("width", "column"), [(390, 0), (1280, 0), (1280, 2)])
 def test_a_browser_shows_the_page_runs_no_name_and_sorts_its_tables(tmp_path: Path, width: int, column: int) -> None:

@@ -53,6 +53,7 @@ def test_explain_without_a_launch_says_how_to_give_one(capsys: pytest.CaptureFix
     assert "--config" not in capsys.readouterr().out
 
 
+@pytest.mark.some(1)
 @pytest.mark.usefixtures("filled")
 @pytest.mark.parametrize("words", ["cache ls", "cache ls --json", "cache verify", "info"])
 def test_a_reader_that_goes_away_is_no_error(words: str) -> None:

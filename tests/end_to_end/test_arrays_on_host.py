@@ -33,6 +33,7 @@ def address(_, array):
     return types.int64(array), code
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("align", [16, 128, 256, 1024])
 @pytest.mark.parametrize("barrier", [False, True])
 def test_shared_and_local_arrays_are_aligned_as_asked(monkeypatch, align, barrier):
@@ -120,6 +121,7 @@ def test_arrays_of_another_size_or_of_nothing(attempt):
     assert attempt(np.zeros((0, 3)), (3, 0, 2), "C") is not None
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("before", "after"),
     [((24,), (8, 1, 3)), ((24,), (4, 6)), ((4, 6), (2, 3, 4)), ((1, 8, 1, 3), (2, 12)), ((2, 3, 2, 2), (6, 4))],

@@ -83,6 +83,7 @@ def adds_nothing(x, first, nothing):
         x[0] = 5
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("first", [0, 1])
 def test_an_item_that_is_added_to_races_with_a_write_of_the_value_that_is_there(first):
     with pytest.raises(gridjit.RaceError, match="reads"):
@@ -151,6 +152,7 @@ def read_by_many(out, writer):
     out[t] += tile[0]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("writer", [0, 1, 31])
 def test_a_write_races_with_reads_of_any_other_threads(writer):
     with pytest.raises(gridjit.RaceError, match="shared array 'tile'"):

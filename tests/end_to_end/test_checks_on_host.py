@@ -221,6 +221,7 @@ def neighbours(x):
     x[cuda.grid(1)] = cuda.grid(1)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("kind", [np.uint8, np.int16, np.complex128])
 def test_threads_that_write_bytes_side_by_side_do_not_race(kind):
     x = np.zeros(64, kind)
@@ -360,6 +361,7 @@ def constant(x, i):
 TABLE = np.arange(4)
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize(
     ("function", "array", "axis", "size", "name"),
     [

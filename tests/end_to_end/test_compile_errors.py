@@ -20,7 +20,7 @@ import gridjit
 from gridjit import CompileError, cuda
 from gridjit.runtime.settings import settings
 from tests.end_to_end.mistakes.mistake import TOPICS, expected, mistakes, told
-from tests.programs import python_path, run_new_python
+from tests.programs import python_path, run_new_python, run_python
 
 NAMED = [(topic, name) for topic in TOPICS for name in mistakes(topic)]
 # What only numba's authors, and ours, understand.
@@ -31,6 +31,7 @@ ENABLED = "NUMBA_CUDA_ENABLE_NRT=1, or numba.cuda.config.CUDA_ENABLE_NRT"
 SCREEN = 24
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize(("topic", "name"), NAMED)
 @pytest.mark.parametrize("target", ["host", "sm_90"])
 def test_a_mistake_is_told_in_the_users_words(topic: str, name: str, target: str) -> None:
@@ -63,6 +64,7 @@ LINEAR = [
 ]
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize(("topic", "name"), LINEAR)
 @pytest.mark.parametrize("installed", [True, False])
 def test_what_is_told_of_linear_algebra_is_the_same_with_scipy_and_without(
@@ -213,8 +215,8 @@ def test_a_kernel_without_a_file_is_told_of_by_its_line(tmp_path: Path) -> None:
 
 
 def test_the_chain_of_calls_is_shown_by_its_ends_if_it_is_long(tmp_path: Path) -> None:
-    functions = [f"@cuda.jit(device=True)\ndef f{i}(x):\n    return f{i + 1}(x)\n" for i in range(8)]
-    text = "\n".join((*functions, "@cuda.jit(device=True)\ndef f8(x):\n    return x.nope\n", KERNEL))
+    functions = [f"@cuda.jit(device=True)\ndef f{i}(x):\n    return f{i + 1}(x)\n" for i in range(4)]
+    text = "\n".join((*functions, "@cuda.jit(device=True)\ndef f4(x):\n    return x.nope\n", KERNEL))
     file = tmp_path / "chain.py"
     file.write_text(text)
     namespace: dict[str, Any] = {"cuda": cuda}
@@ -223,8 +225,8 @@ def test_the_chain_of_calls_is_shown_by_its_ends_if_it_is_long(tmp_path: Path) -
         namespace["kernel"].compile("void(float32[::1])", target="host")
     told = str(caught.value)
     assert re.findall(r", in (\w+)|(\d+) more calls", told) == [
-        *(("kernel", ""), ("f0", ""), ("", "6")),
-        *(("f7", ""), ("f8", "")),
+        *(("kernel", ""), ("f0", ""), ("", "2")),
+        *(("f3", ""), ("f4", "")),
     ]
     assert len(told.splitlines()) <= SCREEN
 
@@ -245,7 +247,7 @@ def test_no_part_of_telling_is_imported_by_what_compiles(tmp_path: Path) -> None
     )
     file = tmp_path / "program.py"
     file.write_text(program)
-    assert run_new_python(file).stdout.strip() == "[]"
+    assert run_python(file).stdout.strip() == "[]"
 
 
 @gridjit.jit
@@ -280,3 +282,49 @@ def test_a_name_is_told_where_no_source_is(on_the_host: None) -> None:
     exec("def scaled(out):\n    out[0] = factor", made)
     with pytest.raises(CompileError, match="'factor' is not defined"):
         gridjit.jit(made["scaled"])[1, 1](np.zeros(1))
+
+
+@gridjit.jit(debug=True)
+def outside(out: Any) -> None:
+    out[cuda.grid(1) + 2] = 1
+
+
+@gridjit.jit(debug=True)
+def raising(out: Any) -> None:
+    raise ValueError("no")
+
+
+@pytest.mark.parametrize(
+    ("launch", "kind"),
+    [
+        (lambda: outside[1, 4](np.zeros(4)), IndexError),
+        (lambda: outside.forall(4, tpb=4)(np.zeros(4)), IndexError),
+        (lambda: raising[1, 4](np.zeros(4)), ValueError),
+    ],
+)
+def test_what_a_kernel_raises_shows_the_users_frames_and_no_others(
+    launch: Callable[[], None], kind: type[Exception], on_the_host: None
+) -> None:
+    with pytest.raises(kind) as caught:
+        launch()
+    assert set(frames_of(caught.value)) == {__file__}
+
+
+@gridjit.jit(debug=True)
+def in_one_line(out: Any) -> None: out[cuda.grid(1) + 2] = 1  # fmt: skip
+
+
+def test_an_exception_in_a_kernel_of_one_line_names_that_kernel(on_the_host: None) -> None:
+    with pytest.raises(IndexError, match=r"In function 'in_one_line', file test_compile_errors\.py, line"):
+        in_one_line[1, 4](np.zeros(4))
+
+
+def test_an_error_in_a_hook_keeps_all_of_its_frames(on_the_host: None) -> None:
+    def hook(kernel: Any, config: Any) -> None:
+        raise IndexError("of the hook")
+
+    configured = raising[1, 4]
+    configured.pre_launch_callbacks.append(hook)
+    with pytest.raises(IndexError, match="of the hook") as caught:
+        configured(np.zeros(4))
+    assert any("dispatch.py" in path for path in frames_of(caught.value))

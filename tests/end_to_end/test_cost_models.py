@@ -29,6 +29,7 @@ def clear(x):
     x[0] = 0
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("device", [True, False], ids=["a function", "a kernel"])
 @pytest.mark.parametrize(("model", "inlined"), [(always, True), (never, False)])
 def test_a_cost_model_decides_whether_calls_are_inlined(model: Any, inlined: bool, device: bool) -> None:
@@ -89,6 +90,7 @@ print(json.dumps({"out": int(out[0]), "compiles": kernel.stats.compiles, "privat
 FOLLOWED = [("LIMIT = 3", "LIMIT = 9"), ("return len(callee.blocks) < LIMIT", "return len(callee.blocks) > LIMIT")]
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize(("old", "new"), FOLLOWED, ids=["what it reads", "its code"])
 @pytest.mark.parametrize("call", ["three()", "functions.three()", "pick(functions)"])
 def test_a_cost_model_counts_by_its_code_and_what_that_reads(

@@ -61,6 +61,7 @@ def debugged(function: Any) -> gridjit.Kernel:
 SHIFTS = [shifts, shifts_in_shared, shifts_in_dynamic_shared, shifts_in_local, shifts_in_a_function]
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("function", SHIFTS)
 @pytest.mark.parametrize(("by", "thread"), [(1, "31"), (20, r"\d+"), (-100, r"\d+")])
 def test_an_index_out_of_bounds_raises_and_nothing_is_written_there(function: Any, by: int, thread: str) -> None:
@@ -72,6 +73,7 @@ def test_an_index_out_of_bounds_raises_and_nothing_is_written_there(function: An
     assert set(after[:64]) == set(after[128:]) == {-1}
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("function", SHIFTS)
 def test_a_kernel_that_stays_within_its_arrays_runs_after_one_that_did_not(function: Any) -> None:
     kernel, x = debugged(function), cuda.to_device(np.full(64, -1))

@@ -140,6 +140,7 @@ def test_two_extensions_for_one_function_never_get_each_others_code(tmp_path: Pa
     assert both["compiles"] == 1
 
 
+@pytest.mark.some(1)
 @pytest.mark.usefixtures("target")
 @pytest.mark.parametrize(
     "extension", [OVERLOAD, LOWERING, TYPE_OF_VALUE], ids=["overload", "lowering", "type of value"]
@@ -179,6 +180,7 @@ def test_a_rewrite_that_counts_what_it_saw_keeps_the_artifact_in_memory(foreign_
     assert "Counts after-inference changed while the kernel was compiled" in kernel.explain()
 
 
+@pytest.mark.some(1)
 @pytest.mark.cuda_toolkit
 @pytest.mark.skipif(missing_library() is not None, reason="a library of the CUDA toolkit cannot be found")
 @pytest.mark.parametrize("place", ["memory", "file", "header"])

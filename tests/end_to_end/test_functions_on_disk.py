@@ -136,6 +136,7 @@ def damaged(data: bytes, place: int) -> bytes:
     return bytes([*data[: (at := len(data) * (place - 1) // 8)], data[at] ^ 1, *data[at + 1 :]])
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("place", range(8))
 def test_a_damaged_function_is_compiled(run: Callable[..., list[Any]], left: Path, place: int) -> None:
     files = unit_files(left)
@@ -174,6 +175,7 @@ ALTERED = (
 )
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("what", ALTERED)
 def test_what_somebody_wrote_in_place_of_a_function_is_a_compile(
     run: Callable[..., list[Any]], left: Path, what: str

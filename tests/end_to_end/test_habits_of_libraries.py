@@ -53,6 +53,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
 # -- marks -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("how", ["configuration", "kernel"])
 def test_a_library_that_marks_every_kernel_costs_those_that_read_nothing_one_compile_which_is_stored(
     rewrite: Any, restart: Callable[[], None], how: str
@@ -155,6 +156,7 @@ def answers(x):
     x[0] = question()
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("way", ["early", "late", "core"])
 def test_code_compiled_ahead_of_a_launch_that_asked_for_one_does_not_stand_in_for_one(way: str) -> None:
     numba_cuda()
@@ -215,6 +217,7 @@ def test_an_open_capture_says_nothing_before_the_compile_has_ended(rewrite: Any)
     assert capture["config"] == LaunchConfig.of(5, 32)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("take", [copy.copy, copy.deepcopy, lambda config: config.config], ids=["copy", "deep", "own"])
 def test_a_copy_that_is_read_after_the_compile_is_of_each_launch(rewrite: Any, take: Callable[[Any], Any]) -> None:
     taken: list[Any] = []
@@ -225,6 +228,7 @@ def test_a_copy_that_is_read_after_the_compile_is_of_each_launch(rewrite: Any, t
     assert [found.blockdim[0] for found in taken] == [32, 64]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("way", ["closure", "default", "partial", "method"])
 def test_a_hook_that_reads_the_configuration_it_was_made_for_runs_for_launches_of_that_one(
     rewrite: Any, way: str
@@ -265,6 +269,7 @@ HOLDERS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 }
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("way", HOLDERS)
 def test_a_hook_that_has_the_configuration_somewhere_sees_what_each_launch_has(rewrite: Any, way: str) -> None:
     put, take = HOLDERS[way]
@@ -332,6 +337,7 @@ def raise_shared(size: int) -> Callable[[Any], None]:
     return act
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("when", ["before-inference", "after-inference"])
 def test_the_static_size_of_shared_memory_is_what_the_launch_has(
     rewrite: Any, restart: Callable[[], None], when: str

@@ -71,6 +71,7 @@ def test_what_was_reused_is_explained() -> None:
     assert [found.reused for found in second.specializations] == [(f"{__name__}.{shared.__qualname__}(float64)",)]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("target", [HOST, pytest.param(HOPPER, marks=pytest.mark.cuda_toolkit)], ids=str)
 def test_an_artifact_with_reused_callees_is_that_of_a_whole_compile(target: Target) -> None:
     shared = make_shared()
@@ -139,6 +140,7 @@ class Interrupt(BaseException):
     """Ctrl-C, or any other."""
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("place", ["lower_assign", "_adopt", "keep", "put", "_unit", "record"])
 def test_an_interrupted_compile_leaves_nothing_that_another_kernel_meets(place: str) -> None:
     shared = make_shared()

@@ -296,6 +296,11 @@ SAME = {
     "line numbers": ("mutated.py", "def make", "\n\n\n\ndef make"),
     "white space": ("mutated.py", "value + step", "value+step"),
     "docstring": ("mutated.py", "    return value + step", '    """Return a later value."""\n    return value + step'),
+    "first docstring": (
+        "mutated.py",
+        "    def kernel(x, out):",
+        '    def kernel(x, out):\n        """What it does."""',
+    ),
     "annotation": ("mutated.py", "def stepped(value,", "def stepped(value: int,"),
     "global that is not used": ("mutated.py", "UNUSED = 1", "UNUSED = 2"),
     "module attribute that is not used": ("mutated_config.py", "UNUSED = 1", "UNUSED = 2"),
@@ -324,6 +329,7 @@ def test_an_edit_that_leaves_the_code_alone_is_a_hit(
     assert (outcome.out, outcome.compiles) == (RESULT, 0)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "environment",
     [
@@ -516,6 +522,7 @@ def extension_outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tu
     return dict(zip(EXTENSION_EDITS, map(json.loads, done.stdout.splitlines()), strict=True))
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", EXTENSION_EDITS)
 def test_an_extension_edited_between_processes_is_a_miss_if_the_code_changes(
     extension_outcomes: dict[str, tuple[list[int], int, str]], name: str

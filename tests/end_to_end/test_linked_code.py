@@ -132,6 +132,7 @@ def allocates(x):
     x[0] = made[5]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("lto", [False, True])
 def test_a_kernel_that_allocates_is_linked_with_the_runtime(runtime: Any, lto: bool) -> None:
     found = specialized(gridjit.jit(allocates, lto=lto))
@@ -220,6 +221,7 @@ def declares(x):
 twice_in_memory = cuda.declare_device("twice", "int32(int32)", link=[cuda.CUSource(TWICE)])
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("linking", ["named", "declared", "numba-cuda's own"])
 def test_other_headers_of_cuda_are_a_miss_for_linked_cuda_code(
     restart: Callable[[], None], headers: Callable[[str], None], runtime: Any, linking: str

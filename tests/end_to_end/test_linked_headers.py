@@ -105,6 +105,7 @@ FORMS = {
 }
 
 
+@pytest.mark.some(7)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.filterwarnings("ignore::gridjit.compiler.targets.ptx.nvrtc.LinkedCodeWarning")
 def test_a_header_counts_however_it_is_included(library: Library, form: str) -> None:
@@ -123,6 +124,7 @@ def test_a_header_counts_however_it_is_included(library: Library, form: str) -> 
     assert library.code() == first
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "form", ["in quotes", "through a macro", "through a macro's argument", "where it is asked for"]
 )
@@ -146,6 +148,7 @@ def test_a_header_counts_in_another_process(library: Library, form: str, tmp_pat
     assert [compiles(), compiles()] == [1, 0]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("query", ['__has_include("later.h")', "__has_include(LATER)", "HAS"])
 def test_a_header_that_appears_or_goes_counts_where_it_is_asked_for(library: Library, query: str) -> None:
     library.write(
@@ -316,6 +319,7 @@ def compiles_of(library: Library, declared: Any) -> Callable[[], int]:
     return compiles
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("form", ["in quotes", "through a macro's argument"])
 def test_a_header_of_a_declared_functions_file_counts(library: Library, form: str) -> None:
     source = library.write("source.cu", FORMS[form] + "\n" + FUNCTION)
@@ -376,6 +380,7 @@ STEPS: dict[str, tuple[Any, str]] = {
 }
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("edited", ["part.h", "source.cu"])
 @pytest.mark.parametrize("step", STEPS)
 def test_an_edit_while_the_kernel_compiles_is_never_another_files_code(
@@ -395,6 +400,7 @@ def test_an_edit_while_the_kernel_compiles_is_never_another_files_code(
     assert library.code() == made_after
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("step", STEPS)
 def test_an_edit_of_a_header_that_a_macro_names_is_never_another_files_code(
     library: Library, at: Callable[[str, Callable[[], object]], None], step: str

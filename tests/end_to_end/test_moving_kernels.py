@@ -93,6 +93,8 @@ STARTS = {
         print(*pool.map(launch, KERNELS))
 """,
 }
+# What starts processes as another does, or pickles by the same library.
+ALIKE = dict.fromkeys(("dask", "spawn", "forkserver", "concurrent.futures"), pytest.mark.slow)
 LIBRARIES = {"joblib": "joblib", "dask": "distributed"}
 WORKED = "(True, [2.0, 2.0, 2.0, 2.0]) (True, [5.0, 5.0, 5.0, 5.0])"
 LAUNCHED = "(True, [6.0, 6.0, 6.0, 6.0])" + 3 * " (True, [3.0, 3.0, 3.0, 3.0])"
@@ -103,7 +105,7 @@ def program(folder: Path, start: str) -> Path:
     return folder / "program.py"
 
 
-@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("start", [pytest.param(way, marks=ALIKE.get(way, ())) for way in STARTS])
 def test_kernels_of_a_script_arrive_in_workers(tmp_path: Path, start: str) -> None:
     if start in LIBRARIES:
         pytest.importorskip(LIBRARIES[start])

@@ -41,6 +41,7 @@ def odd(tmp_path: Path) -> Iterator[Any]:
     del sys.modules["odd_module"]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("options", [{}, {"lineinfo": True}, {"debug": True, "opt": False}], ids=str)
 def test_a_kernel_of_a_file_whose_name_is_not_utf8_is_stored_and_found(
     odd: Any, restart: Callable[[], None], options: dict[str, Any]

@@ -57,6 +57,7 @@ def made(
     return names["kernel"]
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("debug", [False, True], ids=["optimized", "debug"])
 @pytest.mark.parametrize("called", NAMES)
 def test_a_kernel_launches_whatever_it_is_called(called: str, debug: bool) -> None:
@@ -71,6 +72,7 @@ def test_a_kernel_launches_whatever_it_is_called(called: str, debug: bool) -> No
         kernel[2, 4](np.full(8, 2000.0))
 
 
+@pytest.mark.some(3)
 @pytest.mark.cuda_toolkit
 @pytest.mark.parametrize("called", NAMES)
 def test_a_kernel_compiles_for_a_gpu_whatever_it_is_called(called: str, monkeypatch: pytest.MonkeyPatch) -> None:

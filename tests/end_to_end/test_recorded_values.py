@@ -225,6 +225,11 @@ PROGRAMS = {
         "reshape(1, 6)[:, :3]",
         then=6,
     ),
+    "a function in place of a library's": of_main(
+        "import math\nmath.floor = math.floor\n@gridjit.jit\ndef kernel(out):\n    out[0] = math.floor(3.5)\n",
+        "= math.floor\n",
+        "= math.ceil\n",
+    ),
     "an enum made by a call": of_main(
         "import enum\nMode = enum.Enum('Mode', {'TILE': 3})\n"
         + PICK
@@ -243,6 +248,7 @@ def write(folder: Path, program: Program, edit: tuple[str, str, str] = ("", "", 
         path.write_text(text.replace(edit[1], edit[2], 1) if name == edit[0] else text)
 
 
+@pytest.mark.some(7)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_value_counts_however_code_gets_at_it(name: str, tmp_path: Path, run_program: RunProgram) -> None:
     program = PROGRAMS[name]

@@ -75,6 +75,7 @@ RECURSIVE = [
 ]
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(("function", "expected"), RECURSIVE)
 def test_a_recursion_without_declared_types_computes_what_python_does(function, expected, target):
     out = np.zeros(1)
@@ -84,6 +85,7 @@ def test_a_recursion_without_declared_types_computes_what_python_does(function, 
     assert out[0] == expected
 
 
+@pytest.mark.some(2)
 @pytest.mark.cuda_toolkit
 @pytest.mark.parametrize("function", [function for function, _ in RECURSIVE])
 def test_a_recursion_without_declared_types_compiles_for_a_gpu(function):

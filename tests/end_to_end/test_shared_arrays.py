@@ -48,6 +48,7 @@ def test_a_kernel_works_on_it_in_place_and_the_host_on_what_it_left(make: Callab
     assert x.tolist() == (2 * (np.arange(100) + 3) + 1).tolist()
 
 
+@pytest.mark.some(1)
 def test_views_are_used_in_place_too(make: Callable[..., Any]) -> None:
     x = make((4, 25), dtype=np.int32)
     x[:] = 0

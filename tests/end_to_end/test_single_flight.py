@@ -193,7 +193,7 @@ def test_the_lock_of_a_process_killed_while_it_compiles_is_free_at_once(
 def test_a_lock_that_nobody_waited_for_when_its_holder_was_killed_is_taken_over(
     start: Callable[..., Process], cache_dir: Path
 ) -> None:
-    killed = start(STOPS, new=True)
+    killed = start(STOPS)
     expect(killed, "ready")
     tell(killed)
     expect(killed, "compiling")

@@ -61,6 +61,7 @@ def met_by_one_thread(out, n):
     out[i] += 1
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("earlier", [0, 4], ids=["first launch", "later launch"])
 @pytest.mark.parametrize(
     ("kernel", "place"),
@@ -159,6 +160,7 @@ thread.join()
 
 
 # With 32 KB, Python itself has no room to import what a second launch needs.
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("earlier", "kilobytes"), [(1, 64), (4, 64), (4, 32)])
 def test_a_thread_with_a_small_stack_launches_what_is_compiled_and_is_told_what_it_has_no_room_for(earlier, kilobytes):
     done = run_python("-c", SMALL, str(kilobytes), str(earlier))
@@ -206,6 +208,7 @@ thread.join()
 """
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("kilobytes", "stack", "told"),
     [(1, 256, ["20.0", "20.0"]), (40, 64, ["20.0", "True"]), (40, 512, ["20.0", "20.0"]), (20_000, 64, ["True"] * 2)],

@@ -81,6 +81,7 @@ def numbas_types(out):
     out[cuda.threadIdx.x] = tile[3 - cuda.threadIdx.x]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("function", "config", "make"),
     [

@@ -235,6 +235,7 @@ print('end')
 """
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("order", ["plain", "cycle", "entered", "gone", "atexit"])
 def test_the_interpreter_ends_quietly_with_work_in_streams(order: str, tmp_path: Any) -> None:
     (tmp_path / "program.py").write_text(EXITS.replace("{order!r}", repr(order)))

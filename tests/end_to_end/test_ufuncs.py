@@ -47,6 +47,7 @@ def test_a_ufunc_of_arrays_on_the_device_leaves_its_result_there(add: Any) -> No
     assert out.copy_to_host().tolist() == (2 * np.arange(10.0)).tolist()
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("count", [1, 2, 7, 64, 101])
 def test_a_binary_ufunc_reduces(add: Any, count: int) -> None:
     assert add.reduce(np.arange(count, dtype=np.float32)) == np.arange(count).sum()

@@ -133,6 +133,7 @@ def looks(flag, x):
     x[0] = 1
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("kernel", "mark"), [(naps, "looks"), (flagged, "asks")])
 def test_a_wait_in_vain_of_a_checked_kernel_names_the_line(monkeypatch, kernel, mark):
     monkeypatch.setenv("GRIDJIT_HOST_PATIENCE", "0.05")
@@ -148,6 +149,7 @@ def line_of(words):
     return 1 + next(number for number, line in enumerate(lines) if line.endswith(f"# {words}"))
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("earlier", [0, 4], ids=["first launch", "later launch"])
 @pytest.mark.parametrize(
     ("kernel", "mark"), [(locked, "acquires"), (flagged, "asks"), (naps, "looks"), (looks, "reads")]
@@ -204,6 +206,7 @@ print(os.waitpid(child, 0)[1], both())
 """
 
 
+@pytest.mark.some(1)
 def test_a_forked_child_launches_kernels_whose_blocks_wait():
     done = run_python("-W", "ignore::DeprecationWarning", "-c", FORKS)  # of forks, from Python 3.12 on
     assert (done.stderr, done.stdout) == ("", "0 True\n")

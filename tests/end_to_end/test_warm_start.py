@@ -6,7 +6,7 @@ import json
 import os
 from pathlib import Path
 
-from tests.programs import run_new_python
+from tests.programs import run_new_python, run_python
 
 # Parts of gridjit that a kernel without extensions, hooks, linked files and recorded values has no use for.
 NOT_NEEDED = (
@@ -56,8 +56,8 @@ print(json.dumps([scale.stats.compiles, sorted(name for name in sys.modules if n
 
 def test_a_first_launch_from_disk_imports_only_what_it_uses(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
-    for compiles in (1, 0):
-        done = run_new_python(tmp_path / "program.py", env=os.environ | {"GRIDJIT_TARGET": "host"})
+    for compiles, run in ((1, run_python), (0, run_new_python)):
+        done = run(tmp_path / "program.py", env=os.environ | {"GRIDJIT_TARGET": "host"})
         assert done.returncode == 0, done.stderr
         found, modules = json.loads(done.stdout)
         assert found == compiles

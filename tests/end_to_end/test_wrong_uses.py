@@ -34,6 +34,34 @@ def array() -> gridjit.DeviceArray:
     return cuda.to_device(np.arange(12.0).reshape(3, 4))
 
 
+def adds(x):
+    x[0] += 1
+
+
+class Unshown:
+    """What has no repr, and no name."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError
+
+
+class Described:
+    """What describes itself by an array interface, as it likes."""
+
+    def __init__(self, interface: Any) -> None:
+        self.__array_interface__ = interface
+
+
+class Raising:
+    """What raises when NumPy asks it for an array."""
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise ValueError("not now")
+
+
 USES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "shape": (lambda: cuda.device_array("4"), LayoutError, "shape '4': give a whole number, or one for each axis"),  # type: ignore[arg-type]
     "strides": (
@@ -78,6 +106,80 @@ USES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         DeviceError,
         "target 'gpu' is not a device; give 'cuda' or 'host', or to compile() also 'sm_90'",
     ),
+    "cooperative": (
+        lambda: touched.configure(1, 1, cooperative="x"),  # type: ignore[arg-type]
+        ConfigError,
+        "cooperative='x': give True or False",
+    ),
+    "cooperative launch": (
+        lambda: gridjit.LaunchConfig(griddim=(1, 1, 1), blockdim=(1, 1, 1), cooperative="x"),  # type: ignore[arg-type]
+        ConfigError,
+        "cooperative='x': give True or False",
+    ),
+    "no compiles": (lambda: touched.disable_compile("x"), ConfigError, "disable_compile: val='x': give True or False"),  # type: ignore[arg-type]
+    "timing": (lambda: gridjit.create_event(timing="x"), ConfigError, "timing='x': give True or False"),  # type: ignore[arg-type]
+    "nonblocking": (lambda: gridjit.create_stream(nonblocking=[]), ConfigError, "nonblocking=[]: give True or False"),  # type: ignore[arg-type]
+    "hold_gil": (lambda: gridjit.jit(hold_gil=np.ones(2)), ConfigError, "hold_gil=array([1., 1.]): give True or False"),  # type: ignore[call-overload]
+    "long value": (lambda: touched.forall("a" * 99), ConfigError, "forall(ntasks=a str): give a whole number"),  # type: ignore[arg-type]
+    "value without repr": (
+        lambda: touched.forall(Unshown()),  # type: ignore[arg-type]
+        ConfigError,
+        "forall(ntasks=a tests.end_to_end.test_wrong_uses.Unshown): give a whole number",
+    ),
+    "block without repr": (lambda: touched[1, Unshown()], ConfigError, "must be a sequence of integers, got a list"),
+    "decorated": (lambda: gridjit.jit(Unshown), ConfigError, "made with def or lambda, not the type Unshown"),
+    "decorated proxy": (
+        lambda: gridjit.jit()(Unshown()),  # type: ignore[arg-type]
+        ConfigError,
+        "made with def or lambda, not a tests.end_to_end.test_wrong_uses.Unshown: write one in Python",
+    ),
+    "dlpack version": (
+        lambda: array().__dlpack__(max_version="x"),  # type: ignore[arg-type]
+        ArgumentError,
+        "max_version='x': give None or (major, minor), a tuple of two whole numbers",
+    ),
+    "dlpack version of one": (
+        lambda: array().__dlpack__(max_version=(1,)),  # type: ignore[arg-type]
+        ArgumentError,
+        "max_version=(1,): give None or (major, minor)",
+    ),
+    "dlpack device": (
+        lambda: array().__dlpack__(dl_device=2),  # type: ignore[arg-type]
+        ArgumentError,
+        "dl_device=2: give None or (type, number)",
+    ),
+    "dlpack copy": (lambda: array().__dlpack__(copy="x"), ConfigError, "copy='x': give True or False"),  # type: ignore[arg-type]
+    "dlpack stream": (lambda: array().__dlpack__(stream="x"), ArgumentError, "stream 'x' is a str; give 0, a handle"),  # type: ignore[arg-type]
+    "interface of nothing": (lambda: cuda.to_device(Described({})), ArgumentError, "does not say where its data is"),
+    "interface of nonsense": (
+        lambda: cuda.to_device(Described({"shape": "x", "typestr": "<f4", "data": (8, False), "version": 3})),
+        ArgumentError,
+        "which is not as the protocol has it: 'str' object cannot be interpreted as an integer; its producer has to",
+    ),
+    "interface of another kind": (
+        lambda: cuda.to_device(Described(5)),
+        ArgumentError,
+        "to_device: NumPy cannot make an array of a tests.end_to_end.test_wrong_uses.Described: Invalid",
+    ),
+    "an array that raises": (
+        lambda: cuda.to_device(Raising()),
+        ArgumentError,
+        "NumPy cannot make an array of a tests.end_to_end.test_wrong_uses.Raising: not now; give it a NumPy array",
+    ),
+    "NumPy's type": (
+        lambda: touched.compile((np.float32,)),
+        ConfigError,
+        "item 1 is numpy.float32, not a type of kernels: give cuda.float32",
+    ),
+    "Python's type": (lambda: touched.compile((cuda.int64, int)), ConfigError, "item 2 is int, not a type of kernels"),
+    "dtype": (lambda: touched.compile((np.dtype("?"),)), ConfigError, "not a type of kernels: give cuda.boolean"),
+    "array for a type": (
+        lambda: touched.compile((np.ones((2, 2), np.float32),)),
+        ConfigError,
+        "item 1 is a numpy.ndarray and not its type: give cuda.float32[:, :]",
+    ),
+    "text in a tuple": (lambda: touched.compile(("int64",)), ConfigError, "item 1 is a text: give one text for the"),
+    "nothing for a type": (lambda: gridjit.jit((None,))(adds), ConfigError, "item 1 is None, not a type of kernels"),
     "signature": (lambda: touched.compile(5), ConfigError, 'give a text, such as "void(float32[::1], int64)"'),  # type: ignore[arg-type]
 }
 

@@ -136,6 +136,7 @@ DAMAGES = [
 ]
 
 
+@pytest.mark.some(12)
 @pytest.mark.parametrize("reopened", [False, True], ids=["live", "reopened"])
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 def test_a_lost_index_costs_no_entry_and_is_made_anew(folder, store, key_of, damage, reopened):

@@ -72,6 +72,7 @@ def make_a_folder_of_it(database: Path) -> None:
 DAMAGES = (replace_by_garbage, replace_by_another_file, cut, truncate, drop_the_tables, Path.unlink)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 def test_a_database_damaged_under_a_running_process_costs_nothing(
     running: Path, restart: Callable[[], None], damage: Callable[[Path], None]
@@ -98,6 +99,7 @@ def test_a_database_that_cannot_be_mended_is_one_warning_and_right_results(
     assert launches(multiply, add) == ([0, 0], [])
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("lock", ["BEGIN EXCLUSIVE", "BEGIN IMMEDIATE"])
 def test_a_locked_database_is_one_warning_and_used_again_when_it_is_free(running: Path, lock: str) -> None:
     other = sqlite3.connect(running / "cache.db", isolation_level=None)
@@ -159,6 +161,7 @@ def other_payload(file: Path, patch: pytest.MonkeyPatch) -> None:
     file.write_bytes(seal(file.stem, payload.replace(b'"schema":2', b'"schema":3')[:-1] + b"?"))
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("write", [other_entry_schema, other_payload])
 @pytest.mark.parametrize("suffix", [".o", ".json"])
 def test_an_entry_of_another_schema_is_compiled_again_and_replaced(

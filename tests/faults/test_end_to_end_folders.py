@@ -137,6 +137,7 @@ os.rmdir(os.getcwd())
 """
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("search", [None, "include:../more"], ids=["", "headers beside it"])
 def test_where_the_current_folder_is_gone_launches_are_right_and_cached(
     monkeypatch: pytest.MonkeyPatch, search: str | None
@@ -146,6 +147,7 @@ def test_where_the_current_folder_is_gone_launches_are_right_and_cached(
         assert run(NUMBA_CUDA_NVRTC_EXTRA_SEARCH_PATHS=search) == ([compiles, compiles, 0, 0], [])
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("variable", "said"),
     [
@@ -186,6 +188,7 @@ def test_a_folder_once_shared_and_closed_at_its_top_runs_nothing_that_others_may
     assert run(GRIDJIT_CACHE_DIR=str(folder))[0] == [0, 0, 0, 0]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["pipe", "directory"])
 @pytest.mark.parametrize("shared", [None, "1"], ids=["own", "shared"])
 def test_no_launch_waits_for_what_is_put_in_the_place_of_every_file(
@@ -283,6 +286,7 @@ def test_a_disk_full_of_cache_keeps_the_newest(cache_dir: Path, mounted: Callabl
     assert 2 < len(list(cache_dir.glob("??/*.o"))) < 24
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("variable", "value", "said"),
     [

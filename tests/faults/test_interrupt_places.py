@@ -117,6 +117,7 @@ def leaves(name: str, method: str) -> Callable[[FrameType], bool]:
     return wanted
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("number", [1, 2])
 @pytest.mark.parametrize("name", ["numba_target_override", "push_code_library", "register"])
 def test_an_interrupt_where_a_block_of_numbas_is_left_restores_nothing_late(name: str, number: int) -> None:
@@ -151,6 +152,7 @@ _ENDING: list[CodeType] = [
 ]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("code", _ENDING, ids=lambda code: code.co_name)
 def test_an_interrupt_at_any_call_that_restores_does_not_keep_it_from_being_done(code: CodeType) -> None:
     assert has_compiled()
@@ -240,6 +242,7 @@ _PLACES = [
 ]
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("place", _PLACES)
 def test_a_kernel_launched_out_of_the_middle_of_a_compile_works_and_harms_nothing(place: str) -> None:
     assert has_compiled()

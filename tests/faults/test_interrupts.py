@@ -146,7 +146,7 @@ def run(tmp_path: Path, *arguments: object) -> str:
 
 @pytest.mark.parametrize("kind", ["signal", "exception set by another thread"])
 def test_after_interrupts_at_random_moments_everything_compiles(tmp_path: Path, kind: str) -> None:
-    assert run(tmp_path, kind, 20, 7) == "20\n"
+    assert run(tmp_path, kind, 8, 7) == "8\n"
 
 
 @pytest.mark.slow
@@ -155,7 +155,7 @@ def test_after_a_thousand_interrupts_everything_compiles(tmp_path: Path, kind: s
     assert run(tmp_path, kind, 1000, 20) == "1000\n"
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))])
 def test_a_first_compile_that_is_interrupted_is_simply_tried_again(tmp_path: Path, seed: int) -> None:
     assert run(tmp_path, "first", 1, seed) in ("0\n", "1\n")
 

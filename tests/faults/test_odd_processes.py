@@ -53,6 +53,7 @@ def run(tmp_path: Path, script: str, *arguments: str, **settings: str) -> str:
     return done.stdout
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("odd", ODD)
 def test_a_program_launches_whatever_it_made_of_its_process(tmp_path: Path, odd: str) -> None:
     assert run(tmp_path, SCRIPT, ODD[odd]) == "[3.0]\n"

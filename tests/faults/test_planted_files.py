@@ -234,6 +234,7 @@ def prepare(folder: Path, mode: int) -> None:
         made.chmod(mode)
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("place", [*PLACES, "new lock", "new database"])
 @pytest.mark.parametrize("shared", [False, True], ids=["own", "shared"])
 @pytest.mark.parametrize("owner", [0, pytest.param(NOBODY, marks=as_root)], ids=["my link", "another's link"])
@@ -347,6 +348,7 @@ def make_endless(path: Path) -> None:
 THINGS = {"pipe": os.mkfifo, "device": make_device, "socket": make_socket, "directory": Path.mkdir}
 
 
+@pytest.mark.each_value_once
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("shared", [False, True], ids=["own", "shared"])
 @pytest.mark.parametrize("place", PLACES)

@@ -175,6 +175,7 @@ def test_writers_killed_at_random_leave_only_whole_entries(tmp_path, kills):
     assert len(list((tmp_path / "tmp").iterdir())) <= kills
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("place", PLACES)
 def test_a_writer_killed_at_each_step_leaves_only_whole_entries(tmp_path, place):
     before = DiskStore(tmp_path, max_entries=3)

@@ -133,7 +133,7 @@ def places(holder: Any) -> Any:
             yield from places(below)
 
 
-QUICK = settings(max_examples=300, deadline=None)
+QUICK = settings(max_examples=4 * settings().max_examples)  # they take moments
 
 
 @QUICK
@@ -287,6 +287,7 @@ ACTS: dict[str, Callable[[Artifact], Artifact | bytes]] = {
 }
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
 def test_a_launch_that_finds_code_of_no_use_compiles_and_is_right(
     cache_dir: Path,
@@ -306,6 +307,7 @@ def test_a_launch_that_finds_code_of_no_use_compiles_and_is_right(
     assert "ends_the_process" not in sys.modules
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("path", ["{folder}/pipe.ptx", "../../pipe.ptx", "{folder}", "{folder}/a\0b.ptx", "/dev/zero"])
 def test_a_launch_that_finds_a_dependency_on_no_file_compiles_at_once(
     cache_dir: Path, restart: Callable[[], None], tmp_path: Path, path: str
@@ -380,6 +382,7 @@ def with_header(image: bytes, number: int, **changes: int) -> bytes:
     return bytes(changed)
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(
     "changes",
     [

@@ -57,6 +57,7 @@ def run(tmp_path: Path, broken: str, *, new: bool = False) -> str:
     return done.stdout
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("broken", BROKEN)
 def test_launches_go_on_without_standard_error(tmp_path: Path, broken: str) -> None:
     assert run(tmp_path, BROKEN[broken], new=broken == "a descriptor that is gone") == "True 3\n"

@@ -137,12 +137,23 @@ def test_what_cannot_be_recorded_is_refused_and_the_rest_goes_on(add: Any, strea
     assert set(x.copy_to_host()) == {1}
 
 
+def test_waiting_for_a_recorded_stream_is_refused_and_the_rest_goes_on(add: Any, stream: Stream) -> None:
+    x = zeros()
+    with gridjit.graph(stream) as g:
+        with pytest.raises(LaunchError, match="is being recorded into a graph"):
+            stream.synchronize()
+        add[1, 128, stream](x, 1.0)
+    g.launch()
+    stream.synchronize()
+    assert set(x.copy_to_host()) == {1}
+
+
 def test_what_breaks_the_capture_is_said(add: Any, stream: Stream) -> None:
     x = zeros()
     with pytest.raises(LaunchError, match="could not be recorded"), gridjit.graph(stream):
         add[1, 128, stream](x, 1.0)
-        with pytest.raises(gridjit.GridjitError):
-            stream.synchronize()
+        with pytest.raises(gridjit.GridjitError):  # as another library would
+            stream.timeline.synchronize(stream.handle)
     add[1, 128, stream](x, 1.0)
     stream.synchronize()
     assert set(x.copy_to_host()) == {1}

@@ -57,11 +57,20 @@ def outside(known: Mapping[str, Module]) -> dict[str, set[str]]:
 
 def circles(edges: Mapping[str, Iterable[str]]) -> list[list[str]]:
     """Return the groups of modules that all reach each other, the largest first."""
+    edges = _within_circles(edges)
     reach = {name: _reached(name, edges) for name in edges}
     groups = {
         frozenset(other for other in reach[name] if name in reach[other]) for name in edges if name in reach[name]
     }
     return sorted((sorted(group) for group in groups), key=lambda group: (-len(group), group))
+
+
+def _within_circles(edges: Mapping[str, Iterable[str]]) -> dict[str, set[str]]:
+    """Return the edges without modules that lead to no circle, time and again: of most trees, that leaves none."""
+    left = {name: set(others) for name, others in edges.items()}
+    while ends := {name for name, others in left.items() if not others}:
+        left = {name: others - ends for name, others in left.items() if name not in ends}
+    return left
 
 
 def _reached(name: str, edges: Mapping[str, Iterable[str]]) -> set[str]:

@@ -33,6 +33,7 @@ WALLS = {
     "numba": NUMBA,
     "llvmlite": (
         "gridjit.compiler.frontend.foreign_types",
+        "gridjit.compiler.frontend.vocabulary",
         "gridjit.compiler.targets.host.libllvm",
         "gridjit.compiler.targets.host.llvm",
     ),

@@ -54,6 +54,13 @@ def program_of(blocks: list[Example]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def script_of(document: Path, folder: Path) -> Path:
+    """Return a script, in a folder, of all examples of a document."""
+    script = folder / f"{document.stem.replace('-', '_').lower()}.py"
+    script.write_text(program_of(examples(document.read_text())))
+    return script
+
+
 def run_example(script: Path) -> str:
     """Return what the program prints on the host target, its cache beside it; warnings are errors.
 
@@ -73,14 +80,19 @@ DOCUMENTS_WITH_EXAMPLES = [path for path in DOCUMENTS if examples(path.read_text
 @pytest.mark.parametrize("document", DOCUMENTS_WITH_EXAMPLES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_examples_of_a_document_run_and_print_what_it_says(document: Path, tmp_path: Path) -> None:
     blocks = examples(document.read_text())
-    script = tmp_path / f"{document.stem.replace('-', '_').lower()}.py"
-    script.write_text(program_of(blocks))
-    printed = run_example(script).split(_BETWEEN + "\n")
+    printed = run_example(script_of(document, tmp_path)).split(_BETWEEN + "\n")
     for block, text in zip(blocks, printed, strict=False):
         if block.output is not None:
             same = doctest.OutputChecker().check_output(block.output, text, doctest.ELLIPSIS)
             assert same, f"{document.name}:{block.line} prints\n{text}"
-    run_example(script)  # as every reader does sooner or later: with all of it in the cache
+
+
+@pytest.mark.some(3)
+@pytest.mark.parametrize("document", DOCUMENTS_WITH_EXAMPLES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_examples_of_a_document_run_with_all_of_it_in_the_cache(document: Path, tmp_path: Path) -> None:
+    script = script_of(document, tmp_path)
+    for _ in range(2):  # as every reader does sooner or later
+        run_example(script)
 
 
 def test_a_documents_links_to_files_lead_somewhere() -> None:

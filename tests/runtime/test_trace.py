@@ -23,7 +23,7 @@ from gridjit.cache.errors import CacheWarning
 from gridjit.compiler.phases import OTHER
 from gridjit.runtime.traced.file import TraceFile
 from gridjit.runtime.traced.tracer import group_of
-from tests.programs import run_new_python, run_python
+from tests.programs import run_python
 
 Trace = Callable[[], list[dict[str, Any]]]
 
@@ -281,5 +281,5 @@ def test_without_the_setting_nothing_of_it_is_imported() -> None:
         "import sys, numpy, gridjit; gridjit.jit(lambda x, y: None)[1, 8](numpy.ones(8), 2.0);"
         "print([name for name in sys.modules if name.startswith('gridjit.runtime.traced')])"
     )
-    done = run_new_python("-c", program, env=os.environ | {"GRIDJIT_TARGET": "host"})
+    done = run_python("-c", program, env=os.environ | {"GRIDJIT_TARGET": "host"})
     assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr

@@ -116,6 +116,7 @@ def run(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
 PLUGIN = ("-p", "gridjit.testing.numba_suite")
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("where", ["kernels_of_mine", "-n 1 --pyargs kernels_of_mine", "-n 1 ."])
 def test_kernels_that_a_conftest_of_the_package_makes_are_gridjits_and_the_run_says_so(
     package: Path, where: str
@@ -127,6 +128,7 @@ def test_kernels_that_a_conftest_of_the_package_makes_are_gridjits_and_the_run_s
     assert "kernels of numba-cuda's own: 0 (launches: 0)\n" in done.stdout
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
 def test_kernels_that_did_not_go_through_gridjit_are_named_with_their_launches(
     package: Path, workers: tuple[str, ...]
@@ -142,6 +144,7 @@ def test_kernels_that_did_not_go_through_gridjit_are_named_with_their_launches(
     assert "no kernel went through gridjit" in done.stdout
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("first", "what"),
     [
@@ -194,6 +197,7 @@ def test_a_process_that_it_starts_runs_on_gridjit():
 """
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "arguments", [["apart.kernels_of_mine"], ["apart.kernels_of_mine.test_apart"], ["apart.kernels_of_mine", "-n1"]]
 )
@@ -253,6 +257,7 @@ test_second = test_first
 """
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("options", [(), ("-n1",)])
 def test_each_test_begins_with_an_empty_cache(tmp_path: Path, options: tuple[str, ...]) -> None:
     (tmp_path / "test_cold.py").write_text(COLD_TEST)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import linecache
-
+from gridjit.compiler.frontend.explained.lines import line_of
 from gridjit.printable import printable
 from gridjit.values import dataclass
 
@@ -27,7 +26,7 @@ class Step:
 
     def _shown(self) -> tuple[str, ...]:
         """Return the source line, with the expression marked."""
-        text = linecache.getline(self.path, self.line).rstrip()
+        text = line_of(self.path, self.line).rstrip()
         if not text.strip():
             return ()
         indent = len(text) - len(text.lstrip())

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import linecache
 import re
 import traceback
 from typing import Any, Final
 
 from gridjit.compiler.errors import GridjitError
 from gridjit.compiler.frontend.explained.failure import Failure
+from gridjit.compiler.frontend.explained.lines import line_of
 
 # What no user writes, and what users are never shown: LLVM's types and values, names that numba makes, its own words.
 _INSIDES: Final = re.compile(
@@ -53,9 +53,9 @@ def users_text(failure: Failure) -> str:
     """Return the lines of the user's function that does not compile."""
     function = failure.source.function
     if function is None:
-        return linecache.getline(failure.source.path, failure.source.line)
+        return line_of(failure.source.path, failure.source.line)
     last = function.end_lineno or function.lineno
-    return "".join(linecache.getline(failure.source.path, line) for line in range(function.lineno, last + 1))
+    return "".join(line_of(failure.source.path, line) for line in range(function.lineno, last + 1))
 
 
 def _is_for_users(error: BaseException) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import linecache
 from collections.abc import Iterator
 from typing import Final, TypeVar
 
+from gridjit.compiler.frontend.explained.lines import line_of, lines_of
 from gridjit.values import dataclass
 
 Node = TypeVar("Node", bound=ast.AST)
@@ -29,7 +29,7 @@ class Source:
     @classmethod
     def at(cls, path: str, line: int, *, exact: bool) -> Source:
         """Return the source at a line; without a tree if the file is not there, or not Python any more."""
-        lines = linecache.getlines(path)
+        lines = lines_of(path)
         if not 0 < line <= len(lines) <= _MOST_LINES:
             return cls(path=path, line=line)
         try:
@@ -102,7 +102,7 @@ def columns_of(path: str, node: ast.AST) -> tuple[int, int] | None:
     """Return where an expression is in the line that it begins in, counted in characters; None if it has no place."""
     if not isinstance(node, ast.expr | ast.stmt | ast.arg):
         return None
-    text = linecache.getline(path, node.lineno).encode()
+    text = line_of(path, node.lineno).encode()
     end = node.end_col_offset if node.end_lineno == node.lineno else None
     begin = len(text[: node.col_offset].decode(errors="replace"))
     return begin, begin + len(text[node.col_offset : end].decode(errors="replace").rstrip())

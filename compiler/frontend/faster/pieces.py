@@ -8,6 +8,7 @@ from gridjit.compiler.frontend.faster import (
     flags,
     lifetimes,
     locations,
+    printing,
     refreshing,
     resolving,
     sizes,
@@ -29,6 +30,7 @@ PIECES: tuple[Piece, ...] = (
     locations.PIECE,
     sizes.PIECE,
     unread.TEXTS,
+    printing.PIECE,
 )
 
 

@@ -11,6 +11,7 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from gridjit.compiler.frontend.isolated.c_parser import parser_of_c_left_for_later
 from gridjit.compiler.frontend.isolated.replacing import on_undo
 
 # Whether the contexts may lack something. True from the start of each compile to its success, and for contexts that
@@ -28,7 +29,8 @@ def contexts_exist() -> bool:
 def make_contexts() -> None:
     """Make the contexts, have them read the registries for the first time, and import what typing a global does."""
     # Almost every kernel has one. What is imported in the middle of compiles is told apart from the rest of numba.
-    from numba.core.typing import bufproto, cffi_utils  # noqa: F401
+    with parser_of_c_left_for_later():
+        from numba.core.typing import bufproto, cffi_utils  # noqa: F401
     from numba.cuda.descriptor import cuda_target
 
     new = not contexts_exist()

@@ -62,10 +62,14 @@ class Watched(Generic[One]):
 
 
 class Within:
-    """What was found inside values, all the way down, and what it was then. met: all of these values, in that order."""
+    """What was found inside values, all the way down, and what it was then.
+
+    met: all of these values, in that order. kinds: the same by their classes.
+    """
 
     def __init__(self) -> None:
         self.met: list[Any] = []
+        self.kinds: dict[type, list[Any]] = {}
         self.functions: Watched[FunctionType] = Watched(_CHANGEABLE, _is_unchanged, _of_functions)
         self._cells: Watched[CellType] = Watched(cell_value, lambda cell, then: cell_value(cell) is then, of_cells)
         self._tables: Watched[dict[Any, Any]] = Watched(dict, same_items, of_dictionaries)
@@ -104,6 +108,8 @@ class Within:
         while values:
             self.met += values
             kinds = by_kind(values)
+            for kind, those in kinds.items():
+                self.kinds.setdefault(kind, []).extend(those)
             functions = self._new_functions(kinds.pop(FunctionType, []))
             found[FunctionType] += functions
             holding = compress(functions, map(_NOTHING.__ne__, map(_HOLDS, functions)))

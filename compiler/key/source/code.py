@@ -16,8 +16,9 @@ from gridjit.values import dataclass
 
 Value = TypeVar("Value")
 # What a code object loads, nested code aside. For each instruction that does something, its name and the name that it
-# loads, two empty texts if it loads nothing from outside; and the indices of the constants that are loaded.
-Loads: TypeAlias = "tuple[list[tuple[str, str]], set[int | None]]"
+# loads, two empty texts if it loads nothing from outside; and the constants that are loaded, by index: which it is of
+# them, in the order of first use.
+Loads: TypeAlias = "tuple[list[tuple[str, str]], dict[int, int]]"
 
 _GLOBAL_LOADS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
 _FREE_LOADS = frozenset({"LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF"})
@@ -60,7 +61,7 @@ class CodePlan:
     """What a code object, nested code included, is and refers to.
 
     digest: of bytecode, names, argument counts, flags, exception table and constants. Docstrings and other constants
-        that no instruction loads do not count, though a first docstring moves the indices of the others.
+        that no instruction loads do not count, and neither does where among them the others stand.
     references: in the order of the bytecode, without duplicates.
     attributes: every name that may be an attribute, for modules that are put into a local variable or getattr.
     strange: types of constants that no Python compiler makes and that are not covered.
@@ -109,12 +110,16 @@ def told_by_dis(code: CodeType) -> Loads:
     """Return what code loads as dis tells it."""
     steps = [one for one in dis.get_instructions(code) if one.opname not in _FILLERS]
     names = [(one.opname, one.argval) if one.opname in _NAMED else _OTHER for one in steps]
-    return names, {one.arg for one in steps if one.opcode in dis.hasconst}
+    constants: dict[int, int] = {}
+    for one in steps:
+        if one.opcode in dis.hasconst:
+            constants.setdefault(one.arg or 0, len(constants))
+    return names, constants
 
 
 def _read(code: CodeType) -> Loads:
     names: list[tuple[str, str]] = []
-    constants: set[int | None] = set()
+    constants: dict[int, int] = {}
     bytecode, high = code.co_code, 0
     for opcode, low in zip(bytecode[::2], bytecode[1::2], strict=True):
         if opcode in _PLAIN:
@@ -124,7 +129,7 @@ def _read(code: CodeType) -> Loads:
             high = (high | low) << 8
         elif opcode not in _FILLING:
             if opcode in _CONSTANT:
-                constants.add(high | low)
+                constants.setdefault(high | low, len(constants))
             names.append(_named(code, dis.opname[opcode], high | low))
             high = 0
     return names, constants
@@ -150,7 +155,7 @@ def _make_plan(code: CodeType) -> CodePlan:
     strange: dict[str, None] = {}
     references: dict[Reference, None] = {}
     attributes: dict[str, None] = {}
-    loaded: dict[int, set[int | None]] = {}
+    loaded: dict[int, dict[int, int]] = {}
     for nested in with_nested(code):
         names, loaded[id(nested)] = loads_of(nested)
         references.update(dict.fromkeys(_references(names, set(code.co_freevars))))
@@ -198,7 +203,7 @@ def _attributes_after(names: list[tuple[str, str]], position: int) -> tuple[str,
     return tuple(name for _, name in names[position + 1 : end])
 
 
-def _digest(code: CodeType, loaded: dict[int, set[int | None]], strange: dict[str, None]) -> str:
+def _digest(code: CodeType, loaded: dict[int, dict[int, int]], strange: dict[str, None]) -> str:
     numbers = (
         code.co_argcount,
         code.co_posonlyargcount,
@@ -207,18 +212,25 @@ def _digest(code: CodeType, loaded: dict[int, set[int | None]], strange: dict[st
         code.co_flags & _FLAGS,
     )
     names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
-    indices = loaded.get(id(code), set(range(len(code.co_consts))))
-    constants = (
-        _constant_text(value, loaded, strange) if index in indices else "unused"
-        for index, value in enumerate(code.co_consts)
-    )
-    fields: list[bytes] = [code.co_code, getattr(code, "co_exceptiontable", b"")]
+    order = loaded.get(id(code), {index: index for index in range(len(code.co_consts))})
+    constants = (_constant_text(code.co_consts[index], loaded, strange) for index in order)
+    fields: list[bytes] = [_renumbered(code, order), getattr(code, "co_exceptiontable", b"")]
     fields += [repr(numbers).encode(), repr(names).encode()]
     fields += [utf8(text) for text in constants]
     return digest_fields(fields)
 
 
-def _constant_text(value: object, loaded: dict[int, set[int | None]], strange: dict[str, None]) -> str:
+def _renumbered(code: CodeType, order: dict[int, int]) -> bytes:
+    """Return the bytecode of code with its constants numbered in the order of first use: a docstring moves them."""
+    bytecode = bytearray(code.co_code)
+    if len(code.co_consts) <= 1 << 8:  # then each index is in one byte
+        for at in range(0, len(bytecode), 2):
+            if bytecode[at] in _CONSTANT:
+                bytecode[at + 1] = order[bytecode[at + 1]]
+    return bytes(bytecode)
+
+
+def _constant_text(value: object, loaded: dict[int, dict[int, int]], strange: dict[str, None]) -> str:
     if (text := scalar_text(value)) is not None:
         return text
     if type(value) is CodeType:

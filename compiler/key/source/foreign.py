@@ -13,6 +13,7 @@ from typing import Any
 from gridjit.compiler.key.source.code import digest_fields
 from gridjit.compiler.key.source.files import file_digest
 from gridjit.compiler.key.source.libraries import is_library
+from gridjit.compiler.key.source.objects import state_of
 from gridjit.compiler.key.source.opaque import OpaqueValue, article, type_name, unseen
 
 Text = Callable[[object], str]
@@ -21,9 +22,22 @@ Text = Callable[[object], str]
 def foreign_text(value: object, text: Text) -> str | None:
     """Return the text of a value if its class, or a base of it, is known here; raises OpaqueValue."""
     for cls in type(value).__mro__:
-        if (describe := DESCRIBED.get((cls.__module__, cls.__name__))) is not None:
-            return describe(value, text)
+        name = (cls.__module__, cls.__name__)
+        if (describe := DESCRIBED.get(name)) is not None:
+            words = describe(value, text)
+            return (
+                words if name in _TOLD_WHOLE or is_library(type(value).__module__) else f"{words}{_more(value, text)}"
+            )
     return None
+
+
+def _more(value: object, text: Text) -> str:
+    """Return what a class of another than the library, and its object, add to what the library's class has."""
+    from gridjit.compiler.key.installed import owner_of  # few kernels refer to such values
+
+    owner = owner_of(type(value))
+    of = text(type(value)) if owner is None else f"{type_name(type(value))} of {owner.identity}"
+    return f" of {of} {text({name: held for name, held in state_of(value).items() if name not in _LOGGERS})}"
 
 
 def _items_text(values: Iterable[object], text: Text) -> str:
@@ -84,27 +98,54 @@ def _field_text(value: Any, text: Text) -> str:
 
 def _alias_text(value: Any, text: Text) -> str:
     """Describe a type that is written in annotations: list[int], Literal[3]."""
-    return f"{type(value).__name__} {text(value.__origin__)}[{_items_text(value.__args__, text)}]"
+    noted = getattr(value, "__metadata__", ())  # Annotated[int, 3] has the 3 there
+    return f"{type(value).__name__} {text(value.__origin__)}[{_items_text((*value.__args__, *noted), text)}]"
 
 
-def _signature_text(value: object, _: Text) -> str:
-    return f"signature {_stable_repr(value)}"
+def _signature_text(value: Any, text: Text) -> str:
+    """Describe a signature: its types, which may say less of themselves than they hold, and the function's own."""
+    parameters = getattr(value.pysig, "parameters", {}).values()
+    defaults = (part for one in parameters if one.default is not one.empty for part in (one.name, one.default))
+    parts = (value.return_type, *value.args, value.recvr)
+    return f"signature {_stable_repr(value)} {value.pysig is None} {_items_text((*parts, *defaults), text)}"
 
 
-def _numpy_scalar_text(value: Any, _: Text) -> str:
+def _logger_text(value: Any, text: Text) -> str:
+    """Describe a logger: by its name, because code does not depend on what is logged, and what a program set on it."""
+    held = {name: item for name, item in vars(value).items() if name not in _LOGGERS}
+    return f"logger {value.name} {text(held)}" if held else f"logger {value.name}"
+
+
+def _dtype_text(value: Any, text: Text) -> str:
+    """Return what NumPy writes for a dtype, and what it leaves out."""
+    return f"{value!r} {left}".rstrip() if (left := _left_out(value, text)) else repr(value)
+
+
+def _left_out(dtype: Any, text: Text) -> str:
+    """Return a dtype's metadata, which of two equal kinds of integers it is, and all that of its fields."""
+    parts = [] if dtype.metadata is None else [f"metadata {text(dtype.metadata)}"]
+    parts += ["long long"] if dtype.char in "qQ" else []  # as large as a long, and equal to it
+    parts += ["aligned"] if dtype.isalignedstruct else []
+    for name in dtype.names or ():
+        parts.append(f"{name!r}: ({_left_out(dtype.fields[name][0].base, text)})")
+    return ", ".join(parts)
+
+
+def _numpy_scalar_text(value: Any, text: Text) -> str:
     """Return the text of a NumPy scalar: its type, what people read, and its bytes."""
     if value.dtype.hasobject:
         raise unseen(value)
-    return f"numpy {value.dtype!r} {value} 0x{value.tobytes().hex()}"
+    return f"numpy {_dtype_text(value.dtype, text)} {value} 0x{value.tobytes().hex()}"
 
 
 # Digests of arrays that nobody can write to, by identity.
 _frozen_arrays: dict[int, tuple[weakref.ref[Any], tuple[object, ...], str]] = {}
 
 
-def _array_text(value: Any, _: Text) -> str:
+def _array_text(value: Any, text: Text) -> str:
     """Return the text of an array: element type, shape, layout, access and a digest of its content as it is now."""
-    if value.dtype.hasobject or type(value).__name__ not in ("ndarray", "memmap", "recarray"):
+    known = type(value).__name__ in ("ndarray", "memmap", "recarray") and is_library(type(value).__module__)
+    if value.dtype.hasobject or not known:
         raise unseen(value)
     flags = value.flags
     order = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
@@ -114,7 +155,9 @@ def _array_text(value: Any, _: Text) -> str:
     # The stride of an extent of one may be anything, and a kernel may read it. Other strides follow from the layout.
     free = order != "A" and min(value.shape, default=2) < 2
     strides = f" strides {value.strides}" if free else ""
-    return f"{type(value).__name__} {value.dtype!r} {value.shape} {layout}{strides} {_digest_of(value)}"
+    return (
+        f"{type(value).__name__} {_dtype_text(value.dtype, text)} {value.shape} {layout}{strides} {_digest_of(value)}"
+    )
 
 
 def _digest_of(value: Any) -> str:
@@ -153,9 +196,14 @@ def _ufunc_text(value: Any, _: Text) -> str:
     return f"ufunc {name}"
 
 
+# What every logger holds.
+_LOGGERS = frozenset(("filters", "name", "level", "parent", "propagate", "handlers", "disabled", "manager", "_cache"))
+# The texts of these have what classes of the user's own add.
+_TOLD_WHOLE = frozenset((module, "Type") for module in ("numba.core.types.abstract", "numba.cuda.types.abstract"))
+
 DESCRIBED: dict[tuple[str, str], Callable[[Any, Text], str]] = {
-    # Code does not depend on what is logged and who waits for whom.
-    ("logging", "Logger"): lambda value, _: f"logger {value.name}",
+    # Code does not depend on who waits for whom.
+    ("logging", "Logger"): _logger_text,
     ("_thread", "lock"): lambda _value, _: "lock",
     ("_thread", "RLock"): lambda _value, _: "lock",
     ("_collections", "_tuplegetter"): lambda value, _: f"field {value.__reduce__()[1][0]}",
@@ -170,7 +218,7 @@ DESCRIBED: dict[tuple[str, str], Callable[[Any, Text], str]] = {
     ("typing", "_SpecialForm"): lambda value, _: repr(value),
     ("numpy", "ndarray"): _array_text,
     ("numpy", "generic"): _numpy_scalar_text,
-    ("numpy", "dtype"): lambda value, _: repr(value),
+    ("numpy", "dtype"): _dtype_text,
     ("numpy", "ufunc"): _ufunc_text,
     ("numba.core.types.abstract", "Type"): _numba_type_text,
     ("numba.cuda.types.abstract", "Type"): _numba_type_text,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from enum import Enum
 from functools import _lru_cache_wrapper
 from types import CodeType, FunctionType, ModuleType
 from weakref import WeakSet
@@ -31,7 +32,7 @@ from gridjit.compiler.key.source.unfollowed import (
     unfollowed,
 )
 from gridjit.compiler.key.source.values import value_text
-from gridjit.compiler.key.source.walk import Walk, is_put_there, module_attribute
+from gridjit.compiler.key.source.walk import Walk, goes_by_another_name, is_put_there, module_attribute
 from gridjit.compiler.recorded.late_imports import is_there, package_of
 from gridjit.digests import utf8
 
@@ -149,6 +150,11 @@ class RunningWalk(Walk):
         self._code = None
         super()._class(cls)
 
+    def _enum(self, cls: type[Enum], label: str) -> None:
+        super()._enum(cls, label)
+        # Code may go through the members.
+        self._add(f"order of class {label}", ", ".join(cls.__members__))
+
     def _function(self, function: FunctionType, role: str) -> None:
         self._code = function.__code__
         super()._function(function, role)
@@ -242,7 +248,8 @@ class RunningWalk(Walk):
             # A module may make up what it is asked for.
             made = not library and name not in vars(value) and (type(value) is not ModuleType or _makes(value))
             found = module_attribute(value, name) if made else vars(value).get(name, MISSING)
-            if found is not MISSING and (made or (library and (is_put_there(found) or of_kind(found, ModuleType)))):
+            put = library and (is_put_there(found) or of_kind(found, ModuleType) or goes_by_another_name(found, name))
+            if found is not MISSING and (made or put):
                 self._value(f"attribute {name} of module {value.__name__}", name, "attribute", value.__name__, found)
 
     def _import(self, function: FunctionType, label: str, plan: CodePlan, found: Import) -> None:

@@ -100,10 +100,11 @@ _NOT: Mapping[str, frozenset[str]] = {
 _STREAMS = frozenset({"write", "writelines", "flush"})
 # Methods of paths and files, which look at the disk, whatever object has them.
 _READS = frozenset({"read_text", "read_bytes", "iterdir", "rglob"})
-# Attributes that lead from an object to all around it, or say where and in what order something was made.
+# Attributes that lead from an object to all around it, or say where and in what order something was made, or lies.
 _LEADS_ANYWHERE = frozenset(
     (
         *("__globals__", "__subclasses__", "__self__", "__getattribute__", "co_filename", "co_firstlineno"),
+        *("ctypes", "__array_interface__", "__array_struct__"),
         *("f_back", "f_globals", "f_locals", "f_lineno", "tb_frame", "tb_lineno", "gi_frame", "cr_frame"),
     )
 )
@@ -112,6 +113,8 @@ _STATES = {
     "logging": frozenset({"level", "getEffectiveLevel", "isEnabledFor", "hasHandlers", "handlers", "filters"}),
     "thread": frozenset({"locked", "_is_owned", "_is_locked"}),
 }
+# What leads from an array to memory around its items.
+_OF_AN_ARRAY = frozenset({"base", "data"})
 # Attributes that libraries' functions take of their arguments, so that the calling code does not name them.
 _READ_BY: Mapping[str, frozenset[str]] = {
     "inspect": frozenset({"__doc__", "__annotations__", "__signature__", "__text_signature__"}),
@@ -169,7 +172,9 @@ def refused_methods(value: type) -> frozenset[str]:
 
 
 def states_of(value: object) -> frozenset[str]:
-    """Return the attributes that show the state of a logger or a lock, or of what makes them; none for other values."""
+    """Return the attributes that show the state of a logger or a lock, or of what makes them, or an array's memory."""
+    if any((cls.__module__, cls.__name__) == ("numpy", "ndarray") for cls in type(value).__mro__):
+        return _OF_AN_ARRAY
     module = value.__name__ if of_kind(value, ModuleType) else type(value).__module__
     return _STATES.get({"threading": "thread", "_thread": "thread"}.get(module, module), frozenset())
 

@@ -115,6 +115,8 @@ def _tuple_text(value: Any, visit: Visit) -> str:
         raise unseen(value)
     fields = (f"{n}={value_text(item, visit)}, " for n, item in zip(value._fields, value, strict=True))
     text = f"{type_name(type(value))}({''.join(fields)})"
+    if held := getattr(value, "__dict__", None):
+        text = f"{text} {_dict_text(held, visit)}"
     return text if is_librarys(type(value)) else f"{text} of class {visit(type(value))}"
 
 

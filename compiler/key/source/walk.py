@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
-from types import FunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 
 from gridjit.compiler.key.source.code import CodePlan, Reference, digest_fields, lines_digest, plan_of
 from gridjit.compiler.key.source.libraries import (
@@ -188,7 +188,7 @@ class Walk(Visit):
         if chain:
             # A library's module may import others when asked for what it does not hold.
             value = vars(module).get(chain[0], MISSING) if library else module_attribute(module, chain[0])
-            if not library or is_put_there(value):
+            if not library or is_put_there(value) or goes_by_another_name(value, chain[0]):
                 self._named(vars(module), name_of_module(module), chain[0], label, value)
             if of_kind(value, ModuleType):
                 self._attributes(value, chain[1:], label, plan, entered)
@@ -350,6 +350,13 @@ def is_put_there(value: object) -> bool:
         return True
     found = value if issubclass(type(value), type) else function_of(value)
     return isinstance(found, FunctionType | type) and not is_librarys(found)
+
+
+def goes_by_another_name(value: object, name: str) -> bool:
+    """Return whether a library has under a name what is called otherwise: an alias, or what a program put there."""
+    if issubclass(type(value), (FunctionType, BuiltinFunctionType, type)) or type(value).__name__ == "ufunc":
+        return getattr(value, "__name__", name) != name
+    return callable(value) and not is_librarys(type(value))
 
 
 def _module_label(module: str) -> str:

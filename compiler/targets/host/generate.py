@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from gridjit.compiler.errors import UnsupportedError
+from gridjit.compiler.launch_config import Dim3
 from gridjit.compiler.options import Options
 from gridjit.compiler.phases import phase
 from gridjit.compiler.target import Code, Lowered, Target
@@ -19,7 +21,7 @@ from gridjit.compiler.targets.host.checks.failures import staying
 from gridjit.compiler.targets.host.checks.ir.order import JOINS
 from gridjit.compiler.targets.host.checks.places import Place
 from gridjit.compiler.targets.host.collectives.in_step import in_step
-from gridjit.compiler.targets.host.library import intrinsics, maths, provided
+from gridjit.compiler.targets.host.library import clusters, intrinsics, maths, provided
 from gridjit.compiler.targets.host.lines import bare, with_lines
 from gridjit.compiler.targets.host.linked.code import LinkedCode, linked_code
 from gridjit.compiler.targets.host.loops.entry import entry_text
@@ -29,6 +31,7 @@ from gridjit.compiler.targets.host.loops.plan import LoopPlan
 from gridjit.compiler.targets.host.orders.flat import Flat, flat_axes
 from gridjit.compiler.targets.host.orders.grid_stride import one_turn
 from gridjit.compiler.targets.host.orders.interleaving import Interleaved, interleave
+from gridjit.compiler.targets.host.orders.plain import Plain, plain
 from gridjit.compiler.targets.host.orders.strides import inner_axis
 from gridjit.compiler.targets.host.processor import has_feature, runs_widest_vectors_well
 from gridjit.compiler.targets.host.recursion import recursive, refuse_recursion
@@ -148,19 +151,34 @@ def _written(read: _Read, lowered: Lowered, target: Target, options: Options) ->
     lines = _has_lines(options)
     body = bare(body) if lines else body
     guarded, order = _ordered(place(body, shared.offsets), options)
-    regions = _regions(guarded.body, module, target, order.added, own)
+    asked = plain(guarded.body, order.inner, order.turns) if order.free else None
+    regions = _regions(asked.body if asked else guarded.body, module, target, order.added, own, asked)
     regions = replace(regions, parallel=False) if options.checks else regions
     plan = replace(
         _plan(lowered, body, regions, shared, guarded, order),
         checked=options.debug,
         widest=runs_widest_vectors_well(target),
         recursive=looks(body.rest),
+        cluster=_waiting_cluster(lowered),
     )
-    text = _assemble(body, [guarded.text, guarded.idle, *regions.texts], plan, regions)
+    text = _assemble(body, [guarded.text, guarded.idle, *regions.plain, *regions.texts], plan, regions)
     text = _declared_once(text + (checks_ir(options.checks, text) if options.checks else ""))
     text = with_lines(text, _kernel(lowered), lowered.source[1]) if lines else text
     waits = {plan.first_turn + number: place_of(spot, lowered) for number, spot in enumerate(waiting.spots)}
     return text, plan, _Marks(places, writes, waits)
+
+
+def _waiting_cluster(lowered: Lowered) -> Dim3:
+    """Return the shape of the clusters whose blocks wait for each other; one block where none do."""
+    waits = any(clusters.waits(text) for text in lowered.modules)
+    if not waits or lowered.cluster is None or math.prod(lowered.cluster) == 1:
+        return (1, 1, 1)
+    if lowered.cooperative:
+        raise UnsupportedError(
+            f"kernel {_kernel(lowered)} waits for its cluster and for the grid, which the host target does not offer; "
+            "do without one of them, or run the kernel on a GPU"
+        )
+    return lowered.cluster
 
 
 def _has_lines(options: Options) -> bool:
@@ -223,7 +241,8 @@ def _one_module(
     declared |= provided.maths_of(declared)
     head = llvm.header(target)
     parsed = [llvm.parse(head + watched(part.text, loops)) for part in modules]
-    library = intrinsics.definitions(declared) + maths.definitions(declared, target, exactly=options.tiered)
+    library = intrinsics.definitions(declared) + clusters.definitions(declared, lowered.cluster)
+    library += maths.definitions(declared, target, exactly=options.tiered)
     entry = parsed[0].get_function(lowered.entry)
     types = [str(argument.type) for argument in list(entry.arguments)[1:]]
     texts = [*linked, library, *provided.definitions(declared, target), _wrapper(lowered.entry, types)]
@@ -257,21 +276,35 @@ def _parameters(module: llvm.Module, lowered: Lowered) -> tuple[Parameter, ...]:
 
 
 def _regions(
-    body: Body, module: llvm.Module, target: Target, added: Interleaved | None, own: Mapping[str, ValueType]
+    body: Body,
+    module: llvm.Module,
+    target: Target,
+    added: Interleaved | None,
+    own: Mapping[str, ValueType],
+    asked: Plain | None,
 ) -> Regions:
     """Return body cut into regions. own: the types of the values that checks added; empty if there are no checks."""
     arrays = local_arrays(body, target)
     types = value_types(module.get_function(_BODY), target) | dict(own) if count_barriers(body) else {}
-    return cut(body, added.types(types) if added else types, arrays, staying if own else tuple)
+    return cut(body, added.types(types) if added else types, arrays, staying if own else tuple, asked)
 
 
 class _Order(NamedTuple):
-    """In which order threads are run: the axis of a row, the axes along which blocks are run as one, turn by turn."""
+    """In which order threads are run: the axis of a row, the axes along which blocks are run as one, turn by turn.
+
+    free: whether the order is not the one in which accesses are checked, or blocks wait for each other.
+    """
 
     inner: str
     flat: tuple[Flat, ...]
     strided: bool = False
     added: Interleaved | None = None
+    free: bool = True
+
+    @property
+    def turns(self) -> frozenset[str]:
+        """The numbers of turns, which all threads share."""
+        return self.added.turns if self.added else frozenset()
 
 
 def _ordered(body: Body, options: Options) -> tuple[Guarded, _Order]:
@@ -284,7 +317,7 @@ def _ordered(body: Body, options: Options) -> tuple[Guarded, _Order]:
 
 def _as_written(body: Body) -> tuple[Guarded, _Order]:
     """Return the body with its guard taken out; its threads are run block by block along x."""
-    return guard(body, "x"), _Order("x", ())
+    return guard(body, "x"), _Order("x", (), free=False)
 
 
 def _guarded(body: Body) -> tuple[Guarded, _Order]:
@@ -342,6 +375,7 @@ def _plan(
         collectives=regions.collectives,
         cells=regions.cells,
         loose=regions.loose,
+        plain=tuple(map(bool, regions.plain)),
         align=max(64, shared.align, regions.align),
     )
 

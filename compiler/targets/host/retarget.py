@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from gridjit.compiler.errors import UnsupportedError
+from gridjit.compiler.targets.host.hoisting import hoisted
 from gridjit.compiler.targets.host.library import intrinsics
 from gridjit.compiler.targets.host.library.inline_asm import replace_asm
 from gridjit.compiler.targets.host.spots import with_spots
@@ -95,7 +96,7 @@ def retarget(
     text = text.replace(f'@"{intrinsics.THEIRS}', f'@"{intrinsics.OURS}').replace(
         f"@{intrinsics.THEIRS}", f"@{intrinsics.OURS}"
     )
-    text, asm = replace_asm(text)
+    text, asm = replace_asm(hoisted(text))
     text = with_spots(text, always=spots)
     shared: tuple[SharedArray, ...] = ()
     if " addrspace(3) " in text:

@@ -177,10 +177,10 @@ def _handler() -> CupyArray:
         fields = find_fields(samples, sizes)
     except Exception:  # another CuPy, made otherwise: its arrays are read by Python
         fields = None
-    return CupyArray(fields, _stream_function())
+    return CupyArray(fields, stream_function())
 
 
-def _stream_function() -> int:
+def stream_function() -> int:
     """Return the address of CuPy's function that returns its current stream; 0 if CuPy lacks it."""
     try:
         capsule = importlib.import_module("cupy_backends.cuda.stream").__pyx_capi__[_STREAM_FUNCTION]

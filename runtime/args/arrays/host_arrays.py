@@ -16,6 +16,7 @@ from gridjit.runtime.args.staging import Array, Transfer, has_aligned_steps, own
 from gridjit.runtime.native.probes import object_layout, offsets_of, only, peek, word_at
 
 if TYPE_CHECKING:
+    from gridjit.runtime.native.field_names import FieldNames
     from gridjit.runtime.native.operation import NumpyFields, Operation
 
 _C, _F, _ALIGNED, _WRITEABLE = 0x1, 0x2, 0x100, 0x400
@@ -52,12 +53,16 @@ class HostArray:
         fields = array_fields()
         if fields is None or not place.is_host or type(value) is not np.ndarray or not isinstance(declared, ArrayType):
             return None
+        names = _names(value.dtype)
+        if names is None and value.dtype.names is not None:
+            return None
         mask, wanted = _flag_test(declared, value.flags.num)
         return NumpyArray(
             python_type=np.ndarray,
             size=struct.calcsize("@" + declared.codes),
             fields=fields,
             dtype=value.dtype,
+            names=names,
             ndim=value.ndim,
             itemsize=value.itemsize,
             mask=mask,
@@ -80,6 +85,15 @@ def array_type(array: Array, aligned: bool | None = None) -> ArrayType:
 def array_parameters(array: Array) -> Parameters:
     """Return the launch parameters of an array."""
     return array_struct(array.__array_interface__["data"][0], array.size, array.itemsize, array.shape, array.strides)
+
+
+def _names(dtype: np.dtype[Any]) -> FieldNames | None:
+    """Return what machine code looks at for the names of a dtype's fields; None if there are none, or no way to."""
+    if dtype.names is None:
+        return None
+    from gridjit.runtime.native.field_names import field_names  # few arrays have fields
+
+    return field_names(dtype)
 
 
 def _flag_test(declared: ArrayType, flags: int) -> tuple[int, int]:

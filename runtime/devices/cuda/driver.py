@@ -6,11 +6,9 @@ start does without (plain/).
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import functools
 import importlib
-from collections.abc import Iterator
 from typing import Any
 
 from gridjit.compiler.errors import DeviceError
@@ -38,10 +36,10 @@ class Driver:
 
     def call(self, name: str, *arguments: Any) -> Any:
         """Return what the driver's function of that name returns; raises DriverError or KernelError."""
-        code, *values = getattr(self.api, name)(*arguments)
-        if int(code):
-            raise self.error(name, code)
-        return values[0] if len(values) == 1 else tuple(values)
+        returned = getattr(self.api, name)(*arguments)
+        if int(returned[0]):
+            raise self.error(name, returned[0])
+        return returned[1] if len(returned) == 2 else returned[1:]
 
     def error(self, call: str, code: Any) -> DriverError:
         """Return the exception for a code that call returned."""
@@ -168,7 +166,7 @@ class Driver:
         size = ctypes.c_size_t(len(parameters))
         extra = _Extra(_PARAMETERS, ctypes.addressof(buffer), _SIZE, ctypes.addressof(size), _END)
         given = ctypes.addressof(extra) if parameters else 0
-        if config.cooperative or config.cluster is not None:
+        if config.cooperative or config.programmatic or config.cluster is not None:
             from gridjit.runtime.devices.cuda.extended_launch import launch_config  # most launches do without
 
             self.call("cuLaunchKernelEx", launch_config(self.api, config, stream, sharedmem), kernel, 0, given)
@@ -312,14 +310,18 @@ class Driver:
         """Return size bytes that move to where they are used; everywhere: by any stream of any device."""
         return int(self.call("cuMemAllocManaged", size, 0x01 if everywhere else 0x02))  # CU_MEM_ATTACH_GLOBAL, _HOST
 
-    @contextlib.contextmanager
-    def while_capturing(self) -> Iterator[None]:
+    def while_capturing(self) -> WhileCapturing:
         """Allow calls that a capture in another of the thread's streams would forbid, and be broken by."""
-        before = self.call("cuThreadExchangeStreamCaptureMode", self._enum("CUstreamCaptureMode", _RELAXED))
-        try:
-            yield
-        finally:
-            self.call("cuThreadExchangeStreamCaptureMode", before)
+        return WhileCapturing(self)
+
+    def exchange_capture_mode(self, mode: Any) -> Any:
+        """Set what a capture forbids the calling thread; return what was set before."""
+        return self.call("cuThreadExchangeStreamCaptureMode", mode)
+
+    @cached_property
+    def relaxed(self) -> Any:
+        """The mode in which a capture forbids nothing."""
+        return self._enum("CUstreamCaptureMode", _RELAXED)
 
     def free_host(self, address: int) -> None:
         """Free page-locked host memory."""
@@ -400,6 +402,21 @@ class Driver:
     def fill_words(self, address: int, value: int, count: int, stream: int) -> None:
         """Set count 32-bit words of device memory, in stream."""
         self.call("cuMemsetD32Async", address, value, count, stream)
+
+
+class WhileCapturing:
+    """A context manager in which a capture forbids the calling thread nothing."""
+
+    __slots__ = ("_before", "_driver")
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+
+    def __enter__(self) -> None:
+        self._before = self._driver.exchange_capture_mode(self._driver.relaxed)
+
+    def __exit__(self, *_: object) -> None:
+        self._driver.exchange_capture_mode(self._before)
 
 
 @functools.cache

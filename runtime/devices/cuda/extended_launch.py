@@ -1,4 +1,4 @@
-"""extended_launch: what the driver is told of a launch with more than a grid and a block: cooperative, or in clusters.
+"""extended_launch: what the driver is told of a launch that is more than a grid and a block: in clusters, and the like.
 
 `CUlaunchConfig` and its attributes, in the CUDA driver API.
 """
@@ -30,6 +30,12 @@ def _attributes(api: Any, config: LaunchConfig) -> list[Any]:
     if config.cluster is not None:
         dim = _attribute(api, "CLUSTER_DIMENSION", attributes).value.clusterDim
         dim.x, dim.y, dim.z = config.cluster
+    if config.preferred_cluster is not None:
+        dim = _attribute(api, "PREFERRED_CLUSTER_DIMENSION", attributes).value.preferredClusterDim
+        dim.x, dim.y, dim.z = config.preferred_cluster
+    if config.programmatic:
+        serialization = _attribute(api, "PROGRAMMATIC_STREAM_SERIALIZATION", attributes)
+        serialization.value.programmaticStreamSerializationAllowed = 1
     return attributes
 
 

@@ -47,8 +47,15 @@ class CudaCapture:
 
     def _last(self) -> Any:
         """Return the node that the next one would come after."""
+        driver = self._device.driver
+        # What older versions tell has no room for how programmatic launches depend on others.
+        name = (
+            "cuStreamGetCaptureInfo_v3"
+            if hasattr(driver.api, "cuStreamGetCaptureInfo_v3")
+            else "cuStreamGetCaptureInfo"
+        )
         with self._device.current:
-            values = self._device.driver.call("cuStreamGetCaptureInfo", self._stream)
+            values = driver.call(name, self._stream)
         # What else is told differs between the driver's versions.
         nodes = next((value for value in values if isinstance(value, list)), [])
         return nodes[0] if nodes else None

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from gridjit.runtime.devices.cuda.errors import KernelError, LostDeviceError
 from gridjit.runtime.native.last_launches import last_launches
 
@@ -17,13 +14,20 @@ def in_words(stream: int | None, device: int | None = None) -> str:
     return ", ".join(dict.fromkeys(found[-NAMED:]))
 
 
-@contextmanager
-def attributed(stream: int | None, device: int | None = None) -> Iterator[None]:
+class attributed:  # noqa: N801 - used as a function is
     """Name the kernel that was launched last in stream (None: in each) if a call tells that one failed."""
-    try:
-        yield
-    except LostDeviceError:
-        raise  # it names them
-    except KernelError as error:
-        launched = in_words(stream, device)
-        raise error.saying(f"{error}; launched last: {launched}" if launched else str(error)) from None
+
+    __slots__ = ("_device", "_stream")
+
+    def __init__(self, stream: int | None, device: int | None = None) -> None:
+        self._stream = stream
+        self._device = device
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        # What a lost device raises names them.
+        if isinstance(error, KernelError) and not isinstance(error, LostDeviceError):
+            launched = in_words(self._stream, self._device)
+            raise error.saying(f"{error}; launched last: {launched}" if launched else str(error)) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -90,7 +91,7 @@ class CudaKernel:
         if self.module is not None:
             _enter(self.device)
             self.module.set_up()
-        if sharedmem + self.static_shared > PLAIN_SHARED_BYTES or config.cluster is not None:
+        if sharedmem + self.static_shared > PLAIN_SHARED_BYTES or config.cluster is not None or config.programmatic:
             self.prepare(config, sharedmem)
         if self.checked:
             self._refuse_capture(handle)
@@ -132,13 +133,7 @@ class CudaKernel:
         """Return config, cooperative if the code needs it."""
         if not self.artifact.cooperative or config.cooperative:
             return config
-        return LaunchConfig(
-            griddim=config.griddim,
-            blockdim=config.blockdim,
-            sharedmem=config.sharedmem,
-            cluster=config.cluster,
-            cooperative=True,
-        )
+        return dataclasses.replace(config, cooperative=True)
 
     def prepare(self, config: LaunchConfig, sharedmem: int) -> None:
         """Ask the current device for what a launch needs beyond the plain: much shared memory, a big cluster.
@@ -157,11 +152,22 @@ class CudaKernel:
             self._ask(device, "MAX_DYNAMIC_SHARED_SIZE_BYTES", sharedmem)
         if config.cluster is not None:
             self._prepare_cluster(device, config)
+        if config.programmatic:
+            self._need(device, config, (9, 0), "programmatic launches")
+
+    def _need(self, device: CudaDevice, config: LaunchConfig, least: tuple[int, int], what: str) -> None:
+        if device.compute_capability < least:
+            raise ConfigError(
+                f"{self.artifact.kernel} [{config}]: {device.name} has compute capability "
+                f"{'.'.join(map(str, device.compute_capability))}; {what} need {'.'.join(map(str, least))}"
+            )
 
     def _prepare_cluster(self, device: CudaDevice, config: LaunchConfig) -> None:
         cluster = config.cluster or (1, 1, 1)
         if any(blocks % size for blocks, size in zip(config.griddim, cluster, strict=True)):
             raise ConfigError(f"{self.artifact.kernel} [{config}]: the grid must be a multiple of the cluster")
+        if config.preferred_cluster is not None:
+            self._need(device, config, (10, 0), "preferred clusters")
         if cluster[0] * cluster[1] * cluster[2] > PLAIN_CLUSTER_BLOCKS:
             self._ask(device, "NON_PORTABLE_CLUSTER_SIZE_ALLOWED", 1)
 

@@ -160,6 +160,9 @@ class CudaSpace:
 
     def write(self, ghost: Array, values: Array, stream: Any, keep: Owners = ()) -> None:
         """Copy host values into ghost; page-locked values must not change until stream has got there."""
+        if _are_dense(ghost, values):
+            self._write_bytes((address_of(ghost), address_of(values)), ghost.nbytes, stream, values)
+            return
         turn = straightening(ghost)
         turned = turn.of(values)
         block = np.ascontiguousarray(turned)
@@ -175,15 +178,25 @@ class CudaSpace:
     def _write_block(self, strided: Array, block: Array, stream: Any) -> None:
         """Copy a C-contiguous array of the host's into a straightened ghost."""
         copies = plan(strided, address_of(block), outward=False)
-        if (handle := self._staged(copies, address_of(block), stream)) is None:
+        if len(copies) == 1 and copies[0].height == 1:
+            self._write_bytes((copies[0].destination, copies[0].source), copies[0].width, stream, block)
+        else:
             self._copy(copies, stream)
-            return
+
+    def _write_bytes(self, place: tuple[int, int], size: int, stream: Any, owner: object) -> None:
+        """Copy bytes of the host's, which belong to owner: place is (there, here)."""
+        handle = stream_handle(stream)
         with self._device.current, attributed(handle, self._device.ordinal):
-            place = copies[0].destination, copies[0].source
-            staged.write(self._blocks, self.driver, place, copies[0].width, handle, block)
+            if self._is_staged(place[1], size, handle):
+                staged.write(self._blocks, self.driver, place, size, handle, owner)
+            else:
+                self.driver.copy(*place, size, handle or None)
 
     def read(self, ghost: Array, values: Array, stream: Any) -> None:
         """Copy ghost into host values; page-locked values are there when stream has got there."""
+        if _are_dense(ghost, values):
+            self._read_bytes((address_of(values), address_of(ghost)), ghost.nbytes, stream, values)
+            return
         # What is repeated by a stride of 0 is copied once.
         once = without_repeats(ghost)
         turn = straightening(once)
@@ -203,25 +216,29 @@ class CudaSpace:
             self.copy(between.ghost, strided, stream)
             strided = between.ghost
         copies = plan(strided, address_of(block), outward=True)
-        if (handle := self._staged(copies, address_of(block), stream)) is None:
+        if len(copies) == 1 and copies[0].height == 1:
+            self._read_bytes((copies[0].destination, copies[0].source), copies[0].width, stream, block)
+        else:
             self._copy(copies, stream)
-            return
-        with self._device.current, attributed(handle, self._device.ordinal):
-            place = copies[0].destination, copies[0].source
-            staged.read(self._blocks, self._device, place, copies[0].width, handle, block)
 
-    def _staged(self, copies: list[Rows], address: int, stream: Any) -> int | None:
-        """Return the stream's handle if copies between the device and an address of the host's go through blocks.
-
-        They do if there are many bytes in one piece and the driver cannot copy them by itself. A graph could not repeat
-        what the host does.
-        """
-        if len(copies) != 1 or copies[0].height != 1 or copies[0].width <= staged.LEAST_BYTES:
-            return None
+    def _read_bytes(self, place: tuple[int, int], size: int, stream: Any, owner: object) -> None:
+        """Copy bytes to the host, where they belong to owner: place is (here, there)."""
         handle = stream_handle(stream)
-        with self._device.current:
-            _, _, on_device = self.driver.memory_at(address)
-            return None if on_device or self.driver.stream_capturing(handle) else handle
+        with self._device.current, attributed(handle, self._device.ordinal):
+            if self._is_staged(place[0], size, handle):
+                staged.read(self._blocks, self._device, place, size, handle, owner)
+            else:
+                self.driver.copy(*place, size, handle or None)
+
+    def _is_staged(self, address: int, size: int, handle: int) -> bool:
+        """Return whether bytes that lie together at an address of the host's go through blocks.
+
+        They do if they are many and the driver cannot copy them by itself. A graph could not repeat what the host does.
+        """
+        if size <= staged.LEAST_BYTES:
+            return False
+        _, _, on_device = self.driver.memory_at(address)
+        return not on_device and not self.driver.stream_capturing(handle)
 
     def read_later(self, ghost: Array, values: Array, stream: Any) -> None:
         """Have ghost copied into host values in stream's order: they are there when what comes next in it begins."""
@@ -361,6 +378,14 @@ class CudaSpace:
                 getattr(self.driver, free)(address)
         except DriverError:
             pass  # the context is lost, and the memory with it
+
+
+def _are_dense(ghost: Array, values: Array) -> bool:
+    """Return whether the items of both lie together, and in the same order."""
+    there, here = ghost.flags, values.flags
+    return bool(ghost.size) and (
+        (there.c_contiguous and here.c_contiguous) or (there.f_contiguous and here.f_contiguous)
+    )
 
 
 def _is_one_copy(to: Array, of: Array) -> bool:

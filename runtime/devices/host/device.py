@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from gridjit.cache.store import Store
 from gridjit.compiler.artifact import Artifact
 from gridjit.compiler.compiled import NO_CALLBACKS, ModuleCallbacks
-from gridjit.compiler.errors import DeviceError, LaunchError
+from gridjit.compiler.errors import DeviceError
 from gridjit.compiler.launch_config import MAX_BLOCK_THREADS, LaunchConfig
 from gridjit.compiler.target import Target
 from gridjit.compiler.targets.host.libllvm import NO_SYMBOLS
@@ -133,10 +133,9 @@ class HostKernel:
     def _check(self, config: LaunchConfig, sharedmem: int) -> None:
         """Raise LaunchError for what the GPU that the host stands in for would not launch."""
         if config.cluster is not None:
-            raise LaunchError(
-                f"{self.artifact.kernel} [{config}]: the host target does not launch clusters yet; launch without "
-                "cluster, or on a GPU"
-            )
+            from gridjit.runtime.simulated.limits import check_cluster
+
+            check_cluster(self.artifact, config)
         if self.artifact.cooperative or config.cooperative:
             from gridjit.runtime.simulated.limits import check_resident
 

@@ -24,9 +24,9 @@ Array = np.ndarray[Any, Any]
 _PLAIN = {id(dtype): dtype for dtype in map(np.dtype, "?bBhHiIlLqQefdFD")}
 _MOST = 1024
 # The address is the fifth word of a launch's parameters of an array.
-_ADDRESS = slice(32, 40)
+ADDRESS = slice(32, 40)
 # What arrays are aligned to at most, less one.
-_ALIGNMENT = 63
+ALIGNMENT = 63
 _word = ctypes.c_uint64
 _known: dict[Hashable, tuple[Kind, bytes, bytes]] = {}
 
@@ -42,7 +42,7 @@ def foreign_key(array: ForeignArray, device: int | None) -> Hashable:
     dtype = id(array.dtype)
     if dtype not in _PLAIN or 0 in array.shape:
         return None
-    return (dtype, array.shape, array.strides, array.writable, array.address & _ALIGNMENT, device)
+    return (dtype, array.shape, array.strides, array.writable, array.address & ALIGNMENT, device)
 
 
 def kind_and_parameters(key: Hashable, address: int) -> tuple[Kind, bytes] | None:
@@ -61,7 +61,7 @@ def learn(key: Hashable, made: DeviceArray) -> None:
     if len(_known) >= _MOST:
         _known.clear()
     parameters = made._parameters
-    _known[key] = made._kind, parameters[: _ADDRESS.start], parameters[_ADDRESS.stop :]
+    _known[key] = made._kind, parameters[: ADDRESS.start], parameters[ADDRESS.stop :]
 
 
 def numpy_kind_and_parameters(array: Array) -> tuple[Kind, bytes] | None:

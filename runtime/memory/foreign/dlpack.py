@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gridjit.compiler.errors import ArgumentError, a_class
-from gridjit.compiler.item_types import bfloat16, small_float
+from gridjit.compiler.item_types import TOO_SMALL, bfloat16, small_float
 from gridjit.runtime.memory.dlpack_structures import CODES, READ_ONLY, ManagedVersioned, Tensor, pointer_in
 from gridjit.runtime.memory.foreign_array import ForeignArray, refuse_nowhere
 
@@ -105,7 +105,7 @@ def _dtype(tensor: Tensor) -> np.dtype[Any]:
     kind = _KINDS.get(code)
     if kind is None or lanes != 1:
         raise ArgumentError(
-            f"a tensor of DLPack type (code {code}, {bits} bits, {lanes} lanes) cannot be passed to a kernel; kernels "
-            "do not support floats of fewer than 16 bits; view them as integers"
+            f"a tensor of DLPack type (code {code}, {bits} bits, {lanes} lanes) cannot be passed to a kernel; "
+            f"{TOO_SMALL}"
         )
     return np.dtype(f"{kind}{bits // 8}" if kind != "b" else "bool")

@@ -7,7 +7,8 @@ from gridjit.runtime.native.readers.words import load
 # Offsets at: 0 data, 1 a word of flags (the word & mask must be limit), 2 dtype object (it must be tag), 3 ndim (or, if
 # layout is not 0, the pointer to the end of the shape), 4 shape pointer, 5 strides pointer, 6 offset of the pointer
 # within what at[0] points to (or -1: it is in the object), 7 offset of a 32-bit device number there. call: the device
-# number that must be there, in the lower half; in the upper, the bits that neither pointer nor strides may have.
+# number that must be there, in the lower half; in the upper, the bits that neither pointer nor strides may have. If the
+# pointer is in the object: the address of pairs, an address and the word that must be there, up to a null; or 0.
 _STRIDED = f"""
 {load("ndim:i32", "itemsize", "tag:ptr", "mask", "limit", "at0", "at1", "at2", "at3", "at4", "at5", "at6")}
   %dtype.at = getelementptr i8, ptr %object, i64 %at2
@@ -47,9 +48,28 @@ where:
   %data.at = getelementptr i8, ptr %object, i64 %at0
   %direct = load ptr, ptr %data.at
   %is.direct = icmp slt i64 %at6, 0
-  br i1 %is.direct, label %write, label %indirect
+{load("call")}
+  br i1 %is.direct, label %within, label %indirect
+within:
+  %is.free = icmp eq i64 %call, 0
+  br i1 %is.free, label %write, label %guarded
+guarded:
+  %guards = inttoptr i64 %call to ptr
+  br label %guard
+guard:
+  %guard.at = phi ptr [ %guards, %guarded ], [ %guard.next, %guard.step ]
+  %slot = load ptr, ptr %guard.at
+  %no.slot = icmp eq ptr %slot, null
+  br i1 %no.slot, label %write, label %guard.step
+guard.step:
+  %held = load i64, ptr %slot
+  %wanted.at = getelementptr i8, ptr %guard.at, i64 8
+  %wanted = load i64, ptr %wanted.at
+  %same.held = icmp eq i64 %held, %wanted
+  %guard.next = getelementptr i8, ptr %guard.at, i64 16
+  br i1 %same.held, label %guard, label %no
 indirect:
-{load("at7", "call")}
+{load("at7")}
   %device.at = getelementptr i8, ptr %direct, i64 %at7
   %device = load i32, ptr %device.at
   %wanted.device = trunc i64 %call to i32
@@ -77,7 +97,7 @@ aligned:
   %even = icmp eq i64 %odd, 0
   br i1 %even, label %write, label %no
 write:
-  %data = phi ptr [ %direct, %where ], [ %pointer, %aligned ]
+  %data = phi ptr [ %direct, %within ], [ %direct, %guard ], [ %pointer, %aligned ]
   %nitems = call i64 @write_array(ptr %out, ptr %data, i64 %itemsize, i64 %ndim64, ptr %shape, ptr %strides, i64 1)
   ret i1 true
 no:

@@ -17,7 +17,7 @@ from gridjit.runtime.session import session
 def run_ls(given: argparse.Namespace) -> int:
     """Print one line for each entry; returns 0."""
     store = open_cache(given.dir)
-    items = select(read_items(store), given.kernel)
+    items = select(read_items(store, given), given.kernel)
     used = uses_by_key(store)
     shown = sorted((item for item in items if given.all or item.kind == CODE), key=_order(given.sort, used))
     if given.json:
@@ -30,7 +30,7 @@ def run_ls(given: argparse.Namespace) -> int:
         last = "" if use.last is None else printing.age_text(use.last)
         table.add_row(item.info.key[:KEY_DIGITS], item.kernel, *_what(item), *_size_and_age(item), str(use.hits), last)
     if shown:
-        tables.console().print(table)
+        tables.show(table)
     else:
         printing.say(f"nothing in the cache{f' of {given.kernel}' if given.kernel else ''}")
     return 0
@@ -47,7 +47,7 @@ def uses_by_key(store: DiskStore) -> dict[str, Tally]:
 def run_stats(given: argparse.Namespace) -> int:
     """Print how often the code of each kernel was found and compiled, and when last; returns 0."""
     store = open_cache(given.dir)
-    kernels = {item.info.key[:16]: item.kernel for item in read_items(store) if item.kind == CODE}
+    kernels = {item.info.key[:16]: item.kernel for item in read_items(store, given) if item.kind == CODE}
     by_kernel: dict[str, list[Use]] = {}
     for use in store.uses():
         by_kernel.setdefault(kernels.get(use.key, ""), []).append(use)
@@ -67,7 +67,7 @@ def run_stats(given: argparse.Namespace) -> int:
     table.add_section()
     table.add_row("all", *_row(whole))
     printing.say(f"{store.folder}, counted for {printing.age_text(whole.since)}")
-    tables.console().print(table)
+    tables.show(table)
     return 0
 
 
@@ -98,17 +98,23 @@ def _order(name: str, used: dict[str, Tally]) -> Callable[[ListedEntry], Any]:
         "target": lambda item: str(item.artifact.target) if item.artifact else "",
         "size": lambda item: -item.info.size,
         "age": lambda item: -item.info.stored,
-        "compile": lambda item: -float((item.artifact.metadata.get("compile_ms") if item.artifact else 0) or 0),
+        "compile": lambda item: -_compile_ms(item),
         "hits": lambda item: -use(item).hits,
         "used": lambda item: -(use(item).last or 0),
     }
     return orders[name]
 
 
+def _compile_ms(item: ListedEntry) -> float:
+    """Return how long an entry's compile took; 0 where its metadata, which may hold anything, has no number."""
+    spent = item.artifact.metadata.get("compile_ms") if item.artifact else 0
+    return spent if isinstance(spent, int | float) else 0
+
+
 def run_du(given: argparse.Namespace) -> int:
     """Print the bytes of each kernel and of all; returns 0."""
     store = open_cache(given.dir)
-    items = select(read_items(store), given.kernel)
+    items = select(read_items(store, given), given.kernel)
     sizes, counts = Counter[str](), Counter[str]()
     for item in items:
         sizes[item.kernel] += item.info.size
@@ -134,7 +140,7 @@ def run_du(given: argparse.Namespace) -> int:
     table.add_row("all", str(len(items)), printing.size_text(sizes.total()))
     table.add_row("bound", str(limits.cache_entries), printing.size_text(limits.cache_bytes))
     printing.say(store.folder)
-    tables.console().print(table)
+    tables.show(table)
     return 0
 
 

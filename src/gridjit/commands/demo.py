@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -50,20 +51,27 @@ def _watch(console: Console, name: str, size: int, environment: dict[str, str]) 
     reports: list[dict[str, Any]] = []
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(f"{name} process: starting", total=len(launches(size)))
-        for event in _events(size, environment):
-            if "begin" in event:
-                progress.update(task, description=f"{name} process: {event['begin']}")
-            else:
-                reports.append(event)
-                progress.advance(task)
+        with contextlib.closing(_events(size, environment)) as events:
+            for event in events:
+                if "begin" in event:
+                    progress.update(task, description=f"{name} process: {event['begin']}")
+                else:
+                    reports.append(event)
+                    progress.advance(task)
     return reports
 
 
-def _events(size: int, environment: dict[str, str]) -> Iterator[dict[str, Any]]:
+def _events(size: int, environment: dict[str, str]) -> Generator[dict[str, Any], None, None]:
+    """Yield what a process of the demo says; it ends with this generator, and Ctrl-C reaches it through this one."""
     command = [sys.executable, "-c", "from gridjit.commands.demo_job import main; main()", str(size)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
-        for line in process.stdout or ():
-            yield json.loads(line)
+    how: dict[str, Any] = {"stdout": subprocess.PIPE, "text": True, "start_new_session": True}
+    with subprocess.Popen(command, env=environment, **how) as process:
+        try:
+            for line in process.stdout or ():
+                yield json.loads(line)
+        except BaseException:
+            process.kill()
+            raise
     if process.returncode != 0:
         raise GridjitError(f"the demo's process exited with status {process.returncode}; its error is above")
 

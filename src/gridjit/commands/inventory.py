@@ -138,15 +138,26 @@ def is_named(kernel: str, name: str) -> bool:
 
 def find_item(store: DiskStore, prefix: str) -> ListedEntry:
     """Return the entry whose key begins with prefix; raises GridjitError unless there is exactly one."""
-    found = [item for item in read_items(store) if item.info.key.startswith(prefix.lower())]
+    found = [info for info in store.entries() if info.key.startswith(prefix.lower())]
     if not found:
         raise GridjitError(f"no entry in {store.folder} has a key that begins with {prefix!r}")
     if len(found) > 1:
-        keys = ", ".join(item.info.key[:16] for item in found[:4])
+        keys = ", ".join(sorted(info.key[:16] for info in found)[:4])
         raise GridjitError(
             f"{len(found)} keys begin with {prefix!r} ({keys}{', ...' if len(found) > 4 else ''}): give more digits"
         )
-    return found[0]
+    item = _item(store, found[0])
+    return dataclasses.replace(item, kernel=item.kernel or _kernel_of(store, item))
+
+
+def _kernel_of(store: DiskStore, item: ListedEntry) -> str:
+    """Return the kernel that a manifest is of: that of the newest of its artifacts that is there, else of any entry."""
+    if item.kind != MANIFEST or not isinstance(item.content, Manifest):
+        return ""
+    for key in reversed(item.content.recent):
+        if (artifact := Artifact.from_bytes(store.get(key) or b"")) is not None:
+            return artifact.kernel
+    return next((known.kernel for known in read_items(store) if known.info.key == item.info.key), "")
 
 
 def _item(store: DiskStore, info: EntryInfo) -> ListedEntry:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import sys
 import time
-from typing import Any
+import warnings
+from typing import Any, TextIO
 
 from gridjit.printable import lines, printable
 
@@ -26,10 +27,40 @@ def say_lines(text: str, *, error: bool = False) -> None:
     _write(lines(text), error)
 
 
+def show_warnings_as_lines() -> None:
+    """Have warnings that name the command's own line, not a user's, printed as errors are: in one line."""
+    shown = warnings.showwarning
+    own = getattr(sys.modules["__main__"], "__file__", None)
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if filename == own:
+            say_lines(f"gridjit: {message}", error=True)
+        else:
+            shown(message, category, filename, lineno, file, line)
+
+    warnings.showwarning = show
+
+
 def _write(text: str, error: bool) -> None:
     stream = sys.stderr if error else sys.stdout
     encoding = stream.encoding or "utf-8"
     print(text.encode(encoding, "backslashreplace").decode(encoding), file=stream)
+
+
+def can_print(text: str) -> bool:
+    """Return whether standard output's encoding has these characters."""
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def print_json(value: Any) -> None:

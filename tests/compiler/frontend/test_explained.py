@@ -84,6 +84,7 @@ def raised_in(package: str, error: Exception) -> Exception:
     raise AssertionError
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("inside", INSIDES)
 @pytest.mark.parametrize("package", ["numba", "llvmlite", "somebodys_extension"])
 def test_what_the_compiler_says_of_its_insides_is_not_shown(inside: str, package: str) -> None:

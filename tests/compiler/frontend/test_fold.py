@@ -35,6 +35,7 @@ def launch(kernel: gridjit.Kernel, grid: int, block: int, shared: int) -> set[in
     return set(out.tolist())
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("fields", "footprint", "compiles"),
     [

@@ -105,6 +105,7 @@ BODIES = {
 }
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("target", [HOST, HOPPER], ids=str)
 @pytest.mark.parametrize("name", BODIES)
 def test_a_kernel_with_reused_callees_is_the_same_as_one_compiled_whole(name: str, target: Target) -> None:

@@ -173,6 +173,7 @@ def of_another_dispatcher(inner: Any) -> None:
     vars(inner).pop("_dispatcher")
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("change", [of_another_function, of_another_dispatcher])
 def test_a_callees_callee_that_stands_for_another_function_is_seen(change: Callable[[Any], None]) -> None:
     program = Program()
@@ -305,6 +306,7 @@ def test_equal_values_of_other_types_are_told_apart() -> None:
         program.compiled()
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("field", ["blockDim.x", "gridDim.y"])
 def test_a_field_of_the_launch_that_a_shared_function_reads_counts_for_each_kernel(field: str) -> None:
     program = Program()
@@ -547,6 +549,7 @@ CHANGES_OF_NUMBA = [
 ]
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("change", CHANGES_OF_NUMBA, ids=lambda one: one.__name__)
 @pytest.mark.parametrize("has_stamps", [True, False], ids=["stamps", "no stamps"])
 def test_numbas_code_that_was_changed_within_what_its_names_stand_for_is_seen(
@@ -564,6 +567,7 @@ def test_numbas_code_that_was_changed_within_what_its_names_stand_for_is_seen(
         assert surroundings.surroundings((9, 0), False) is not before
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("change", CHANGES_OF_NUMBA, ids=lambda one: one.__name__)
 def test_numbas_code_that_was_changed_after_a_processs_first_compile_is_seen(
     change: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
@@ -631,6 +635,7 @@ def numbas_own_compilers_work() -> None:
     numba.njit(lambda x: x.sum())(np.zeros(3))
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("change", [a_setting_of_no_code, a_setting_to_what_it_is, numbas_own_compilers_work])
 def test_what_changes_no_kernel_leaves_what_is_kept(
     change: Callable[[], None], monkeypatch: pytest.MonkeyPatch

@@ -104,6 +104,7 @@ def taken_away() -> Iterator[None]:
         yield
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("register", [own_type, own_model, own_attribute, own_cast, own_function])
 def test_what_is_for_an_extensions_own_types_and_functions_is_of_no_matter(register: Callable[[], None]) -> None:
     shared = shared_function()
@@ -118,6 +119,7 @@ HARMFUL = [
 ]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("register", HARMFUL)
 def test_nothing_is_kept_while_a_registration_could_alter_it_unseen(register: Callable[[], None]) -> None:
     shared = shared_function()

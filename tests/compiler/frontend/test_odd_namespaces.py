@@ -33,6 +33,7 @@ def result(function: Callable[..., Any]) -> float:
     return float(out[0])
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("namespace", NAMESPACES, ids=str)
 def test_an_overload_by_exec_compiles(namespace: dict[str, Any]) -> None:
     def stub(x: float) -> float:
@@ -62,6 +63,7 @@ def same(context, x):
     assert result(kernel) == 2
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("module", ["as it is", None, "", "no.such.module"])
 @pytest.mark.parametrize("namespace", NAMESPACES, ids=str)
 def test_a_kernel_and_its_device_function_by_exec_compile(namespace: dict[str, Any], module: Any) -> None:

@@ -70,6 +70,7 @@ BODIES = {
 }
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("target", [HOST, HOPPER], ids=str)
 @pytest.mark.parametrize("name", BODIES)
 def test_a_kernel_with_functions_from_disk_is_the_same_as_one_compiled_whole(name: str, target: Target) -> None:
@@ -124,6 +125,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.some(10)
 @pytest.mark.parametrize("change", CHANGES)
 def test_what_is_changed_between_two_processes_counts_in_the_second(change: str) -> None:
     name, before, after, expected = CHANGES[change]
@@ -189,6 +191,7 @@ def test_what_surrounds_a_compile_counts() -> None:
     assert not made_by(program(text), DictShelf("one", held), options=Options(debug=True, opt=False)).reused
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("value", [7, "text", min])
 def test_settings_of_numbas_modules_count(value: object, monkeypatch: pytest.MonkeyPatch) -> None:
     from numba.cuda import cudaimpl
@@ -242,6 +245,7 @@ def other_closure(patch: pytest.MonkeyPatch) -> None:
 PATCHES = (other_operator, other_type, other_default, other_constants, other_class, other_closure)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("change", PATCHES, ids=lambda one: one.__name__)
 def test_what_a_process_that_changed_numba_finds_is_not_from_one_that_did_not(
     change: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
@@ -256,6 +260,7 @@ def test_what_a_process_that_changed_numba_finds_is_not_from_one_that_did_not(
     assert made_by(program(text), shelf).reused == {"f"}
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("first_meets_a_callee", [True, False])
 def test_a_process_whose_first_kernel_calls_nothing_and_another_leave_the_same_functions(
     first_meets_a_callee: bool, monkeypatch: pytest.MonkeyPatch
@@ -349,6 +354,7 @@ UNTOLD = {
 }
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", UNTOLD)
 def test_what_cannot_be_told_in_another_process_is_compiled_there(name: str) -> None:
     shelf, text = DictShelf(), UNTOLD[name]

@@ -16,9 +16,10 @@ from gridjit.compiler.view.config import ConfigView
 
 
 def argument(text: str) -> ArgType:
-    """Return "float32[2]" as an array of two dimensions and "int64" as a number."""
-    dtype, bracket, ndim = text.partition("[")
-    return ArrayType(dtype=dtype, ndim=int(ndim[:-1])) if bracket else ScalarType(dtype=dtype)
+    """Return "float32[2]" as an array of two dimensions, "float32[2]A" as one of any strides, "int64" as a number."""
+    dtype, bracket, rest = text.partition("[")
+    ndim, _, layout = rest.partition("]")
+    return ArrayType(dtype=dtype, ndim=int(ndim), layout=layout or "C") if bracket else ScalarType(dtype=dtype)
 
 
 @pytest.fixture

@@ -162,7 +162,7 @@ print(hashlib.sha256(generate(one, host_target(), Options()).image).hexdigest())
             check=True,
             env={**os.environ, "PYTHONHASHSEED": seed},
         ).stdout
-        for seed in ("1", "2", "3", "4")
+        for seed in ("1", "2")
     }
     assert len(digests) == 1
 

@@ -15,6 +15,7 @@ from gridjit.compiler.targets.host import llvm
 from gridjit.compiler.targets.host.generate import generate
 from gridjit.compiler.targets.host.loops.entry import entry_text
 from gridjit.compiler.targets.host.processor import has_feature, host_target, runs_widest_vectors_well
+from tests.known_objects import FOLDER
 
 cuda = numba_cuda()
 module = importlib.import_module("gridjit.compiler.targets.host.generate")
@@ -145,6 +146,7 @@ def in_every_third(x, out):
 GUARDS = [in_two_returns, in_parts_of_five, in_quarters, in_rows_of_blocks, in_front_of_an_array]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("kernel", GUARDS)
 def test_where_in_a_row_all_first_conditions_hold_is_found_without_asking_each_thread(planned, kernel):
     plan = planned(kernel, 1)
@@ -272,6 +274,7 @@ def staged_to_ends_of_their_own(x, out):
         out[i] = row[i - t]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(("kernel", "loops"), [(staged_rows, 2), (staged_by_hand, 1), (staged_to_ends_of_their_own, 0)])
 def test_threads_of_a_block_take_turns_together_behind_a_return_and_from_any_place(planned, monkeypatch, kernel, loops):
     bodies = []
@@ -279,3 +282,48 @@ def test_threads_of_a_block_take_turns_together_behind_a_return_and_from_any_pla
     monkeypatch.setattr(module, "interleave", lambda body: bodies.append(interleave(body)) or bodies[-1])
     planned(kernel, 1)
     assert sum("gj.turn" in counter for counter in bodies[0].counters) == loops
+
+
+def behind_others(x, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = x[i - 3] + x[i]
+
+
+def by_index(x, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = x[int(x[i])]
+
+
+@needs_vectors
+def test_arrays_of_any_strides_are_loaded_by_whole_vectors_where_the_launch_has_them_side_by_side(lowered, monkeypatch):
+    monkeypatch.delenv(FOLDER, raising=False)
+    text = optimized(lowered(behind_others, "float32[1]A", "float32[1]A"))
+    assert re.search(r"load <\d+ x float>, ptr", text)
+    assert "llvm.masked.gather" in text  # for those that are not
+
+
+@needs_vectors
+def test_indices_that_might_count_from_the_end_are_loaded_by_whole_vectors_where_none_does(lowered, monkeypatch):
+    monkeypatch.delenv(FOLDER, raising=False)
+    assert re.search(r"load <\d+ x float>, ptr", optimized(lowered(behind_others, "float32[1]", "float32[1]")))
+
+
+def test_code_is_not_doubled_where_neighbours_are_not_known_to_be_side_by_side(planned):
+    assert planned(behind_others, 1).plain == (True,)
+    assert planned(by_index, 1).plain == (False,)
+    assert planned(strides, 1).plain == (False,)
+
+
+def test_what_the_threads_behind_a_return_share_is_not_kept_for_each(planned):
+    assert planned(staged_rows, 1).slab == 0
+    assert planned(staged_by_hand, 1).slab <= 16  # each thread's sum
+
+
+def optimized(kernel):
+    """Return the LLVM IR of a kernel's code."""
+    read = module._read(kernel, host_target(), Options(), module.LinkedCode())
+    return llvm.text_of(
+        module._final(module._written(read, kernel, host_target(), Options())[0], host_target(), 3, abreast=True)
+    )

@@ -80,6 +80,7 @@ CALLS = """
 """
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("group", ["numba_extensions", "numba_cuda_extensions"])
 def test_what_an_installed_extension_adds_is_there_without_importing_it(site: Path, run: Run, group: str) -> None:
     install(site, "twice-ext", f"[{group}]\ninit = twice_ext:init\n")

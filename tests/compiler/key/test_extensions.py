@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 from gridjit.compiler.frontend.bootstrap import numba_cuda
+from gridjit.compiler.frontend.isolated.contexts import make_contexts
+from gridjit.compiler.key import registrations
 from gridjit.compiler.key.extensions import extensions, numbered
 
 EXTENSION = """
@@ -257,3 +259,18 @@ def test_labels_that_are_given_twice_are_numbered() -> None:
         ("b", "3"),
         ("a (3)", "4"),
     )
+
+
+def test_what_is_quickly_seen_to_be_numbas_has_nothing_of_an_extensions_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_contexts()
+    entries = [(kind, one) for entries, kind in registrations._registry_lists() for one in entries]
+    seen = [_read(kind, one) for kind, one in entries]
+    quick = [registrations._is_numbas_alone(one[0]) for kind, one in entries if kind.startswith("lowering")]
+    assert sum(quick) > len(quick) * 0.9
+    monkeypatch.setattr(registrations, "_is_numbas_alone", lambda value: False)
+    monkeypatch.setattr(registrations, "_is_template_of_numba_alone", lambda template: False)
+    assert seen == [_read(kind, one) for kind, one in entries]
+
+
+def _read(kind: str, entry: Any) -> registrations.Registration | None:
+    return (registrations._typing if kind.startswith("typing") else registrations._lowering)(kind, entry)

@@ -214,7 +214,7 @@ ALL = "plain, tiled, late, lazy"
 
 
 def test_kernels_of_a_library_and_all_others_are_stored_and_found_by_the_next_process(run: Run) -> None:
-    assert run(ALL, new=True) == {"plain": [1, 1, []], "tiled": [3, 1, []], "late": [4, 1, []], "lazy": [3, 1, []]}
+    assert run(ALL) == {"plain": [1, 1, []], "tiled": [3, 1, []], "late": [4, 1, []], "lazy": [3, 1, []]}
     assert run(ALL, new=True) == {"plain": [1, 0, []], "tiled": [3, 0, []], "late": [4, 0, []], "lazy": [3, 0, []]}
 
 
@@ -233,6 +233,7 @@ REACHED_BY_ALL = {
 }
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("change", REACHED_BY_ALL.values(), ids=REACHED_BY_ALL)
 def test_a_setting_that_a_rewrite_reads_counts_for_every_kernel(run: Run, change: str) -> None:
     run("plain")
@@ -367,6 +368,7 @@ IRRELEVANT = {
 }
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("change", IRRELEVANT.values(), ids=IRRELEVANT)
 def test_state_of_installed_code_does_not_count(run: Run, change: str) -> None:
     run("plain, tiled")
@@ -394,6 +396,7 @@ def test_a_file_that_is_only_imported_later_is_a_miss_too(run: Run, site: Path) 
     assert run("late")["late"] == [5, 1, []]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
 def test_another_installation_is_a_miss_whatever_its_version(run: Run, tmp_path: Path, version: str) -> None:
     run("tiled")

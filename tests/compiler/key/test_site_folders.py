@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import pytest
 
 from gridjit.compiler.key import entry_points, toolchain
 from gridjit.compiler.key.site_folders import descriptions
+from tests.programs import run_new_python, run_python
 
 PROGRAM = """
     import collections, os, sys
@@ -93,11 +92,6 @@ def test_a_first_launch_from_disk_lists_what_is_installed_once(tmp_path: Path) -
     # Where numba is installed; beside what else was changed lately, the folder would be listed each time.
     installed = str(Path(numpy.__file__).parents[1])
     (tmp_path / "program.py").write_text(textwrap.dedent(PROGRAM))
-    command = [sys.executable, str(tmp_path / "program.py"), installed]
-    runs = [
-        subprocess.run(
-            command, env=os.environ | {"GRIDJIT_TARGET": "host"}, stdout=subprocess.PIPE, text=True, check=True
-        ).stdout.split()
-        for _ in range(2)
-    ]
-    assert runs[1] == ["0", "1", "False"]
+    command, environment = (tmp_path / "program.py", installed), os.environ | {"GRIDJIT_TARGET": "host"}
+    assert run_python(*command, env=environment).returncode == 0
+    assert run_new_python(*command, env=environment).stdout.split() == ["0", "1", "False"]

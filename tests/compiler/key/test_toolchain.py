@@ -154,6 +154,7 @@ def test_settings_that_alter_code_are_named_with_their_value() -> None:
     assert found == [["NUMBA_OPT", "0"], ["NUMBA_FORCE_CUDA_CC", "(9, 0)"], ["NUMBA_CUDA_ENABLE_NRT", "True"]]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("imports", ["", "import numba.cuda"], ids=["before", "after"])
 def test_the_configuration_file_counts_as_numba_reads_it(tmp_path: Path, imports: str) -> None:
     # numba refuses an optimization level that is not a text, and takes the runtime's switch from the environment alone.
@@ -174,6 +175,7 @@ def test_a_setting_that_numba_cannot_read_is_at_its_default() -> None:
     assert environment({"NUMBA_OPT": "fast"}) == ()
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "variables",
     [{}, {"NUMBA_OPT": "1", "NUMBA_CUDA_ENABLE_NRT": "1", "NUMBA_BOUNDSCHECK": "1", "NUMBA_FORCE_CUDA_CC": "8.0"}],
@@ -279,26 +281,57 @@ def test_gridjits_own_installation_counts_by_its_files_and_not_by_its_version_al
     tmp_path: Path, name: str, text: str
 ) -> None:
     folder = own_installation(tmp_path / "site-packages")
-    before = own_sources(str(folder))
+    before = own_sources("ptx", str(folder))
     changed = tmp_path / "site-packages" / name
     changed.parent.mkdir(exist_ok=True)
     changed.write_text(text)
-    assert own_sources(str(folder)) != before
+    assert own_sources("ptx", str(folder)) != before
+
+
+@pytest.mark.parametrize(("kind", "other"), [("ptx", "host"), ("host", "ptx")])
+def test_what_only_another_kind_of_target_has_does_not_count(tmp_path: Path, kind: str, other: str) -> None:
+    folder = own_installation(tmp_path / "site-packages")
+    for name in (kind, other, f"shared/{other}"):
+        (folder / "targets" / name).mkdir(parents=True)
+    before = own_sources(kind, str(folder))
+    (folder / "targets" / other / "generate.py").write_text("")
+    assert own_sources(kind, str(folder)) == before
+    for counted in (f"targets/{kind}/generate.py", f"targets/shared/{other}/generate.py", "targets/generate.py"):
+        (folder / counted).write_text("")
+        assert before != (before := own_sources(kind, str(folder)))
+
+
+@pytest.mark.cuda_toolkit
+def test_no_code_for_a_gpu_is_made_by_what_only_the_host_has() -> None:
+    program = (
+        "import json, sys, gridjit\n"
+        "from gridjit.compiler.compile import compile_job, make_job\n"
+        "from gridjit.compiler.options import Options\n"
+        "from gridjit.compiler.plain_signature import plain_signature\n"
+        "from gridjit.compiler.target import Target\n"
+        "from gridjit.compiler.view.config import ConfigView\n"
+        "def kernel(x):\n"
+        "    x[0] = 1\n"
+        "target, types = Target(kind='ptx', arch='sm_80'), plain_signature('void(int64[::1])')\n"
+        "assert compile_job(make_job(kernel, types, Options(), target), ConfigView(None)).artifact.image\n"
+        "print(json.dumps([name for name in sys.modules if name.startswith('gridjit.compiler.targets.host')]))"
+    )
+    assert run(program) == []
 
 
 @pytest.mark.parametrize("name", ["gridjit/compiler/__pycache__/driver.pyc", "gridjit/notes.txt", "other-1.dist-info"])
 def test_what_is_none_of_gridjits_code_does_not_count(tmp_path: Path, name: str) -> None:
     folder = own_installation(tmp_path / "site-packages")
-    before = own_sources(str(folder))
+    before = own_sources("ptx", str(folder))
     other = tmp_path / "site-packages" / name
     other.parent.mkdir(exist_ok=True)
     other.write_text("")
-    assert own_sources(str(folder)) == before
+    assert own_sources("ptx", str(folder)) == before
 
 
 def test_gridjit_inside_an_archive_counts_by_its_bytes(tmp_path: Path) -> None:
     (tmp_path / "all.zip").write_bytes(b"one")
     folder = str(tmp_path / "all.zip" / "gridjit" / "compiler")
-    before = own_sources(folder)
+    before = own_sources("host", folder)
     (tmp_path / "all.zip").write_bytes(b"other")
-    assert own_sources(folder) != before
+    assert own_sources("host", folder) != before

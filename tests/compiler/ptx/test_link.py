@@ -94,6 +94,7 @@ def relocatable_cubin():
 class TestLinking:
     pytestmark = NEEDS_TOOLKIT
 
+    @pytest.mark.some(4)
     @pytest.mark.parametrize("lto", [False, True])
     @pytest.mark.parametrize("kind", ["cu", "ptx", "cubin", "ltoir"])
     def test_a_function_of_each_kind_of_file_is_linked(self, source, kind, lto):

@@ -189,6 +189,7 @@ def made(lower):
     return lambda function, arch="sm_90", options=PLAIN: once(function, arch, options)
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("function", KERNELS, ids=lambda function: function.__name__)
 def test_kernel_becomes_a_cubin_that_holds_its_entry(lower, made, function, arch):
@@ -203,6 +204,7 @@ def test_kernel_becomes_a_cubin_that_holds_its_entry(lower, made, function, arch
     assert code.resources["registers"] > 0
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize(
     "options",
     [
@@ -272,6 +274,7 @@ def test_debug_is_compiled_unoptimized_even_if_opt_is_left_on(lower, made):
     assert made(saxpy, options=Options(debug=True)).assembly == unoptimized.assembly
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("lto", [False, True])
 def test_max_registers_is_kept(made, lto):
     free = made(local_memory, options=Options(lto=lto))
@@ -288,6 +291,7 @@ def test_launch_bounds_reach_the_ptx_and_the_resources(made):
     assert "max_threads" not in made(saxpy).resources
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("options", [PLAIN, Options(lto=True), Options(debug=True)], ids=lambda o: str(o.changed()))
 @pytest.mark.parametrize("arch", ARCHS)
 def test_shared_bytes_are_the_kernels_own_static_ones(made, arch, options):

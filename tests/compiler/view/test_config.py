@@ -225,6 +225,7 @@ class Odd(np.ndarray):
 MARKED = np.dtype("f8", metadata={"tile": 3})
 ODD = {
     "dtype with metadata": (np.zeros(3, MARKED), "dtype"),
+    "dtype of long longs, which equals that of longs": (np.zeros(3, np.longlong), "dtype"),
     "field with metadata": (np.zeros(3, [("a", MARKED)]), "dtype"),
     "field with a title": (np.zeros(3, [(("tile 3", "a"), "f8")]), "dtype"),
     "items with metadata": (np.zeros(3, [("a", MARKED, (2,))]), "dtype"),

@@ -85,3 +85,13 @@ def of_python(out):
 @mistake(FLOATS)
 def generator_made(out):
     out[0] = np.random.default_rng(3).random()
+
+
+@mistake(FLOATS)
+def ufunc_that_math_has(out):
+    out[0] = np.log(out[0]) + np.exp(out[0])
+
+
+@mistake(FLOATS)
+def ufunc_of_another_name_in_math(out):
+    out[0] = np.arctan(out[0]) * np.arccosh(out[0]) * np.logaddexp(out[0], out[1])

@@ -267,3 +267,43 @@ def _around():
 
 
 _around()
+
+
+@mistake(FLOATS)
+def near_what_kernels_lack(out):
+    out[0] = nope
+
+
+@mistake(FLOATS)
+def near_what_kernels_have(out):
+    for i in rnge(3):
+        out[i] = 1
+
+
+LAMBDAS = [lambda a: a, lambda a: a + 1]
+TUPLE_OF_LAMBDAS = tuple(LAMBDAS)
+TUPLE_OF_OBJECTS = (object(), 1)
+
+
+@mistake(FLOATS)
+def list_of_functions(out):
+    out[0] = LAMBDAS[0](out[0])
+
+
+@mistake(FLOATS)
+def tuple_of_functions(out):
+    for function in TUPLE_OF_LAMBDAS:
+        out[0] = function(out[0])
+
+
+@mistake(FLOATS)
+def tuple_of_objects(out):
+    out[0] = TUPLE_OF_OBJECTS[1]
+
+
+@mistake(FLOATS)
+def ufunc_that_kernels_lack(out):
+    out[0] = UFUNC(out[0], out[1])
+
+
+UFUNC = np.heaviside

@@ -82,7 +82,7 @@ def test_a_parameter_and_a_tensor_that_requires_a_gradient_are_passed() -> None:
         ),
         (lambda: torch.ones(3).to_sparse(), lambda: torch.ones(3), "does not have memory that a kernel can use"),
         (lambda: torch.ones(3, device="meta"), lambda: torch.ones(3), "does not have memory|cannot be passed"),
-        (lambda: torch.ones(3).to(torch.float8_e4m3fn), lambda: torch.ones(3), "floats of fewer than 16 bits"),
+        (lambda: torch.ones(3).to(torch.float8_e4m3fnuz), lambda: torch.ones(3), "floats of fewer than 16 bits"),
     ],
 )
 def test_a_tensor_whose_memory_does_not_hold_its_values_is_an_error(

@@ -85,7 +85,7 @@ def test_a_view_that_repeats_items_is_one_call_of_the_driver(api: Any, device: A
     assert same(out, np.broadcast_to(values, (12, 14)))
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_any_view_is_copied_into_any_other_in_one_call(api: Any, device: Any, data: Any) -> None:
     source = data.draw(views())
@@ -239,6 +239,7 @@ def test_views_are_copied_by_the_same_kernels(api: Any, device: Any) -> None:
     assert same(out, values.T)
 
 
+@pytest.mark.each_value_once
 @pytest.mark.cuda_toolkit
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_120"])
 @pytest.mark.parametrize("unit", copy_ptx.UNITS)

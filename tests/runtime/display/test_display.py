@@ -16,7 +16,7 @@ from gridjit.compiler.signature import ForeignType, Signature
 from gridjit.runtime.display.specialization_list import SpecializationList
 from gridjit.runtime.display.story import Story
 from gridjit.runtime.display.table import Table
-from tests.programs import run_new_python
+from tests.programs import run_new_python, run_python
 from tests.runtime.making import make_specialization
 
 HOSTILE = "<script>alert('x')</script>&\x1b[2J\u202e\udce9\"<b>"
@@ -185,6 +185,21 @@ def test_a_program_that_launches_imports_nothing_of_how_it_is_shown(tmp_path: An
         "one[1, 1](np.zeros(1))\n"
         "print([name for name in sys.modules if name == 'html' or name.startswith('gridjit.runtime.display')])\n"
     )
-    for _ in range(2):  # once compiled, once from the cache
-        done = run_new_python(program)
-    assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr
+    compiled, found = run_python(program), run_new_python(program)
+    assert compiled.returncode == 0 and "display" not in compiled.stdout, compiled.stderr
+    assert (found.returncode, found.stdout.strip()) == (0, "[]"), found.stderr
+
+
+def test_no_object_that_users_hold_is_shown_by_its_address(kernel: Any) -> None:
+    shown = [kernel.forall(100), kernel.forall(100, 32), cuda.reduce(added)]
+    assert [repr(one).partition("test_")[0] for one in shown] == [
+        "<<gridjit kernel tests.runtime.display.",
+        "<<gridjit kernel tests.runtime.display.",
+        "<gridjit reduction by added>",
+    ]
+    assert [repr(one).rpartition(" for ")[2] for one in shown[:2]] == ["100 tasks>", "100 tasks, blocks of 32>"]
+    assert repr(cuda.gpus) == f"[{cuda.gpus}]"
+
+
+def added(a: Any, b: Any) -> Any:
+    return a + b

@@ -449,6 +449,34 @@ def test_an_empty_graph_runs() -> None:
     assert repr(g) == "<gridjit graph of 0 nodes>"
 
 
+def test_an_event_in_a_stream_that_is_recorded_does_not_happen_and_says_so(add: Any) -> None:
+    other = gridjit.create_stream()
+    with gridjit.graph() as g:
+        add[1, 8, g.stream](zeros(), 1.0)
+        event = g.stream.record()
+        event.wait(g.stream)
+        waits = (lambda: event.wait(other), lambda: other.wait(g.stream))
+        for asks in (event.synchronize, event.query, lambda: event.elapsed_time(event), *waits):
+            with pytest.raises(LaunchError, match="a point of the graph, and does not happen now; record it after"):
+                asks()
+    g.launch()
+    with pytest.raises(LaunchError, match="a point of the graph"):
+        event.synchronize()
+    event.record(g.stream).synchronize()
+    assert event.query()
+
+
+def test_a_stream_that_is_recorded_does_not_wait_for_what_is_not_in_the_graph_and_says_so(add: Any) -> None:
+    other = gridjit.create_stream()
+    with gridjit.graph() as g:
+        add[1, 8, g.stream](zeros(), 1.0)
+        for waits in (lambda: other.record().wait(g.stream), lambda: g.stream.wait(other)):
+            with pytest.raises(LaunchError, match="does not wait for what is not in it: have the stream"):
+                waits()
+    g.stream.wait(other)
+    g.launch()
+
+
 def test_a_graph_is_not_pickled() -> None:
     with pytest.raises(TypeError, match="a graph cannot be pickled"):
         pickle.dumps(gridjit.graph())

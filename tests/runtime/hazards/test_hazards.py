@@ -170,6 +170,7 @@ def through_a_copy_to_the_host(first: Any, second: Any) -> None:
 ORDERS = [function for name, function in list(globals().items()) if name.startswith("through_")]
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("order", ORDERS, ids=lambda order: order.__name__)
 def test_work_is_ordered(order: Callable[[Any, Any], None], first: Any, second: Any) -> None:
     x, y = ones(), ones()

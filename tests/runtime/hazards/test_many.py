@@ -43,6 +43,7 @@ def clocks(checker: Any) -> list[dict[int, int]]:
     return [checker.clocks.host, *lines, *ended, *checker._events.values()]
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("nonblocking", [False, True])
 @pytest.mark.parametrize("host_waits", [False, True])
 def test_streams_that_come_and_go_leave_nothing_behind(checked: Any, nonblocking: bool, host_waits: bool) -> None:

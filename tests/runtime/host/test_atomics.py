@@ -17,6 +17,7 @@ def histogram(x, bins):
         cuda.atomic.add(bins, x[i], 1)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("dtype", [np.int32, np.uint64, np.float32, np.float64])
 def test_a_histogram_counts_every_element(run, dtype):
     x = np.random.default_rng(1).integers(0, 4, 200_000)
@@ -33,6 +34,7 @@ def extremes(x, out):
         cuda.atomic.sub(out, 2, x[i])
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("dtype", [np.int64, np.float32, np.float64])
 def test_max_min_and_sub(run, dtype):
     x = np.random.default_rng(2).integers(-500, 500, 5000).astype(dtype)

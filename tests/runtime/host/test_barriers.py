@@ -301,6 +301,7 @@ def test_values_of_every_size_cross_a_barrier(run):
     np.testing.assert_allclose(out, first + np.where(x > 0.5, 2.5 * x, t))
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("options", [Options(opt=False), Options(debug=True), Options(fastmath=True)])
 def test_options_do_not_change_what_a_reduction_sums(run, options):
     x = np.random.default_rng(7).random(300, dtype=np.float32)

@@ -120,6 +120,7 @@ KERNELS = (
 )  # fmt: skip
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("integer", [int, np.int32])
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.__name__)
 def test_threads_of_a_block_do_what_they_do_one_by_one(run, kernel, integer):

@@ -120,6 +120,7 @@ def said_by(*arguments, before=""):
     return done.stdout.split()
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("earlier", [0, 4], ids=["first launch", "later launch"])
 @pytest.mark.parametrize("how", ["one block", "all blocks", "later blocks", "many blocks", "GIL held"])
 def test_an_interrupt_ends_a_launch_and_leaves_all_usable(how, earlier):
@@ -131,6 +132,7 @@ def test_a_launch_is_interrupted_again_and_again(how):
     assert said_by(how, 4, INT, INT, ODD, INT) == ["KeyboardInterrupt"] * 2 + ["Odd", "KeyboardInterrupt", "fine"]
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("earlier", [0, 4], ids=["first launch", "later launch"])
 @pytest.mark.parametrize("how", ["one block", "all blocks"])
 def test_a_launch_goes_on_after_a_signal_whose_handler_returns(how, earlier):
@@ -146,6 +148,7 @@ TAKEN = {
 }
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("earlier", [0, 4], ids=["first launch", "later launch"])
 @pytest.mark.parametrize("how", ["one block", "later blocks"])
 @pytest.mark.parametrize("taken", TAKEN)

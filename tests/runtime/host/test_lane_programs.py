@@ -21,7 +21,7 @@ def compiled(program):
     return names["kernel"]
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=settings().max_examples // 8, suppress_health_check=list(HealthCheck))
 @given(
     program=programs,
     blocks=st.lists(st.sampled_from(BLOCKS), min_size=1, max_size=3, unique=True),

@@ -205,10 +205,9 @@ def test_blocks_of_uneven_work_are_each_run_once_natively():
     blocks, work = 64, 200
     start = np.arange(blocks * 4, dtype=np.int64)
     expected = start.copy()
-    for block in range(blocks):
-        part = expected[4 * block : 4 * block + 4]
-        for _ in range(work * block):
-            part[:] = (part * 5 + 1) % 1000003
+    for turn in range(work * (blocks - 1)):  # those that have as many turns, all at once
+        rest = expected[4 * (turn // work + 1) :]
+        rest[:] = (rest * 5 + 1) % 1000003
     for _ in range(OFTEN):
         x = start.copy()
         uneven[blocks, 4](x, work)

@@ -122,6 +122,7 @@ def compared(run, kernel, grid, block, threads, arrays, *numbers):
         np.testing.assert_allclose(one, other, rtol=1e-6)
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("kernel", LINES, ids=lambda kernel: kernel.__name__)
 def test_threads_in_a_line_do_what_they_do_one_by_one(run, kernel):
     x = np.random.default_rng(3).random(4100)
@@ -243,6 +244,7 @@ GUARDS = (
 )  # fmt: skip
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("kernel", GUARDS, ids=lambda kernel: kernel.__name__)
 def test_threads_behind_conditions_in_a_row_do_what_they_do_one_by_one(run, kernel):
     x = np.random.default_rng(6).random(1100)
@@ -316,6 +318,7 @@ PLANES = (plane, inner_plane, inner_plane_by_rows, triangle, product_of_places, 
 SHAPES = (((1, 1), (1, 1)), ((3, 2), (7, 5)), ((2, 2, 2), (16, 16, 2)), ((1, 5), (40, 8)), ((6, 1), (8, 40)))
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("kernel", PLANES, ids=lambda kernel: kernel.__name__)
 def test_threads_in_a_plane_do_what_they_do_one_by_one(run, kernel):
     x = np.random.default_rng(4).random((40, 40))
@@ -438,6 +441,7 @@ STRIDES = (
 )  # fmt: skip
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("kernel", STRIDES, ids=lambda kernel: kernel.__name__)
 def test_grid_stride_loops_do_what_they_do_thread_by_thread(run, kernel):
     x = np.random.default_rng(5).random(1300)
@@ -553,6 +557,7 @@ SUMS = (
 )  # fmt: skip
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("kernel", SUMS, ids=lambda kernel: kernel.__name__)
 def test_loops_that_carry_values_do_what_they_do_thread_by_thread(run, kernel):
     x = np.random.default_rng(6).random(1300)
@@ -702,7 +707,7 @@ def signed_strides(out, first, n):
 EDGES = st.sampled_from((0, 2**31, 2**32, 2**62, 2**63, -(2**31), -(2**63)))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(
     edge=EDGES,
     first=st.integers(-300, 300),

@@ -242,6 +242,7 @@ def unary_kernel(name):
     return kernel
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", [name for name in UNARY if hasattr(math, name)])
 def test_a_mathematical_function_agrees_with_python_also_where_it_is_vectorized(run, name, dtype):
@@ -368,3 +369,18 @@ def smallest(x, out):
 def test_checked_kernels_may_use_the_operations_that_checks_use(compiled):
     checks = Options(debug=True, checks=("bounds", "uninitialized", "races"))
     assert compiled(smallest, (np.ones(4, np.uint64), np.ones(4, np.uint64)), checks).image
+
+
+def hinted(x, out):
+    i = cuda.grid(1)
+    cuda.stcg(out, i, cuda.ldca(x, i) + cuda.ldcg(x, i) + cuda.ldcs(x, i) + cuda.ldlu(x, i) + cuda.ldcv(x, i))
+    cuda.stwt(out, i, out[i] + 1)
+    cuda.stcs(out, i, out[i] + 1)
+    cuda.stwb(out, i, out[i] + 1)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64, np.float32, np.float64])
+def test_loads_and_stores_with_cache_hints_are_loads_and_stores(run, dtype):
+    x, out = np.arange(20).astype(dtype), np.zeros(20, dtype)
+    run(hinted, 1, 20, x, out)
+    np.testing.assert_array_equal(out, x * dtype(5) + dtype(3))

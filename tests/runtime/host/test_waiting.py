@@ -58,6 +58,7 @@ def lock_by_maximum(locks, x):
 LOCKS = [lock_around, lock_in_a_branch, lock_by_exchange, lock_by_ticket, lock_by_maximum]
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("kernel", LOCKS)
 def test_a_lock_lets_one_thread_in_at_a_time(run, kernel, threads):
     locks, x = np.zeros(2, np.int32), np.zeros(1)
@@ -101,6 +102,7 @@ def blocks_in_turns(turn, out, n):
 ping_pong = cuda.jit(device=True)(ping_pong)
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize(("kernel", "shape"), [(threads_in_turns, (1, 2)), (blocks_in_turns, (2, 1))])
 def test_two_threads_take_turns(run, kernel, shape, threads):
     turn, out = np.zeros(1, np.int32), np.zeros(2000, np.int32)
@@ -180,6 +182,7 @@ def counts_its_reads(turn, out):
     turn[0] = me + 1
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize(
     "kernel",
     [
@@ -509,6 +512,7 @@ def waits_beside_the_grid(locks, x):
     x[0] = 1
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("kernel", [waits_with_a_count, waits_beside_a_barrier, waits_beside_the_grid])
 def test_a_wait_in_vain_ends_and_names_its_block_and_thread(run, kernel, threads):
     status = run(kernel, 4, 4, np.ones(1, np.int32), np.zeros(2), threads=threads, patience=50_000_000)

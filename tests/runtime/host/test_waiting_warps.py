@@ -52,6 +52,7 @@ def block_looks(flag, out):
         cuda.atomic.add(flag, 0, 1)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("kernel", [warp_looks, leader_looks, block_looks])
 def test_a_warp_or_block_may_look_together_for_what_a_later_block_writes(run, kernel):
     out = np.full(20 * 32, -1, np.int32)
@@ -163,6 +164,7 @@ def block_in_vain(flag, out):
     out[0] = 1
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("kernel", [warp_in_vain, leader_in_vain, block_in_vain])
 def test_threads_that_look_together_in_vain_are_named(run, kernel):
     status = run(kernel, 2, 32, np.zeros(1, np.int32), np.zeros(1, np.int32), patience=50_000_000)

@@ -49,16 +49,11 @@ SOURCES = {
 
 
 TYPES = ("int32", "int64", "float32", "float64")
-# Every way for two types, one of them as wide again, and every type for two ways; the others take as long again.
-OFTEN = {(kernel, dtype) for kernel in SOURCES for dtype in (("int32", "float64"), TYPES)[kernel in (idx, up)]}
-WAYS = [
-    pytest.param(kernel, dtype, marks=() if (kernel, dtype) in OFTEN else pytest.mark.slow)
-    for kernel in SOURCES
-    for dtype in TYPES
-]
 
 
-@pytest.mark.parametrize(("kernel", "dtype"), WAYS)
+@pytest.mark.each_value_once
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("kernel", SOURCES, ids=lambda kernel: kernel.__name__)
 @pytest.mark.parametrize("block", [(32, 1), (20, 1), (100, 1), (12, 6)])
 def test_shuffles_of_every_type_read_the_lane_they_name_or_else_their_own(run, kernel, dtype, block):
     n = block[0] * block[1]
@@ -80,6 +75,7 @@ def votes(x, out):
     out[3, t] = cuda.ballot_sync(FULL, x[t])
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("n", [32, 64, 40])
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
 def test_votes_count_the_lanes_of_each_warp(run, n, share):
@@ -101,6 +97,7 @@ def matches(x, out):
     out[2, t] = same
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("dtype", ["int32", "int64", "float32", "float64"])
 @pytest.mark.parametrize("n", [32, 45])
 def test_matches_compare_all_bits(run, dtype, n):
@@ -186,6 +183,7 @@ def aggregated(x, out, count):
         out[start + cuda.popc(mask & cuda.lanemask_lt())] = x[i]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_atomics_can_be_aggregated_by_warps(run, threads):
     x = np.random.default_rng(2).integers(-50, 50, 1000)
@@ -217,6 +215,7 @@ def block_sum(x, out):
             out[cuda.blockIdx.x] = value
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("block", [32, 256, 1024])
 @pytest.mark.parametrize("options", [Options(), Options(opt=False), Options(fastmath=True)])
 def test_a_block_is_summed_by_its_warps_and_then_by_one(run, block, options):
@@ -261,6 +260,7 @@ def counted(x, out):
     out[3, t] = cuda.syncthreads_count(x[t] + 2)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("share", [0.0, 0.4, 1.0])
 def test_barriers_count_what_the_threads_say_that_have_not_ended(run, share):
     x = (np.random.default_rng(4).random(72) < share).astype(np.int32) * 256

@@ -60,6 +60,7 @@ def scanned_by_one_warp(x, out):
     out[t] = tile[t]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("kernel", "threads", "expected"),
     [
@@ -108,6 +109,7 @@ def rows_in_step(x):
     return out
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("threads", [12, 19, 32])
 def test_a_loop_whose_turns_end_without_a_barrier_gives_what_lanes_in_step_get(run, threads):
     x = np.random.default_rng(1).random((threads, 2))
@@ -197,6 +199,7 @@ def counted(x, out):
     cuda.atomic.add(out, t, bins[t])
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("kernel", "barriers"),
     [(own_items, 1), (tree, 2), (scan_with_barriers, 3), (halo, 1), (product, 2), (counted, 2)],

@@ -79,6 +79,7 @@ def test_a_record_arrives_in_the_kernel_and_is_changed_in_place() -> None:
     assert records[2]["b"] == 77
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(
     "values",
     [

@@ -6,11 +6,9 @@ import ctypes
 from typing import Any
 
 import numpy as np
-from hypothesis import settings
 from hypothesis import strategies as st
 
 Array = np.ndarray[Any, Any]
-EXAMPLES = settings(max_examples=40, deadline=None)
 SHAPES = st.lists(st.integers(0, 4), max_size=4).map(tuple)
 # The fields of a packed record lie unaligned, and so far apart.
 PACKED = np.dtype([("small", "i1"), ("wide", "f8")])

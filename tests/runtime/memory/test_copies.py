@@ -20,7 +20,7 @@ from gridjit.runtime.memory.copies import (
     plan_between,
     straightening,
 )
-from tests.runtime.memory.strided import EXAMPLES, numbered, views
+from tests.runtime.memory.strided import numbered, views
 
 BLOCK = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
 
@@ -92,7 +92,6 @@ def test_items_that_share_memory_are_noticed(shape, strides, overlaps):
     assert overlaps_itself(np.lib.stride_tricks.as_strided(BLOCK, shape, strides)) == overlaps
 
 
-@EXAMPLES
 @given(views(packed=False), st.randoms())
 def test_copies_between_two_layouts_move_each_item_where_it_belongs(source, random):
     numbered(source)

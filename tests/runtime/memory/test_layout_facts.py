@@ -20,7 +20,7 @@ from gridjit import CopyNeededError, GridjitError, LayoutError, StridedLayout, c
 from gridjit.runtime.memory.layout_facts import LayoutFacts
 from gridjit.runtime.memory.layout_views import LayoutViews
 from tests.programs import run_new_python
-from tests.runtime.memory.strided import EXAMPLES, Array, views
+from tests.runtime.memory.strided import Array, views
 
 LAYOUT = StridedLayout.dense((5, 4, 3), 8)
 BIG = 2**62
@@ -34,7 +34,6 @@ def offsets(layout: StridedLayout) -> list[int]:
     ]
 
 
-@EXAMPLES
 @given(views(packed=False), st.integers(-3, 3))
 def test_a_layout_says_what_numpy_says_and_where_its_items_are(array: Array, items: int) -> None:
     plain = StridedLayout.of(array)
@@ -55,7 +54,6 @@ def test_a_layout_says_what_numpy_says_and_where_its_items_are(array: Array, ite
             layout.required_size_in_bytes()
 
 
-@EXAMPLES
 @given(views())
 def test_the_order_of_strides_is_that_in_which_they_fall(array: Array) -> None:
     layout = StridedLayout.of(array)
@@ -64,7 +62,6 @@ def test_the_order_of_strides_is_that_in_which_they_fall(array: Array) -> None:
     assert sorted(layout.stride_order) == list(range(array.ndim))
 
 
-@EXAMPLES
 @given(views())
 def test_a_unique_layout_has_no_item_on_anothers_memory(array: Array) -> None:
     layout = StridedLayout.of(array)
@@ -72,7 +69,6 @@ def test_a_unique_layout_has_no_item_on_anothers_memory(array: Array) -> None:
     assert layout.is_unique == (len(set(taken)) == len(taken))
 
 
-@EXAMPLES
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(-9, 9)), max_size=3), st.integers(1, 4))
 def test_what_is_called_unique_is_so_for_any_strides(axes: list[tuple[int, int]], itemsize: int) -> None:
     layout = StridedLayout([n for n, _ in axes], itemsize=itemsize, strides_in_bytes=[step for _, step in axes])
@@ -80,7 +76,6 @@ def test_what_is_called_unique_is_so_for_any_strides(axes: list[tuple[int, int]]
     assert not layout.is_unique or len(set(taken)) == len(taken)
 
 
-@EXAMPLES
 @given(views(), st.sampled_from([0, 8, -16]))
 def test_a_layout_is_what_its_repr_says_and_what_its_copies_and_pickles_are(array: Array, offset: int) -> None:
     layout = replace(StridedLayout.of(array), slice_offset_in_bytes=offset)

@@ -23,7 +23,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from gridjit import LayoutError, StridedLayout
-from tests.runtime.memory.strided import EXAMPLES, shapes_of
+from tests.runtime.memory.strided import shapes_of
 
 try:
     from cuda.core._layout import _StridedLayout as Theirs
@@ -67,7 +67,6 @@ def pairs(draw: st.DrawFn, least: int = 1) -> tuple[StridedLayout, Any]:
     return mine, theirs
 
 
-@EXAMPLES
 @given(st.data(), COUNTS, st.integers(1, 16))
 def test_layouts_of_any_strides_say_the_same(data: st.DataObject, shape: list[int], itemsize: int) -> None:
     steps = [data.draw(STEPS) for _ in shape]
@@ -79,7 +78,6 @@ def test_layouts_of_any_strides_say_the_same(data: st.DataObject, shape: list[in
         assert mine.stride_order == theirs.stride_order
 
 
-@EXAMPLES
 @given(st.data(), pairs())
 def test_dense_layouts_and_copies_are_the_same(data: st.DataObject, pair: tuple[StridedLayout, Any]) -> None:
     mine, theirs = pair
@@ -90,7 +88,6 @@ def test_dense_layouts_and_copies_are_the_same(data: st.DataObject, pair: tuple[
         assert same(StridedLayout.dense_like(mine, order), Theirs.dense_like(theirs, order))
 
 
-@EXAMPLES
 @given(st.data(), pairs(least=0))
 def test_slices_are_the_same_and_so_are_their_refusals(data: st.DataObject, pair: tuple[StridedLayout, Any]) -> None:
     mine, theirs = pair
@@ -107,7 +104,6 @@ def test_slices_are_the_same_and_so_are_their_refusals(data: st.DataObject, pair
     assert not expected.volume or same(mine[index], expected)
 
 
-@EXAMPLES
 @given(st.data(), pairs())
 def test_other_shapes_are_the_same(data: st.DataObject, pair: tuple[StridedLayout, Any]) -> None:
     mine, theirs = pair
@@ -126,7 +122,6 @@ def test_other_shapes_are_the_same(data: st.DataObject, pair: tuple[StridedLayou
     assert same(mine, expected)
 
 
-@EXAMPLES
 @given(st.data(), st.lists(st.integers(2, 4), max_size=4), pairs())
 def test_axes_are_joined_alike(data: st.DataObject, shape: list[int], pair: tuple[StridedLayout, Any]) -> None:
     mine, theirs = pair
@@ -140,7 +135,6 @@ def test_axes_are_joined_alike(data: st.DataObject, shape: list[int], pair: tupl
         assert same(mine.flattened(first, last), theirs.flattened(first, last))
 
 
-@EXAMPLES
 @given(st.data(), pairs())
 def test_axes_of_one_item_come_and_go_alike(data: st.DataObject, pair: tuple[StridedLayout, Any]) -> None:
     mine, theirs = pair
@@ -151,7 +145,6 @@ def test_axes_of_one_item_come_and_go_alike(data: st.DataObject, pair: tuple[Str
     assert same(mine.unsqueezed(places).squeezed(), theirs.unsqueezed(places).squeezed())
 
 
-@EXAMPLES
 @given(st.data(), pairs())
 def test_broadcasts_are_the_same(data: st.DataObject, pair: tuple[StridedLayout, Any]) -> None:
     mine, theirs = pair
@@ -160,7 +153,6 @@ def test_broadcasts_are_the_same(data: st.DataObject, pair: tuple[StridedLayout,
     assert same(mine.broadcast_to(shape), theirs.broadcast_to(shape))
 
 
-@EXAMPLES
 @given(st.data(), pairs(), st.sampled_from([1, 2, 4, 8, 16]), st.sampled_from([0, 4, 16]), st.booleans())
 def test_items_are_packed_and_unpacked_alike(
     data: st.DataObject, pair: tuple[StridedLayout, Any], itemsize: int, address: int, keep: bool

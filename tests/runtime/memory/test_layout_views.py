@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gridjit import CopyNeededError, LayoutError, StridedLayout
 from gridjit.runtime.memory.copies import address_of
-from tests.runtime.memory.strided import EXAMPLES, Array, indices, shapes_of, views
+from tests.runtime.memory.strided import Array, indices, shapes_of, views
 
 
 def same_strides(layout: StridedLayout, array: Array) -> bool:
@@ -36,7 +36,6 @@ def offsets(layout: StridedLayout) -> list[int]:
     ]
 
 
-@EXAMPLES
 @given(st.data(), views())
 def test_a_sliced_layout_is_that_of_numpys_slice(data: st.DataObject, array: Array) -> None:
     index = data.draw(indices(array.shape))
@@ -48,7 +47,6 @@ def test_a_sliced_layout_is_that_of_numpys_slice(data: st.DataObject, array: Arr
     assert taken.strides_in_bytes == view.strides  # those of axes of one item too
 
 
-@EXAMPLES
 @given(st.data(), views())
 def test_slices_of_slices_are_where_numpy_has_them(data: st.DataObject, array: Array) -> None:
     layout, view = StridedLayout.of(array), array
@@ -63,7 +61,6 @@ def test_slices_of_slices_are_where_numpy_has_them(data: st.DataObject, array: A
     assert StridedLayout.of(array).sliced(()) == StridedLayout.of(array)
 
 
-@EXAMPLES
 @given(st.data(), views())
 def test_a_permuted_layout_is_that_of_numpys_transpose(data: st.DataObject, array: Array) -> None:
     axes = data.draw(st.permutations(range(array.ndim)))
@@ -71,7 +68,6 @@ def test_a_permuted_layout_is_that_of_numpys_transpose(data: st.DataObject, arra
     assert StridedLayout.of(array).permuted(signed) == StridedLayout.of(array.transpose(axes))
 
 
-@EXAMPLES
 @given(st.data(), views(), st.sampled_from("CF"))
 def test_a_reshaped_layout_is_that_of_numpys_view_and_none_where_numpy_copies(
     data: st.DataObject, array: Array, order: Any
@@ -90,7 +86,6 @@ def test_a_reshaped_layout_is_that_of_numpys_view_and_none_where_numpy_copies(
     assert made.shape == shape
 
 
-@EXAMPLES
 @given(views())
 def test_a_reshaped_layout_goes_through_the_items_in_the_same_order(array: Array) -> None:
     layout = StridedLayout.of(array)
@@ -98,7 +93,6 @@ def test_a_reshaped_layout_goes_through_the_items_in_the_same_order(array: Array
     assert offsets(layout.unsqueezed((0, -1))) == offsets(layout)
 
 
-@EXAMPLES
 @given(views())
 def test_no_axes_of_a_flattened_layout_can_be_joined(array: Array) -> None:
     flat = StridedLayout.of(array).flattened()
@@ -108,7 +102,6 @@ def test_no_axes_of_a_flattened_layout_can_be_joined(array: Array) -> None:
             flat.reshaped((*flat.shape[: axis - 1], -1, *flat.shape[axis + 1 :]))
 
 
-@EXAMPLES
 @given(st.data(), views())
 def test_layouts_flattened_by_their_common_mask_keep_one_shape(data: st.DataObject, array: Array) -> None:
     other = data.draw(views(shapes=st.just(array.shape), packed=False).filter(lambda view: view.ndim == array.ndim))
@@ -121,7 +114,6 @@ def test_layouts_flattened_by_their_common_mask_keep_one_shape(data: st.DataObje
     assert flat[0].ndim == max(1, array.ndim - mask.bit_count())
 
 
-@EXAMPLES
 @given(st.data(), views())
 def test_only_the_axes_asked_for_are_joined(data: st.DataObject, array: Array) -> None:
     assume(array.ndim)
@@ -135,7 +127,6 @@ def test_only_the_axes_asked_for_are_joined(data: st.DataObject, array: Array) -
     )
 
 
-@EXAMPLES
 @given(st.data(), views())
 def test_a_squeezed_layout_is_that_of_numpys(data: st.DataObject, array: Array) -> None:
     ones = [axis for axis in range(array.ndim) if array.shape[axis] == 1]
@@ -146,7 +137,6 @@ def test_a_squeezed_layout_is_that_of_numpys(data: st.DataObject, array: Array) 
     assert array.size or layout.squeezed() == StridedLayout((0,), (0,), itemsize=array.itemsize)
 
 
-@EXAMPLES
 @given(st.data(), views())
 def test_an_unsqueezed_layout_is_that_of_numpys_new_axes(data: st.DataObject, array: Array) -> None:
     count = data.draw(st.integers(0, 3))
@@ -157,7 +147,6 @@ def test_an_unsqueezed_layout_is_that_of_numpys_new_axes(data: st.DataObject, ar
     assert not array.size or made.squeezed() == StridedLayout.of(array).squeezed()
 
 
-@EXAMPLES
 @given(st.data(), views())
 def test_a_broadcast_layout_is_that_of_numpys(data: st.DataObject, array: Array) -> None:
     shape = tuple(data.draw(st.integers(0, 3)) if count == 1 else count for count in array.shape)
@@ -167,7 +156,6 @@ def test_a_broadcast_layout_is_that_of_numpys(data: st.DataObject, array: Array)
     assert made.strides_in_bytes == expected.strides or expected.size == 0
 
 
-@EXAMPLES
 @given(st.data(), views())
 def test_a_layout_is_broadcast_where_numpy_does_it_and_refused_where_not(data: st.DataObject, array: Array) -> None:
     shape = tuple(data.draw(st.lists(st.integers(0, 4), max_size=5)))
@@ -188,7 +176,6 @@ def viewed(array: Array, itemsize: int) -> Array | None:
         return None
 
 
-@EXAMPLES
 @given(views(), st.integers(1, 24))
 def test_a_repacked_layout_is_that_of_numpys_view_as_another_type(array: Array, itemsize: int) -> None:
     # One item along the last axis has no stride to speak of: NumPy asks it to be that of items without gaps.
@@ -203,7 +190,6 @@ def test_a_repacked_layout_is_that_of_numpys_view_as_another_type(array: Array, 
         assert made.volume * made.itemsize == layout.volume * layout.itemsize
 
 
-@EXAMPLES
 @given(st.data(), views(), st.sampled_from([1, 2, 4, 8, 16, 32]))
 def test_repacking_along_an_axis_is_repacking_along_the_last_one_turned_there(
     data: st.DataObject, array: Array, itemsize: int
@@ -223,7 +209,6 @@ def test_repacking_along_an_axis_is_repacking_along_the_last_one_turned_there(
     assert made.permuted(order) == last
 
 
-@EXAMPLES
 @given(st.data(), views(), st.sampled_from([1, 2, 4, 8, 16]))
 def test_what_was_packed_unpacks_to_what_it_was(data: st.DataObject, array: Array, times: int) -> None:
     assume(array.size and array.ndim)
@@ -237,7 +222,6 @@ def test_what_was_packed_unpacks_to_what_it_was(data: st.DataObject, array: Arra
     assert (back.shape, offsets(back)) == (layout.shape, offsets(layout))
 
 
-@EXAMPLES
 @given(st.data(), views(), st.integers(1, 64), st.integers(0, 64))
 def test_the_largest_item_size_is_the_largest_that_repacks(
     data: st.DataObject, array: Array, limit: int, address: int
@@ -256,7 +240,6 @@ def test_the_largest_item_size_is_the_largest_that_repacks(
     assert found == max(filter(repacks, sizes), default=array.itemsize)
 
 
-@EXAMPLES
 @given(st.data(), views())
 def test_a_copy_lies_where_numpys_copy_does(data: st.DataObject, array: Array) -> None:
     layout = StridedLayout.of(array)

@@ -21,7 +21,7 @@ from gridjit.runtime.memory.copies import address_of
 from gridjit.runtime.memory.create import device_array, to_device
 from gridjit.runtime.memory.space import HOST_SPACE
 from gridjit.runtime.native.probes import object_layout
-from tests.runtime.memory.strided import EXAMPLES, numbered, views
+from tests.runtime.memory.strided import numbered, views
 from tests.runtime.memory.test_protocols import LAYOUTS, PROTOCOLS, parameters
 from tests.runtime.recording_device import RecordingSpace, RecordingTimeline
 from tests.runtime.standin import StandInKernel
@@ -118,7 +118,6 @@ def test_a_view_takes_slices_other_types_and_other_shapes_of_itself() -> None:
         view.view(StridedLayout.dense((5, 6), 4))
 
 
-@EXAMPLES
 @given(st.data())
 def test_items_are_copied_between_views_of_any_two_layouts(data: st.DataObject) -> None:
     array = numbered(data.draw(views(packed=False)))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gridjit.cache.memory import MemoryStore
@@ -115,7 +115,6 @@ _INDEX = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(_INDEX, min_size=5, max_size=40))
 def test_any_index_gives_what_python_gives(indexes: list[Any]) -> None:
     kernel = IndexedKernel()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -244,3 +245,18 @@ def test_the_threads_of_a_block_are_as_many_as_its_registers_allow(registers: in
     uses = held_attributes(make_specialization(arch=arch, registers=registers).artifact)
     assert uses is not None
     assert uses.max_threads == threads
+
+
+ASKED = ("inspect_asm", "inspect_llvm", "inspect_sass", "inspect_lto_ptx", "get_metadata", "get_regs_per_thread")
+
+
+@pytest.mark.parametrize("name", [*ASKED, "inspect_types"])
+@pytest.mark.parametrize("target", ["nope", "sm_", "", 3])
+def test_a_target_that_is_none_is_an_error_and_not_an_empty_answer(kernel: Any, name: str, target: Any) -> None:
+    with pytest.raises(ConfigError, match=re.escape(f"target={target!r}: give 'host', 'cuda' or an architecture")):
+        getattr(kernel, name)(target=target)
+
+
+def test_signatures_are_shown_as_people_write_them(kernel: Any) -> None:
+    assert repr(kernel.signatures) == "[(float32[1d C])]"
+    assert [repr(key) for key in kernel.overloads] == [str(key) for key in kernel.overloads]

@@ -177,6 +177,7 @@ def test_declaring_does_not_wait(module: Any, tasks: Path) -> None:
     assert made_elsewhere(made.fill)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("use", [lambda kernel: kernel.specializations, lambda kernel: kernel.overloads, result])
 def test_what_does_not_compile_is_the_same_error_as_in_this_process_at_each_use(use: Callable[[Any], Any]) -> None:
     def wrong(x):

@@ -8,6 +8,8 @@ from __future__ import annotations
 import ast
 from typing import Any, Final
 
+import numpy as np
+
 from gridjit.compiler.frontend.explained.failure import Failure
 from gridjit.compiler.frontend.explained.rules.finding import Finding
 from gridjit.compiler.frontend.explained.source import text_of
@@ -18,6 +20,14 @@ _DRAWN: Final = "Use gridjit.cuda.random: its states are made before the launch,
 # Functions of NumPy itself for which numba calls BLAS or LAPACK, which no device has.
 _PRODUCTS: Final = frozenset(
     ("dot", "vdot", "inner", "matmul", "tensordot", "einsum", "kron", "convolve", "correlate", "cov", "corrcoef")
+)
+# Functions of math that kernels have.
+_OF_MATH: Final = frozenset(
+    (
+        *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "copysign", "cos", "cosh", "degrees"),
+        *("exp", "expm1", "fabs", "floor", "fmod", "hypot", "isfinite", "isinf", "isnan", "ldexp", "log", "log10"),
+        *("log1p", "log2", "radians", "sin", "sinh", "sqrt", "tan", "tanh", "trunc"),
+    )
 )
 _OPERATORS: Final = ("matmul", "imatmul", "dot")
 
@@ -36,6 +46,20 @@ def _draws(failure: Failure, node: ast.Attribute | ast.Name) -> bool:
         return False
     maker = type(getattr(value, "__self__", None)).__module__
     return any(_is_in(module, "numpy.random", "random") for module in (_module(value), maker))
+
+
+def ufunc(failure: Failure) -> Finding | None:
+    """A function of NumPy's on items that numba-cuda's table of them does not have."""
+    missing = failure.error.args[0] if isinstance(failure.error, KeyError) and failure.error.args else None
+    if not isinstance(missing, np.ufunc):
+        return None
+    name = missing.__name__
+    node = next((node for node in failure.source.of(ast.expr) if failure.value(node) is missing), None)
+    if node is None:
+        return None  # another function of NumPy's uses it
+    own = name.replace("arc", "a", 1) if name.startswith("arc") else name
+    advice = f"Use math.{own}." if own in _OF_MATH else "Write it with operators and the functions of math."
+    return Finding(sentence=f"{text_of(node)} is not available in kernels", advice=advice, node=node)
 
 
 def linear_algebra(failure: Failure) -> Finding | None:
@@ -81,4 +105,4 @@ def _is_in(module: str, *packages: str) -> bool:
     return any(module == package or module.startswith(f"{package}.") for package in packages)
 
 
-RULES = (random, linear_algebra)
+RULES = (random, linear_algebra, ufunc)

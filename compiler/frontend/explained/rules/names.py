@@ -10,6 +10,8 @@ from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, Final
 
+import numpy as np
+
 from gridjit.compiler.frontend.bootstrap import numba_cuda
 from gridjit.compiler.frontend.explained.failure import Failure
 from gridjit.compiler.frontend.explained.places import empty_cells, unassigned_name
@@ -27,6 +29,13 @@ _ARRAYS: Final = (
     *("sum", "min", "max", "argmin", "argmax", "mean", "prod", "view", "fill", "item"),
 )
 _NUMBERS = "Arrays of a kernel have shape, size, ndim, strides, itemsize and dtype; for all else, write a loop."
+# Of Python's own functions, those that kernels have.
+_BUILTINS: Final = frozenset(
+    (
+        *("abs", "bool", "complex", "divmod", "enumerate", "float", "int", "len", "max", "min", "pow", "print"),
+        *("range", "round", "slice", "tuple", "zip"),
+    )
+)
 # What has no meaning for a thread of a GPU, with what to use for it.
 INSTEAD: Final = {
     "input": "Pass what the kernel needs as an argument.",
@@ -70,7 +79,8 @@ def _meant(name: str, known: set[str], failure: Failure) -> str:
         if name in module and not name.startswith("_"):
             return f"Write {prefix}{name}." + (" Its module must be imported." if prefix[:-1] not in known else "")
     own = {*failure.source.local_names, *failure.names}
-    if (found := near(name, sorted(own)) or near(name, sorted(known))) is not None:
+    usable = known - {*vars(builtins)} | _BUILTINS
+    if (found := near(name, sorted(own)) or near(name, sorted(usable))) is not None:
         return f"Did you mean {found!r}?"
     return "Assign it before this line, pass it as an argument, or define it as a global of the module."
 
@@ -123,14 +133,31 @@ def _of_value(name: str, value: Any, failure: Failure) -> tuple[str, str]:
             f"{name!r} is a class, and kernels cannot make objects",
             "Use scalars, tuples (also named ones), or a structured dtype.",
         )
+    if any(isinstance(one, FunctionType) for one in _items(value)):
+        return (
+            f"{name!r} has plain Python functions in it, and kernels call device functions only",
+            f"Use a tuple of functions decorated with @{_prefix(failure)}jit(device=True), indexed by constants.",
+        )
+    if isinstance(value, np.ufunc):
+        what = f"{name!r} is numpy.{value.__name__}, which is not available in kernels"
+        return what, "Write it with operators and the functions of math."
     if isinstance(value, dict | set | frozenset | list):
         return f"{name!r} is a {type(value).__name__}, which kernels cannot use", "Use a tuple or a NumPy array."
     if isinstance(value, ModuleType):
         return f"the module {name!r} cannot be used here", "Use its functions: " + f"{name}.function(...)"
+    if isinstance(value, tuple):
+        return f"{name!r} is a tuple with items that kernels cannot use", "Kernels have tuples of numbers and arrays."
     return (
         f"{name!r} is an object of class {type(value).__name__}, which kernels cannot use",
         "Pass its numbers and arrays as arguments, or assign them to globals of their own.",
     )
+
+
+def _items(value: Any) -> tuple[Any, ...]:
+    """Return what is in a container of Python's."""
+    if isinstance(value, dict):
+        return tuple(value.values())
+    return tuple(value) if isinstance(value, tuple | list | set | frozenset) else ()
 
 
 def attribute(failure: Failure) -> Finding | None:

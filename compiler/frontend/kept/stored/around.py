@@ -17,7 +17,7 @@ from itertools import chain, compress
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from gridjit.compiler.frontend.kept.within import Within, by_kind
+from gridjit.compiler.frontend.kept.within import Within
 from gridjit.compiler.key.source.libraries import is_library
 from gridjit.digests import blake2b, utf8
 
@@ -41,17 +41,17 @@ def numbas_text(names: Iterable[str], within: Within) -> str | None:
     """
     files: set[str] = set()
     # There are tens of thousands of names and of values, so they are looked at all at once.
-    texts = (*names, *_texts(within.met, files))
+    texts = (*names, *_texts(within, files))
     at_home = all(map(_is_at_home, files))
     return blake2b(utf8("\n".join(texts)), digest_size=16).hexdigest() if at_home else None
 
 
-def _texts(met: Sequence[Any], files: set[str]) -> Iterator[str]:
+def _texts(within: Within, files: set[str]) -> Iterator[str]:
     """Yield what values are: functions, then of each class how many there are and what is told of them, in order.
 
     Where functions are written is added to files. Which modules are there is up to imports.
     """
-    kinds = by_kind(met)
+    kinds = {**within.kinds}
     kinds.pop(ModuleType, None)
     functions = kinds.pop(FunctionType, [])
     codes = [*map(_code_of, functions)]
@@ -67,7 +67,7 @@ def _texts(met: Sequence[Any], files: set[str]) -> Iterator[str]:
     called = {kind: f"{kind.__module__}.{kind.__qualname__}" for kind in kinds}
     told = {kind: name for kind, name in called.items() if _has_names(kind) or kind in _PLAIN or _has_a_text(kind)}
     # Of these, two in each other's place are of one class, or change the order of the classes.
-    yield blake2b(utf8("\n".join(filter(None, map(told.get, map(type, met))))), digest_size=16).hexdigest()
+    yield blake2b(utf8("\n".join(filter(None, map(told.get, map(type, within.met))))), digest_size=16).hexdigest()
     for kind in sorted(kinds, key=called.__getitem__):
         yield f"{called[kind]} {len(kinds[kind])}"
         if kind in _PLAIN:

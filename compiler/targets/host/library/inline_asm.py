@@ -1,18 +1,25 @@
-"""Inline PTX that numba-cuda writes, recognized by its exact text, and what replaces it on the host."""
+"""Inline PTX that numba-cuda writes, and reads of registers, recognized by their text; and what replaces them here."""
 
 from __future__ import annotations
 
 import re
 
+from gridjit.compiler.targets.host.library.clusters import cluster_function
+from gridjit.compiler.targets.host.library.intrinsics import COORDINATES, OURS, REGISTERS, SREG
+
 _PREFIX = "gridjit.asm."
 
 _EXACT = {
     "mov.u32 $0, %dynamic_smem_size;": "gridjit.dynamic_smem_size",
-    "mov.u32 $0, %lanemask_lt;": "gridjit.lanemask_lt",
     "activemask.b32 $0;": "gridjit.activemask",
     "nanosleep.u32 $0;": "gridjit.nanosleep",
+    # A launch begins when the grid before it has ended.
+    "griddepcontrol.wait;": "llvm.donothing",
+    "griddepcontrol.launch_dependents;": "llvm.donothing",
     "tanh.approx.f32 $0, $1;": "__nv_tanhf",
 }
+_REGISTER = re.compile(r"\s*mov\.u32\s+\$0,\s*%(\w+(?:\.[xyz])?);\s*")
+_REGISTERS = REGISTERS | {word: f"{OURS}{SREG}{word}" for word in (*COORDINATES, "laneid")}
 _LOAD = re.compile(r"ld\.global\.(?:ca|cg|cs|lu|cv)\.b(8|16|32|64) \$0, \[\$1\];")
 # What others write is read again each time.
 _VOLATILE = "ld.global.cv."
@@ -31,7 +38,9 @@ def asm_function(instruction: str) -> str | None:
         return _EXACT[instruction]
     if any(pattern.fullmatch(instruction) for pattern in (_LOAD, _STORE, _FROM_HALF, _TO_HALF)):
         return _PREFIX + re.sub(r"[^a-z0-9]+", ".", instruction.partition(" ")[0])
-    return None
+    if (found := _REGISTER.fullmatch(instruction)) and found[1] in _REGISTERS:
+        return _REGISTERS[found[1]]
+    return cluster_function(instruction)
 
 
 def replace_asm(text: str) -> tuple[str, tuple[str, ...]]:

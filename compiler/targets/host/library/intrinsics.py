@@ -51,6 +51,10 @@ WAITS = {
     **{f"{OURS}match.all.sync.{kind}": f"{_PAIR} @{OURS}match.all.sync.{kind}(i32, {kind})" for kind in ("i32", "i64")},
 }
 
+# PTX's registers of a lane, by the functions that give them.
+REGISTERS = {
+    word: f"gridjit.{word}" for word in (*(f"lanemask_{word}" for word in ("eq", "lt", "le", "ge", "gt")), "warpid")
+}
 _LANE = f"""
 declare range(i32 0, 1024) i32 @{LINEAR_THREAD}() {_PURE}
 define i32 @{OURS}{SREG}laneid() alwaysinline {_PURE} {{
@@ -58,12 +62,37 @@ define i32 @{OURS}{SREG}laneid() alwaysinline {_PURE} {{
   %lane = and i32 %t, 31
   ret i32 %lane
 }}
-define i32 @gridjit.lanemask_lt() alwaysinline {_PURE} {{
+define i32 @gridjit.lanemask_eq() alwaysinline {_PURE} {{
   %t = call i32 @{LINEAR_THREAD}()
   %lane = and i32 %t, 31
   %bit = shl i32 1, %lane
+  ret i32 %bit
+}}
+define i32 @gridjit.lanemask_lt() alwaysinline {_PURE} {{
+  %bit = call i32 @gridjit.lanemask_eq()
   %mask = sub i32 %bit, 1
   ret i32 %mask
+}}
+define i32 @gridjit.lanemask_le() alwaysinline {_PURE} {{
+  %bit = call i32 @gridjit.lanemask_eq()
+  %below = call i32 @gridjit.lanemask_lt()
+  %mask = or i32 %bit, %below
+  ret i32 %mask
+}}
+define i32 @gridjit.lanemask_ge() alwaysinline {_PURE} {{
+  %below = call i32 @gridjit.lanemask_lt()
+  %mask = xor i32 %below, -1
+  ret i32 %mask
+}}
+define i32 @gridjit.lanemask_gt() alwaysinline {_PURE} {{
+  %below = call i32 @gridjit.lanemask_le()
+  %mask = xor i32 %below, -1
+  ret i32 %mask
+}}
+define i32 @gridjit.warpid() alwaysinline {_PURE} {{
+  %t = call i32 @{LINEAR_THREAD}()
+  %warp = lshr i32 %t, 5
+  ret i32 %warp
 }}
 define i32 @{OURS}{SREG}warpsize() alwaysinline {_PURE} {{
   ret i32 32
@@ -146,7 +175,7 @@ def _definitions() -> dict[str, str]:
         table[short] = _atomic(short, operation, "i32")
         table[wide] = _atomic(wide, operation, "i64")
     table["gridjit.nanosleep"] = _NAP
-    for name in (f"{OURS}{SREG}laneid", f"{OURS}{SREG}warpsize", "gridjit.lanemask_lt"):
+    for name in (f"{OURS}{SREG}laneid", f"{OURS}{SREG}warpsize", *REGISTERS.values()):
         table[name] = _LANE
     for name in ("cudaCGGetIntrinsicHandle", "cudaCGSynchronize"):
         table[name] = _GROUPS

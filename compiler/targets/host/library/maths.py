@@ -16,13 +16,14 @@ from gridjit.compiler.targets.host.library.integers import integer_maths
 from gridjit.compiler.targets.host.library.libm import ODD_DECLARATIONS, LibmCall, libm_calls
 from gridjit.compiler.targets.host.library.libmvec import variants, vector_forms
 from gridjit.compiler.targets.host.library.more import more_maths
+from gridjit.compiler.targets.host.library.normal import normal_maths
 from gridjit.compiler.targets.host.library.rounding import rounded_maths
 from gridjit.compiler.targets.host.library.text import PREFIX, PURE
 
 _CALLS = {PREFIX + name: call for name, call in libm_calls().items()}
 _DEFINITIONS = {name: call.definition(name.removeprefix(PREFIX)) for name, call in _CALLS.items()} | {
     PREFIX + name: text
-    for part in (float_maths(), integer_maths(), rounded_maths(), directed_maths(), more_maths())
+    for part in (float_maths(), integer_maths(), rounded_maths(), directed_maths(), more_maths(), normal_maths())
     for name, text in part.items()
 }
 

@@ -110,9 +110,14 @@ def bank_renewal(plan: LoopPlan, number: int) -> list[str]:
 def arguments(parameters: Sequence[Parameter], every: str, **places: str) -> str:
     """Return the arguments of a call to a region or guard; every says whether the guard is known to hold.
 
-    places: values in place of the thread's own ("tid_x", "thread").
+    places: values in place of the thread's own ("tid_x", "thread"), and whether the row's indices are asked ("asks").
     """
-    given = {**{f"%gj.{name}": f"%{name}" for name in COORDINATES}, "%gj.thread": "%t", "%gj.all": every}
+    given = {
+        **{f"%gj.{name}": f"%{name}" for name in COORDINATES},
+        "%gj.thread": "%t",
+        "%gj.all": every,
+        "%gj.asks": "true",
+    }
     given |= {"%gj.bank": "%bank.out", "%gj.turn": "0"}
     given |= {f"%gj.{name.replace('_', '.')}": value for name, value in places.items()}
     values = [f"{p.type} {given.get(p.name, '%' + p.name.removeprefix('%gj.'))}" for p in PLACE]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from gridjit.compiler.launch_config import Dim3
 from gridjit.compiler.targets.host.collectives import kinds
 from gridjit.compiler.targets.host.collectives.calls import Collective
 from gridjit.compiler.targets.host.orders.flat import Flat
@@ -43,7 +44,8 @@ class LoopPlan:
     arrays in it. widest: whether vectors of 512 bits are worth using. first_of_grid, first_turn: the first cut at
     which the grid waits, and the first that ends a turn of a loop that waits. progress: where in the bank threads
     note that they changed something in a turn. recursive: whether there are functions that look at
-    the stack, as they call themselves.
+    the stack, as they call themselves. plain: for each region, whether rows of threads are asked whether they are
+    plain (orders/plain.py). cluster: the blocks that the waits for the grid are for, if not for all.
     """
 
     entry: str
@@ -75,6 +77,8 @@ class LoopPlan:
     align: int = 64
     widest: bool = False
     recursive: bool = False
+    plain: tuple[bool, ...] = ()
+    cluster: Dim3 = (1, 1, 1)
 
     @property
     def attributes(self) -> str:

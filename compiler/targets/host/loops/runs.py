@@ -6,8 +6,9 @@ from gridjit.compiler.targets.host.loops.frame import CONTEXT, EXTENT, arguments
 from gridjit.compiler.targets.host.loops.memory import ROW
 from gridjit.compiler.targets.host.loops.metadata import ACCESS_GROUP
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
-from gridjit.compiler.targets.host.loops.threads import Asked, ThreadLoops
+from gridjit.compiler.targets.host.loops.threads import Asked, Plainly, ThreadLoops
 from gridjit.compiler.targets.host.orders import bounds
+from gridjit.compiler.targets.host.orders.plain import plain_name
 from gridjit.compiler.targets.host.regions import guard
 from gridjit.compiler.targets.host.regions.write import region_name
 
@@ -30,7 +31,7 @@ def plain_block(plan: LoopPlan, loops: ThreadLoops) -> str:
     elif plan.guarded:
         threads = _guarded(plan, loops, [call(plan, 0, "true")], [call(plan, 0, "false")])
     else:
-        threads = loops.loop("only", [call(plan, 0, "false")], "entry", "over")
+        threads = loops.loop("only", _either(plan, loops, 0, "false", []), "entry", "over")
     head = [f"define internal i32 @gridjit.block({CONTEXT}{EXTENT}) {plan.attributes} {{", "entry:", *block_loads(plan)]
     return "\n".join([*head, *threads, "  ret i32 0", "}", ""])
 
@@ -62,7 +63,30 @@ def _threads(plan: LoopPlan, loops: ThreadLoops, number: int) -> list[str]:
     if number == 0 and plan.guarded:
         fast = [call(plan, 0, "true"), *noted]
         return _guarded(plan, loops, fast, [call(plan, 0, "false", inline=False), *noted])
-    return loops.loop("only", [call(plan, number, "false"), *noted], "entry", "over")
+    return loops.loop("only", _either(plan, loops, number, "false", noted), "entry", "over")
+
+
+def _either(plan: LoopPlan, loops: ThreadLoops, number: int, every: str, noted: list[str]) -> list[str] | Plainly:
+    """Return what is run for each thread of a row: a region's call, or one of two that asks of no index."""
+    asking = [call(plan, number, every), *noted]
+    if not any(plan.plain[number : number + 1]):
+        return asking
+    return Plainly(
+        call=lambda first, end: _ask_plain(plan, loops, number, first, end),
+        body=[call(plan, number, every, asks="false"), *noted],
+        otherwise=asking,
+    )
+
+
+def _ask_plain(plan: LoopPlan, loops: ThreadLoops, number: int, first: str, end: str) -> str:
+    """Return the call that says whether a row is plain, from its first thread to before another."""
+    places = {f"tid_{loops.inner}": first, "thread": "%row.start", **_turn(plan)}
+    passed = arguments(plan.parameters, "false", **places) + _shared(plan)
+    return f"call i1 @{plain_name(number)}(i32 {first}, i32 {end}, {passed})"
+
+
+def _shared(plan: LoopPlan) -> str:
+    return "".join(f", {slot.stored} %uniform.{slot.number}" for slot in plan.uniforms)
 
 
 # Where a row's first and last thread are kept, behind the states.
@@ -78,7 +102,7 @@ _ROW_ENDS = [*_ROW_AT, "  %from = load i32, ptr %row.at, align 4", "  %to = load
 def _narrowed(plan: LoopPlan, loops: ThreadLoops, number: int, noted: list[str]) -> list[str]:
     """Return the loops of a run in which threads that did not pass the guard have no part; the first finds them."""
     if number:
-        return loops.narrowed("only", [call(plan, number, "false"), *noted], _ROW_ENDS, "entry", "over")
+        return loops.narrowed("only", _either(plan, loops, number, "false", noted), _ROW_ENDS, "entry", "over")
     keep = (
         *_ROW_AT,
         f"  %row.last = select i1 %known, i32 %end, i32 {loops.length}",
@@ -141,7 +165,7 @@ def _bounded(
 
     keep: what is done with that.
     """
-    inside = [call(plan, 0, "true"), *note]
+    inside = _either(plan, loops, 0, "true", note)
     outside = [call(plan, 0, "false", inline=False), *note, *(_TOOK if plan.strided else [])]
     ask = Asked(call=_ask_bounds(plan, loops), then=(*(_WENT if plan.strided else ()), *keep), skip=skip)
     return loops.bounded("threads", ask, inside, outside, before, after)
@@ -187,11 +211,11 @@ def _ask(plan: LoopPlan) -> list[str]:
     ]
 
 
-def call(plan: LoopPlan, number: int, every: str, *, inline: bool = True) -> str:
+def call(plan: LoopPlan, number: int, every: str, *, inline: bool = True, asks: str = "true") -> str:
     """Return the call of a region; one that is not inlined keeps a rarely used loop small."""
     how = "alwaysinline" if inline else "noinline"
-    own = "".join(f", {slot.stored} %uniform.{slot.number}" for slot in plan.uniforms)
-    return f"  %state = call i32 @{region_name(number)}({arguments(plan.parameters, every, **_turn(plan))}{own}) {how}"
+    passed = arguments(plan.parameters, every, asks=asks, **_turn(plan)) + _shared(plan)
+    return f"  %state = call i32 @{region_name(number)}({passed}) {how}"
 
 
 def note(*, settled: bool = False) -> list[str]:

@@ -6,6 +6,7 @@ runs them, and another the rest.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gridjit.compiler.targets.host.loops.metadata import LAUNCH, loop_number
@@ -34,6 +35,18 @@ class Asked:
     skip: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plainly:
+    """What is run for a row of threads: one body if a call says that the row is plain, else another.
+
+    call: given the row's first thread and the one behind its last.
+    """
+
+    call: Callable[[str, str], str]
+    body: list[str]
+    otherwise: list[str]
+
+
 @dataclass(slots=True)
 class ThreadLoops:
     """Writes loops, and remembers for their metadata which of those written may be vectorized.
@@ -46,7 +59,9 @@ class ThreadLoops:
     depth: str = "%ntid.y"
     vectorized: list[bool] = field(default_factory=list)
 
-    def loop(self, name: str, body: list[str], before: str, after: str, *, vectorize: bool = True) -> list[str]:
+    def loop(
+        self, name: str, body: list[str] | Plainly, before: str, after: str, *, vectorize: bool = True
+    ) -> list[str]:
         """Return the loops over all threads around body; names inside are made unique by a prefix.
 
         They follow the block called before, and lead to the one called after. body finds the thread's number in %t
@@ -55,7 +70,7 @@ class ThreadLoops:
         row = self._row(f"{name}.{self.inner}", body, ("0", self.length), f"{name}.row", vectorize=vectorize)
         return self._rows(name, [f"  br label %{name}.{self.inner}", *row], before, after)
 
-    def narrowed(self, name: str, body: list[str], ends: list[str], before: str, after: str) -> list[str]:
+    def narrowed(self, name: str, body: list[str] | Plainly, ends: list[str], before: str, after: str) -> list[str]:
         """Return such loops over a part of each row: from %from to before %to, which the code `ends` finds."""
         lines = [
             *ends,
@@ -68,7 +83,7 @@ class ThreadLoops:
         return self._rows(name, lines, before, after)
 
     def bounded(
-        self, name: str, ask: Asked, inside: list[str], outside: list[str], before: str, after: str
+        self, name: str, ask: Asked, inside: list[str] | Plainly, outside: list[str], before: str, after: str
     ) -> list[str]:
         """Return the loops over all threads around inside, for those within their row's bounds, and outside."""
         skip = ask.skip
@@ -158,12 +173,25 @@ class ThreadLoops:
         ]
 
     def _row(
-        self, label: str, body: list[str], ends: tuple[str, str], before: str, *, vectorize: bool = True
+        self, label: str, body: list[str] | Plainly, ends: tuple[str, str], before: str, *, vectorize: bool = True
     ) -> list[str]:
-        """Return the loop over a row's threads from the first of ends to before the second."""
-        first, end = ends
+        """Return the loop over a row's threads from the first of ends to before the second, or one of two loops."""
         name = label.partition(".")[0]
         after = f"{name}.row.end" if label == f"{name}.{self.inner}" else f"{label}.over"
+        if not isinstance(body, Plainly):
+            return self._one(label, body, ends, before, after, vectorize=vectorize)
+        return [
+            f"{label}:",
+            f"  %{label}.plain = {body.call(*ends)}",
+            f"  br i1 %{label}.plain, label %{label}.plainly, label %{label}.asking",
+            *self._one(f"{label}.plainly", body.body, ends, label, after, vectorize=vectorize),
+            *self._one(f"{label}.asking", body.otherwise, ends, label, after, vectorize=vectorize),
+        ]
+
+    def _one(
+        self, label: str, body: list[str], ends: tuple[str, str], before: str, after: str, *, vectorize: bool
+    ) -> list[str]:
+        first, end = ends
         lines = [
             f"{label}:",
             f"  %tid.{self.inner} = phi i32 [ {first}, %{before} ], [ %{self.inner}.next, %{label}.end ]",

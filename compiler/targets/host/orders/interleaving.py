@@ -31,11 +31,15 @@ _PHI = re.compile(r"(\S+) = phi (.+?) \[")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interleaved:
-    """A body with its strided loops interleaved, and the types of the values that this added, given those it had."""
+    """A body with its strided loops interleaved, and the types of the values that this added, given those it had.
+
+    turns: the numbers of the loops' turns, among the counters.
+    """
 
     body: Body
     copies: Mapping[str, str]
     counters: frozenset[str]
+    turns: frozenset[str] = frozenset()
 
     def types(self, known: Mapping[str, ValueType]) -> dict[str, ValueType]:
         """Return known types and those of the added values."""
@@ -70,11 +74,18 @@ def _rewritten(done: Interleaved, loop: StridedLoop, number: int) -> Interleaved
     start = loop.start
     first = _first_thread(start, lines, names)
     copies = {names.of("after", name): name for name in loop.kept}
+    copies |= {names.of("left", name): name for name in loop.kept}
     copies |= {names.of("first", name): name for name in made_of([start], lines) if name in lines}
     before = blocks[loop.before]
     opened = Block(
         label=before.label,
-        lines=(*before.lines[:-1], *(lines[name] for name in moved), *first.values(), f"br label {new_head(loop)}"),
+        lines=(
+            *before.lines[:-1],
+            *(lines[name] for name in moved),
+            *first.values(),
+            f"{names.of('any')} = icmp {loop.predicate} i64 {next(reversed(first), start)}, {loop.end}",
+            f"br i1 {names.of('any')}, label {new_head(loop)}, label {names.of('left')}",
+        ),
     )
     placed = {opened.label: opened}
     for label in loop.inside:
@@ -82,16 +93,20 @@ def _rewritten(done: Interleaved, loop: StridedLoop, number: int) -> Interleaved
     after = blocks[loop.after]
     placed[after.label] = Block(
         label=after.label,
-        lines=tuple(joined(line, loop) or line if opcode(line) == "phi" else line for line in after.lines),
+        lines=tuple(_after(line, loop, names) if opcode(line) == "phi" else line for line in after.lines),
     )
     kinds = {found[1]: found[2] for phi in blocks[loop.head].phis if (found := _PHI.match(phi))}
-    new = [*_together(loop, names, next(reversed(first), start), kinds), _wait(loop, names, kinds)]
+    new = [*_together(loop, names, kinds), *_wait(loop, names, next(reversed(first), start), kinds)]
     dropped = {loop.head} if loop.entered != loop.head else set()
     kept = [placed.get(block.label, block) for block in done.body.blocks if block.label not in dropped]
+    kept = [block if block.label in loop.inside else _behind(block, loop, names) for block in kept]
     return Interleaved(
         body=replace(done.body, blocks=(*kept, *new)),
         copies={**done.copies, **copies},
-        counters=done.counters | {names.turn} | {name for line in loop.widening if (name := defined(line))},
+        counters=done.counters
+        | {names.turn, names.of("next")}
+        | {name for line in loop.widening if (name := defined(line))},
+        turns=done.turns | {names.turn},
     )
 
 
@@ -123,24 +138,29 @@ def _first_thread(start: str, lines: Mapping[str, str], names: _Names) -> dict[s
     return {new[name]: rename(lines[name], {**new, **zeros}) for name in made}
 
 
-def _together(loop: StridedLoop, names: _Names, first: str, kinds: Mapping[str, str]) -> list[Block]:
-    """Return the loop's new head, which asks for the first thread, and the block that asks each thread."""
-    wait, mine = names.of("wait"), names.of("mine")
+def _after(phi: str, loop: StridedLoop, names: _Names) -> str:
+    """Return the phi of the block after a loop with the one way out of it that is left."""
+    return (joined(phi, loop) or phi).replace(f", {new_head(loop)} ]", f", {names.of('left')} ]")
+
+
+def _behind(block: Block, loop: StridedLoop, names: _Names) -> Block:
+    """Return a block outside a loop with what the loop carried as it is when it is left."""
+    lost = {name: names.of("left", name) for name in loop.kept}
+    return Block(label=block.label, lines=tuple(rename(line, lost) for line in block.lines)) if lost else block
+
+
+def _together(loop: StridedLoop, names: _Names, kinds: Mapping[str, str]) -> list[Block]:
+    """Return the loop's new head, which asks each thread whether it takes a turn, and what finds its place."""
+    wait, start = names.of("wait"), loop.start
     phis = [
-        f"{name} = phi {kinds[name]} [ {before}, {loop.before} ], [ {names.of('after', name)}, {wait} ]"
+        f"{name} = phi {kinds[name]} [ {before}, {loop.before} ], [ {names.of('after', name)}, {names.of('again')} ]"
         for name, (before, _) in loop.kept.items()
     ]
-    start = loop.start
-    far, ahead, all_go, own, go = (names.of(word) for word in ("far", "ahead", "all", "own", "go"))
+    far, own, go = (names.of(word) for word in ("far", "own", "go"))
     head = (
-        f"{names.turn} = phi i64 [ 0, {loop.before} ], [ {names.of('next')}, {wait} ]",
+        f"{names.turn} = phi i64 [ 0, {loop.before} ], [ {names.of('next')}, {names.of('again')} ]",
         *phis,
         f"{far} = mul i64 {names.turn}, {loop.step}",
-        f"{ahead} = add i64 {first}, {far}",
-        f"{all_go} = icmp {loop.predicate} i64 {ahead}, {loop.end}",
-        f"br i1 {all_go}, label {mine}, label {loop.after}",
-    )
-    asks = (
         f"{own} = add i64 {start}, {far}",
         f"{go} = icmp {loop.predicate} i64 {own}, {loop.end}",
         f"br i1 {go}, label {names.of('place')}, label {wait}",
@@ -153,20 +173,36 @@ def _together(loop: StridedLoop, names: _Names, first: str, kinds: Mapping[str, 
         *([f"{loop.place} = trunc nuw nsw i64 {wide} to i32"] if loop.narrow else []),
         f"br label {loop.entered}",
     )
-    labelled = ((new_head(loop), head), (mine, asks), (names.of("place"), place))
-    return [Block(label=label, lines=lines) for label, lines in labelled]
+    return [Block(label=new_head(loop), lines=head), Block(label=names.of("place"), lines=place)]
 
 
-def _wait(loop: StridedLoop, names: _Names, kinds: Mapping[str, str]) -> Block:
-    """Return the block in which all threads end a turn, with or without having taken it."""
+def _wait(loop: StridedLoop, names: _Names, first: str, kinds: Mapping[str, str]) -> list[Block]:
+    """Return the blocks in which all threads end a turn, with or without having taken it.
+
+    They wait for each other only if the first thread has another turn. So a loop of one turn does not wait.
+    """
+    wait, again, left = (names.of(word) for word in ("wait", "again", "left"))
     phis = [
-        f"{names.of('after', name)} = phi {kinds[name]} [ {name}, {names.of('mine')} ], [ {following}, {loop.last} ]"
+        f"{names.of('after', name)} = phi {kinds[name]} [ {name}, {new_head(loop)} ], [ {following}, {loop.last} ]"
         for name, (_, following) in loop.kept.items()
     ]
-    count = f"{names.of('next')} = add i64 {names.turn}, 1"
-    return Block(
-        label=names.of("wait"), lines=(*phis, f'call void @"{BARRIER}"()', count, f"br label {new_head(loop)}")
+    ends = (
+        *phis,
+        f"{names.of('next')} = add i64 {names.turn}, 1",
+        f"{names.of('ahead.far')} = mul i64 {names.of('next')}, {loop.step}",
+        f"{names.of('ahead')} = add i64 {first}, {names.of('ahead.far')}",
+        f"{names.of('more')} = icmp {loop.predicate} i64 {names.of('ahead')}, {loop.end}",
+        f"br i1 {names.of('more')}, label {again}, label {left}",
     )
+    out = [
+        f"{names.of('left', name)} = phi {kinds[name]} [ {old}, {loop.before} ], [ {names.of('after', name)}, {wait} ]"
+        for name, (old, _) in loop.kept.items()
+    ]
+    return [
+        Block(label=wait, lines=ends),
+        Block(label=again, lines=(f'call void @"{BARRIER}"()', f"br label {new_head(loop)}")),
+        Block(label=left, lines=(*out, f"br label {loop.after}")),
+    ]
 
 
 def _turn(block: Block, loop: StridedLoop, moved: Collection[str], names: _Names) -> Block:

@@ -22,6 +22,7 @@ PLACE = (
     Parameter(type="i64", name="%gj.threads"),
     Parameter(type="i64", name="%gj.turn"),
     Parameter(type="i1", name="%gj.all"),
+    Parameter(type="i1", name="%gj.asks"),
 )
 
 

@@ -12,11 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from gridjit.compiler.targets.host.collectives import kinds
 from gridjit.compiler.targets.host.collectives.calls import Collective, cells
 from gridjit.compiler.targets.host.collectives.steps import loose_regions
+from gridjit.compiler.targets.host.orders.plain import Plain, row_text
 from gridjit.compiler.targets.host.regions.barriers import SplitBlocks, split
 from gridjit.compiler.targets.host.regions.body import Block, Body
 from gridjit.compiler.targets.host.regions.coordinates import PLACE
+from gridjit.compiler.targets.host.regions.leaving import without_leaving
 from gridjit.compiler.targets.host.regions.meetings import meetings
 from gridjit.compiler.targets.host.regions.recomputation import recomputed
 from gridjit.compiler.targets.host.regions.settled import settled
@@ -44,7 +47,7 @@ class Regions:
     none. progress: where in the bank threads note that they changed something in a turn. collectives: what threads do
     together before each region; None for the first. cells: where the slab keeps what they give and get. loose: for each
     region, whether threads that wait for it may be in different turns of a loop. align: what local arrays in that
-    memory need.
+    memory need. plain: for each region, the function that says whether a row of threads is plain; "" if none can.
     """
 
     texts: tuple[str, ...]
@@ -62,6 +65,7 @@ class Regions:
     cells: Mapping[str, int]
     loose: tuple[bool, ...]
     align: int
+    plain: tuple[str, ...]
 
 
 def cut(
@@ -69,8 +73,11 @@ def cut(
     types: Mapping[str, ValueType],
     arrays: Mapping[str, ValueType],
     staying: Callable[[Collection[Block]], tuple[Block, ...]] = tuple,
+    asked: Plain | None = None,
 ) -> Regions:
     """Return body cut into regions; types are those of its values, arrays those of its local arrays.
+
+    asked: what body asks unless a row of threads is plain.
 
     staying: returns blocks without the ways on which threads end and their grid with them, if any are known.
     """
@@ -85,10 +92,11 @@ def cut(
     again = recomputed(body, crossing, given | set(arrays))
     kept = [name for name in crossing if name not in again and name not in arrays]
     # Threads are in different turns of loops that wait: no value is that of all.
-    stays = replace(body, blocks=staying(body.blocks))
+    stays = replace(body, blocks=_staying(staying(body.blocks), parts))
     same = uniform_values(stays) if many and parts.first_turn == len(parts.starts) else frozenset()
     lasting = lasting_values(body, same)
-    apart = replace(parts, blocks={block.label: block for block in staying(tuple(parts.blocks.values()))})
+    pieces = staying(tuple(parts.blocks.values()))
+    apart = replace(parts, blocks={block.label: block for block in _staying(pieces, parts)})
     loose = loose_regions(stays, apart, same)
     changing = set().union(*(live[start] for start, alone in zip(parts.starts, loose, strict=True) if alone)) - lasting
     places = _places({name: types[name] for name in kept}, arrays if many else {}, same - changing)
@@ -113,7 +121,20 @@ def cut(
         cells={name: places.arrays[name].offset for name in own},
         loose=loose,
         align=max([1, *(array.align for array in arrays.values())]),
+        plain=tuple(
+            row_text(asked, writer.number, writer.values(), whole.every) if asked else ""
+            for writer in writers[: len(parts.starts)]
+        ),
     )
+
+
+def _staying(blocks: tuple[Block, ...], parts: SplitBlocks) -> tuple[Block, ...]:
+    """Return blocks without the ways on which threads only end, if the others then go on together.
+
+    They do unless warps, or blocks that wait for each other, go on by themselves.
+    """
+    together = all(one is None or one.kind < kinds.GRID for one in parts.collectives)
+    return without_leaving(blocks) if together else blocks
 
 
 def _fit_stack(arrays: Mapping[str, ValueType]) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from gridjit.compiler.targets.host.orders.plain import RegionValues
 from gridjit.compiler.targets.host.regions.barriers import arrival, passage
 from gridjit.compiler.targets.host.regions.body import Block, Parameter, arms, defined, opcode, rename, used
 from gridjit.compiler.targets.host.regions.slots import Slot
@@ -59,6 +60,12 @@ class CutKernel:
         """The values kept in the bank, in order."""
         return tuple(sorted((slot for slot in self.slots.values() if slot.uniform), key=lambda slot: slot.number))
 
+    @property
+    def every(self) -> tuple[Parameter, ...]:
+        """The parameters of a region: where a thread is, the kernel's own, and the values kept in the bank."""
+        own = (Parameter(type=slot.stored, name=_parameter(slot)) for slot in self.uniforms)
+        return (*self.parameters, *own)
+
 
 def names_made(blocks: Mapping[str, Block]) -> dict[str, frozenset[str]]:
     """Return the names that get a value in each block."""
@@ -88,8 +95,7 @@ class RegionWriter:
         kept = {name for name in self.whole.slots if name in mentioned}
         written = kept & self.makes()
         blocks = [self._block(self.whole.blocks[label], set(labels), kept, written) for label in labels]
-        own = [f"{slot.stored} {_parameter(slot)}" for slot in self.whole.uniforms]
-        parameters = ", ".join([*(f"{p.type} {p.name}" for p in self.whole.parameters), *own])
+        parameters = ", ".join(f"{p.type} {p.name}" for p in self.whole.every)
         alone = "noinline " if self.number >= self.whole.cuts else ""
         lines = [f"define internal i32 @{region_name(self.number)}({parameters}) {alone}nounwind {{", "gj.start:"]
         lines += self._prologue(kept)
@@ -104,6 +110,13 @@ class RegionWriter:
         """Return the numbers of the functions that the region may go on with."""
         ends = (passage(self.whole.blocks[label].lines[-1]) for label in self._reachable())
         return {number for number in ends if number is not None}
+
+    def values(self) -> RegionValues:
+        """Return what is known in the region before any of its threads is run."""
+        shared = {slot.name: Parameter(type=slot.stored, name=_parameter(slot)) for slot in self.whole.uniforms}
+        blocks = {label: self.whole.blocks[label] for label in self._reachable()}
+        live = self.whole.live[self.number]
+        return RegionValues(blocks=blocks, again=self.whole.again, live=live, shared=shared)
 
     def _reachable(self) -> list[str]:
         """Return the labels of the region's blocks."""

@@ -9,6 +9,9 @@ wait in vain, 0 for ever.
 
 from __future__ import annotations
 
+import math
+
+from gridjit.compiler.launch_config import Dim3
 from gridjit.compiler.targets.host.loops.frame import CONTEXT_VALUES, launch_loads, note_stack
 from gridjit.compiler.targets.host.loops.memory import MOST_MEMORY, memory_parts, memory_size
 from gridjit.compiler.targets.host.loops.plan import NO_MEMORY, STRANDED, LoopPlan
@@ -21,15 +24,19 @@ _MOST_BLOCKS, _MOST_OF_A_GRID = 1 << 16, 1 << 33
 _TURNS_A_LOOK = 1 << 14
 # A block that is there: where its memory is, its number, and whether it waits for the grid.
 _RECORD = 24
+_CLUSTER = "gridjit.cluster.of.blocks"
 _LIMIT = 32
 _STATE = ("next", "live", "ended", "wave", "idle", "since", "back")
 
 
 def resident_entry(plan: LoopPlan) -> str:
     """Return the entry, and the functions it calls of the C library."""
+    alone = math.prod(plan.cluster) == 1
+    head = f"define i32 @{plan.entry}" if alone else f"define internal i32 @{_CLUSTER}"
     return "\n".join(
         [
-            f"define i32 @{plan.entry}(ptr %params, ptr %launch, i64 %first, i64 %last, ptr %status) nounwind {{",
+            *([] if alone else _each_cluster(plan)),
+            f"{head}(ptr %params, ptr %launch, i64 %first, i64 %last, ptr %status) nounwind {{",
             "entry:",
             *note_stack(plan),
             *launch_loads(),
@@ -44,7 +51,7 @@ def resident_entry(plan: LoopPlan) -> str:
             *_rounds(),
             *_old_blocks(),
             *_new_blocks(plan),
-            *_after_round(),
+            *_after_round(alone=alone),
             *_in_vain(),
             *_ends(),
             "}",
@@ -227,8 +234,11 @@ def _new_blocks(plan: LoopPlan) -> list[str]:
     ]
 
 
-def _after_round() -> list[str]:
-    """Return the code that sees whether all is done, whether all blocks wait for the grid, or whether any got on."""
+def _after_round(*, alone: bool) -> list[str]:
+    """Return the code that sees whether all is done, whether all blocks wait for the grid, or whether any got on.
+
+    Without alone, for a cluster: those of its blocks that have ended are not waited for.
+    """
     return [
         "after:",
         "  %live.now = load i64, ptr %live",
@@ -259,7 +269,7 @@ def _after_round() -> list[str]:
         "arrived:",
         "  %done.now = load i64, ptr %ended",
         "  %some.ended = icmp ne i64 %done.now, 0",
-        "  br i1 %some.ended, label %stranded, label %release",
+        f"  br i1 {'%some.ended' if alone else 'false'}, label %stranded, label %release",
         "release:",
         "  br label %release.next",
         "release.next:",
@@ -372,6 +382,54 @@ def _ends() -> list[str]:
     ]
 
 
+def _each_cluster(plan: LoopPlan) -> list[str]:
+    """Return the entry of a kernel whose clusters wait: it runs one after the other, each as a grid of its own."""
+    return [
+        f"define i32 @{plan.entry}(ptr %params, ptr %launch, i64 %first, i64 %last, ptr %status) nounwind {{",
+        "entry:",
+        "  br label %next",
+        "next:",
+        "  %from = phi i64 [ %first, %entry ], [ %to, %one ]",
+        "  %more = icmp slt i64 %from, %last",
+        "  br i1 %more, label %one, label %well",
+        "one:",
+        f"  %to = add i64 %from, {math.prod(plan.cluster)}",
+        f"  %code = call i32 @{_CLUSTER}(ptr %params, ptr %launch, i64 %from, i64 %to, ptr %status)",
+        "  %failed = icmp ne i32 %code, 0",
+        "  br i1 %failed, label %ill, label %next",
+        "ill:",
+        "  ret i32 %code",
+        "well:",
+        "  ret i32 0",
+        "}",
+    ]
+
+
+def _place(cluster: Dim3) -> list[str]:
+    """Return the code that finds a block's place from its number: blocks are numbered cluster by cluster."""
+    x, y, z = cluster
+    return [
+        *(f"  %grid.{a} = zext nneg i32 %nctaid.{a} to i64" for a in "xy"),
+        f"  %wide = udiv i64 %grid.x, {x}",
+        f"  %high = udiv i64 %grid.y, {y}",
+        f"  %c = udiv i64 %b, {x * y * z}",
+        f"  %rank = urem i64 %b, {x * y * z}",
+        "  %c.row = udiv i64 %c, %wide",
+        "  %c.x = urem i64 %c, %wide",
+        "  %c.y = urem i64 %c.row, %high",
+        "  %c.z = udiv i64 %c.row, %high",
+        f"  %rank.row = udiv i64 %rank, {x}",
+        f"  %rank.x = urem i64 %rank, {x}",
+        f"  %rank.y = urem i64 %rank.row, {y}",
+        f"  %rank.z = udiv i64 %rank.row, {y}",
+        *(
+            line
+            for a, size in zip("xyz", cluster, strict=True)
+            for line in (f"  %first.{a} = mul i64 %c.{a}, {size}", f"  %b.{a} = add i64 %first.{a}, %rank.{a}")
+        ),
+    ]
+
+
 def _one_block(plan: LoopPlan) -> list[str]:
     """Return the function that finds a block's place and memory, and has it take its turn."""
     return [
@@ -383,12 +441,7 @@ def _one_block(plan: LoopPlan) -> list[str]:
         "  %number.at = getelementptr i8, ptr %record, i64 8",
         "  %b = load i64, ptr %number.at",
         *memory_parts(plan),
-        "  %wide = zext nneg i32 %nctaid.x to i64",
-        "  %high = zext nneg i32 %nctaid.y to i64",
-        "  %b.x = urem i64 %b, %wide",
-        "  %b.row = udiv i64 %b, %wide",
-        "  %b.y = urem i64 %b.row, %high",
-        "  %b.z = udiv i64 %b.row, %high",
+        *_place(plan.cluster),
         "  %ctaid.x = trunc nuw nsw i64 %b.x to i32",
         "  %ctaid.y = trunc nuw nsw i64 %b.y to i32",
         "  %ctaid.z = trunc nuw nsw i64 %b.z to i32",

@@ -26,8 +26,11 @@ _KINDS: dict[str, Any] = {
 _PER_THREAD = "CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM"
 
 
+_OK = (0,)
+
+
 class Code(int):
-    """What the driver returned, with the name that it has in cuda.bindings."""
+    """What the driver returned for a call that failed, with the name that it has in cuda.bindings."""
 
     @property
     def name(self) -> str:
@@ -128,7 +131,7 @@ def _called(function: Any, kinds: str) -> Callable[..., tuple[Any, ...]]:
     ]
     function.restype = ctypes.c_int
     if not returned:
-        return lambda *given: (Code(function(*given)),)
+        return lambda *given: _OK if not (code := function(*given)) else (Code(code),)
     places = [at - kinds[:at].count(">") for at, kind in enumerate(kinds) if kind == ">"]
     if len(returned) == 1:
         return _with_one(function, returned[0], first=places == [0])
@@ -137,8 +140,8 @@ def _called(function: Any, kinds: str) -> Callable[..., tuple[Any, ...]]:
         values, arguments = [kind() for kind in returned], list(given)
         for place, value in zip(places, values, strict=True):
             arguments.insert(place, ctypes.byref(value))
-        code = Code(function(*arguments))
-        return (code, *(value.value or 0 for value in values))
+        code = function(*arguments)
+        return (Code(code) if code else 0, *(value.value or 0 for value in values))
 
     return call
 
@@ -149,8 +152,8 @@ def _with_one(function: Any, kind: Any, *, first: bool) -> Callable[..., tuple[A
     def call(*given: Any) -> tuple[Any, ...]:
         value = kind()
         place = ctypes.byref(value)
-        code = Code(function(place, *given) if first else function(*given, place))
-        return code, value.value or 0
+        code = function(place, *given) if first else function(*given, place)
+        return Code(code) if code else 0, value.value or 0
 
     return call
 

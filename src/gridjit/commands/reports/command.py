@@ -20,6 +20,9 @@ def run(given: argparse.Namespace) -> int:
     if given.html is not None:
         from gridjit.commands.reports.page import page
 
+        if str(given.html) == "-":
+            printing.say_lines(page(report).removesuffix("\n"))
+            return 0
         _write(given.html, page(report))
         if not (given.quiet or given.json):
             printing.say(f"wrote {given.html}")

@@ -20,12 +20,22 @@ def show(report: Report) -> None:
         _phases(report)
     if kernels:
         _kernels(report)
-    for name, forms in kernels.items():
-        for what, values in splits(forms).items():
-            more = f" and {len(values) - _MOST_VALUES} more" if len(values) > _MOST_VALUES else ""
-            printing.say(f"{name} is split by {what}: {', '.join(values[:_MOST_VALUES])}{more}")
+    _splits(report)
     if report.launches:
         _launches(report)
+
+
+def _splits(report: Report) -> None:
+    """Say what splits the kernels with the most specializations, and how many others are split."""
+    found = {name: (len(forms), splits(forms)) for name, forms in report.kernels.items()}
+    split = [name for name, (_, seen) in found.items() if seen]
+    shown = set(sorted(split, key=lambda name: -found[name][0])[:_MOST_KERNELS])
+    for name in split:
+        for what, values in found[name][1].items() if name in shown else ():
+            more = f" and {len(values) - _MOST_VALUES} more" if len(values) > _MOST_VALUES else ""
+            printing.say(f"{name} is split by {what}: {', '.join(values[:_MOST_VALUES])}{more}")
+    if hidden := len(split) - len(shown):
+        printing.say(f"{count('more kernel', hidden)} {'is' if hidden == 1 else 'are'} split: --html tells all")
 
 
 def _phases(report: Report) -> None:
@@ -33,7 +43,7 @@ def _phases(report: Report) -> None:
     table = tables.table("phase", "time", "", right=("time",))
     for name, spent in report.groups.items():
         table.add_row(name, milliseconds(spent), "█" * round(spent / whole * _BLOCKS))
-    tables.console().print(table)
+    tables.show(table)
 
 
 def _kernels(report: Report) -> None:
@@ -46,7 +56,9 @@ def _kernels(report: Report) -> None:
         size = printing.size_text(sum(form.bytes for form in forms))
         uses = sum(form.hits for form in forms), sum(form.compiles for form in forms)
         table.add_row(name, str(len(forms)), size, milliseconds(took[name]), *map(str, uses))
-    tables.console().print(table)
+    tables.show(table)
+    if (hidden := len(took) - _MOST_KERNELS) > 0:
+        printing.say(f"{count('more kernel', hidden)} took less")
 
 
 def _launches(report: Report) -> None:
@@ -54,4 +66,4 @@ def _launches(report: Report) -> None:
     ordered = sorted(report.launches.items(), key=lambda one: -one[1][1])
     for (name, why), (times, spent) in ordered[:_MOST_KERNELS]:
         table.add_row(name, why, str(times), milliseconds(spent * 1e3))
-    tables.console().print(table)
+    tables.show(table)

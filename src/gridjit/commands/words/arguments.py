@@ -74,7 +74,7 @@ def _warm(commands: Any) -> None:
         help="kernels of modules or scripts (script.py); without :KERNEL, all that declare signatures",
     )
     _add_launch(warm, action="append", default=[])
-    warm.add_argument("--from", dest="file", type=Path, metavar="FILE", help="what GRIDJIT_RECORD=FILE recorded")
+    warm.add_argument("--from", dest="file", type=values.file, metavar="FILE", help="what GRIDJIT_RECORD=FILE recorded")
     _add_target(warm, "T,T", "sm_80,sm_90,host (default: as recorded, or this machine)")
     warm.add_argument(
         "--jobs", metavar="N", type=values.count("--jobs"), help="parallel processes (default: the usable cores)"
@@ -89,9 +89,14 @@ def _report(commands: Any) -> None:
         description="Kernels, what splits them, compile time by phase, hits and misses, sizes, registers, occupancy.",
     )
     report.add_argument(
-        "trace", metavar="TRACE", type=Path, nargs="?", help="what GRIDJIT_TRACE=TRACE wrote (default: the cache)"
+        "trace", metavar="TRACE", type=values.file, nargs="?", help="what GRIDJIT_TRACE=TRACE wrote (else: the cache)"
     )
-    report.add_argument("--html", metavar="FILE", type=Path, help="write a page that needs no network and no script")
+    report.add_argument(
+        "--html",
+        metavar="FILE",
+        type=Path,
+        help='write a page that needs no network and no script; "-" is standard output',
+    )
     _add_selection(report)
     _finish(report, "reports.command:run")
 
@@ -113,19 +118,19 @@ def _ls(actions: Any) -> None:
     ls.add_argument("--all", action="store_true", help="list every entry, manifests and histories too")
     ls.add_argument("--sort", choices=values.ORDERS, default="kernel", help="the order (default: %(default)s)")
     _add_selection(ls)
-    _finish(ls, "cache_ls:run_ls", quiet=False)
+    _finish(ls, "cache_ls:run_ls")
 
 
 def _du(actions: Any) -> None:
     du = actions.add_parser("du", help="show how much space kernels take")
     _add_selection(du)
-    _finish(du, "cache_ls:run_du", quiet=False)
+    _finish(du, "cache_ls:run_du")
 
 
 def _stats(actions: Any) -> None:
     stats = actions.add_parser("stats", help="show how often kernels were found and compiled, and when last")
     _add_selection(stats)
-    _finish(stats, "cache_ls:run_stats", quiet=False)
+    _finish(stats, "cache_ls:run_stats")
 
 
 def _show(actions: Any) -> None:
@@ -169,7 +174,7 @@ def _clear(actions: Any) -> None:
 
 def _export(actions: Any) -> None:
     export = actions.add_parser("export", help="write entries to a file for other machines")
-    export.add_argument("file", type=Path, metavar="FILE")
+    export.add_argument("file", type=values.file, metavar="FILE")
     _add_target(export, "T,T", 'only code for these: "sm_90", "host"')
     _add_selection(export)
     _finish(export, "cache_bundle:run_export")
@@ -177,7 +182,7 @@ def _export(actions: Any) -> None:
 
 def _import(actions: Any) -> None:
     importing = actions.add_parser("import", help="add a file's entries; status 1 if some are refused or dropped")
-    importing.add_argument("file", type=Path, metavar="FILE")
+    importing.add_argument("file", type=values.file, metavar="FILE")
     _add_folder(importing)
     _finish(importing, "cache_bundle:run_import")
 
@@ -243,6 +248,8 @@ def check(given: argparse.Namespace) -> None:
             raise values.WrongWord("give kernels (module:kernel) or --from FILE, but not both")
         case "reports.command:run" if given.trace and given.dir:
             raise values.WrongWord("give TRACE or --dir, but not both")
+        case "reports.command:run" if given.json and str(given.html) == "-":
+            raise values.WrongWord("--html - and --json both write to standard output: give one")
         case "explain:run" if not given.signature and (given.config or given.target):
             raise values.WrongWord("--config and --target describe the launch to ask about: give --signature with them")
         case "explain:run" if given.target and len(given.target) > 1:

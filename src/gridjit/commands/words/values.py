@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from gridjit.compiler.errors import ConfigError, GridjitError
@@ -57,6 +58,13 @@ def kernel(text: str) -> str:
     if not all(parts_of(text)):
         raise WrongWord(f"{text}: give module:kernel or script.py:kernel, such as stats.rows:scale")
     return text
+
+
+def file(text: str) -> Path:
+    """Return the name of a file that is read or replaced as a whole, as no stream can be."""
+    if text == "-":
+        raise argparse.ArgumentTypeError("give the name of a file; ./- is a file named -")
+    return Path(text)
 
 
 def parts_of(name: str) -> tuple[str, str]:

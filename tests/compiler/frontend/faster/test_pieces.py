@@ -71,6 +71,7 @@ def numbas_own_passes() -> Iterator[None]:
         yield
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("kernel", MANY.KERNELS, ids=NAMES)
 def test_a_kernel_is_lowered_to_the_same_text_as_by_numbas_own_passes_at_first_and_later(
     kernel: tuple[Any, str],
@@ -80,6 +81,7 @@ def test_a_kernel_is_lowered_to_the_same_text_as_by_numbas_own_passes_at_first_a
     assert [ir(*kernel), ir(*kernel)] == [expected, expected]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("kernel", MANY.WRONG, ids=WRONG_NAMES)
 def test_a_wrong_kernel_is_refused_in_the_words_of_numbas_own_passes(kernel: tuple[Any, str]) -> None:
     with numbas_own_passes():

@@ -214,6 +214,20 @@ def test_what_no_compiler_sees_changes_nothing(sources: Sources, before: str, af
     assert sources.fingerprint(BASE.replace(before, after)) == sources.fingerprint()
 
 
+@pytest.mark.parametrize("constants", [3, 300])
+def test_a_first_docstring_changes_nothing(sources: Sources, constants: int) -> None:
+    body = "\n".join(f"    if a[{one}] > {one}.5:\n        a[{one}] = {one}" for one in range(constants // 3))
+    text = f"def kernel(a):\n{body}\n"
+    documented = text.replace("(a):\n", '(a):\n    """What it does, as nobody had said before."""\n', 1)
+    assert sources.fingerprint(documented) == sources.fingerprint(text)
+
+
+def test_constants_that_change_places_change_the_code(sources: Sources) -> None:
+    text = "def kernel(a):\n    a[7] = 8\n    a[8] = 7\n"
+    assert sources.fingerprint(text.replace("[7] = 8", "[8] = 7")) != sources.fingerprint(text)
+    assert sources.fingerprint("def kernel(a):\n    a[8] = 7\n    a[7] = 8\n") != sources.fingerprint(text)
+
+
 def test_the_order_of_definitions_changes_nothing(sources: Sources) -> None:
     square = "def square(x):\n    return x * x\n"
     moved = BASE.replace(square, "") + square

@@ -20,6 +20,7 @@ def code_of(pattern: str) -> Iterator[CodeType]:
         yield from with_nested(compile(path.read_bytes(), str(path), "exec"))
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("pattern", ["[a-d]*.py", "[e-o]*.py", "p*.py", "[r-z]*.py"])
 def test_what_code_loads_is_what_dis_tells(pattern: str) -> None:
     for code in code_of(pattern):

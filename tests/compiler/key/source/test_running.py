@@ -86,6 +86,11 @@ KEPT = {
         "stats of a kernel",
     ),
     "file that NumPy opens": ("", "numpy.lib.format.open_memmap('a.npy')", "open_memmap"),
+    "address of an array": ("A = numpy.arange(4)", "A.ctypes.data", "ctypes"),
+    "address of an array in a list": ("held = [numpy.arange(4)]", "held[0].ctypes.data", "ctypes"),
+    "address of an array's items": ("A = numpy.arange(4)", "A.data", "data of A"),
+    "array around an array": ("A = numpy.arange(4)[1:]", "A.base[0]", "base of A"),
+    "array's interface": ("A = numpy.arange(4)", "A.__array_interface__['data']", "__array_interface__"),
     "getattr": ("get = getattr", "get(running_helpers, x)", "getattr under another name"),
     "attrgetter": ("from operator import attrgetter as get", "get(x)(x)", "attrgetter under another name"),
 }
@@ -273,6 +278,39 @@ CHANGES = {
         "return 3",
         "return 4",
     ),
+    "order of an enum's members": (
+        "E = enum.Enum('E', (('A', 1), ('B', 2)))\ndef run(x): return list(E)",
+        "('A', 1), ('B', 2)",
+        "('B', 2), ('A', 1)",
+    ),
+    "attribute of a number of a class of its own": (
+        "class L(numpy.float64): pass\nvalue = L(1)\nvalue.tile = 3\ndef run(x): return value.tile",
+        "tile = 3",
+        "tile = 4",
+    ),
+    "class of a number": (
+        "class L(numpy.float64):\n    def tile(self): return 3\nvalue = L(1)\ndef run(x): return value.tile()",
+        "return 3",
+        "return 4",
+    ),
+    "default in a signature of numba's": (
+        "import inspect, numba.cuda.typing.typeof\nfrom numba.core import types as nt, typing\ndef f(a=3): pass\n"
+        "s = typing.signature(nt.int64, nt.int64).replace(pysig=inspect.signature(f))\ndef run(x): return s.pysig",
+        "a=3",
+        "a=4",
+    ),
+    "type in a signature of numba's": (
+        "import numba.cuda.typing.typeof\nfrom numba.core import types as nt, typing\n"
+        "class T(nt.Type):\n    key = 3\nT.tile = 3\n"
+        "s = typing.signature(nt.int64, T(name='T'))\ndef run(x): return s.args[0].tile",
+        "tile = 3",
+        "tile = 4",
+    ),
+    "class of a logger": (
+        "import logging\nclass L(logging.Logger):\n    tile = 3\nlog = L('log')\ndef run(x): return log.tile",
+        "tile = 3",
+        "tile = 4",
+    ),
     "__call__": ("class C:\n    def __call__(self): return 3\ndef run(x): return C()()", "return 3", "return 4"),
     "__class_getitem__": (
         "class C:\n    def __class_getitem__(cls, n): return 3\ndef run(x): return C[1]",
@@ -422,6 +460,35 @@ def test_what_is_only_asked_of_a_set_is_the_same_in_any_order(
 ) -> None:
     assert look(body).opaque == ()
     assert look(body) == look(body)
+
+
+@pytest.mark.parametrize(
+    ("name", "other"), [("math.floor", "math.ceil"), ("operator.add", "operator.sub"), ("numpy.sin", "numpy.cos")]
+)
+@pytest.mark.parametrize("text", ["return {0}.{1}(3, 5)", "return take({0})", "m = {0}\n    return m.{1}(3)"])
+def test_another_function_of_a_library_in_place_of_one_counts(
+    look: Callable[[str], SourceFingerprint], monkeypatch: pytest.MonkeyPatch, text: str, name: str, other: str
+) -> None:
+    text = "def take(m): return m.{1}(3)\ndef run(x):\n    " + text
+    text = text.format(*name.split("."))
+    before = look(text)
+    assert look(text) == before
+    module, _, attribute = other.rpartition(".")
+    monkeypatch.setattr(name, getattr(sys.modules[module], attribute))
+    after = look(text)
+    assert after != before
+    assert after.opaque == ()
+
+
+def test_an_object_in_place_of_a_librarys_function_cannot_be_seen(
+    look: Callable[[str], SourceFingerprint], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Rounding:
+        def __call__(self, value: float) -> int:
+            return 3
+
+    monkeypatch.setattr("math.floor", Rounding())
+    assert "Rounding object" in look("def run(x): return math.floor(3.5)").opaque[0]
 
 
 def test_another_builtin_in_place_of_one_counts(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import logging
 import math
 import operator
 import struct
@@ -10,7 +11,7 @@ from collections import namedtuple
 from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
@@ -44,6 +45,29 @@ def nan(payload: int) -> float:
     return value
 
 
+class Area(np.float64):
+    pass
+
+
+class Length(np.float64):
+    pass
+
+
+class Named(namedtuple("Named", "x y")):
+    pass
+
+
+class Log(logging.Logger):
+    pass
+
+
+def tagged(value: Any, tile: int) -> object:
+    """Return value with an attribute that a program set on it."""
+    value.tile = tile
+    return value
+
+
+TILED = {tile: np.dtype("i4", metadata={"tile": tile}) for tile in (3, 4)}
 BIG = np.arange(300_000, dtype=np.int64)
 CHANGED = BIG.copy()
 CHANGED[123_456] = -1
@@ -112,6 +136,24 @@ DIFFERENT: list[tuple[object, object]] = [
     (np.arange(6).reshape(2, 3).T, np.arange(6).reshape(3, 2, order="C")),
     (np.arange(24).reshape(2, 3, 4).transpose(1, 0, 2), np.arange(24).reshape(2, 3, 4).transpose(1, 0, 2) + 1),
     (BIG, CHANGED),
+    (np.dtype("i4", metadata={"tile": 3}), np.dtype("i4", metadata={"tile": 4})),
+    (np.dtype("i4", metadata={"tile": 3}), np.dtype("i4")),
+    (np.dtype([("x", TILED[3])]), np.dtype([("x", TILED[4])])),
+    (np.dtype([("x", TILED[3], (2,))]), np.dtype([("x", TILED[4], (2,))])),
+    (np.zeros(1, TILED[3]), np.zeros(1, TILED[4])),
+    (np.dtype([("r", RECORD)]), np.dtype([("r", np.dtype(RECORD.descr, align=True))])),
+    (np.dtype(np.longlong), np.dtype(np.int64)),
+    (np.longlong(1), np.int64(1)),
+    (np.zeros(1, np.ulonglong), np.zeros(1, np.uint64)),
+    (Area(1), np.float64(1)),
+    (Area(1), Length(1)),
+    (tagged(Area(1), 3), tagged(Area(1), 4)),
+    (tagged(Named(1, 2), 3), tagged(Named(1, 2), 4)),
+    (Annotated[int, 3], Annotated[int, 4]),
+    (Annotated[int, 3], Annotated[int, 3, 4]),
+    (Log("log"), logging.Logger("log")),
+    (tagged(logging.Logger("log"), 3), tagged(logging.Logger("log"), 4)),
+    (tagged(Log("log"), 3), tagged(Log("log"), 4)),
 ]
 
 

@@ -1,4 +1,4 @@
-"""table: the definition of a function of halves or bfloat16s, by the symbol that numba-cuda calls it by.
+"""table: the definition of a function of halves, bfloat16s or floats of 8 bits, by the symbol numba-cuda calls it by.
 
 Such a symbol is that of a C++ function. It takes a pointer to what it returns and pointers to its arguments.
 """
@@ -9,11 +9,14 @@ import re
 from collections.abc import Callable, Iterable
 from functools import cache
 
+from gridjit.compiler.targets.host.library.fp8.functions import fp8_function
+from gridjit.compiler.targets.host.library.fp8.routines import ROUTINES
 from gridjit.compiler.targets.host.library.halves.arithmetic import BODIES, OPERATORS, THREE, TWO
 from gridjit.compiler.targets.host.library.halves.code import BFLOAT, HALF, LIBRARY, Code, Format, added, narrowed
 from gridjit.compiler.targets.host.library.halves.conversions import WORDS, from_number, to_number
 from gridjit.compiler.targets.host.library.halves.names import INTEGERS, Named, read_name
 from gridjit.compiler.targets.host.library.halves.pairs import pair_function
+from gridjit.compiler.targets.host.library.halves.shuffles import DECLARED, shuffle
 
 _KINDS = {"__half": HALF, "__nv_bfloat16": BFLOAT}
 _PAIR = "__nv_bfloat162"
@@ -33,9 +36,17 @@ def definitions(symbols: Iterable[str]) -> str:
     texts = [text for symbol in sorted(symbols) if (text := definition(symbol)) is not None]
     if not texts:
         return ""
+    library = _library(texts)
     called = {(found[2], _declared(*found.groups())) for text in texts for found in _CALLED.finditer(text)}
-    declared = sorted(line for name, line in called if f"@{name}(" not in LIBRARY)
-    return "\n".join([LIBRARY, *declared, *texts])
+    declared = sorted(line for name, line in called if f"@{name}(" not in library)
+    return "\n".join([library, *declared, *texts])
+
+
+def _library(texts: Iterable[str]) -> str:
+    """Return what definitions call, besides LLVM's and the C library's functions."""
+    called = "".join(texts)
+    more = {"@gridjit.fp8.": ROUTINES, "@gridjit.nvvm.": DECLARED}
+    return "".join([LIBRARY, *(text for name, text in more.items() if name in called)])
 
 
 def maths_of(symbols: Iterable[str]) -> set[str]:
@@ -54,10 +65,19 @@ def definition(symbol: str) -> str | None:
     """Return LLVM IR text that defines what a symbol names, or None if it is not a function that is known here."""
     named = read_name(symbol)
     code = Code()
-    if named is None or not _WRITERS[named.kind](code, named):
+    if named is None:
         return None
-    body = "\n".join(code.lines)
-    return f'define i32 @"{symbol}"(ptr %r, ptr %a, ptr %b, ptr %c) alwaysinline nounwind {{\n{body}\n  ret i32 0\n}}\n'
+    if shuffle(code, named):
+        return _defined(symbol, code, "rabcd", "convergent ")
+    if fp8_function(code, named):
+        return _defined(symbol, code, "rabc" if named.kind == "function" and "_to_bf16raw" not in symbol else "ra")
+    return _defined(symbol, code, "rabc") if _WRITERS[named.kind](code, named) else None
+
+
+def _defined(symbol: str, code: Code, pointers: str, attributes: str = "") -> str:
+    """Return a definition of a function of pointers; with as many as its callers give, it can be inlined at once."""
+    parameters, body = ", ".join(f"ptr %{letter}" for letter in pointers), "\n".join(code.lines)
+    return f'define i32 @"{symbol}"({parameters}) alwaysinline {attributes}nounwind {{\n{body}\n  ret i32 0\n}}\n'
 
 
 def _function(code: Code, named: Named) -> bool:

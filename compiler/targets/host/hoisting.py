@@ -1,0 +1,32 @@
+"""hoisting: a function's own memory is set aside where the function begins, once, as LLVM and later stages expect.
+
+numba-cuda's bindings to C++ set it aside where they call. There it would be new on the stack at each pass, and out of
+reach of a thread that goes on behind a barrier.
+"""
+
+from __future__ import annotations
+
+import re
+
+_FUNCTIONS = re.compile(r"^(?=define )", re.MULTILINE)
+_LABEL = re.compile(r'^(?:"[^"\n]*"|[-\w.$]+):[^\n]*\n', re.MULTILINE)
+# Of a size that is known: there is no value behind the type.
+_FIXED = re.compile(r'^ *(?:%"[^"\n]*"|%[-\w.$]+) = alloca [^%\n]*\n', re.MULTILINE)
+_WORD = " = alloca "
+
+
+def hoisted(text: str) -> str:
+    """Return a module of LLVM IR text whose functions set memory of a known size aside in their first block."""
+    return "".join(map(_in_first_block, _FUNCTIONS.split(text))) if _WORD in text else text
+
+
+def _in_first_block(function: str) -> str:
+    if (last := function.rfind(_WORD)) < 0:
+        return function
+    first = _LABEL.search(function)
+    second = _LABEL.search(function, first.end()) if first else None
+    if first is None or second is None or last < second.start():
+        return function
+    start, later = first.end(), second.start()
+    found = "".join(_FIXED.findall(function, later))
+    return function[:start] + found + function[start:later] + _FIXED.sub("", function[later:])

@@ -1,0 +1,93 @@
+"""clusters: where a block is in its cluster, and what the threads of one wait for each other at, as PTX has them.
+
+numba-cuda has no words for them: kernels write inline PTX. The cluster's shape is a constant of the code.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from gridjit.compiler.launch_config import Dim3
+from gridjit.compiler.targets.host.library.intrinsics import BARRIER, GRID_BARRIER, OURS, SREG, WAITS, declaration
+
+PREFIX = "gridjit.cluster."
+WAIT = f"{PREFIX}wait"
+_SPACE = r"(?:\s|\\0[9AaDd])*"
+_ARRIVE = r"barrier\.cluster\.arrive(?:\.release|\.relaxed)?(?:\.aligned)?;"
+_WAIT = r"barrier\.cluster\.wait(?:\.acquire)?(?:\.aligned)?;"
+_BARRIERS = {
+    re.compile(f"{_SPACE}{_ARRIVE}{_SPACE}"): f"{PREFIX}arrive",
+    re.compile(f"{_SPACE}(?:{_ARRIVE}{_SPACE})?{_WAIT}{_SPACE}"): WAIT,
+}
+_REGISTER = re.compile(rf"{_SPACE}mov\.u32{_SPACE}\$0,{_SPACE}%(\w+(?:\.[xyz])?);{_SPACE}")
+_ATTRIBUTES = "alwaysinline nounwind willreturn memory(none)"
+_OF_AXIS = ("cluster_ctaid", "cluster_nctaid", "clusterid", "nclusterid")
+_RANKS = ("cluster_ctarank", "cluster_nctarank")
+_REGISTERS = {*(f"{name}.{axis}" for name in _OF_AXIS for axis in "xyz"), *_RANKS}
+
+
+def cluster_function(instruction: str) -> str | None:
+    """Return the function that stands for an inline PTX instruction about clusters, or None."""
+    if found := _REGISTER.fullmatch(instruction):
+        return f"{PREFIX}{found[1]}" if found[1] in _REGISTERS else None
+    return next((name for pattern, name in _BARRIERS.items() if pattern.fullmatch(instruction)), None)
+
+
+def definitions(names: set[str], cluster: Dim3 | None) -> str:
+    """Return LLVM IR text that defines those of names which are such functions, for clusters of a shape."""
+    wanted = sorted(name for name in names if name.startswith(PREFIX))
+    if not wanted:
+        return ""
+    shape = cluster or (1, 1, 1)
+    places = [f"{OURS}{SREG}{word}.{axis}" for word in ("ctaid", "nctaid") for axis in "xyz"]
+    declared = [*(declaration(place) or "" for place in places), *_barriers(shape)[1:]]
+    return "\n".join([*declared, *(_definition(name, shape) for name in wanted)]) + "\n"
+
+
+def waits(text: str) -> bool:
+    """Return whether a module's inline PTX waits for the other blocks of a cluster."""
+    return re.search(_WAIT, text) is not None
+
+
+def _barriers(shape: Dim3) -> tuple[str, str]:
+    """Return what a wait calls, and its declaration. A block that is a cluster waits for its own threads."""
+    if math.prod(shape) == 1:
+        return BARRIER, f"declare {WAITS[BARRIER]} convergent noduplicate nounwind"
+    return GRID_BARRIER, f"declare void @{GRID_BARRIER}() convergent noduplicate nounwind"
+
+
+def _definition(name: str, shape: Dim3) -> str:
+    word = name.removeprefix(PREFIX)
+    if name == WAIT:
+        body = f"  call void @{_barriers(shape)[0]}()\n  ret void"
+        return f"define void @{WAIT}() alwaysinline convergent nounwind {{\n{body}\n}}"
+    if word == "arrive":
+        # Whoever arrives goes on; who waits here waits until all of the cluster do.
+        return f"define void @{name}() alwaysinline nounwind {{\n  ret void\n}}"
+    return f"define i32 @{name}() {_ATTRIBUTES} {{\n{_place(word, shape)}\n}}"
+
+
+def _place(word: str, shape: Dim3) -> str:
+    if word == "cluster_nctarank":
+        return f"  ret i32 {math.prod(shape)}"
+    if word == "cluster_ctarank":
+        return _rank(shape)
+    name, _, axis = word.partition(".")
+    size = shape["xyz".index(axis)]
+    if name == "cluster_nctaid":
+        return f"  ret i32 {size}"
+    of = "nctaid" if name == "nclusterid" else "ctaid"
+    operation = "urem" if name == "cluster_ctaid" else "udiv"
+    return f"  %b = call i32 @{OURS}{SREG}{of}.{axis}()\n  %r = {operation} i32 %b, {size}\n  ret i32 %r"
+
+
+def _rank(shape: Dim3) -> str:
+    """Return the code of a block's number in its cluster: x counts first."""
+    lines = [
+        line
+        for axis, size in zip("xyz", shape, strict=True)
+        for line in (f"  %b.{axis} = call i32 @{OURS}{SREG}ctaid.{axis}()", f"  %{axis} = urem i32 %b.{axis}, {size}")
+    ]
+    lines += [f"  %zs = mul i32 %z, {shape[1]}", "  %zy = add i32 %zs, %y"]
+    return "\n".join([*lines, f"  %rows = mul i32 %zy, {shape[0]}", "  %r = add i32 %rows, %x", "  ret i32 %r"])

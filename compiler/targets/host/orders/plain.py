@@ -1,0 +1,290 @@
+"""Plain rows: rows of threads in which no index counts from an array's end, and items lie side by side.
+
+Python's `x[i]` asks each index whether it is negative, and an array whose layout is only known at launch has strides.
+Either keeps LLVM from seeing that neighbouring threads touch neighbouring items. Both are asked once for a row: if all
+indices of the row are known not to be negative, and strides are the sizes of items, the row is run by a loop that knows
+it (`%gj.asks` is false there), else by one that asks, as if nothing had been done.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from gridjit.compiler.targets.host.orders.linear import ONE, PLACE, Linear, Row
+from gridjit.compiler.targets.host.regions.body import NAME, Block, Body, Parameter, arms, defined, opcode, used
+
+ASKS = "%gj.asks"
+_KNOWN = re.compile(rf"({NAME}) = icmp sge i64 ({NAME}), 0$")
+# LLVM asks of `i - 3` whether `i` is less than 3.
+_LESS = re.compile(rf"{NAME} = icmp (?:samesign )?(slt|ult) i64 ({NAME}), (-?\d+)$")
+_FROM_END = re.compile(rf"{NAME} = select i1 ({NAME}), i64 \S+, i64 0$")
+_PRODUCT = re.compile(rf"({NAME}) = mul (?:nuw |nsw )*i64 ({NAME}), ({NAME})$")
+_SUM = re.compile(rf"{NAME} = add (?:nuw |nsw )*i64 ({NAME}), ({NAME})$")
+_ADDRESS = re.compile(rf"({NAME}) = inttoptr i64 ({NAME}) to ptr$")
+_WORD = re.compile(rf"{NAME} = ptrtoint ptr ({NAME}) to i64$")
+_ACCESS = re.compile(rf"(?:{NAME} = load|store) (i8|i16|i32|i64|float|double)(?: \S+)?, ptr ({NAME})(?:, |$)")
+_SIZES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "float": 4, "double": 8}
+_FLAGS = re.compile(r" (?:nuw|nsw|nneg|samesign|exact|disjoint|inbounds)(?= )")
+# Bytes between neighbours that are worth to be loaded together; more are gathered either way.
+_CLOSE = 64
+# More takes longer to ask than a row saves.
+_MOST = 24
+# No sum of an index of a row's first thread below this and a way along the row wraps around.
+_FAR = 1 << 61
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plain:
+    """A body in which some instructions ask only if `%gj.asks` is set.
+
+    indices: what they ask of whether it is negative. strides: the parameters that they take to be a size. Both by the
+    name of the value that tells.
+    """
+
+    body: Body
+    indices: Mapping[str, Linear] = field(default_factory=dict)
+    strides: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+
+
+def plain(body: Body, axis: str, given: Collection[str] = ()) -> Plain:
+    """Return body with that done where it brings the items of neighbouring threads together.
+
+    axis: that of a row, x or y. given: values that all threads of a row share when they come to use them.
+    """
+    lines = {name: line for block in body.blocks for line in block.lines if (name := defined(line))}
+    row = Row(lines, axis, given)
+    assumed = {
+        f"call void @llvm.assume(i1 {name})": found[2] for name, line in lines.items() if (found := _KNOWN.match(line))
+    }
+    known = {assumed[line] for block in body.blocks for line in block.lines if line in assumed}
+    asked = {found[1] for line in lines.values() if (found := _FROM_END.match(line))}
+    indices = {
+        name: value
+        for name in sorted(asked)
+        if (value := _index(lines.get(name, ""), row, known)) is not None and _is_close(value)
+    }
+    sizes = _sizes(body, row, indices)
+    if not (indices or sizes) or len(indices) > _MOST:
+        return Plain(body=body)
+    made = _Rewriting(lines, indices, sizes)
+    blocks = tuple(
+        replace(block, lines=tuple(new for line in block.lines for new in made.line(line))) for block in body.blocks
+    )
+    return Plain(body=replace(body, blocks=blocks), indices=indices, strides=made.strides)
+
+
+def _index(line: str, row: Row, known: Collection[str]) -> Linear | None:
+    """Return by how much a value is not less than a number, as a linear value, where an instruction compares them.
+
+    known: values of which LLVM knows that they are not negative.
+    """
+    found = _LESS.match(line)
+    value = row.value(found[2]) if found and not (found[2] in known and found[3] == "0") else None
+    if (
+        found is None
+        or value is None
+        or not (-_FAR < int(found[3]) < _FAR)
+        or (found[1][0] == "u" and found[3][0] == "-")
+    ):
+        return None
+    return {**value, ONE: value.get(ONE, 0) - int(found[3])}
+
+
+def _is_close(value: Linear | None, size: int = 1) -> bool:
+    return value is not None and 0 < abs(value.get(PLACE, 0)) * size <= _CLOSE
+
+
+def _sizes(body: Body, row: Row, indices: Collection[str]) -> dict[str, int]:
+    """Return the parameters that may be strides of neighbouring threads' items, with the size of these items."""
+    parameters = {one.name for one in body.parameters if one.type == "i64"}
+    found: dict[str, set[int]] = {}
+    for block in body.blocks:
+        for line in block.lines:
+            if (access := _ACCESS.match(line)) is None or (at := _ADDRESS.match(row.lines.get(access[2], ""))) is None:
+                continue
+            for part in _parts(at[2], row.lines):
+                if (stride := _stride(part, row, indices, parameters, _SIZES[access[1]])) is not None:
+                    found.setdefault(stride, set()).add(_SIZES[access[1]])
+    return {name: next(iter(sizes)) for name, sizes in found.items() if len(sizes) == 1}
+
+
+def _parts(name: str, lines: Mapping[str, str]) -> list[str]:
+    """Return what a sum is made of."""
+    found = _SUM.match(lines.get(name, ""))
+    return [*_parts(found[1], lines), *_parts(found[2], lines)] if found else [name]
+
+
+def _stride(name: str, row: Row, indices: Collection[str], parameters: Collection[str], size: int) -> str | None:
+    """Return the parameter by which a product takes an index that differs along the row."""
+    if (found := _PRODUCT.match(row.lines.get(name, ""))) is None:
+        return None
+    for stride, index in ((found[2], found[3]), (found[3], found[2])):
+        if stride in parameters and _is_close(_place(index, row, indices), size):
+            return stride
+    return None
+
+
+def _place(name: str, row: Row, indices: Collection[str]) -> Linear | None:
+    """Return an index as a linear value; what is added to one that is negative does not count."""
+    if (value := row.value(name)) is not None:
+        return value
+    for part, other in _both(_SUM.match(row.lines.get(name, ""))):
+        chosen = _FROM_END.match(row.lines.get(other, ""))
+        if chosen is not None and chosen[1] in indices:
+            return row.value(part)
+    return None
+
+
+def _both(found: re.Match[str] | None) -> list[tuple[str, str]]:
+    return [(found[1], found[2]), (found[2], found[1])] if found else []
+
+
+class _Rewriting:
+    """Rewrites the instructions that ask, and makes addresses of words, which LLVM does not see through."""
+
+    def __init__(self, lines: Mapping[str, str], indices: Collection[str], sizes: Mapping[str, int]) -> None:
+        self.lines, self.indices, self.sizes = lines, indices, sizes
+        self.strides: dict[str, tuple[str, int]] = {}
+
+    def line(self, line: str) -> tuple[str, ...]:
+        """Return what takes an instruction's place."""
+        name = defined(line)
+        if name is not None and name in self.indices:
+            raw = f'%"gj.below.{name[1:].strip(chr(34))}"'
+            return f"{raw} = {line.partition(' = ')[2]}", f"{name} = and i1 {raw}, {ASKS}"
+        if name is not None and (found := _PRODUCT.match(line)):
+            return self._product(name, line, found)
+        return self._address(line, at) if (at := _ADDRESS.match(line)) else (line,)
+
+    def _product(self, name: str, line: str, found: re.Match[str]) -> tuple[str, ...]:
+        stride = next((one for one in (found[2], found[3]) if one in self.sizes), None)
+        if stride is None:
+            return (line,)
+        known = f'%"gj.stride.{name[1:].strip(chr(34))}"'
+        other = found[3] if stride == found[2] else found[2]
+        size = self.sizes[stride]
+        self.strides[known] = (stride, size)
+        return f"{known} = select i1 {ASKS}, i64 {stride}, i64 {size}", f"{name} = mul i64 {known}, {other}"
+
+    def _address(self, line: str, found: re.Match[str]) -> tuple[str, ...]:
+        words = [one for part in _parts(found[2], self.lines) if (one := _WORD.match(self.lines.get(part, "")))]
+        if len(words) != 1 or not self.sizes:
+            return (line,)
+        way = f'%"gj.way.{found[1][1:].strip(chr(34))}"'
+        word = defined(words[0].string)
+        return f"{way} = sub i64 {found[2]}, {word}", f"{found[1]} = getelementptr i8, ptr {words[0][1]}, i64 {way}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegionValues:
+    """What a region has: its blocks, what it computes again, what it was left, and of that what all threads share.
+
+    shared: parameters with their types, by the name of the value.
+    """
+
+    blocks: Mapping[str, Block]
+    again: Mapping[str, str]
+    live: Collection[str]
+    shared: Mapping[str, Parameter]
+
+
+def plain_name(number: int) -> str:
+    """Return the name of the function that says whether a row of a region is plain."""
+    return f"gridjit.plain.{number}"
+
+
+def row_text(asked: Plain, number: int, region: RegionValues, parameters: Sequence[Parameter]) -> str:
+    """Return the function that says whether the row of threads %gj.from to %gj.to - 1 of a region is plain.
+
+    "" if that cannot be said before the row is run, or the region does not ask. parameters: the region's.
+    """
+    made = {name: line for block in region.blocks.values() for line in block.lines if (name := defined(line))}
+    values = {tuple(sorted(asked.indices[name].items())) for name in asked.indices if name in made}
+    strides = {asked.strides[name] for name in asked.strides if name in made}
+    writer = _Writer({**region.again, **made}, region, {one.name for one in parameters})
+    if not (values or strides) or not all(writer.index(dict(value)) for value in sorted(values)):
+        return ""
+    for stride, size in sorted(strides):
+        writer.holds(f"icmp eq i64 {stride}, {size}")
+    declared = ", ".join(f"{one.type} {one.name}" for one in parameters)
+    head = f"define internal i1 @{plain_name(number)}(i32 %gj.from, i32 %gj.to, {declared}) alwaysinline nounwind {{"
+    return "\n  ".join([f"{head}\ngj.ask:", *writer.text, f"ret i1 {writer.all}"]) + "\n}\n"
+
+
+class _Writer:
+    """Writes the tests of a row. all: the value that says whether those written so far hold.
+
+    made: the instructions of the region. given: its parameters.
+    """
+
+    def __init__(self, made: Mapping[str, str], region: RegionValues, given: Collection[str]) -> None:
+        self.made, self.region = made, region
+        self.text = ["%gj.place = zext i32 %gj.from to i64", "%gj.end = zext i32 %gj.to to i64"]
+        self.text.append("%gj.last = sub i64 %gj.end, 1")
+        # Whether what was written is another value in another turn of a loop.
+        self.changes: dict[str, bool] = dict.fromkeys(given, False)
+        self.all, self.fresh = "true", 0
+
+    def index(self, value: Linear) -> bool:
+        """Write the test that a value is not negative in any thread of the row; return whether that is possible."""
+        total = str(value.get(ONE, 0))
+        for part, times in value.items():
+            if part == ONE:
+                continue
+            if (one := self._part(part, value)) is None:
+                return False
+            total = self._new(f"add i64 {total}, {self._new(f'mul i64 {one}, {times}')}")
+        self.holds(f"icmp ult i64 {total}, {_FAR}")
+        return True
+
+    def holds(self, test: str) -> None:
+        """Write one more test."""
+        self.all = self._new(f"and i1 {self.all}, {self._new(test)}")
+
+    def _part(self, part: str, value: Linear) -> str | None:
+        if part == PLACE:  # where the value is least
+            return "%gj.place" if value[PLACE] > 0 else "%gj.last"
+        how, _, name = part.rpartition(" ")
+        if not self._compute(name):
+            return None
+        return self._new(f"{how} i32 {name} to i64") if how else name
+
+    def _compute(self, name: str) -> bool:
+        """Write what computes a value as it is when the region begins; return whether that is known."""
+        if name in self.changes or not name.startswith("%"):
+            return True
+        if name not in self.made:
+            return self._copy(name, name)
+        line = self.made[name]
+        if opcode(line) == "phi":
+            return self._from_one_way(name, line)
+        parts = sorted(used(line))
+        if not all(map(self._compute, parts)):
+            return False
+        self.changes[name] = any(self.changes.get(part, False) for part in parts)
+        self.text.append(_FLAGS.sub("", line))
+        # A value that was left, and that the region makes anew, is two.
+        return not (self.changes[name] and name in self.region.live)
+
+    def _from_one_way(self, name: str, phi: str) -> bool:
+        """Write a phi as a copy of what it is when the region begins."""
+        ways = [value for value, label in arms(phi) if label in self.region.blocks]
+        return len(ways) == 1 and name not in self.region.live and self._copy(name, ways[0])
+
+    def _copy(self, name: str, value: str) -> bool:
+        """Write a copy of a number, or of a value that all threads share."""
+        if value.startswith("%"):
+            if (shared := self.region.shared.get(value)) is None or value not in self.region.live:
+                return False
+            self.text.append(f"{name} = add {shared.type} {shared.name}, 0")
+        else:
+            self.text.append(f"{name} = add i64 {value}, 0")
+        self.changes[name] = True
+        return True
+
+    def _new(self, made: str) -> str:
+        self.fresh += 1
+        self.text.append(f"%gj.test.{self.fresh} = {made}")
+        return f"%gj.test.{self.fresh}"

@@ -1,0 +1,43 @@
+"""Leaving: a kernel's blocks without the ways on which threads do nothing more than end.
+
+Threads that have ended count as arrived at any barrier of the block, so the others are still together behind
+`if i >= n: return`: what they share, they share as if the branch were not there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from gridjit.compiler.targets.host.regions.body import NAME, Block, opcode
+
+_BRANCH = re.compile(rf"br i1 \S+, label ({NAME}), label ({NAME})")
+
+
+def without_leaving(blocks: Collection[Block]) -> tuple[Block, ...]:
+    """Return blocks whose branches do not lead to where a thread only ends, but those by which alone others end."""
+    named = {block.label: block for block in blocks}
+    ends = {label for label, block in named.items() if block.lines == ("ret i32 0",)}
+    return tuple(_without(block, ends, named) for block in blocks)
+
+
+def _without(block: Block, ends: Collection[str], blocks: Mapping[str, Block]) -> Block:
+    found = _BRANCH.match(block.lines[-1])
+    stays = [label for label in found.groups() if label not in ends] if found else []
+    if len(stays) != 1 or not _ends(stays[0], block.label, blocks):
+        return block
+    return replace(block, lines=(*block.lines[:-1], f"br label {stays[0]}"))
+
+
+def _ends(start: str, without: str, blocks: Mapping[str, Block]) -> bool:
+    """Return whether a way from start to a thread's end does not go through a block."""
+    seen, waiting = {start, without}, [start]
+    while waiting:
+        block = blocks[waiting.pop()]
+        if opcode(block.lines[-1]) == "ret":
+            return True
+        new = set(block.successors) - seen
+        seen |= new
+        waiting += new
+    return False
