@@ -121,11 +121,15 @@ def cut(
         cells={name: places.arrays[name].offset for name in own},
         loose=loose,
         align=max([1, *(array.align for array in arrays.values())]),
-        plain=tuple(
-            row_text(asked, writer.number, writer.values(), whole.every) if asked else ""
-            for writer in writers[: len(parts.starts)]
-        ),
+        plain=tuple(_rows(asked, writer, used) for writer in writers[: len(parts.starts)]),
     )
+
+
+def _rows(asked: Plain | None, writer: RegionWriter, used: SharedBlocks) -> str:
+    """Return the function that says whether a row of threads is plain; "" if none can, or code goes on elsewhere."""
+    if asked is None or used.starts:
+        return ""
+    return row_text(asked, writer.number, writer.values(), writer.whole.every)
 
 
 def _staying(blocks: tuple[Block, ...], parts: SplitBlocks) -> tuple[Block, ...]:
