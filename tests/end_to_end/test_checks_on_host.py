@@ -115,6 +115,47 @@ def test_atomic_operations_do_not_race_with_each_other():
     assert x[0] == 128
 
 
+def failed_and_read(x, out):
+    i = cuda.grid(1)
+    if i == 0:
+        cuda.atomic.cas(x, 0, 5, 6)
+    else:
+        out[i] = x[0]
+
+
+def nothing_added_and_read(x, out):
+    i = cuda.grid(1)
+    if i == 0:
+        cuda.atomic.add(x, 0, 0)
+    else:
+        out[i] = x[0]
+
+
+def failed_and_written(x, out):
+    i = cuda.grid(1)
+    if i == 0:
+        out[i] = cuda.atomic.cas(x, 0, 5, 6)
+    else:
+        x[0] = 7
+
+
+def nothing_changed_by_any(x, out):
+    out[cuda.grid(1)] = cuda.atomic.cas(x, 0, 5, 6) + cuda.atomic.add(x, 0, 0) + cuda.atomic.max(x, 0, -1)
+
+
+@pytest.mark.parametrize("grid", [(1, 4), (4, 1)], ids=["threads", "blocks"])
+@pytest.mark.parametrize("kernel", [failed_and_read, nothing_added_and_read, failed_and_written])
+def test_an_atomic_operation_that_changes_nothing_races_as_one_that_does(kernel, grid):
+    with pytest.raises(gridjit.RaceError, match=r"an item of array .x. that .* changes atomically"):
+        checked(kernel)[grid](np.zeros(1, np.int32), np.zeros(4, np.int32))
+
+
+def test_atomic_operations_that_change_nothing_do_not_race_with_each_other():
+    x, out = np.full(1, 3, np.int32), np.zeros(8, np.int32)
+    checked(nothing_changed_by_any)[2, 4](x, out)
+    assert (x[0], out.tolist()) == (3, [9] * 8)
+
+
 def under_a_lock(lock, x):
     while cuda.atomic.cas(lock, 0, 0, 1) != 0:
         pass

@@ -3,7 +3,10 @@
 # mypy: ignore-errors
 from __future__ import annotations
 
+import importlib.util
+import runpy
 import warnings
+import zipfile
 
 import numpy as np
 import pytest
@@ -88,3 +91,81 @@ def test_a_recursion_without_declared_types_computes_what_python_does(function, 
 def test_a_recursion_without_declared_types_compiles_for_a_gpu(function):
     made = gridjit.jit(cache=False)(function).compile("void(float64[::1])", target="sm_90")
     assert made.suffix == ".cubin"
+
+
+# Modules that nobody can import: what exec runs, notebooks' cells, runpy, files in an archive.
+UNKNOWN = """
+import numpy as np
+from gridjit import cuda
+
+@cuda.jit(device=True)
+def factorial(n):
+    if n <= 1:
+        return 1
+    return n * factorial(n - 1)
+
+@cuda.jit("int64(int64)", device=True)
+def declared(n):
+    if n <= 1:
+        return 1
+    return n * declared(n - 1)
+
+@cuda.jit(device=True)
+def is_even(n):
+    if n == 0:
+        return True
+    return is_odd(n - 1)
+
+@cuda.jit(device=True)
+def is_odd(n):
+    if n == 0:
+        return False
+    return is_even(n - 1)
+
+def kernel(out):
+    out[0] = factorial(out.size)
+    out[1] = declared(out.size)
+    out[2] = is_even(out.size)
+"""
+
+
+def _executed(name):
+    names = {} if name is None else {"__name__": name}
+    exec(UNKNOWN, names)
+    return names["kernel"]
+
+
+def _run_by_runpy(folder):
+    (folder / "unknown_program.py").write_text(UNKNOWN)
+    return runpy.run_path(str(folder / "unknown_program.py"))["kernel"]
+
+
+def _out_of_an_archive(folder):
+    with zipfile.ZipFile(folder / "archive.zip", "w") as archive:
+        archive.writestr("__main__.py", UNKNOWN)
+    return runpy.run_path(str(folder / "archive.zip"))["kernel"]
+
+
+def _forgotten(folder):
+    (folder / "forgotten_module.py").write_text(UNKNOWN)
+    spec = importlib.util.spec_from_file_location("forgotten_module", folder / "forgotten_module.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.kernel
+
+
+MADE = {
+    "exec": lambda folder: _executed("nowhere"),
+    "exec with an odd name": lambda folder: _executed("no where.at <all>"),
+    "exec without a name": lambda folder: _executed(None),
+    "runpy": _run_by_runpy,
+    "an archive": _out_of_an_archive,
+    "a module that is not registered": _forgotten,
+}
+
+
+@pytest.mark.parametrize("made", MADE)
+def test_a_recursion_in_a_module_that_cannot_be_imported_computes_what_python_does(made, tmp_path, target):
+    out = np.zeros(6)
+    gridjit.jit(MADE[made](tmp_path))[1, 1](out)
+    assert out[:3].tolist() == [720, 720, 1]

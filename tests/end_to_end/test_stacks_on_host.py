@@ -3,6 +3,7 @@
 # mypy: ignore-errors
 from __future__ import annotations
 
+import re
 import resource
 import threading
 
@@ -74,8 +75,13 @@ def test_recursion_that_is_too_deep_is_an_error_that_names_the_thread(kernel, pl
     out = np.zeros(128)
     for _ in range(earlier):
         kernel[2, 64](out, 5)
-    with pytest.raises(gridjit.LaunchError, match=f"{place}.*recursion too deep"):
+    with pytest.raises(gridjit.LaunchError, match=f"{place}.*recursion too deep") as caught:
         kernel[2, 64](out, 10**12)
+    said = r"it takes ([\d,]+) bytes of ([\d,]+) that there are for it, and the next call may take ([\d,]+) more"
+    taken, limit, more = (int(word.replace(",", "")) for word in re.search(said, str(caught.value)).groups())
+    assert 0 < taken <= limit < taken + more
+    assert 2**20 < limit <= 2**26
+    assert more >= 1024
     kernel[2, 64](out, 100)
     assert (out > 1).all()
 

@@ -266,6 +266,26 @@ def test_lanes_wait_for_those_that_their_masks_name_as_they_do_compiled(kernel, 
     np.testing.assert_array_equal(stepped, native)
 
 
+def passes_on_in_shared_memory(out, n):
+    tile = cuda.shared.array(64, np.int64)
+    t = cuda.threadIdx.x
+    tile[t] = t
+    for _ in range(n):
+        cuda.syncwarp()
+        other = tile[t ^ 31]
+        cuda.syncwarp()
+        tile[t] += other
+    out[t, 0] = tile[t]
+
+
+def test_lanes_that_exchange_through_shared_memory_with_syncwarp_get_stepped_what_they_get_compiled(compiled):
+    stepped, native = np.zeros((64, 1), np.int64), np.zeros((64, 1), np.int64)
+    gridjit.jit(passes_on_in_shared_memory)[1, 64](stepped, 3)
+    compiled(gridjit.jit(passes_on_in_shared_memory), (1, 64), native, 3)
+    np.testing.assert_array_equal(stepped, native)
+    assert len(set(native[:, 0])) > 1
+
+
 def lacking(out):
     if cuda.threadIdx.x < 16:
         cuda.syncwarp(0xFFFFFFFF)

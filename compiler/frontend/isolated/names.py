@@ -16,12 +16,19 @@ def readable(name: str) -> str:
 
 
 def make_names_readable(replace: Callable[[Any, str, Any], Any]) -> None:
-    """Let numba see readable names only; replace sets an attribute for a while, and returns the original."""
+    """Let numba see readable names only, one for each module.
+
+    replace sets an attribute for a while, and returns the original.
+    """
     from numba.cuda import itanium_mangler, typing
     from numba.cuda.core.bytecode import FunctionIdentity
 
     def from_function(cls: Any, function: Any) -> Any:
         made = identity.__func__(cls, function)
+        # A function is defined under the name of its module as it knows it, whether or not that can be imported:
+        # one that calls itself has to be called by the same name.
+        if (module := getattr(function, "__module__", None)) is not None:
+            made.modname = module
         for name in ("func_qualname", "func_name", "modname", "filename", "unique_name"):
             setattr(made, name, readable(str(getattr(made, name))))
         return made

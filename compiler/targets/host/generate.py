@@ -163,7 +163,7 @@ def _written(read: _Read, lowered: Lowered, target: Target, options: Options) ->
         recursive=looks(body.rest),
         cluster=_waiting_cluster(lowered),
     )
-    text = _assemble(body, [guarded.text, *regions.plain, *regions.texts], plan, regions)
+    text = _assemble(body, [guarded.text, guarded.idle, *regions.plain, *regions.texts], plan, regions)
     text = _declared_once(text + (checks_ir(options.checks, text) if options.checks else ""))
     text = with_lines(text, _kernel(lowered), lowered.source[1]) if lines else text
     waits = {plan.first_turn + number: place_of(spot, lowered) for number, spot in enumerate(waiting.spots)}
@@ -360,8 +360,9 @@ def _plan(
     return LoopPlan(
         entry=_symbol(_kernel(lowered)),
         parameters=body.parameters,
-        regions=len(regions.texts),
+        regions=regions.count,
         guarded=bool(guarded.text),
+        idle=bool(guarded.idle),
         bounded=guarded.bounded,
         quiet=guarded.quiet,
         strided=order.strided,
@@ -422,6 +423,7 @@ def _resources(plan: LoopPlan, image: bytes) -> dict[str, int]:
         "slab_bytes_per_thread": plan.slab,
         "barriers": plan.first_turn - 1,
         **({"resident": 1} if plan.resident else {}),
+        **({"recursive": 1} if plan.recursive else {}),
         "object_bytes": len(image),
         **provided.needs(image),
     }

@@ -19,6 +19,10 @@ from gridjit.compiler.targets.host.regions.shared import local_arrays
 # A code that no exception has.
 STACK_ENDS = 0x7FFF_FFF1
 NOTE = "gridjit.stack.note"
+# What the last recursion that was refused came to: bytes of the stack that the kernel had taken, those that the next
+# call may take, and those that there are for it.
+TOLD = "gridjit.stack.told"
+TOLD_WORDS = 3
 _DEEP = "gridjit.stack.deep"
 _THREADS = 1024
 # What is kept for the C library's functions and for signal handlers, of Python too: at most so much, or a quarter.
@@ -31,7 +35,8 @@ _BEGINS = re.compile(r'^  br label (%"?[^"\s]+"?)$', re.MULTILINE)
 
 # Where the stacks of threads end. Each thread finds its row by its own name from a place on, and only it writes there.
 LIBRARY = f"""
-@gridjit.stacks = internal global [{_THREADS} x {{ i64, i64 }}] zeroinitializer
+@gridjit.stacks = internal global [{_THREADS} x {{ i64, i64, i64 }}] zeroinitializer
+@{TOLD} = global [{TOLD_WORDS} x i64] zeroinitializer
 declare i64 @pthread_self()
 declare i32 @pthread_getattr_np(i64, ptr)
 declare i32 @pthread_attr_getstack(ptr, ptr, ptr)
@@ -46,7 +51,7 @@ look:
   %n = phi i64 [ 0, %entry ], [ %n.next, %on ]
   %place = add i64 %page, %n
   %index = urem i64 %place, {_THREADS}
-  %row = getelementptr [{_THREADS} x {{ i64, i64 }}], ptr @gridjit.stacks, i64 0, i64 %index
+  %row = getelementptr [{_THREADS} x {{ i64, i64, i64 }}], ptr @gridjit.stacks, i64 0, i64 %index
   %whose = load atomic i64, ptr %row monotonic, align 8
   %mine = icmp eq i64 %whose, %self
   br i1 %mine, label %found, label %other
@@ -94,6 +99,8 @@ read:
   %end = call i64 @llvm.umax.i64(i64 %ends, i64 %enough)
   %end.at = getelementptr i64, ptr %row, i64 1
   store i64 %end, ptr %end.at
+  %begin.at = getelementptr i64, ptr %row, i64 2
+  store i64 %here, ptr %begin.at
   br label %done
 done:
   ret void
@@ -111,9 +118,20 @@ compare:
   %end = load i64, ptr %end.at
   %wanted = add i64 %end, %bytes
   %deep = icmp ult i64 %here, %wanted
+  br i1 %deep, label %tell, label %done
+tell:
+  %begin.at = getelementptr i64, ptr %row, i64 2
+  %begin = load i64, ptr %begin.at
+  %taken = sub i64 %begin, %here
+  %all = sub i64 %begin, %end
+  %told.next = getelementptr i64, ptr @{TOLD}, i64 1
+  %told.all = getelementptr i64, ptr @{TOLD}, i64 2
+  store i64 %taken, ptr @{TOLD}
+  store i64 %bytes, ptr %told.next
+  store i64 %all, ptr %told.all
   br label %done
 done:
-  %answer = phi i1 [ false, %entry ], [ %deep, %compare ]
+  %answer = phi i1 [ false, %entry ], [ false, %compare ], [ true, %tell ]
   ret i1 %answer
 }}
 """

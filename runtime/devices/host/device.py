@@ -164,7 +164,7 @@ class HostKernel:
         if (engine := self._engine(config)) is not None:
             from gridjit.runtime.devices.host.grids import launch_grid
 
-            return launch_grid(engine, self._record(engine), self.function.name, config, parameters, sharedmem)
+            return launch_grid(engine, self._record(engine), self.function, config, parameters, sharedmem)
         stop = self._stop if self.device.may_have_engine else None
         return launch(
             self.function,
@@ -209,7 +209,7 @@ class HostKernel:
 
     def _fail(self, config: LaunchConfig, report: bytes) -> NoReturn:
         """Raise what the kernel did wrong in a launch that machine code made."""
-        self._raise(judge(report, self.function.name, config))
+        self._raise(judge(report, self.function, config))
 
     def _raise(self, failure: Status) -> NoReturn:
         if failure.code <= SPINS:
@@ -375,11 +375,12 @@ class HostDevice:
 
     def _loaded(self, artifact: Artifact) -> tuple[HostFunction, Checking | None]:
         """Return an artifact's code, and what looks at its launches if it is checked."""
+        recursive = "recursive" in artifact.resources
         if "checks" not in artifact.metadata:
-            return load(artifact.image, artifact.entry, _symbols(artifact)), None
+            return load(artifact.image, artifact.entry, _symbols(artifact), recursive=recursive), None
         from gridjit.runtime.devices.host.checking import SYMBOLS, Checking
 
-        function = load(artifact.image, artifact.entry, _symbols(artifact), SYMBOLS)
+        function = load(artifact.image, artifact.entry, _symbols(artifact), SYMBOLS, recursive=recursive)
         return function, Checking(artifact, function)
 
 

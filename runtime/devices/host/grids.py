@@ -42,11 +42,16 @@ def code_of(function: HostFunction, image: bytes) -> tuple[int, int]:
 
 
 def launch_grid(
-    engine: Engine, record: records.KernelRecord, name: str, config: LaunchConfig, params: Any, sharedmem: int
+    engine: Engine,
+    record: records.KernelRecord,
+    function: HostFunction,
+    config: LaunchConfig,
+    params: Any,
+    sharedmem: int,
 ) -> Status | None:
     """Run a grid as launch() does, in machine code; raises what a signal handler of Python's raised meanwhile."""
     status = ctypes.create_string_buffer(records.STATUS_BYTES)
     given = params_buffer(params), launch_bytes(config, sharedmem)
     if engine.call(ctypes.byref(record), given[1], given[0], 0, status) == 0:
         return None
-    return judge(status.raw, name, config)
+    return judge(status.raw, function, config)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import math
 import struct
 import threading
 import time
@@ -35,6 +36,8 @@ SPINS = -100_000
 # The shape, the dynamic shared memory, and how long threads may wait in vain, in nanoseconds.
 _LAUNCH = struct.Struct("=7i4xq")
 _STATUS = struct.Struct("=7i")
+# What a kernel's entry answers in its place: from which to before which block any does something.
+_ENDS = struct.Struct("=2q")
 # Chunks per thread: enough for uneven blocks to balance, few enough for a chunk to be worth its call.
 _CHUNKS = 16
 # What is left must take at least this long for helpers to be woken; and what a chunk may take, as far as one knows.
@@ -43,6 +46,9 @@ _CHUNK_S = 20e-3
 # How long an interrupted launch waits for the blocks that are being run, and what stops them for an interrupt.
 _GRACE_S = 0.2
 _LONG_S = 0.5
+# Of so many blocks, it is worth asking which of them do nothing. A chunk that takes less is lengthened.
+_MANY = 4096
+_BRIEF_S = 1e-3
 
 # Stops threads for ever, by their idents, in a kernel's own code; returns whether none is in a block any more.
 Stop = Callable[[set[int]], bool]
@@ -76,34 +82,37 @@ def launch(
     so in vain, in nanoseconds; 0: for ever.
     Raises LaunchError if threads of a block wait at different barriers, or for want of memory.
     """
+    given, shape = params_buffer(params), launch_bytes(config, sharedmem, patience)
+    blocks = math.prod(config.griddim)
+    begin, end = (0, blocks) if resident else _ends(function, given, shape, blocks)
+    if begin >= end:
+        return None
     run = _Run(
-        function=function,
-        params=params_buffer(params),
-        launch=launch_bytes(config, sharedmem, patience),
-        blocks=config.griddim[0] * config.griddim[1] * config.griddim[2],
-        first=config.griddim[0] * config.griddim[1] * config.griddim[2] if resident else 1,
+        function=function, params=given, launch=shape, begin=begin, end=end, first=end if resident else begin + 1
     )
     if stop is not None and threading.get_ident() == threading.main_thread().ident:
         _run_aside(run, threads, stop)
     else:
         _deal(run, threads)
-    return None if run.failure is None else judge(run.failure, function.name, config)
+    return None if run.failure is None else judge(run.failure, function, config)
 
 
 class _Run:
     """One grid being run: what is left to hand out, who is at work, and what went wrong.
 
-    first: how many blocks are run before any are handed out.
+    begin, end: the blocks that are run; those before first are, before any are handed out.
     """
 
-    def __init__(self, *, function: HostFunction, params: Any, launch: Any, blocks: int, first: int) -> None:
+    def __init__(self, *, function: HostFunction, params: Any, launch: Any, begin: int, end: int, first: int) -> None:
         self.function = function
         self.params = params
         self.launch = launch
-        self.blocks = blocks
+        self.begin = begin
+        self.end = end
         self.first = first
         self.chunk = 1
-        self.chunks = itertools.count()
+        self.next = first
+        self.dealing = allocate_lock()
         self.working = 0
         self.at_work: set[int] = set()
         self.open = True
@@ -127,12 +136,16 @@ class _Run:
                 self.failure = status.raw
         return False
 
-    def take_chunks(self, start: int) -> None:
-        """Run chunks from block start on until none is left or something failed."""
+    def take_chunks(self, shared: int = 1) -> None:
+        """Run chunks until none is left or something failed. shared: how many threads do so."""
         while self.failure is None:
-            first = start + next(self.chunks) * self.chunk
-            if first >= self.blocks or not self.some(first, min(first + self.chunk, self.blocks)):
+            with self.dealing:
+                first, self.next = self.next, self.next + self.chunk
+            since = time.perf_counter()
+            if first >= self.end or not self.some(first, min(first + self.chunk, self.end)):
                 return
+            if time.perf_counter() - since < _BRIEF_S:
+                self.chunk = max(self.chunk, min(2 * self.chunk, (self.end - self.next) // (_CHUNKS * shared)))
 
 
 def _run_aside(run: _Run, threads: int, stop: Stop) -> None:
@@ -184,20 +197,20 @@ def _end(run: _Run, done: Any, stop: Stop) -> None:
 def _deal(run: _Run, threads: int) -> None:
     """Run all blocks of run."""
     start = time.perf_counter()
-    if not run.some(0, run.first) or run.blocks == run.first:
+    if not run.some(run.begin, run.first) or run.end == run.first:
         return
     each = time.perf_counter() - start
-    left = run.blocks - 1
+    left = run.end - run.first
     if threads > 1 and left * each >= _WORTH_HELP_S:
-        run.chunk = max(1, min(run.blocks // (_CHUNKS * threads), int(_CHUNK_S / each)))
-        _share(run, threads, 1)
+        run.chunk = max(1, min(left // (_CHUNKS * threads), int(_CHUNK_S / each)))
+        _share(run, threads)
     else:
         run.chunk = max(1, min(left, int(_CHUNK_S / max(each, 1e-9))))
-        run.take_chunks(1)
+        run.take_chunks()
 
 
-def _share(run: _Run, threads: int, start: int) -> None:
-    """Run the blocks from start on, together with helpers; return when all are done."""
+def _share(run: _Run, threads: int) -> None:
+    """Run the blocks that are left, together with helpers; return when all are done."""
 
     def assist() -> None:
         with run.condition:
@@ -205,7 +218,7 @@ def _share(run: _Run, threads: int, start: int) -> None:
                 return
             run.working += 1
         try:
-            run.take_chunks(start)
+            run.take_chunks(threads)
         finally:
             with run.condition:
                 run.working -= 1
@@ -213,14 +226,27 @@ def _share(run: _Run, threads: int, start: int) -> None:
 
     from gridjit.runtime.devices.host.pool import pool  # small grids are not shared
 
-    pool().help(assist, min(threads - 1, -(-(run.blocks - start) // run.chunk) - 1))
+    pool().help(assist, min(threads - 1, -(-(run.end - run.first) // run.chunk) - 1))
     try:
-        run.take_chunks(start)
+        run.take_chunks(threads)
+    except BaseException:
+        run.interrupted = True  # helpers stop behind their chunks
+        raise
     finally:
         # Also after an interrupt: helpers at work still use the caller's memory. One that only comes now does nothing.
         with run.condition:
             run.open = False
             run.condition.wait_for(lambda: run.working == 0)
+
+
+def _ends(function: HostFunction, params: Any, shape: Any, blocks: int) -> tuple[int, int]:
+    """Return from which to before which block any does something, as far as the kernel tells."""
+    if blocks < _MANY:
+        return 0, blocks
+    told = ctypes.create_string_buffer(_ENDS.pack(0, blocks), _STATUS.size)
+    function.call(params, shape, blocks, 0, told)
+    begin, end = _ENDS.unpack_from(told)
+    return begin, end
 
 
 def launch_bytes(config: LaunchConfig, sharedmem: int, patience: int = 0) -> Any:
@@ -239,12 +265,12 @@ def params_buffer(params: Any) -> Any:
     return buffer.from_buffer_copy(view) if view.readonly else buffer.from_buffer(view)
 
 
-def judge(report: bytes, entry: str, config: LaunchConfig) -> Status:
+def judge(report: bytes, function: HostFunction, config: LaunchConfig) -> Status:
     """Return what the status that a kernel's entry left stands for: an exception, or from SPINS down a wait in vain.
 
     Raises LaunchError if it is anything else.
     """
-    name = entry.removeprefix("gridjit.")
+    name = function.name.removeprefix("gridjit.")
     failure = _STATUS.unpack_from(report)
     code, block, thread = failure[0], failure[1:4], failure[4:7]
     if code == _NO_MEMORY:
@@ -253,11 +279,10 @@ def judge(report: bytes, entry: str, config: LaunchConfig) -> Status:
             "blocks, or declare smaller shared and local arrays"
         )
     if code == _STACK_ENDS:
+        from gridjit.runtime.devices.host.deep import too_deep
+
         raise LaunchError(
-            f"{name} [{config}], tid={list(_dim3(thread))} ctaid={list(_dim3(block))}: recursion too deep: a device "
-            "function calls itself until the stack of the thread that runs it, where its local arrays are, has no room "
-            "left; call it less often, declare smaller arrays, "
-            "write it as a loop, or launch from a thread with a larger stack (threading.stack_size, ulimit -s)"
+            f"{name} [{config}], tid={list(_dim3(thread))} ctaid={list(_dim3(block))}: {too_deep(function)}"
         )
     if code == _STRANDED:
         raise LaunchError(

@@ -15,6 +15,8 @@ Entry = Callable[[Any, Any, int, int, Any], int]
 _ENTRY = ctypes.CFUNCTYPE(
     ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p
 )
+# See the host target's stack.py.
+_TOLD = "gridjit.stack.told"
 # Where the mathematics is that objects call; absent ones are only missed by objects that need them.
 _LIBRARIES = ("libm.so.6", "libmvec.so.1")
 
@@ -28,19 +30,30 @@ class HostFunction:
     call: Entry = field(repr=False)
     # The addresses of the other symbols that were asked for.
     others: tuple[int, ...] = ()
+    # Where it tells how much of the stack a recursion took that was too deep; 0 if it does not.
+    told: int = 0
     # LLVM's claim on the code; dropping it unloads.
     _code: LoadedCode = field(repr=False)
 
 
-def load(image: bytes, entry: str, symbols: Mapping[str, int] = NO_SYMBOLS, others: Sequence[str] = ()) -> HostFunction:
+def load(
+    image: bytes,
+    entry: str,
+    symbols: Mapping[str, int] = NO_SYMBOLS,
+    others: Sequence[str] = (),
+    *,
+    recursive: bool = False,
+) -> HostFunction:
     """Return the function called entry of an object file; raises LaunchError if it does not link here.
 
     symbols: addresses of what this process provides for the code. others: symbols whose addresses are asked for.
+    recursive: whether the code has functions that call themselves.
     """
     _know_mathematics()
-    code = load_object(image, entry, symbols, others)
-    call = _ENTRY(code.address)
-    return HostFunction(name=entry, address=code.address, call=call, others=tuple(code.others), _code=code)
+    code = load_object(image, entry, symbols, [*others, _TOLD] if recursive else others)
+    call, found = _ENTRY(code.address), tuple(code.others)
+    told = found[-1] if recursive else 0
+    return HostFunction(name=entry, address=code.address, call=call, others=found[: len(others)], told=told, _code=code)
 
 
 @functools.cache

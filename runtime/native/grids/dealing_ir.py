@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from gridjit.runtime.native.grids.fields import load, place, store
 
+# A chunk that takes less, in nanoseconds, is lengthened.
+BRIEF_NS = 2_000
+# Chunks of a part: few enough for each to be worth dealing, enough for uneven blocks to balance.
+CHUNKS = 8
+
 DEALING = f"""
 ; Run blocks of a kernel; return its code. A thread with a runner may be made to leave, and then returns STOPPED.
 define internal i32 @run(ptr %runner, ptr %kernel, ptr %launch, ptr %params, i64 %first, i64 %last, ptr %status) #1 {{
@@ -55,13 +60,31 @@ entry:
   ret void
 }}
 
+; Deal twice as many blocks at a time if these took too little time to be dealt by themselves, but never so many that
+; uneven blocks could not balance.
+define internal void @lengthen(ptr %at, i64 %chunk, i64 %took, i64 %last, i64 %end) #1 {{
+entry:
+  %brief = icmp slt i64 %took, {BRIEF_NS}
+  %left = sub i64 %end, %last
+  %most = udiv i64 %left, {CHUNKS}
+  %twice = shl i64 %chunk, 1
+  %fits = icmp ule i64 %twice, %most
+  %longer = and i1 %brief, %fits
+  br i1 %longer, label %change, label %done
+change:
+  store atomic i64 %twice, ptr %at monotonic, align 8
+  br label %done
+done:
+  ret void
+}}
+
 ; Run chunks of a shared grid until there are none, beginning with the part of this index. Its caller, if this is it,
 ; takes the time, and looks for signals.
 define internal void @work(ptr %engine, ptr %slot, i32 %index, ptr %runner, ptr %caller) #1 {{
 entry:
   %status = alloca [8 x i32], align 8
-{load("slot", "Slot", "kernel:ptr", "launch:ptr", "params:ptr", "chunk", "parts:i32")}
-{place("slot", "Slot", "open", "stopped", "failed", "status", "part")}
+{load("slot", "Slot", "kernel:ptr", "launch:ptr", "params:ptr", "parts:i32")}
+{place("slot", "Slot", "open", "stopped", "failed", "status", "part", "chunk")}
   %helps = icmp eq ptr %caller, null
   %begun = call i64 @now(ptr %engine)
   br label %next.part
@@ -82,11 +105,12 @@ deal:
   %stopped = icmp ne i32 %stop, 0
   br i1 %stopped, label %leave, label %take
 take:
-  %first = atomicrmw add ptr %part, i64 %slot.chunk monotonic
+  %chunk = load atomic i64, ptr %slot.chunk.at monotonic, align 8
+  %first = atomicrmw add ptr %part, i64 %chunk monotonic
   %none = icmp sge i64 %first, %end
   br i1 %none, label %exhausted, label %go
 go:
-  %wanted = add i64 %first, %slot.chunk
+  %wanted = add i64 %first, %chunk
   %short = icmp slt i64 %wanted, %end
   %last = select i1 %short, i64 %wanted, i64 %end
   %code = call i32 @run(ptr %runner, ptr %slot.kernel, ptr %slot.launch, ptr %slot.params,
@@ -100,6 +124,7 @@ observe:
   %took = sub i64 %now, %since
   %blocks = sub i64 %last, %first
   call void @learn(ptr %slot.kernel, i64 %took, i64 %blocks)
+  call void @lengthen(ptr %slot.chunk.at, i64 %chunk, i64 %took, i64 %last, i64 %end)
   %interrupted = call i1 @look(ptr %caller, i64 %now)
   br i1 %interrupted, label %stop.all, label %observed
 observed:

@@ -27,6 +27,8 @@ from gridjit.runtime.native.launch_ir import ATTRIBUTES, filled
 WORTH_PS, WORTH_WAKING_PS = 8_000_000, 25_000_000
 # A caller that is alone looks up so often.
 PIECE_PS = 200_000_000
+# Of so many blocks, it is worth asking which of them do nothing.
+MANY_BLOCKS = 4096
 
 _LAUNCH = f"""
 define internal i32 @launch_grid(ptr %kernel, ptr %shape, ptr %params, i32 %held, ptr %status) #0 {{
@@ -61,15 +63,28 @@ unwatched:
   %runner = phi ptr [ null, %begin ], [ %watching, %watch ]
 {store("caller", "Caller", state="ptr %state", checked="i64 %begun", runner="ptr %runner", engine="ptr %engine")}
 {store("caller", "Caller", held="i32 %held", watched="i32 %watched", interrupted="i32 0")}
-  %blocks = call i64 @blocks_of(ptr %launch)
+  %all = call i64 @blocks_of(ptr %launch)
   %several = icmp sgt i32 %kernel.threads, 1
 {place("kernel", "Kernel", "cost")}
 {place("pool", "Pool", "size", "sleeping")}
+  %few = icmp slt i64 %all, {MANY_BLOCKS}
+  %as.it.is = or i1 %few, %together
+  br i1 %as.it.is, label %ready, label %narrow
+narrow:
+  ; Only the blocks between the first and the last that do anything, if the kernel's entry knows of them.
+  %begins = call i64 @ends_of(ptr %kernel, ptr %launch, ptr %params, i64 %all, ptr %status)
+  %ends.at = getelementptr i8, ptr %status, i64 8
+  %ends = load i64, ptr %ends.at, align 4
+  %nothing = icmp sge i64 %begins, %ends
+  br i1 %nothing, label %done, label %ready
+ready:
+  %from = phi i64 [ 0, %unwatched ], [ %begins, %narrow ]
+  %blocks = phi i64 [ %all, %unwatched ], [ %ends, %narrow ]
   br label %alone
 alone:
-  %first = phi i64 [ 0, %unwatched ], [ %last, %on ], [ %first, %nobody ]
-  %since = phi i64 [ %begun, %unwatched ], [ %now, %on ], [ %since, %nobody ]
-  %sharing = phi i1 [ %several, %unwatched ], [ %sharing, %on ], [ false, %nobody ]
+  %first = phi i64 [ %from, %ready ], [ %last, %on ], [ %first, %nobody ]
+  %since = phi i64 [ %begun, %ready ], [ %now, %on ], [ %since, %nobody ]
+  %sharing = phi i1 [ %several, %ready ], [ %sharing, %on ], [ false, %nobody ]
   %left = sub i64 %blocks, %first
   %cost = load atomic i64, ptr %kernel.cost.at monotonic, align 8
   %unknown = icmp eq i64 %cost, 0
@@ -120,7 +135,7 @@ nobody:
   br label %alone
 
 done:
-  %result = phi i32 [ %code, %piece ], [ 0, %passed ], [ 0, %more ], [ %shared, %share ]
+  %result = phi i32 [ 0, %narrow ], [ %code, %piece ], [ 0, %passed ], [ 0, %more ], [ %shared, %share ]
   br i1 %is.main, label %unwatch, label %after
 unwatch:
   call void @unwatch(ptr %pool, ptr %runner)
@@ -138,6 +153,18 @@ restore:
   br label %end
 end:
   ret i32 %answer
+}}
+
+; Store in the place of a status from which to before which block a kernel's blocks do anything; return the first.
+define internal i64 @ends_of(ptr %kernel, ptr %launch, ptr %params, i64 %all, ptr %status) #1 {{
+entry:
+{load("kernel", "Kernel", "entry:ptr")}
+  %ends.at = getelementptr i8, ptr %status, i64 8
+  store i64 0, ptr %status, align 4
+  store i64 %all, ptr %ends.at, align 4
+  %code = call i32 %kernel.entry(ptr %params, ptr %launch, i64 %all, i64 0, ptr %status)
+  %begins = load i64, ptr %status, align 4
+  ret i64 %begins
 }}
 
 define internal i64 @blocks_of(ptr %launch) #2 {{

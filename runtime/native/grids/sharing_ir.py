@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from gridjit.runtime.native.grids.dealing_ir import CHUNKS
 from gridjit.runtime.native.grids.fields import load, place, store
 from gridjit.runtime.native.grids.interrupts_ir import LOOK_NS
 from gridjit.runtime.native.grids.workers_ir import SPIN_NS
 
 # A chunk of a shared grid takes so long, in picoseconds, at least and at most.
 LEAST_PS, MOST_PS = 3_000_000, 5_000_000_000
-# Chunks of a part: few enough for each to be worth dealing, enough for uneven blocks to balance.
-CHUNKS = 8
 
 SHARING = f"""
 ; Run the blocks from first on, together with workers; return the first code that is not 0, or NO_SLOT: it cannot be.

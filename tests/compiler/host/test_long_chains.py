@@ -10,7 +10,7 @@ import pytest
 
 import gridjit
 from gridjit import cuda
-from gridjit.compiler.targets.host import generate
+from gridjit.compiler.targets.host import generate, sharing
 from gridjit.compiler.targets.host.regions import write
 from gridjit.compiler.targets.host.regions.body import defined, used
 
@@ -23,6 +23,40 @@ def chain_of(links: int) -> Any:
     for link in range(links):
         text += _LINE.format(lane=1 << link % 5) + f"    kept{link} = v\n"
     text += "    x[i] = v\n" + "".join(f"    x[i] ^= kept{link}\n" for link in range(links))
+    names: dict[str, Any] = {"cuda": cuda}
+    exec(text, names)
+    return gridjit.jit(cache=False, target="host")(names["kernel"])
+
+
+# Conditions that all threads share, that differ within a warp's lanes, and between warps; and what is done there.
+_CONDITIONS = ("n > {link}", "(i >> 5) % 3 != {link} % 3", "kept != {link}")
+_DONE = {
+    "shuffle": "v += cuda.shfl_xor_sync(0xFFFFFFFF, v, {lane})",
+    "vote": "v += cuda.ballot_sync(0xFFFFFFFF, v % 2 == 0) & 7",
+    "barrier": "cuda.syncthreads(); v += x[i ^ 1]; cuda.syncthreads(); x[i] = v & 0xFF",
+}
+_WAYS = (
+    (_CONDITIONS[0], "shuffle", 0),
+    (_CONDITIONS[2], "shuffle", 3),
+    (_CONDITIONS[1], "vote", 0),
+    (_CONDITIONS[0], "barrier", 3),
+    (_CONDITIONS[1], "shuffle", 3),
+    (_CONDITIONS[2], "barrier", 0),
+)
+
+
+def conditional(links: int, condition: str, done: str, turns: int = 0, mark: int = 0) -> Any:
+    """Return a kernel that does so as often, each time behind a condition; in turns of a loop, if there are any.
+
+    mark: what tells it from another one that is otherwise equal.
+    """
+    text = f"def kernel(x, n):\n    mark = {mark}\n    i = cuda.grid(1)\n"
+    text += "    v = x[i]\n    kept = (i >> 5) + n\n"
+    text += f"    for turn in range({turns} if n > 0 else 0):\n" if turns else "    if True:\n"
+    for link in range(links):
+        line = done.format(lane=1 << link % 5)
+        text += f"        if {condition.format(link=link)}:\n            {line}\n            kept += v % 2 - v % 2\n"
+    text += "    x[i] = v + kept\n"
     names: dict[str, Any] = {"cuda": cuda}
     exec(text, names)
     return gridjit.jit(cache=False, target="host")(names["kernel"])
@@ -53,10 +87,13 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(write, "defined", counted(defined))
     monkeypatch.setattr(generate, "_final", final)
 
-    def measure(links: int) -> tuple[str, int]:
+    def measure(links: int, **how: Any) -> tuple[str, int]:
         looked.clear()
         with pytest.raises(Stopped):
-            chain_of(links)[1, 32](np.zeros(32, np.int32))
+            if how:
+                conditional(links, **how)[1, 32](np.zeros(32, np.int32), 3)
+            else:
+                chain_of(links)[1, 32](np.zeros(32, np.int32))
         return texts[-1], len(looked)
 
     return measure
@@ -89,3 +126,35 @@ def test_a_chain_of_shuffles_gives_what_they_give_one_after_the_other() -> None:
             row ^= one
     chain_of(12)[1, 70](x)
     assert x.tolist() == np.concatenate(rows).astype(np.int32).tolist()
+
+
+@pytest.mark.parametrize(("condition", "done", "turns"), _WAYS[:4])
+def test_code_of_sixty_warp_operations_behind_conditions_is_twice_that_of_thirty(
+    measured: Any, condition: str, done: str, turns: int
+) -> None:
+    some, many = (measured(n, condition=condition, done=_DONE[done], turns=turns)[0].count("\n") for n in (30, 60))
+    assert many < 2.4 * some
+
+
+@pytest.mark.parametrize(("condition", "done", "turns"), _WAYS)
+def test_regions_that_share_their_code_compute_what_they_do_alone(
+    monkeypatch: pytest.MonkeyPatch, condition: str, done: str, turns: int
+) -> None:
+    texts: list[str] = []
+    final = generate._final
+    monkeypatch.setattr(generate, "_final", lambda text, *a, **k: texts.append(text) or final(text, *a, **k))
+    results = []
+    for most in (10**9, 0):
+        monkeypatch.setattr(sharing, "_MOST_LINES", most)
+        monkeypatch.setattr(sharing, "_MOST_TIMES", min(most, 1))
+        monkeypatch.setattr(sharing, "_WAY", 10)
+        kernel = conditional(6, condition, _DONE[done], turns, mark=most)
+        for n in (0, 3, 6):
+            x = np.arange(128, dtype=np.int32)
+            kernel[2, 64](x, n)
+            results.append(x.tolist())
+    assert results[:3] == results[3:]
+    shared = re.compile(r"^define [^\n]*@gridjit\.region\.\d+\([^\n]*\) noinline", re.MULTILINE)
+    alone, together = (len(shared.findall(text)) for text in texts)
+    assert alone == 0
+    assert together > 0

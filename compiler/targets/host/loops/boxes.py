@@ -7,6 +7,7 @@ so that a chunk is long in that direction.
 
 from __future__ import annotations
 
+from gridjit.compiler.targets.host.loops.idle import idle_steps
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
 from gridjit.compiler.targets.host.orders.flat import Flat
 
@@ -21,13 +22,13 @@ def block_loop(plan: LoopPlan, values: str) -> list[str]:
     run = [] if plan.watched else [*_columns(flat.get(along)), *_rows(flat.get(across)), *_extent(along, across)]
     extent = "" if plan.watched else ", i32 %width, i32 %depth"
     step = "1" if plan.watched else "%b.count"
+    ends = "[ %code, %go ], [ 0, %skip ]" if plan.idle else "[ %code, %block ]"
     return [
         f"  %wide = zext nneg i32 %nctaid.{along} to i64",
         f"  %high = zext nneg i32 %nctaid.{across} to i64",
         "  %any = icmp slt i64 %first, %last",
         "  br i1 %any, label %block, label %done",
-        "block:",
-        "  %b = phi i64 [ %first, %ready ], [ %b.next, %passed ]",
+        *idle_steps(plan),
         "  %b.along = urem i64 %b, %wide",
         "  %b.row = udiv i64 %b, %wide",
         "  %b.across = urem i64 %b.row, %high",
@@ -44,7 +45,7 @@ def block_loop(plan: LoopPlan, values: str) -> list[str]:
         "  %more = icmp slt i64 %b.next, %last",
         "  br i1 %more, label %block, label %done",
         "done:",
-        "  %result = phi i32 [ 0, %ready ], [ %code, %block ], [ 0, %passed ]",
+        f"  %result = phi i32 [ 0, %ready ], [ 0, %passed ], {ends}",
     ]
 
 

@@ -5,7 +5,8 @@
 params: the kernel's parameters, each at its natural alignment. launch: {i32 griddim[3]; i32 blockdim[3]; i32 dynamic
 shared bytes}. It runs blocks first to last-1 (x fastest) and returns 0, the first exception code (1 and up) or a
 reserved negative code; unless 0, status = {i32 code; i32 block[3]; i32 thread[3]} is filled. The memory that blocks
-need is allocated by the C library and freed before the return. Blocks that wait for other blocks are run by another
+need is allocated by the C library and freed before the return. Asked for blocks from a last one to before 0, it runs
+none and may tell where those that do anything lie (idle.py). Blocks that wait for other blocks are run by another
 entry (resident.py).
 """
 
@@ -22,6 +23,7 @@ from gridjit.compiler.targets.host.collectives.whole import warp_waits, whole
 from gridjit.compiler.targets.host.loops.block import watched_block
 from gridjit.compiler.targets.host.loops.boxes import block_loop
 from gridjit.compiler.targets.host.loops.frame import CONTEXT_VALUES, launch_loads, note_stack
+from gridjit.compiler.targets.host.loops.idle import idle_ends, idle_functions
 from gridjit.compiler.targets.host.loops.memory import MOST_MEMORY, memory_parts, memory_size
 from gridjit.compiler.targets.host.loops.metadata import metadata
 from gridjit.compiler.targets.host.loops.plan import NO_MEMORY, LoopPlan
@@ -47,7 +49,13 @@ def entry_text(plan: LoopPlan) -> str:
         blocks = [plain_block(plan, loops)]
     declared = ["declare ptr @aligned_alloc(i64, i64)", "declare void @free(ptr)"]
     return "\n".join(
-        [_entry(plan), *blocks, *declared, metadata(loops.vectorized, parallel=plan.parallel, lanes=plan.regions)]
+        [
+            _entry(plan),
+            *idle_functions(plan),
+            *blocks,
+            *declared,
+            metadata(loops.vectorized, parallel=plan.parallel, lanes=plan.regions),
+        ]
     )
 
 
@@ -75,6 +83,7 @@ def _entry(plan: LoopPlan) -> str:
             f"define i32 @{plan.entry}(ptr noalias %params, ptr noalias %launch, i64 %first, i64 %last, "
             "ptr noalias %status) nounwind {",
             "entry:",
+            *idle_ends(plan),
             *note_stack(plan),
             *launch_loads(),
             *(_take_memory(plan) if plan.scratch else ["  br label %ready", "ready:"]),

@@ -66,10 +66,11 @@ def note_stack(plan: LoopPlan) -> list[str]:
 
 def block_loads(plan: LoopPlan) -> list[str]:
     """Return the loads at the start of a function that runs threads: launch, parameters, and what all threads share."""
-    return [*launch_loads(), *_parameter_loads(plan.parameters), *_bank_loads(plan)]
+    return [*launch_loads(), *parameter_loads(plan.parameters), *_bank_loads(plan)]
 
 
-def _parameter_loads(parameters: Sequence[Parameter]) -> list[str]:
+def parameter_loads(parameters: Sequence[Parameter]) -> list[str]:
+    """Return the loads of the kernel's own parameters."""
     lines, offset = [], 0
     for index, parameter in enumerate(parameters):
         size = _SIZES[parameter.type]

@@ -30,7 +30,8 @@ ABSENT = -13
 class LoopPlan:
     """What the loops around a kernel's regions depend on.
 
-    regions: how many there are. guarded: whether it has a guard. bounded: whether there is a function that finds
+    regions: how many there are. guarded: whether it has a guard. idle: whether there is a function that tells of
+    blocks that they do nothing. bounded: whether there is a function that finds
     where in a row it holds. quiet: whether threads that do not pass it only end. strided: whether the kernel is one
     turn of a grid-stride loop. inner: the axis of a row. flat: the axes along which blocks may be run as one.
     fails: whether a thread can return an exception code. parallel: whether the threads' accesses are independent
@@ -51,6 +52,7 @@ class LoopPlan:
     parameters: tuple[Parameter, ...]
     regions: int
     guarded: bool
+    idle: bool
     bounded: bool
     quiet: bool
     strided: bool

@@ -16,22 +16,23 @@ from gridjit.compiler.targets.host.regions.coordinates import PLACE
 
 NAME = "gridjit.bounds"
 RESULT = "{ i32, i32, i1 }"
-_ASKED = "{ i32, i1 }"
+ASKED = "{ i32, i1 }"
 _LEAF = "gridjit.compare"
 
 
 def bounds_text(conditions: Sequence[Comparison], parameters: Sequence[Parameter], axis: str) -> str:
     """Return the function that finds where all conditions hold along axis ("x"), and what it calls."""
     every = (*PLACE, *parameters)
-    leaves = [_leaf(number, one, every) for number, one in enumerate(conditions)]
+    leaves = [leaf(f"{_LEAF}.{number}", one, every) for number, one in enumerate(conditions)]
     return "".join([*leaves, _bounds(conditions, every, axis)])
 
 
-def _declared(every: Sequence[Parameter]) -> str:
+def declared(every: Sequence[Parameter]) -> str:
+    """Return parameters as a function declares them."""
     return ", ".join(f"{one.type} {one.name}" for one in every)
 
 
-def _leaf(number: int, one: Comparison, every: Sequence[Parameter]) -> str:
+def leaf(name: str, one: Comparison, every: Sequence[Parameter]) -> str:
     """Return a function that returns how a comparison's operands compare - -1, 0, 1 - and whether one wrapped."""
     lines, bits = checked(one)
     a, b = one.operands
@@ -41,7 +42,7 @@ def _leaf(number: int, one: Comparison, every: Sequence[Parameter]) -> str:
         wraps.append(f"%gj.bad.{index + 1} = or i1 %gj.bad.{index}, {bit}")
     return "\n  ".join(
         [
-            f"define internal {_ASKED} @{_LEAF}.{number}({_declared(every)}) alwaysinline nounwind {{\ngj.ask:",
+            f"define internal {ASKED} @{name}({declared(every)}) alwaysinline nounwind {{\ngj.ask:",
             *lines,
             *wraps,
             f"%gj.less = icmp {less} {one.type} {a}, {b}",
@@ -49,16 +50,16 @@ def _leaf(number: int, one: Comparison, every: Sequence[Parameter]) -> str:
             "%gj.less.wide = sext i1 %gj.less to i32",
             "%gj.more.wide = zext i1 %gj.more to i32",
             "%gj.sign = or i32 %gj.less.wide, %gj.more.wide",
-            f"%gj.asked.0 = insertvalue {_ASKED} poison, i32 %gj.sign, 0",
-            f"%gj.asked = insertvalue {_ASKED} %gj.asked.0, i1 %gj.bad.{len(bits)}, 1",
-            f"ret {_ASKED} %gj.asked\n}}\n",
+            f"%gj.asked.0 = insertvalue {ASKED} poison, i32 %gj.sign, 0",
+            f"%gj.asked = insertvalue {ASKED} %gj.asked.0, i1 %gj.bad.{len(bits)}, 1",
+            f"ret {ASKED} %gj.asked\n}}\n",
         ]
     )
 
 
 def _bounds(conditions: Sequence[Comparison], every: Sequence[Parameter], axis: str) -> str:
     lines = [
-        f"define internal {RESULT} @{NAME}(i32 %length, i32 %step, {_declared(every)}) alwaysinline nounwind {{",
+        f"define internal {RESULT} @{NAME}(i32 %length, i32 %step, {declared(every)}) alwaysinline nounwind {{",
         "entry:",
         "  %last = sub nuw nsw i32 %length, 1",
         "  br label %leaf.0",
@@ -94,9 +95,9 @@ class _At:
         return [
             f"  %{name}.far = mul i32 {place}, %step",
             f"  %{name}.thread = add i32 %gj.thread, %{name}.far",
-            f"  %{name} = call {_ASKED} @{_LEAF}.{number}({values})",
-            f"  %{name}.sign = extractvalue {_ASKED} %{name}, 0",
-            f"  %{name}.bad = extractvalue {_ASKED} %{name}, 1",
+            f"  %{name} = call {ASKED} @{_LEAF}.{number}({values})",
+            f"  %{name}.sign = extractvalue {ASKED} %{name}, 0",
+            f"  %{name}.bad = extractvalue {ASKED} %{name}, 1",
         ]
 
 

@@ -61,6 +61,18 @@ def comparisons(
     return None if one is None else (one,)
 
 
+def necessary(condition: str, holds: bool, lines: Mapping[str, str], axis: Collection[str]) -> tuple[Comparison, ...]:
+    """Return comparisons all of which hold wherever condition is equal to holds; there may be more to it."""
+    line = lines.get(condition, "")
+    if line and (found := _NOT.match(line)):
+        return necessary(found[1], not holds, lines, axis)
+    if line and (found := (_BOTH if holds else _EITHER).match(line)):
+        parts = (necessary(part, holds, lines, axis) for part in found.groups() if part is not None)
+        return tuple(one for part in parts for one in part)
+    one = _comparison(condition, holds, lines, axis)
+    return () if one is None else (one,)
+
+
 def _comparison(condition: str, holds: bool, lines: Mapping[str, str], axis: Collection[str]) -> Comparison | None:
     made = _slice([condition], lines)
     varying = _varying(made, lines, axis)

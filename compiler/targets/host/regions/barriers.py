@@ -18,6 +18,8 @@ from gridjit.compiler.targets.host.regions.body import Block, Body, opcode, with
 _LATER = {kinds.GRID: 1, kinds.TURN: 2}
 _ARRIVE = "gridjit.arrive "
 _ARRIVAL = re.compile(rf"{re.escape(_ARRIVE)}(\d+), label (%\S+)")
+_PASS = "gridjit.pass "
+_PASSAGE = re.compile(rf"{re.escape(_PASS)}(\d+), label (%\S+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +58,17 @@ def arrival(line: str) -> int | None:
     """Return the number of the barrier at which an instruction of a split block ends its region, or None."""
     found = _ARRIVAL.match(line)
     return int(found[1]) if found else None
+
+
+def passage(line: str) -> int | None:
+    """Return the number of the function that goes on where an instruction ends a region, or None."""
+    found = _PASSAGE.match(line)
+    return int(found[1]) if found else None
+
+
+def passing(number: int, label: str) -> str:
+    """Return the instruction that ends a region where a function goes on that regions share (sharing.py)."""
+    return f"{_PASS}{number}, label {label}"
 
 
 def split(body: Body) -> SplitBlocks:

@@ -20,13 +20,13 @@ from gridjit.compiler.targets.host.regions.barriers import SplitBlocks, split
 from gridjit.compiler.targets.host.regions.body import Block, Body
 from gridjit.compiler.targets.host.regions.coordinates import PLACE
 from gridjit.compiler.targets.host.regions.leaving import without_leaving
-from gridjit.compiler.targets.host.regions.liveness import live_in
 from gridjit.compiler.targets.host.regions.meetings import meetings
 from gridjit.compiler.targets.host.regions.recomputation import recomputed
 from gridjit.compiler.targets.host.regions.settled import settled
 from gridjit.compiler.targets.host.regions.slots import Slot, ValueType, lay_out
 from gridjit.compiler.targets.host.regions.uniform import lasting_values, uniform_values
 from gridjit.compiler.targets.host.regions.write import CutKernel, RegionWriter, names_made, names_used
+from gridjit.compiler.targets.host.sharing import SharedBlocks, shared
 
 # Bytes of the bank where progress is noted.
 _PROGRESS = 16
@@ -38,7 +38,8 @@ _MOST_ON_STACK = 1 << 12
 class Regions:
     """A kernel cut at its barriers. regions[0] starts the kernel; regions[k] goes on after barrier k.
 
-    texts: one function definition per region. slab: bytes per thread. uniforms: the values in the bank, in the order
+    texts: one function definition per region, and behind them those that regions share. count: how many regions there
+    are. slab: bytes per thread. uniforms: the values in the bank, in the order
     of the regions' parameters. renewed: for each region, the uniforms it may leave changed in the bank. bank: its
     bytes. parallel: whether the threads' memory accesses may be told to LLVM as independent. settled: for each region,
     whether all threads of a block end it at one place. first_of_grid, first_turn: the number of the first cut
@@ -50,6 +51,7 @@ class Regions:
     """
 
     texts: tuple[str, ...]
+    count: int
     slab: int
     uniforms: tuple[Slot, ...]
     renewed: tuple[tuple[Slot, ...], ...]
@@ -83,9 +85,10 @@ def cut(
     many = len(parts.starts) > 1
     own = cells([one for one in parts.collectives if one])
     arrays = {**arrays, **own}
-    live = live_in(parts.blocks)
     given = {parameter.name for parameter in (*PLACE, *body.parameters)}
-    crossing = sorted(set().union(*(live[start] for start in parts.starts[1:])) - given)
+    used = shared(parts.blocks, parts.starts, _known(body, given, types, arrays))
+    live = used.live
+    crossing = sorted(set().union(*(live[start] for start in (*parts.starts[1:], *used.starts))) - given)
     again = recomputed(body, crossing, given | set(arrays))
     kept = [name for name in crossing if name not in again and name not in arrays]
     # Threads are in different turns of loops that wait: no value is that of all.
@@ -97,14 +100,15 @@ def cut(
     loose = loose_regions(stays, apart, same)
     changing = set().union(*(live[start] for start, alone in zip(parts.starts, loose, strict=True) if alone)) - lasting
     places = _places({name: types[name] for name in kept}, arrays if many else {}, same - changing)
-    shared, bank = lay_out({} if many or _fit_stack(arrays) else arrays)
-    whole = _cut(body, parts, live, again, places, shared)
-    writers = [RegionWriter(whole=whole, number=number) for number in range(len(parts.starts))]
+    in_turn, bank = lay_out({} if many or _fit_stack(arrays) else arrays)
+    whole = _cut(body, parts, used, again, places, in_turn)
+    writers = [RegionWriter(whole=whole, number=number) for number in range(len(whole.starts))]
     return Regions(
         texts=tuple(writer.text() for writer in writers),
+        count=len(parts.starts),
         slab=places.slab,
         uniforms=whole.uniforms,
-        renewed=tuple(_renewed(writer, whole.uniforms) for writer in writers),
+        renewed=_renewed(writers, whole)[: len(parts.starts)],
         bank=places.bank + bank + (_PROGRESS if whole.takes_turns else 0),
         parallel=(many or not arrays) and parts.first_turn == len(parts.starts),
         settled=_settled(parts, [lasting if alone else same for alone in loose])
@@ -117,10 +121,15 @@ def cut(
         cells={name: places.arrays[name].offset for name in own},
         loose=loose,
         align=max([1, *(array.align for array in arrays.values())]),
-        plain=tuple(
-            row_text(asked, writer.number, writer.values(), whole.every) if asked else "" for writer in writers
-        ),
+        plain=tuple(_rows(asked, writer, used) for writer in writers[: len(parts.starts)]),
     )
+
+
+def _rows(asked: Plain | None, writer: RegionWriter, used: SharedBlocks) -> str:
+    """Return the function that says whether a row of threads is plain; "" if none can, or code goes on elsewhere."""
+    if asked is None or used.starts:
+        return ""
+    return row_text(asked, writer.number, writer.values(), writer.whole.every)
 
 
 def _staying(blocks: tuple[Block, ...], parts: SplitBlocks) -> tuple[Block, ...]:
@@ -170,28 +179,51 @@ def _places(kept: Mapping[str, ValueType], arrays: Mapping[str, ValueType], same
 def _cut(
     body: Body,
     parts: SplitBlocks,
-    live: Mapping[str, frozenset[str]],
+    used: SharedBlocks,
     again: Mapping[str, str],
     places: _Places,
     in_turn: Mapping[str, Slot],
 ) -> CutKernel:
-    made, used = names_made(parts.blocks), names_used(parts.blocks)
+    made, read = names_made(used.blocks), names_used(used.blocks)
+    starts = (*parts.starts, *used.starts)
     return CutKernel(
         parameters=(*PLACE, *body.parameters),
-        blocks=parts.blocks,
-        starts=parts.starts,
-        live=tuple(live[start] for start in parts.starts),
+        blocks=used.blocks,
+        starts=starts,
+        cuts=len(parts.starts),
+        live=tuple(used.live[start] for start in starts),
         again=again,
         slots=places.slots,
         arrays=places.arrays,
         in_turn=in_turn,
         first_turn=parts.first_turn,
         progress=places.bank,
-        mentioned={label: used[label] | made[label] for label in parts.blocks},
+        mentioned={label: read[label] | made[label] for label in used.blocks},
         made=made,
     )
 
 
-def _renewed(writer: RegionWriter, uniforms: Sequence[Slot]) -> tuple[Slot, ...]:
-    made = writer.makes()
-    return tuple(slot for slot in uniforms if slot.name in made)
+def _known(
+    body: Body, given: Collection[str], types: Mapping[str, ValueType], arrays: Mapping[str, ValueType]
+) -> Callable[[Collection[str]], bool]:
+    """Return what tells whether regions can have all of some values: keep them, or compute them again."""
+
+    def known(names: Collection[str]) -> bool:
+        rest = set(names).difference(given, types, arrays)
+        return not rest or rest <= set(recomputed(body, sorted(rest), set(given) | set(arrays)))
+
+    return known
+
+
+def _renewed(writers: Sequence[RegionWriter], whole: CutKernel) -> tuple[tuple[Slot, ...], ...]:
+    """Return, for each function, the values in the bank that it or those that it goes on with give new values."""
+    makes = [set(writer.makes()) for writer in writers]
+    goes_on = [writer.passes_to() for writer in writers]
+    changed = True
+    while changed:
+        changed = False
+        for names, after in zip(makes, goes_on, strict=True):
+            before = len(names)
+            names.update(*(makes[number] for number in after))
+            changed |= len(names) > before
+    return tuple(tuple(slot for slot in whole.uniforms if slot.name in names) for names in makes)

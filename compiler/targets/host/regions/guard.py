@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from gridjit.compiler.targets.host.orders.bounds import bounds_text
 from gridjit.compiler.targets.host.orders.conditions import comparisons
 from gridjit.compiler.targets.host.orders.grid_stride import TURN
+from gridjit.compiler.targets.host.orders.idle import idle_text
 from gridjit.compiler.targets.host.regions.body import Block, Body, defined, opcode
 from gridjit.compiler.targets.host.regions.coordinates import PLACE
 from gridjit.compiler.targets.host.regions.opening import BRANCH, direct, ends, is_early, is_unseen, openings
@@ -26,11 +27,12 @@ class Guarded:
     """A body whose guard counts as passed when `%gj.all` is set, and the guard alone as text ("" if it has none).
 
     bounded: whether that text is a function that finds where in a row of threads the guard holds. quiet: whether
-    threads that do not pass it only end.
+    threads that do not pass it only end. idle: a function that tells of blocks that they do nothing ("" if none).
     """
 
     body: Body
     text: str
+    idle: str = ""
     bounded: bool = False
     quiet: bool = False
 
@@ -45,7 +47,7 @@ def guard(body: Body, inner: str) -> Guarded:
             found = wider
         elif found.bounded:
             break
-    return found
+    return replace(found, idle=idle_text(body))
 
 
 def _first_condition(body: Body, inner: str) -> Guarded:

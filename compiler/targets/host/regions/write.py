@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from gridjit.compiler.targets.host.orders.plain import RegionValues
-from gridjit.compiler.targets.host.regions.barriers import arrival
+from gridjit.compiler.targets.host.regions.barriers import arrival, passage
 from gridjit.compiler.targets.host.regions.body import Block, Parameter, arms, defined, opcode, rename, used
 from gridjit.compiler.targets.host.regions.slots import Slot
 from gridjit.compiler.targets.host.resident.progress import progress
@@ -28,6 +28,8 @@ def region_name(number: int) -> str:
 class CutKernel:
     """The kernel's blocks after cutting, and what is known of the values that cross a barrier.
 
+    starts, live: of each region, and behind them of each function that regions share (sharing.py); cuts: how many
+    regions there are.
     arrays: the local arrays of which each thread has its own in the slab; in_turn: those in the bank, for one thread
     after the other. first_turn: the number of the first cut that ends a turn of a loop that waits. progress: where in
     the bank a thread notes, where it ends a region, that it changed something on its way there. mentioned, made: the
@@ -37,6 +39,7 @@ class CutKernel:
     parameters: tuple[Parameter, ...]
     blocks: Mapping[str, Block]
     starts: tuple[str, ...]
+    cuts: int
     live: tuple[frozenset[str], ...]
     again: Mapping[str, str]
     slots: Mapping[str, Slot]
@@ -50,7 +53,7 @@ class CutKernel:
     @property
     def takes_turns(self) -> bool:
         """Whether there is a loop that waits."""
-        return self.first_turn < len(self.starts)
+        return self.first_turn < self.cuts
 
     @property
     def uniforms(self) -> tuple[Slot, ...]:
@@ -93,7 +96,8 @@ class RegionWriter:
         written = kept & self.makes()
         blocks = [self._block(self.whole.blocks[label], set(labels), kept, written) for label in labels]
         parameters = ", ".join(f"{p.type} {p.name}" for p in self.whole.every)
-        lines = [f"define internal i32 @{region_name(self.number)}({parameters}) nounwind {{", "gj.start:"]
+        alone = "noinline " if self.number >= self.whole.cuts else ""
+        lines = [f"define internal i32 @{region_name(self.number)}({parameters}) {alone}nounwind {{", "gj.start:"]
         lines += self._prologue(kept)
         lines += [f"  br label {start}", *(line for block in blocks for line in block), "}"]
         return "\n".join(lines) + "\n"
@@ -101,6 +105,11 @@ class RegionWriter:
     def makes(self) -> frozenset[str]:
         """Return the names that the region gives new values."""
         return frozenset[str]().union(*(self.whole.made[label] for label in self._reachable()))
+
+    def passes_to(self) -> set[int]:
+        """Return the numbers of the functions that the region may go on with."""
+        ends = (passage(self.whole.blocks[label].lines[-1]) for label in self._reachable())
+        return {number for number in ends if number is not None}
 
     def values(self) -> RegionValues:
         """Return what is known in the region before any of its threads is run."""
@@ -121,7 +130,8 @@ class RegionWriter:
         return list(seen)
 
     def _successors(self, block: Block) -> tuple[str, ...]:
-        return block.successors if arrival(block.lines[-1]) is None else ()
+        ends = arrival(block.lines[-1]) is not None or passage(block.lines[-1]) is not None
+        return () if ends else block.successors
 
     def _prologue(self, kept: Iterable[str]) -> list[str]:
         lines = ["  %gj.t = zext i32 %gj.thread to i64"] if self.whole.slots or self.whole.arrays else []
@@ -165,12 +175,17 @@ class RegionWriter:
         return [*lines, f"  store {slot.type.text} {value}, ptr {_box(slot.name)}"]
 
     def _store_cell(self, slot: Slot) -> list[str]:
+        lines, value = self._load_box(slot)
+        return [*lines, f"  store {slot.stored} {value}, ptr {_cell(slot.name)}"]
+
+    def _load_box(self, slot: Slot) -> tuple[list[str], str]:
+        """Return the code that loads a kept value as its cell has it, and the name of what it loads."""
         value, kind = self._name("out"), slot.type.text
         lines = [f"  {value} = load {kind}, ptr {_box(slot.name)}"]
-        if kind != "i1":
-            return [*lines, f"  store {kind} {value}, ptr {_cell(slot.name)}"]
+        if kind == slot.stored:
+            return lines, value
         wide = self._name("out")
-        return [*lines, f"  {wide} = zext i1 {value} to i8", f"  store i8 {wide}, ptr {_cell(slot.name)}"]
+        return [*lines, f"  {wide} = zext {kind} {value} to {slot.stored}"], wide
 
     def _block(self, block: Block, labels: set[str], kept: set[str], written: set[str]) -> list[str]:
         lines = [f"{block.label[1:]}:"]
@@ -245,9 +260,9 @@ class RegionWriter:
     def _end(self, line: str, kept: set[str], written: set[str]) -> list[str]:
         """Return a block's end: a barrier becomes a return, and a return says whether an exception was raised."""
         if (barrier := arrival(line)) is not None:
-            alive = sorted(self.whole.live[barrier] & written)
-            stores = [text for name in alive for text in self._store_cell(self.whole.slots[name])]
-            return [*stores, *self._arrive(barrier)]
+            return [*self._leave(barrier, written), f"  ret i32 {barrier}"]
+        if (function := passage(line)) is not None:
+            return [*self._leave(function, written), *self._pass(function, written)]
         if opcode(line) != "ret":
             return self._with_loads(line, kept)
         *loads, ret = self._with_loads(line, kept)
@@ -255,8 +270,25 @@ class RegionWriter:
         ended = ["  ret i32 0"] if code == "0" else [*loads, *self._raise(code)]
         return [*self._tell_progress(), *ended]
 
-    def _arrive(self, barrier: int) -> list[str]:
-        return [*self._tell_progress(), f"  ret i32 {barrier}"]
+    def _leave(self, number: int, written: set[str]) -> list[str]:
+        """Return the code that keeps what is needed where the thread goes on."""
+        alive = sorted(self.whole.live[number] & written)
+        stores = [text for name in alive for text in self._store_cell(self.whole.slots[name])]
+        return [*stores, *self._tell_progress()]
+
+    def _pass(self, number: int, written: set[str]) -> list[str]:
+        """Return the code that goes on with a function that regions share; what the bank keeps, it is given."""
+        lines, own, result = list[str](), list[str](), self._name("passed")
+        for slot in self.whole.uniforms:
+            value = _parameter(slot)
+            if slot.name in written:
+                loaded, value = self._load_box(slot)
+                lines += loaded
+            own.append(f"{slot.stored} {value}")
+        passed = ", ".join([*(f"{p.type} {p.name}" for p in self.whole.parameters), *own])
+        # Called so, functions that go on with each other in a loop need no more of the stack.
+        call = f"  {result} = musttail call i32 @{region_name(number)}({passed})"
+        return [*lines, call, f"  ret i32 {result}"]
 
     def _tell_progress(self) -> list[str]:
         """Return the code that tells the block whether the thread changed something in this region."""
