@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from gridjit.compiler.targets.host.flow.liveness import live_in
 from gridjit.compiler.targets.host.regions.barriers import arrival, passing
 from gridjit.compiler.targets.host.regions.body import Block, opcode, with_predecessors
-from gridjit.compiler.targets.host.regions.liveness import live_in
 
 # Regions that have more lines together than so many times the kernel, and than so many, share.
 _MOST_TIMES, _MOST_LINES = 6, 2_000

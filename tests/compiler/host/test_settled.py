@@ -10,11 +10,11 @@ import pytest
 import gridjit
 from gridjit import cuda
 from gridjit.compiler.targets.host import generate
+from gridjit.compiler.targets.host.flow.meetings import meetings
+from gridjit.compiler.targets.host.flow.settled import settled
+from gridjit.compiler.targets.host.flow.uniform import uniform_values
 from gridjit.compiler.targets.host.regions.barriers import split
 from gridjit.compiler.targets.host.regions.body import Parameter, read_body
-from gridjit.compiler.targets.host.regions.meetings import meetings
-from gridjit.compiler.targets.host.regions.settled import settled
-from gridjit.compiler.targets.host.regions.uniform import uniform_values
 
 PARAMETERS = (Parameter(type="i32", name="%n"), Parameter(type="ptr", name="%p"))
 WAIT = "  call void @gridjit.nvvm.barrier0()"

@@ -14,9 +14,9 @@ from gridjit.compiler.targets.host.checks.failures import without_failures
 from gridjit.compiler.targets.host.checks.roots import UNKNOWN, Root, Roots, Shared
 from gridjit.compiler.targets.host.collectives import kinds
 from gridjit.compiler.targets.host.collectives.calls import read_call
+from gridjit.compiler.targets.host.flow.uniform import parted_blocks, uniform_values
 from gridjit.compiler.targets.host.regions.body import Block, Body
 from gridjit.compiler.targets.host.regions.coordinates import place
-from gridjit.compiler.targets.host.regions.uniform import parted_blocks, uniform_values
 
 # An instruction, by its block's label and its number there.
 Instruction = tuple[str, int]

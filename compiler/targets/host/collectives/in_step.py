@@ -17,12 +17,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from gridjit.compiler.targets.host.collectives.addresses import Address, Addresses
+from gridjit.compiler.targets.host.flow.meetings import meetings
+from gridjit.compiler.targets.host.flow.uniform import parting_branches, uniform_values
 from gridjit.compiler.targets.host.library.intrinsics import SHARED_ARRAY, STEP
 from gridjit.compiler.targets.host.regions.barriers import is_cut
 from gridjit.compiler.targets.host.regions.body import NAME, Block, Body, defined, opcode, used
 from gridjit.compiler.targets.host.regions.coordinates import place
-from gridjit.compiler.targets.host.regions.meetings import meetings
-from gridjit.compiler.targets.host.regions.uniform import parting_branches, uniform_values
 from gridjit.compiler.targets.host.resident.waits import loops
 
 _ACCESS = re.compile(rf"(?:{NAME} = (?P<load>load) |store ).*ptr (?P<at>{NAME})(?:, |$)")

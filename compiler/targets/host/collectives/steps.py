@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from gridjit.compiler.targets.host.collectives import kinds
+from gridjit.compiler.targets.host.flow.uniform import parted_blocks
 from gridjit.compiler.targets.host.regions.barriers import SplitBlocks, arrival
 from gridjit.compiler.targets.host.regions.body import Block, Body
-from gridjit.compiler.targets.host.regions.uniform import parted_blocks
 
 
 def loose_regions(body: Body, parts: SplitBlocks, same: Collection[str]) -> tuple[bool, ...]:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from gridjit.compiler.targets.host.collectives.calls import read_call
+from gridjit.compiler.targets.host.flow.meetings import meetings
 from gridjit.compiler.targets.host.orders.steps import (
     BRANCH,
     GOTO,
@@ -21,7 +22,6 @@ from gridjit.compiler.targets.host.orders.steps import (
 )
 from gridjit.compiler.targets.host.orders.sums import sum_of
 from gridjit.compiler.targets.host.regions.body import Block, Body, arms, defined, opcode, used, without_labels
-from gridjit.compiler.targets.host.regions.meetings import meetings
 from gridjit.compiler.targets.host.regions.operations import PURE
 
 _SIZES = re.compile(r"%gj\.n(?:tid|ctaid)\.[xyz]")

@@ -15,16 +15,16 @@ from dataclasses import dataclass, replace
 from gridjit.compiler.targets.host.collectives import kinds
 from gridjit.compiler.targets.host.collectives.calls import Collective, cells
 from gridjit.compiler.targets.host.collectives.steps import loose_regions
+from gridjit.compiler.targets.host.flow.leaving import without_leaving
+from gridjit.compiler.targets.host.flow.meetings import meetings
+from gridjit.compiler.targets.host.flow.settled import settled
+from gridjit.compiler.targets.host.flow.uniform import lasting_values, uniform_values
 from gridjit.compiler.targets.host.orders.plain import Plain, row_text
 from gridjit.compiler.targets.host.regions.barriers import SplitBlocks, split
 from gridjit.compiler.targets.host.regions.body import Block, Body
 from gridjit.compiler.targets.host.regions.coordinates import PLACE
-from gridjit.compiler.targets.host.regions.leaving import without_leaving
-from gridjit.compiler.targets.host.regions.meetings import meetings
 from gridjit.compiler.targets.host.regions.recomputation import recomputed
-from gridjit.compiler.targets.host.regions.settled import settled
 from gridjit.compiler.targets.host.regions.slots import Slot, ValueType, lay_out
-from gridjit.compiler.targets.host.regions.uniform import lasting_values, uniform_values
 from gridjit.compiler.targets.host.regions.write import CutKernel, RegionWriter, names_made, names_used
 from gridjit.compiler.targets.host.sharing import SharedBlocks, shared
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from gridjit.compiler.targets.host.flow.meetings import between, meetings
 from gridjit.compiler.targets.host.regions.body import Body, arms, defined, opcode, used, without_labels
 from gridjit.compiler.targets.host.regions.coordinates import PLACE
-from gridjit.compiler.targets.host.regions.meetings import between, meetings
 from gridjit.compiler.targets.host.regions.operations import is_operation
 
 _DIVERGENT_OPERATIONS = frozenset(("load", "call", "alloca", "atomicrmw", "cmpxchg", "freeze"))

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
+from gridjit.compiler.targets.host.flow.meetings import between
 from gridjit.compiler.targets.host.regions.barriers import arrival
 from gridjit.compiler.targets.host.regions.body import Block, opcode, used, without_labels
-from gridjit.compiler.targets.host.regions.meetings import between
 
 
 def settled(blocks: Mapping[str, Block], start: str, uniform: Collection[str], meet: Mapping[str, str | None]) -> bool:
