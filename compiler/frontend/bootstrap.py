@@ -47,8 +47,9 @@ def numba_cuda() -> ModuleType:
 def _import() -> None:
     with section(), runtime_version_answered():
         _redirect()
-        import numba.cuda
-    if "numba_cuda" not in str(numba.cuda.__file__):
+        import numba.cuda  # noqa: F401
+    # What installs gridjit looks here while the package has it not as its attribute yet.
+    if "numba_cuda" not in str(sys.modules["numba.cuda"].__file__):
         raise CompileError(
             "numba.cuda is numba's own here, which was imported before numba-cuda could take its place: import "
             "_numba_cuda_redirector first, as the start-up files of site-packages do, or from gridjit import cuda"
