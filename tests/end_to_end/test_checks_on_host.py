@@ -471,3 +471,30 @@ def test_kernels_that_wait_vote_and_print_are_checked(capfd):
     checked(in_turns)[3, 32](np.zeros(1, np.int32), np.zeros(1, np.int32), x)
     assert x[0] == 96
     assert capfd.readouterr().out.split() == ["block", "0", "block", "1", "block", "2"]
+
+
+def test_shared_and_local_records_of_one_kernel_are_checked_together():
+    dtype = np.dtype([("a", np.int32), ("b", np.float32)])
+
+    @checked
+    def kernel(data, out):
+        shared, local = cuda.shared.array(32, dtype), cuda.local.array(32, dtype)
+        result = cuda.local.array(1, dtype)
+        i = cuda.grid(1)
+        if i < 32:
+            shared[i].a = data.a + i
+            local[i].a = data.a * 2 + i
+            shared[i].b = data.b + i
+            local[i].b = data.b * 2 + i
+        cuda.syncthreads()
+        if i < 32:
+            result[0].a = 0
+            result[0].b = 0.0
+            for k in range(32):
+                result[0].a += shared[k].a + local[i].a
+                result[0].b += shared[k].b + local[i].b
+            out[i] = result[0].a
+
+    out = np.zeros(32, np.int64)
+    kernel[1, 64](np.array([(1, 2.0)], dtype)[0], out)
+    assert (out == sum(range(1, 33)) + 32 * (2 + np.arange(32))).all()

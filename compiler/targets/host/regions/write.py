@@ -314,7 +314,7 @@ class RegionWriter:
 
     def _name(self, stem: str) -> str:
         self.fresh += 1
-        return f"%gj.{stem}.{self.fresh}"
+        return f"%gj.cut.{stem}.{self.fresh}"  # checks, which come before, have names alike
 
 
 def _parameter(slot: Slot) -> str:
