@@ -10,7 +10,6 @@ from typing import Any, cast
 
 from gridjit.compiler.errors import CompileError, GridjitError, LaunchNeededError
 from gridjit.compiler.frontend.bootstrap import load_installed_extensions, numba_cuda
-from gridjit.compiler.frontend.explained.lines import line_of
 from gridjit.compiler.frontend.fold import folded, launch_bounds
 from gridjit.compiler.frontend.initial_stores import without_initial_stores
 from gridjit.compiler.frontend.isolated.asking import tell_who_asks
@@ -284,6 +283,8 @@ def _where(location: Any) -> str:
     """Return the place that raises an exception in numba's words: programs look for them."""
     if not location:
         return ""
+    from gridjit.compiler.frontend.explained.lines import line_of  # most kernels raise nothing
+
     function, path, line = location
     # numba looks for the function's name above the line.
     if (own := _DEF.match(line_of(path, line))) is not None:

@@ -11,7 +11,13 @@ import pytest
 
 from tests.programs import run_new_python
 
+# Where gridjit is installed to be edited, a start-up file says where it is.
 PROGRAM = """
+import importlib, pkgutil
+for found in pkgutil.iter_modules():
+    if found.name.startswith("__editable___gridjit"):
+        importlib.import_module(found.name).install()
+
 import numpy as np
 import gridjit
 
@@ -55,4 +61,4 @@ def test_an_error_in_a_zip_file_shows_the_line(tmp_path: Path, main: bool) -> No
     done = run_new_python(tmp_path / "app.pyz", env=environment())
     assert "'nowhere' is not defined" in done.stderr
     assert "    x[gridjit.cuda.grid(1)] = nowhere\n" + " " * 30 + "^^^^^^^\n" in done.stderr
-    assert ":7, in fill\n" in done.stderr
+    assert ":12, in fill\n" in done.stderr
