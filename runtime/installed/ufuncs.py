@@ -22,6 +22,7 @@ from gridjit.runtime.jit import jit
 from gridjit.runtime.memory.create import as_device_array, device_array, to_device
 from gridjit.runtime.memory.device_array import DeviceArray
 from gridjit.runtime.numba_names.functions import is_cuda_array, stream
+from gridjit.runtime.session import session
 
 if TYPE_CHECKING:
     from gridjit.runtime.accepted import BinaryUFunc, UFunc
@@ -170,6 +171,10 @@ def _result(function: Any, sig: Any) -> Any:
     """Return the type of what a function returns, where its signature does not say: as numba-cuda infers it."""
     from numba.cuda.decorators import jit as numba_jit
 
+    if session().simulates:  # numba-cuda asks for the device, and what for
+        from gridjit.runtime.simulated import under_numba
+
+        under_numba.place()
     return numba_jit(sig, device=True)(function).overloads[sig.args].signature.return_type
 
 

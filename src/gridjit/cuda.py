@@ -243,20 +243,19 @@ def _numbas(name: str) -> Any:
         found = getattr(package, name)
     except AttributeError:
         raise AttributeError(f"neither gridjit nor numba.cuda has {name!r}") from None
-    if not _is_of_kernels(found) and session().simulates:
+    if _may_ask_for_a_gpu(found) and session().simulates:
         from gridjit.runtime.simulated import under_numba
 
         under_numba.place()
     return found
 
 
-def _is_of_kernels(found: Any) -> builtins.bool:
-    """Return whether it is a word of kernels: a compile asks for those, and must not ask the driver anything.
+def _may_ask_for_a_gpu(found: Any) -> builtins.bool:
+    """Return whether the driver may be asked when a name is: not by a compile, for a word of kernels, as the first."""
+    from gridjit.runtime.devices.cuda import presence
 
-    A process that has asked the driver once cannot be forked into processes that use it.
-    """
     where = getattr(found, "__module__", None) or getattr(found, "__name__", "")
-    return str(where).startswith(_OF_KERNELS)
+    return not str(where).startswith(_OF_KERNELS) or presence.may_be_asked()
 
 
 def __dir__() -> list[str]:

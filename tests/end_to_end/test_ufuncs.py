@@ -149,3 +149,20 @@ def test_ufuncs_are_pickled_by_value(target: str) -> None:
     for made, expected in ((doubled, values * 2), (shifted, values + 1)):
         again = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(made))))
         assert np.asarray(again(values)).tolist() == expected.tolist()
+
+
+ALONE = """
+import numpy as np
+from gridjit import cuda
+
+@cuda.vectorize(["(int32, float64)"])
+def product(a, b):
+    return a * b
+
+print(product(np.arange(3, dtype=np.int32), np.ones(3)))
+"""
+
+
+def test_a_ufunc_that_is_all_that_a_program_makes_infers_what_it_returns(target: str) -> None:
+    done = run_python("-c", ALONE, env={**os.environ, "GRIDJIT_TARGET": target})
+    assert done.stdout == "[0. 1. 2.]\n", done.stderr

@@ -39,8 +39,10 @@ def test_what_a_kernel_did_wrong_is_told_once_and_not_at_the_end_again() -> None
 
 def test_a_forked_child_does_not_show_at_its_end_what_only_its_parent_was_doing() -> None:
     program = """
-import os, sys, threading
+import os, sys, threading, warnings
 import gridjit
+
+warnings.simplefilter("ignore", DeprecationWarning)  # it has threads, and forks
 
 stream, gate = gridjit.create_stream(), threading.Event()
 stream.on_complete(gate.wait)

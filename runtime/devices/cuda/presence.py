@@ -27,6 +27,20 @@ def why_not() -> str:
     return "" if _devices(library) else "the CUDA driver sees no device (is CUDA_VISIBLE_DEVICES set?)"
 
 
+def may_be_asked() -> bool:
+    """Return whether it does no harm to ask: the driver was asked before, or there is none.
+
+    A process that has asked the driver once cannot be forked into processes that use it.
+    """
+    if why_not.cache_info().currsize:
+        return True
+    try:
+        _library()
+    except OSError:
+        return True
+    return False
+
+
 def _library() -> ctypes.CDLL:
     return ctypes.CDLL(_LIBRARY)
 
