@@ -124,26 +124,29 @@ class UninitializedError(CheckError):
     """A thread read memory that nobody wrote."""
 
 
-class ResidencyError(LaunchError):
+class _WithDriversName(LaunchError):
+    """A launch that the driver would have refused, with its name for that behind the message."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} ({self.name})"
+
+
+class ResidencyError(_WithDriversName):
     """A cooperative launch has more blocks than the device has room for; code: what the driver would have said."""
 
     also = LimitError.also
     name = "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE"
     code = 720
 
-    def __str__(self) -> str:
-        return f"{super().__str__()} ({self.name})"
 
-
-class ClusterError(LaunchError):
+class ClusterError(_WithDriversName):
     """A cluster has more blocks than the device allows, or it launches none; code: what the driver would have said."""
 
     also = LimitError.also
     name = "CUDA_ERROR_INVALID_CLUSTER_SIZE"
     code = 912
-
-    def __str__(self) -> str:
-        return f"{super().__str__()} ({self.name})"
 
 
 class DeviceError(GridjitError):
