@@ -72,9 +72,7 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
     view.settle()
     with section():
         code = _generator(job.target.kind).generate(lowered, job.target, job.options)
-    if code.assembly and "DUMP_ASSEMBLY" in dumps():
-        title = f"ASSEMBLY {job.function.__qualname__}".center(80, "-")
-        say("\n".join((title, code.assembly, "=" * 80)), sys.stdout)
+    _show_assembly(job, code)
     with phase("dependencies"):
         dependencies = (
             *value_dependencies(reads),
@@ -106,22 +104,36 @@ def _compile(job: CompileJob, view: ConfigView) -> Compiled:
         effects=effects,
         dependencies=dependencies,
         cooperative=lowered.cooperative,
-        metadata={
-            "launch_config_sensitive": view.is_kernel_launch_config_sensitive(),
+        metadata=_metadata(job, view, lowered, code)
+        | {
             "compile_ms": round((time.perf_counter() - started) * 1e3, 1),
             "phases": phases_until_now(),
-            "shared_memory_carveout": job.options.shared_memory_carveout,
-            **({"waits_for_grids": True} if _waits_for_grids(lowered) else {}),
-            **({"waits": {str(number): place for number, place in code.waits.items()}} if code.waits else {}),
-            **({"reused": list(lowered.reused)} if lowered.reused else {}),
-            **({"lines": True} if job.options.lineinfo else {}),
-            **({"checks": _checks(job, code)} if job.options.checks else {}),
-            **({"tier": _tier(job), "inexact": code.inexact} if job.options.tiered else {}),
         },
         assembly=code.assembly,
         private=private,
     )
     return Compiled(artifact=artifact, hooks=list(view.pre_launch_callbacks), module=module)
+
+
+def _show_assembly(job: CompileJob, code: Code) -> None:
+    """Print the assembly, where numba's settings ask for it."""
+    if code.assembly and "DUMP_ASSEMBLY" in dumps():
+        title = f"ASSEMBLY {job.function.__qualname__}".center(80, "-")
+        say("\n".join((title, code.assembly, "=" * 80)), sys.stdout)
+
+
+def _metadata(job: CompileJob, view: ConfigView, lowered: Lowered, code: Code) -> dict[str, Any]:
+    """Return what is kept with an artifact for launches and for people, besides its dependences."""
+    return {
+        "launch_config_sensitive": view.is_kernel_launch_config_sensitive(),
+        "shared_memory_carveout": job.options.shared_memory_carveout,
+        **({"waits_for_grids": True} if _waits_for_grids(lowered) else {}),
+        **({"waits": {str(number): place for number, place in code.waits.items()}} if code.waits else {}),
+        **({"reused": list(lowered.reused)} if lowered.reused else {}),
+        **({"lines": True} if job.options.lineinfo else {}),
+        **({"checks": _checks(job, code)} if job.options.checks else {}),
+        **({"tier": _tier(job), "inexact": code.inexact} if job.options.tiered else {}),
+    }
 
 
 def _checks(job: CompileJob, code: Code) -> dict[str, Any]:
