@@ -30,6 +30,7 @@ from gridjit.compiler.frontend.isolated.contexts import (
     set_contexts_aside,
 )
 from gridjit.compiler.frontend.isolated.depth import allow_depth
+from gridjit.compiler.frontend.isolated.failing import Failures
 from gridjit.compiler.frontend.isolated.launch_visibility import hide_from_backend
 from gridjit.compiler.frontend.isolated.names import make_names_readable
 from gridjit.compiler.frontend.isolated.passes import time_passes
@@ -120,7 +121,7 @@ def _isolated(
         mend_contexts()
         if keep:
             _keep_callees(record, reads, compute_capability, boundscheck)
-    start = changes_now()
+    start, failures = changes_now(), Failures(record.drafts)
     try:
         if not outermost:
             set_contexts_aside()
@@ -136,7 +137,8 @@ def _isolated(
         number_exceptions(record)
         replace(cuda_target.target_context, "cached_internal_func", {})
         callees = Callees(record.keeping, functools.partial(empty, record))
-        empty_device_functions(record, callees)
+        failures.begin()
+        empty_device_functions(record, callees, failures)
         empty_templates(record, callees)
         reuse_internal_functions(callees)
         find_modules_once()
@@ -149,6 +151,7 @@ def _isolated(
         if record.keeping is not None:
             record.keeping.keep()
     finally:
+        failures.forget()
         try:
             undo_to(start)
         except BaseException:  # an interrupt, perhaps at the call itself

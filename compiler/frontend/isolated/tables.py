@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gridjit.compiler.errors import CompileError
+from gridjit.compiler.frontend.isolated.failing import Failures
 from gridjit.compiler.frontend.isolated.record import Isolation
 from gridjit.compiler.frontend.isolated.replacing import replace
 from gridjit.compiler.frontend.kept.asked import Raised, offers_what_it_is_called_with
@@ -60,11 +61,16 @@ def empty(record: Isolation, dispatcher: Any) -> None:
                 dispatcher.compile_device(args, result.signature.return_type)
 
 
-def empty_device_functions(record: Isolation, callees: Callees) -> None:
+def empty_device_functions(record: Isolation, callees: Callees, failures: Failures) -> None:
     from numba.cuda.dispatcher import CUDADispatcher
 
     def compile_device(dispatcher: Any, args: Any, return_type: Any = None) -> Any:
-        return callees.device_function(dispatcher, args, return_type, lambda: compiled(dispatcher, args, return_type))
+        def compile_it() -> Any:
+            return callees.device_function(
+                dispatcher, args, return_type, lambda: compiled(dispatcher, args, return_type)
+            )
+
+        return failures.compiled(dispatcher, args, return_type, compile_it)
 
     def compiled(dispatcher: Any, args: Any, return_type: Any) -> Any:
         fresh = args not in dispatcher.overloads

@@ -39,11 +39,15 @@ class Draft:
 
 
 class Drafts:
-    """The drafts of one compile, the innermost last. While one is absent (None), nothing is noted."""
+    """The drafts of one compile, the innermost last. While one is absent (None), nothing is noted.
+
+    failed: the last one that did not compile.
+    """
 
     def __init__(self) -> None:
         self._open: list[Draft | None] = []
         self.suspended = False
+        self.failed: Draft | None = None
 
     def begin(self, draft: Draft | None) -> None:
         """Note what comes in draft, or nowhere."""
@@ -57,6 +61,11 @@ class Drafts:
     def fail(self, draft: Draft) -> None:
         """Leave a draft that did not compile: whoever tried it depends on all that this depended on."""
         self.end(draft)
+        self.depend_on(draft)
+        self.failed = draft
+
+    def depend_on(self, draft: Draft) -> None:
+        """Have the innermost draft depend on all that one depended on which did not compile."""
         if (outer := self.innermost) is not None:
             for event in draft.events:
                 outer.note(event)

@@ -1,0 +1,101 @@
+"""failing: a device function that does not compile is compiled once in a kernel's compile, however often it is typed.
+
+numba-cuda types a function in rounds until nothing new is found, and in each round it compiles anew the callees that
+failed in the round before. In a chain of calls each function doubled that: ten deep, the innermost was compiled a
+thousand times before its error came out. Here the second round is told what the first one was.
+
+That a callee failed says nothing of another time if it depends on what is still open: on a function whose compile has
+begun and not ended, or on modules and registrations that came since.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from gridjit.compiler.frontend.isolated.replacing import replace
+from gridjit.compiler.frontend.kept.drafts import Draft, Drafts
+from gridjit.values import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Failure:
+    """An error as a callee raised it, before its callers added to its words; draft: what the callee had asked for."""
+
+    error: Any
+    since: tuple[int, int]
+    draft: Draft | None
+
+
+class Failures:
+    """The callees that failed in one compile."""
+
+    def __init__(self, drafts: Drafts) -> None:
+        self._drafts = drafts
+        self._failed: dict[object, _Failure] = {}
+        self._lists: list[list[Any]] = []
+        self._met_recursion = False
+
+    def begin(self) -> None:
+        """Notice calls of functions whose compile has not ended, until the changes to numba-cuda are undone."""
+        from numba.cuda.typing.context import CallStack
+
+        def findfirst(stack: Any, function: Any) -> Any:
+            if (frame := original(stack, function)) is not None:
+                self._met_recursion = True
+                self.forget()
+            return frame
+
+        original = replace(CallStack, "findfirst", findfirst)
+
+    def forget(self) -> None:
+        """Forget all: the errors hold what was under way when they were raised."""
+        self._failed.clear()
+
+    def compiled(self, dispatcher: Any, arguments: Any, return_type: Any, compile_it: Callable[[], Any]) -> Any:
+        """Return compile_it(), or raise again what that raised before for the same function and types."""
+        from numba.core.errors import NumbaError
+        from numba.cuda.core.errors import ForceLiteralArg
+
+        if self._drafts.suspended or self._met_recursion:
+            return compile_it()
+        since = self._today()
+        key = (id(dispatcher), arguments, tuple(map(str, arguments)), return_type)
+        if (known := self._failed.get(key)) is not None and known.since == since:
+            raise self._again(known)
+        self._drafts.failed = None
+        try:
+            return compile_it()
+        except ForceLiteralArg:
+            raise
+        except NumbaError as error:
+            if not self._met_recursion:
+                self._failed[key] = _Failure(error=_copied(error), since=since, draft=self._drafts.failed)
+            raise
+
+    def _again(self, known: _Failure) -> Any:
+        if known.draft is None:
+            self._drafts.spoil("it calls what does not compile")
+        else:
+            self._drafts.depend_on(known.draft)
+        return _copied(known.error)
+
+    def _today(self) -> tuple[int, int]:
+        """Return how much there is by which a compile could go another way than one before."""
+        if not self._lists:
+            from numba.cuda.descriptor import cuda_target
+
+            contexts = (cuda_target.typing_context, cuda_target.target_context)
+            owners = [vars(registry).values() for context in contexts for registry in context._registries]
+            self._lists = [one for values in owners for one in values if type(one) is list]
+        return len(sys.modules), sum(map(len, self._lists))
+
+
+def _copied(error: Any) -> Any:
+    """Return an error like another one, to which numba-cuda may add what it adds to each."""
+    made = type(error).__new__(type(error), *error.args)
+    vars(made).update({name: value[:] if type(value) is list else value for name, value in vars(error).items()})
+    made.__cause__, made.__context__ = error.__cause__, error.__context__
+    made.__suppress_context__ = error.__suppress_context__
+    return made.with_traceback(error.__traceback__)
