@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from gridjit.compiler.launch_config import Dim3
 from gridjit.compiler.options import Options
+from gridjit.compiler.signature import Signature
 from gridjit.values import dataclass, field
 
 
@@ -84,6 +85,7 @@ class Lowered:
     reused: the device functions, with their argument types, that were compiled for another kernel.
     code: the kernel's bytecode, for the lines it comes from.
     cluster: the launch's, where code that is compiled for it asks for it.
+    signature: the types of the kernel's arguments, if they are known.
     """
 
     modules: tuple[str, ...]
@@ -96,6 +98,7 @@ class Lowered:
     reused: tuple[str, ...] = ()
     code: CodeType | None = field(default=None, repr=False)
     cluster: Dim3 | None = None
+    signature: Signature | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

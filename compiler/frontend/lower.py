@@ -78,7 +78,8 @@ def lower(
             with phase("front end"):
                 result = _compiled(function, signature, options, target, record)
             with phase("LLVM IR text"):
-                return _lowered(function, result, options, target, linked, record), _discovered(record)
+                made = _lowered(function, result, options, target, linked, record)
+                return dataclasses.replace(made, signature=signature), _discovered(record)
 
         return isolated(view, capability(target), _looks_at_bounds(options), taking, run, keep=not options.checks)
 

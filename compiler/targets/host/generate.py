@@ -16,11 +16,14 @@ from gridjit.compiler.target import Code, Lowered, Target
 from gridjit.compiler.targets.contraction import contracted
 from gridjit.compiler.targets.exactness import inexact
 from gridjit.compiler.targets.host import llvm
+from gridjit.compiler.targets.host.checks.arguments import arrays_in
 from gridjit.compiler.targets.host.checks.checked import Checked, checked, checks_ir, is_worth_again
 from gridjit.compiler.targets.host.checks.failures import staying
 from gridjit.compiler.targets.host.checks.ir.order import JOINS
 from gridjit.compiler.targets.host.checks.places import Place
 from gridjit.compiler.targets.host.collectives.in_step import in_step
+from gridjit.compiler.targets.host.gathered.arrays import Gathering, gathered
+from gridjit.compiler.targets.host.gathered.operations import written_out
 from gridjit.compiler.targets.host.library import intrinsics, maths, provided
 from gridjit.compiler.targets.host.library.ptx import clusters
 from gridjit.compiler.targets.host.lines import bare, with_lines
@@ -151,7 +154,8 @@ def _written(read: _Read, lowered: Lowered, target: Target, options: Options) ->
     refuse_recursion(body, kernel=_kernel(lowered))
     body = replace(body, rest=with_frames(body.rest, module, target))
     lines = _has_lines(options)
-    body = bare(body) if lines else body
+    gathering = _gathering(bare(body) if lines else body, lowered, shared, options)
+    body = gathering.body
     guarded, order = _ordered(place(body, shared.offsets), options)
     asked = plain(guarded.body, order.inner, order.turns) if order.free else None
     regions = _regions(asked.body if asked else guarded.body, module, target, order.added, own, asked)
@@ -162,12 +166,21 @@ def _written(read: _Read, lowered: Lowered, target: Target, options: Options) ->
         widest=runs_widest_vectors_well(target),
         recursive=looks(body.rest),
         cluster=_waiting_cluster(lowered),
+        gathered=gathering.arrays,
+        others=gathering.others,
     )
     text = _assemble(body, [guarded.text, guarded.idle, *regions.plain, *regions.texts], plan, regions)
     text = _declared_once(text + (checks_ir(options.checks, text) if options.checks else ""))
     text = with_lines(text, _kernel(lowered), lowered.source[1]) if lines else text
     waits = {plan.first_turn + number: place_of(spot, lowered) for number, spot in enumerate(waiting.spots)}
     return text, plan, _Marks(places, writes, waits)
+
+
+def _gathering(body: Body, lowered: Lowered, shared: SharedLayout, options: Options) -> Gathering:
+    """Return body with what it gathers: nothing if each access is looked at, others wait, or not all code is seen."""
+    if options.checks or lowered.linked or lowered.signature is None or waits_for_others(body):
+        return Gathering(body=body)
+    return gathered(body, dict(arrays_in(lowered.signature)), shared.offsets)
 
 
 def _waiting_cluster(lowered: Lowered) -> Dim3:
@@ -402,7 +415,8 @@ def _assemble(body: Body, functions: Sequence[str], plan: LoopPlan, regions: Reg
     """Return the text of the final module: what the kernel still needs, its regions, and the loops that run them."""
     rest = "\n".join(line for line in body.rest.splitlines() if not line.startswith("declare void @gridjit."))
     tagged = [access_group(text) if regions.parallel else text for text in functions]
-    return "\n".join([with_library(rest), *tagged, entry_text(plan)])
+    made = map(written_out, tagged) if plan.gathered else tagged
+    return "\n".join([with_library(rest), *made, entry_text(plan)])
 
 
 def _declared_once(text: str) -> str:

@@ -20,6 +20,8 @@ from gridjit.compiler.targets.host.collectives.full import meeting, meets
 from gridjit.compiler.targets.host.collectives.lanes import lane_runs
 from gridjit.compiler.targets.host.collectives.step import warp_step
 from gridjit.compiler.targets.host.collectives.whole import warp_waits, whole
+from gridjit.compiler.targets.host.gathered.entry import BLOCKS, gathering_entry
+from gridjit.compiler.targets.host.gathered.operations import operations
 from gridjit.compiler.targets.host.loops.block import watched_block
 from gridjit.compiler.targets.host.loops.boxes import block_loop
 from gridjit.compiler.targets.host.loops.frame import CONTEXT_VALUES, launch_loads, note_stack
@@ -50,7 +52,7 @@ def entry_text(plan: LoopPlan) -> str:
     declared = ["declare ptr @aligned_alloc(i64, i64)", "declare void @free(ptr)"]
     return "\n".join(
         [
-            _entry(plan),
+            *_entries(plan),
             *idle_functions(plan),
             *blocks,
             *declared,
@@ -77,11 +79,19 @@ def _unlike(plan: LoopPlan, numbers: Sequence[int]) -> list[int]:
     return [number for number in numbers if plan.alike(number) == number]
 
 
-def _entry(plan: LoopPlan) -> str:
+def _entries(plan: LoopPlan) -> list[str]:
+    """Return the entry; where arrays are gathered, one that does that and calls the other, with their operations."""
+    if not plan.gathered:
+        return [_entry(plan, f"define i32 @{plan.entry}", "nounwind")]
+    blocks = _entry(plan, f"define internal i32 @{BLOCKS}", "nounwind noinline")
+    return [gathering_entry(plan), blocks, operations(plan.gathered)]
+
+
+def _entry(plan: LoopPlan, head: str, attributes: str) -> str:
     return "\n".join(
         [
-            f"define i32 @{plan.entry}(ptr noalias %params, ptr noalias %launch, i64 %first, i64 %last, "
-            "ptr noalias %status) nounwind {",
+            f"{head}(ptr noalias %params, ptr noalias %launch, i64 %first, i64 %last, "
+            f"ptr noalias %status) {attributes} {{",
             "entry:",
             *idle_ends(plan),
             *note_stack(plan),

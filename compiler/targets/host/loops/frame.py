@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gridjit.compiler.targets.host.gathered.arrays import ALONE
 from gridjit.compiler.targets.host.library.intrinsics import COORDINATES
 from gridjit.compiler.targets.host.loops.metadata import DYNAMIC_RANGE, INVARIANT, LAUNCH, launch_range
 from gridjit.compiler.targets.host.loops.plan import LoopPlan
@@ -69,19 +70,29 @@ def block_loads(plan: LoopPlan) -> list[str]:
     return [*launch_loads(), *parameter_loads(plan.parameters), *_bank_loads(plan)]
 
 
+def parameter_offsets(parameters: Sequence[Parameter]) -> list[int]:
+    """Return where each parameter lies in the packed buffer."""
+    offsets, end = list[int](), 0
+    for parameter in parameters:
+        size = _SIZES[parameter.type]
+        offsets.append(-(-end // size) * size)
+        end = offsets[-1] + size
+    return offsets
+
+
 def parameter_loads(parameters: Sequence[Parameter]) -> list[str]:
     """Return the loads of the kernel's own parameters."""
-    lines, offset = [], 0
-    for index, parameter in enumerate(parameters):
+    lines = []
+    # Where arrays are gathered, the buffer is one that its caller changes.
+    fixed = "" if ALONE in parameters else f", {INVARIANT}"
+    for index, (parameter, offset) in enumerate(zip(parameters, parameter_offsets(parameters), strict=True)):
         size = _SIZES[parameter.type]
-        offset = -(-offset // size) * size
         lines.append(f"  %at.{index} = getelementptr inbounds i8, ptr %params, i64 {offset}")
         # A bool is a byte.
         kind = "i8" if parameter.type == "i1" else parameter.type
-        lines.append(f"  %in.{index} = load {kind}, ptr %at.{index}, align {size}, {INVARIANT}")
+        lines.append(f"  %in.{index} = load {kind}, ptr %at.{index}, align {size}{fixed}")
         if kind != parameter.type:
             lines.append(f"  %bit.{index} = icmp ne i8 %in.{index}, 0")
-        offset += size
     return lines
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from gridjit.compiler.launch_config import Dim3
 from gridjit.compiler.targets.host.collectives import kinds
 from gridjit.compiler.targets.host.collectives.calls import Collective
+from gridjit.compiler.targets.host.gathered.arrays import GatheredArray
 from gridjit.compiler.targets.host.orders.flat import Flat
 from gridjit.compiler.targets.host.regions.body import Parameter
 from gridjit.compiler.targets.host.regions.slots import Slot
@@ -45,7 +46,8 @@ class LoopPlan:
     which the grid waits, and the first that ends a turn of a loop that waits. progress: where in the bank threads
     note that they changed something in a turn. recursive: whether there are functions that look at
     the stack, as they call themselves. plain: for each region, whether rows of threads are asked whether they are
-    plain (orders/plain.py). cluster: the blocks that the waits for the grid are for, if not for all.
+    plain (orders/plain.py). cluster: the blocks that the waits for the grid are for, if not for all. gathered: the
+    arrays that a run of blocks adds to in a copy; others: the addresses and dimensions of those it uses besides.
     """
 
     entry: str
@@ -79,6 +81,8 @@ class LoopPlan:
     recursive: bool = False
     plain: tuple[bool, ...] = ()
     cluster: Dim3 = (1, 1, 1)
+    gathered: tuple[GatheredArray, ...] = ()
+    others: tuple[tuple[int, int], ...] = ()
 
     @property
     def attributes(self) -> str:

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from gridjit.compiler.targets.host.regions.body import NAME, Block, Body, arms, defined, opcode
 
-_EXCHANGE = re.compile(
+EXCHANGE = re.compile(
     rf"(?P<result>{NAME}) = atomicrmw (?P<volatile>volatile )?(?P<operation>\w+) ptr (?P<at>{NAME}), "
     r"(?P<type>\S+) (?P<value>\S+) [^,]*(?:, align (?P<align>\d+))?"
 )
@@ -21,7 +21,7 @@ _COMPARE = re.compile(
     rf"(?P<result>{NAME}) = cmpxchg (?P<weak>weak )?(?P<volatile>volatile )?ptr (?P<at>{NAME}), "
     r"(?P<type>i\d+) (?P<old>\S+), i\d+ (?P<new>\S+) [^,]*(?:, align (?P<align>\d+))?"
 )
-_SIMPLE = {
+SIMPLE = {
     **{name: f"{name} {{type}} {{old}}, {{value}}" for name in ("add", "sub", "and", "or", "xor", "fadd", "fsub")},
     **{
         name: f"call {{type}} @llvm.{intrinsic}.{{type}}({{type}} {{old}}, {{type}} {{value}})"
@@ -47,7 +47,7 @@ def plain_shared_atomics(body: Body) -> Body:
 def _plain(line: str, lines: Mapping[str, str]) -> list[str]:
     """Return the instructions in place of one."""
     operation = opcode(line)
-    found = {"atomicrmw": _EXCHANGE, "cmpxchg": _COMPARE}.get(operation)
+    found = {"atomicrmw": EXCHANGE, "cmpxchg": _COMPARE}.get(operation)
     match = found.match(line) if found else None
     if match is None or match["volatile"] or not _is_shared(match["at"], lines, set()):
         return [line]
@@ -60,10 +60,10 @@ def _exchanged(found: re.Match[str]) -> list[str]:
     load = f"{old} = load {kind}, ptr {at}{align}, {OWN}"
     if found["operation"] == "xchg":
         return [load, f"store {kind} {found['value']}, ptr {at}{align}, {OWN}"]
-    if found["operation"] not in _SIMPLE:
+    if found["operation"] not in SIMPLE:
         return [found.string]
     new = _beside(old, "new")
-    made = _SIMPLE[found["operation"]].format(type=kind, old=old, value=found["value"])
+    made = SIMPLE[found["operation"]].format(type=kind, old=old, value=found["value"])
     return [load, f"{new} = {made}", f"store {kind} {new}, ptr {at}{align}, {OWN}"]
 
 
