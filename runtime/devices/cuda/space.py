@@ -12,11 +12,12 @@ import numpy as np
 
 from gridjit.compiler.errors import DeviceError, LaunchError
 from gridjit.forking import cached_property
-from gridjit.runtime.devices.cuda import in_callbacks, staged
+from gridjit.runtime.devices.cuda import in_callbacks
 from gridjit.runtime.devices.cuda.driver import Driver
 from gridjit.runtime.devices.cuda.errors import DriverError
 from gridjit.runtime.devices.cuda.last_launched import attributed
 from gridjit.runtime.devices.cuda.peer import copy_between
+from gridjit.runtime.devices.cuda.staging import staged
 from gridjit.runtime.memory.copies import (
     Array,
     Rows,
@@ -36,6 +37,7 @@ from gridjit.values import dataclass
 if TYPE_CHECKING:
     from gridjit.runtime.devices.cuda.copying.kernels import CopyKernels
     from gridjit.runtime.devices.cuda.device import CudaDevice
+    from gridjit.runtime.devices.cuda.staging.rooms import CudaRooms
     from gridjit.runtime.devices.cuda.timeline import CudaTimeline
     from gridjit.runtime.memory.space import Space
 
@@ -68,10 +70,23 @@ class CudaSpace:
         self._pool = (0, 0)
         # Frees that had to wait: they would have broken a capture that was under way.
         self._waiting: deque[tuple[int, int, int, Any]] = deque()
+        self._rooms: CudaRooms | None = None
 
     @cached_property
     def _blocks(self) -> staged.Blocks:
         return staged.Blocks(self._device)
+
+    @property
+    def rooms(self) -> CudaRooms:
+        """What machine code copies through in the device's context."""
+        from gridjit.runtime.devices.cuda.staging.rooms import (
+            CudaRooms,  # where launches copy nothing, they are not made
+        )
+
+        epoch = self._device.context_id
+        if self._rooms is None or self._rooms.epoch != epoch:
+            self._rooms = CudaRooms(self._device, epoch)
+        return self._rooms
 
     @property
     def driver(self) -> Driver:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gridjit.runtime.current import create_stream
-from gridjit.runtime.devices.cuda import staged
+from gridjit.runtime.devices.cuda.staging import staged
 from gridjit.runtime.memory.create import device_array, pinned_array, to_device
 from tests.runtime.cuda.conftest import StandIn
 
