@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Hashable
 from typing import Any
 
 from gridjit.compiler.errors import ArgumentError
 from gridjit.compiler.signature import ArgType
-from gridjit.runtime.args.arrays.host_arrays import HostArray, array_parameters
+from gridjit.runtime.args.arrays.host_arrays import HostArray, array_operation, array_parameters, moved
 from gridjit.runtime.args.handler import Parameters, Place, handler_of, register
 from gridjit.runtime.args.staging import Directed, Transfer
 from gridjit.runtime.native.operation import Operation
@@ -85,8 +86,26 @@ class DirectedArgument:
         return array_parameters(staged)
 
     def operation(self, value: Directed, place: Place, declared: ArgType) -> Operation | None:
-        return None
+        if place.is_host or value.asynchronous or type(value) not in _DIRECTIONS:
+            return None
+        from gridjit.runtime.native.operation import DirectedArray  # launches from Python do without
+        from gridjit.runtime.native.probes import slot_offset
+
+        read = array_operation(value.value, declared)
+        array, asynchronous = (slot_offset(type(value), name) for name in ("value", "asynchronous"))
+        if read is None or array is None or asynchronous is None:
+            return None
+        if (copied := moved(read, reads=value.reads, writes=value.writes)) is None:
+            return None
+        parts = {one.name: getattr(copied, one.name) for one in dataclasses.fields(copied)}
+        return DirectedArray(
+            **parts | {"python_type": type(value)},
+            array=array,
+            asynchronous=asynchronous,
+            array_type=copied.python_type,
+        )
 
 
-for _direction in (In, Out, InOut):
+_DIRECTIONS = (In, Out, InOut)
+for _direction in _DIRECTIONS:
     register(_direction, DirectedArgument())

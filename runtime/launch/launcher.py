@@ -75,16 +75,29 @@ class Launcher:
     def failed(self, code: int | bytes, *args: Any) -> None:
         """Launch from Python after the native function could not: it raises what is wrong, or mends it.
 
-        A report in place of a code is of a launch that was made: what the kernel did wrong is raised.
+        A report in place of a code is of a launch that was made: what the kernel did wrong is raised. So are codes of
+        launches whose arrays could not be copied back.
         """
         from gridjit.runtime.native.function import KEYWORDS_GIVEN
 
+        assert self.native is not None
         if isinstance(code, bytes):
-            assert self.native is not None
             return self.native.fail(code)
         if code == KEYWORDS_GIVEN:
             self.refuse_keywords()
+        if any(self.native.rooms()):
+            self._staged(code, self.native)
         return launch(self, args)
+
+    def _staged(self, code: int, native: NativeFunction) -> None:
+        """See to what a launch that copies arrays lacked, or raise what was wrong after it."""
+        from gridjit.runtime.native.staging.records import AFTER, NO_ROOM
+
+        for rooms in native.rooms():
+            if code == NO_ROOM:
+                rooms.grow()
+            elif code >= AFTER:
+                rooms.fail(code - AFTER, self.kernel.name, self.config, stream_handle(self.stream))
 
     def refuse_keywords(self) -> NoReturn:
         """Raise an ArgumentError: a kernel's arguments have no names in a launch."""

@@ -51,9 +51,16 @@ def table_of(launcher: Launcher, ready: Ready, args: tuple[Any, ...], context: i
     follow, followed = _followed(operations)
     if follow and (followed or LEGACY) != (handle or LEGACY):
         return None
+    entry = loaded.entry(context)
+    if any(operation.moved for operation in operations):
+        from gridjit.runtime.native.staging.plan import can_stage  # most launches copy nothing
+
+        if entry.rooms is None or not entry.rooms.address or not can_stage(operations):
+            return None
+        hold_gil = False  # what is waited for may need it
     table = LaunchTable(
         launch=loaded.address,
-        entry=loaded.entry(context),
+        entry=entry,
         config=config,
         sharedmem=ready.sharedmem,
         stream=handle,

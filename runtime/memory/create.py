@@ -18,11 +18,11 @@ from gridjit.runtime.memory.copies import Array, address_of
 from gridjit.runtime.memory.device_array import DeviceArray
 from gridjit.runtime.memory.layout import StridedLayout
 from gridjit.runtime.memory.space import Memory, Space
-from gridjit.runtime.memory.unified import ManagedArray, MappedArray, UnifiedArray
 from gridjit.runtime.queues.chosen import said_or_current
 
 if TYPE_CHECKING:
     from gridjit.runtime.accepted import StreamLike
+    from gridjit.runtime.memory.unified import UnifiedArray
 
 Shape = int | Sequence[int]
 
@@ -109,7 +109,11 @@ def mapped_array(
     """
     here = space or current_space()
     made, memory = _host_array(functools.partial(here.pinned, mapped=True), shape, dtype, strides, order)
-    return made if here.device is None else _unified(MappedArray, made, memory, stream)
+    if here.device is None:
+        return made
+    from gridjit.runtime.memory.unified import MappedArray  # few arrays are mapped
+
+    return _unified(MappedArray, made, memory, stream)
 
 
 def managed_array(
@@ -132,7 +136,11 @@ def managed_array(
     here = space or current_space()
     manage = functools.partial(here.managed, attach_global=attach_global)
     made, memory = _host_array(manage, shape, dtype, strides, order)
-    return made if here.device is None else _unified(ManagedArray, made, memory, stream)
+    if here.device is None:
+        return made
+    from gridjit.runtime.memory.unified import ManagedArray
+
+    return _unified(ManagedArray, made, memory, stream)
 
 
 def mapped_array_like(

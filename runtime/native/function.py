@@ -6,7 +6,7 @@ import ctypes
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gridjit.cache.store import Store
 from gridjit.forking import lock, section
@@ -15,6 +15,9 @@ from gridjit.runtime.native.last_launches import PastLaunch, last_launches
 from gridjit.runtime.native.placement import environment_address, for_ever, launch_address
 from gridjit.runtime.native.probes import object_layout
 from gridjit.runtime.native.table import LaunchTable
+
+if TYPE_CHECKING:
+    from gridjit.runtime.native.staging.records import Rooms
 
 # Tables in a chain: an inline cache for a few kinds of arguments; more are launched by Python.
 MAX_TABLES = 4
@@ -67,6 +70,10 @@ class NativeFunction:
         for _, table in self._tables:
             if table.entry.handle == handle and table.entry.fail is not None:
                 table.entry.fail(table.config, report)
+
+    def rooms(self) -> Iterator[Rooms]:
+        """Yield what its launches copy through."""
+        yield from {id(rooms): rooms for _, table in self._tables if (rooms := table.entry.rooms)}.values()
 
     def past_launches(self) -> Iterator[PastLaunch]:
         """Yield the last launch of each table that was launched by."""

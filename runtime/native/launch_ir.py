@@ -17,6 +17,8 @@ import re
 from gridjit.runtime.native import records
 from gridjit.runtime.native.probes import ObjectLayout
 from gridjit.runtime.native.readers import readers
+from gridjit.runtime.native.staging import records as staging_records
+from gridjit.runtime.native.staging.staging_ir import STAGING
 
 _MAIN = """
 define ptr @launch(ptr %self, ptr %args, i64 %nargs.flagged, ptr %kwnames) #0 {
@@ -143,9 +145,17 @@ miss:
   br label %next.table
 
 launch:
+  %other.bits = and i32 %flags, {HOST_OR_STAGED}
+  %by.driver = icmp eq i32 %other.bits, 0
+  br i1 %by.driver, label %launch.device, label %launch.other
+launch.other:
   %host.bit = and i32 %flags, {HOST}
   %on.host = icmp ne i32 %host.bit, 0
-  br i1 %on.host, label %launch.host, label %launch.device
+  br i1 %on.host, label %launch.host, label %launch.staged
+launch.staged:
+  %staged.code = call i32 @launch_staged(ptr %env, ptr %table, ptr %buffer)
+  %staged.failed = icmp ne i32 %staged.code, 0
+  br i1 %staged.failed, label %report, label %success
 
 ; The grid's, the block's and the shared sizes are in the table as kernels on the host read them.
 launch.host:
@@ -222,7 +232,7 @@ success:
   ret ptr %none
 
 report:
-  %code.or.keywords = phi i32 [ %code, %called ], [ -1, %keywords ]
+  %code.or.keywords = phi i32 [ %code, %called ], [ %staged.code, %launch.staged ], [ -1, %keywords ]
   %failed.at = getelementptr i8, ptr %cell, i64 {Cell.failed}
   %failed.callable = load ptr, ptr %failed.at
   %from.long.at = getelementptr i8, ptr %env, i64 {Environment.PyLong_FromLong}
@@ -332,7 +342,7 @@ def launch_ir(layout: ObjectLayout) -> str:
         "DRIVER_CALL": _DRIVER,
         "KEEP_NONE": _KEEP_NONE if layout.counts_none else "",
     }
-    return filled(_MAIN + readers() + ATTRIBUTES, values)
+    return filled(_MAIN + readers() + STAGING + ATTRIBUTES, values)
 
 
 def filled(text: str, values: dict[str, object]) -> str:
@@ -349,6 +359,9 @@ def field_offsets(layout: ObjectLayout) -> dict[str, object]:
         "Table": records.TableRecord,
         "Operation": records.OperationRecord,
         "Environment": records.EnvironmentRecord,
+        "Staging": staging_records.StagingRecord,
+        "Rooms": staging_records.RoomsRecord,
+        "Room": staging_records.RoomRecord,
     }
     found: dict[str, object] = {
         f"{kind}.{name}": offset for kind, record in kinds.items() for name, offset in records.offsets(record).items()
@@ -368,6 +381,7 @@ def field_offsets(layout: ObjectLayout) -> dict[str, object]:
         "PADDED": records.PADDED,
         "HOLD_GIL": records.HOLD_GIL,
         "HOST": records.HOST,
+        "HOST_OR_STAGED": records.HOST | records.STAGED,
         "INTERRUPTED": records.INTERRUPTED,
         "REPORT_BYTES": records.REPORT_BYTES,
         "REPORT_HANDLE": records.REPORT_HANDLE,

@@ -13,17 +13,27 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """How an array of the host's is copied for a launch. reads: to the device. writes: back from it."""
+
+    reads: bool
+    writes: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
     """One argument, of exactly this Python type. Each subclass is one way to read it.
 
     size, alignment: of its parameters, in bytes. follow: address of a function without arguments that returns the
     stream that the argument's library works in, which must be the launch's own; 0 if it need not be the same.
+    moved: how the array is copied for the launch; None if the kernel uses it where it is.
     """
 
     python_type: type
     size: int
     alignment: int = 8
     follow: int = 0
+    moved: Moved | None = None
 
     read: ClassVar[str]
 
@@ -172,3 +182,22 @@ class NumpyArray(Operation):
             itemsize=self.itemsize,
             call=self.names.address if self.names else 0,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectedArray(NumpyArray):
+    """Such an array, held by an In, Out or InOut that a launch waits for.
+
+    array: the slot that has it. asynchronous: the slot that says whether nobody waits. array_type: what it must be.
+    """
+
+    array: int
+    asynchronous: int
+    array_type: type
+
+    read = "directed"
+
+    def record(self) -> OperationRecord:
+        record = NumpyArray.record(self)
+        record.at7, record.at8, record.at9 = self.array, self.asynchronous, id(self.array_type)
+        return record

@@ -19,8 +19,9 @@ READS = (
     "dlpack",
     "ignored",  # no operation says so
     "itself",
+    "directed",
 )
-PLACES = 8
+PLACES = 10
 
 # C API functions and objects the native function uses, in the order of its environment record.
 API = (
@@ -53,6 +54,8 @@ REPORT_BYTES = 40
 REPORT_HANDLE = 32
 # What such a function returns once a Python error is set.
 INTERRUPTED = -1000
+# Arrays of the host's are copied for the launch, as the record at `staging` says.
+STAGED = 8
 MAX_BUFFER = 4096
 MAX_ARGUMENTS = 1024
 
@@ -86,6 +89,7 @@ class TableRecord(ctypes.Structure):
     last: the number of its last launch, 0 if there was none.
     guard: a slot that must hold the object `guarded`. context: the number of the context that must be current, as the
     function at `ask` tells (0: any may be). follow: a function without arguments that must return `followed`.
+    staging: address of a StagingRecord, if flags say so.
     """
 
     _fields_ = [
@@ -103,6 +107,7 @@ class TableRecord(ctypes.Structure):
         ("follow", ctypes.c_int64),
         ("followed", ctypes.c_int64),
         ("last", ctypes.c_int64),
+        ("staging", ctypes.c_int64),
         *((name, ctypes.c_int32) for name in ("gx", "gy", "gz", "bx", "by", "bz", "shared", "padding")),
     ]
 

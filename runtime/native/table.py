@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.runtime.native import records
 from gridjit.runtime.native.operation import Operation
 from gridjit.values import dataclass
+
+if TYPE_CHECKING:
+    from gridjit.runtime.native.staging.records import Rooms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,12 +31,14 @@ class KernelHandle:
     ask: address of a function like cuCtxGetId, which must tell the number `context` for the calling thread's context.
     fail: on the host, where launches report what kernels did wrong: it raises that, given the configuration and the
     report. None: the function to launch by is like cuLaunchKernel.
+    rooms: what arrays of the host's are copied through, in that context; None: only Python copies them.
     """
 
     handle: int
     ask: int = 0
     context: int = 0
     fail: Callable[[LaunchConfig, bytes], NoReturn] | None = None
+    rooms: Rooms | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,8 +97,16 @@ class LaunchTable:
         head.gx, head.gy, head.gz = self.config.griddim
         head.bx, head.by, head.bz = self.config.blockdim
         rows = (_record_at(op, offset) for op, offset in zip(self.operations, offsets, strict=True))
+        if (rooms := self._rooms) is None:
+            data = b"".join(map(bytes, (head, *rows)))
+            return ctypes.create_string_buffer(data, len(data))
+        from gridjit.runtime.native.staging.plan import staging_record  # most launches copy nothing
+
         data = b"".join(map(bytes, (head, *rows)))
-        return ctypes.create_string_buffer(data, len(data))
+        staging = bytes(staging_record(self.operations, offsets, rooms.address))
+        memory = ctypes.create_string_buffer(data + staging, len(data) + len(staging))
+        records.TableRecord.from_buffer(memory).staging = ctypes.addressof(memory) + len(data)
+        return memory
 
     def _flags(self, size: int) -> int:
         padded = sum(op.size for op in self.operations) != size
@@ -101,7 +114,13 @@ class LaunchTable:
             (records.HOLD_GIL if self.hold_gil else 0)
             | (records.PADDED if padded else 0)
             | (records.HOST if self.entry.fail else 0)
+            | (records.STAGED if self._rooms else 0)
         )
+
+    @property
+    def _rooms(self) -> Rooms | None:
+        """What the launch copies through; None if it copies nothing."""
+        return self.entry.rooms if any(op.moved for op in self.operations) else None
 
 
 def layout_of(operations: Sequence[Operation]) -> tuple[tuple[int, ...], int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import itertools
 import threading
 
 import numpy as np
@@ -192,17 +193,16 @@ def test_occupancy(device, compiled):
 
 
 def test_loading_and_dropping_a_thousand_kernels_leaks_nothing(device, compiled):
-    artifact = compiled(nothing, "void()").artifact
-    for _ in range(1000):
-        device.load(artifact).launch(LaunchConfig.of(1, 1), 0, 0, b"")
-    device.synchronize()
-    gc.collect()
-    free, _ = device.driver.call("cuMemGetInfo")
-    for _ in range(1000):
-        device.load(artifact).launch(LaunchConfig.of(1, 1), 0, 0, b"")
-    device.synchronize()
-    gc.collect()
-    assert free - device.driver.call("cuMemGetInfo")[0] < 8 << 20
+    artifact, free = compiled(nothing, "void()").artifact, []
+    for _ in range(6):
+        for _ in range(1000):
+            device.load(artifact).launch(LaunchConfig.of(1, 1), 0, 0, b"")
+        device.synchronize()
+        gc.collect()
+        free.append(device.driver.call("cuMemGetInfo")[0])
+    # A leak takes memory each time. The contexts of other processes, which come and go meanwhile, do not.
+    taken = sorted(before - after for before, after in itertools.pairwise(free))
+    assert taken[len(taken) // 2] < 8 << 20
 
 
 def test_a_debug_kernel_raises_with_block_and_thread_and_can_go_on(device, compiled, packed):

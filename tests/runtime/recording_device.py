@@ -41,11 +41,12 @@ class Launched:
 
 
 class Recorder:
-    """A function like cuLaunchKernel that notes its arguments. code: what it returns."""
+    """A function like cuLaunchKernel that notes its arguments. code: what it returns. work: what a kernel does."""
 
     def __init__(self) -> None:
         self.launches: list[Launched] = []
         self.code = 0
+        self.work: Callable[[bytes], None] = lambda parameters: None
         self._callback = _PROTOTYPE(self._call)
         self.address = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
 
@@ -70,6 +71,7 @@ class Recorder:
                 parameters=_buffer(extra),
             )
         )
+        self.work(self.last.parameters)
         return self.code
 
 

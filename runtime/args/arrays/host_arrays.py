@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import struct
 from collections.abc import Hashable
@@ -17,7 +18,7 @@ from gridjit.runtime.native.probes import object_layout, offsets_of, only, peek,
 
 if TYPE_CHECKING:
     from gridjit.runtime.native.field_names import FieldNames
-    from gridjit.runtime.native.operation import NumpyFields, Operation
+    from gridjit.runtime.native.operation import NumpyArray, NumpyFields, Operation
 
 _C, _F, _ALIGNED, _WRITEABLE = 0x1, 0x2, 0x100, 0x400
 
@@ -48,26 +49,45 @@ class HostArray:
         return array_parameters(transfer.stage(value))
 
     def operation(self, value: Array, place: Place, declared: ArgType) -> Operation | None:
-        from gridjit.runtime.native.operation import NumpyArray  # launches from Python do without
+        found = array_operation(value, declared)
+        return found if found is None or place.is_host else moved(found, reads=True, writes=True)
 
-        fields = array_fields()
-        if fields is None or not place.is_host or type(value) is not np.ndarray or not isinstance(declared, ArrayType):
-            return None
-        names = _names(value.dtype)
-        if names is None and value.dtype.names is not None:
-            return None
-        mask, wanted = _flag_test(declared, value.flags.num)
-        return NumpyArray(
-            python_type=np.ndarray,
-            size=struct.calcsize("@" + declared.codes),
-            fields=fields,
-            dtype=value.dtype,
-            names=names,
-            ndim=value.ndim,
-            itemsize=value.itemsize,
-            mask=mask,
-            flags=wanted,
-        )
+
+def array_operation(value: Array, declared: ArgType) -> NumpyArray | None:
+    """Return how the native function reads such arrays as the declared type, or None if only Python can."""
+    from gridjit.runtime.native.operation import NumpyArray  # launches from Python do without
+
+    fields = array_fields()
+    if fields is None or type(value) is not np.ndarray or not isinstance(declared, ArrayType):
+        return None
+    names = _names(value.dtype)
+    if names is None and value.dtype.names is not None:
+        return None
+    mask, wanted = _flag_test(declared, value.flags.num)
+    return NumpyArray(
+        python_type=np.ndarray,
+        size=struct.calcsize("@" + declared.codes),
+        fields=fields,
+        dtype=value.dtype,
+        names=names,
+        ndim=value.ndim,
+        itemsize=value.itemsize,
+        mask=mask,
+        flags=wanted,
+    )
+
+
+def moved(read: NumpyArray, *, reads: bool, writes: bool) -> NumpyArray | None:
+    """Return read for arrays that are copied to a device, and back if they may be written; None if only Python can.
+
+    Machine code copies what lies together, and is aligned there as it is here.
+    """
+    from gridjit.runtime.native.operation import Moved
+
+    if not read.flags & (_C | _F) or not read.flags & _ALIGNED:
+        return None
+    how = Moved(reads=reads, writes=writes and bool(read.flags & _WRITEABLE))
+    return dataclasses.replace(read, moved=how)
 
 
 def array_type(array: Array, aligned: bool | None = None) -> ArrayType:

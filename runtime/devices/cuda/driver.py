@@ -22,6 +22,8 @@ from gridjit.runtime.devices.cuda.plain.api import plain_api
 # CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END
 _PARAMETERS, _SIZE, _END = 1, 2, 0
 _Extra = ctypes.c_void_p * 5
+# The driver copies so many bytes of pageable memory at once, as part of the command.
+AT_ONCE_BYTES = 1 << 16
 _HOST_MEMORY = 1  # CU_MEMORYTYPE_HOST
 _RELAXED = "CU_STREAM_CAPTURE_MODE_RELAXED"
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from gridjit.runtime.devices.cuda.errors import KernelError, LostDeviceError
-from gridjit.runtime.native.last_launches import last_launches
 
 NAMED = 4
 
 
 def in_words(stream: int | None, device: int | None = None) -> str:
     """Return what was launched last in stream (None: in each) on device (None: on any); "" if that is not known."""
+    from gridjit.runtime.native.last_launches import last_launches  # once something was launched
+
     found = [f"{one.kernel} [{one.config}]" for one in last_launches.of(stream, device)]
     return ", ".join(dict.fromkeys(found[-NAMED:]))
 

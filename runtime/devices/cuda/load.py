@@ -75,7 +75,9 @@ class CudaKernel:
         if (found := self._entries.get(context)) is None:
             driver = self.device.driver
             function = int(driver.call("cuKernelGetFunction", self.handle))
-            found = KernelHandle(handle=function, ask=driver.entry_point("cuCtxGetId"), context=context)
+            # A room is memory of the device's own context.
+            rooms = self.device.space.rooms if self.device.context_id == context else None
+            found = KernelHandle(handle=function, ask=driver.entry_point("cuCtxGetId"), context=context, rooms=rooms)
             self._entries[context] = found
         return found
 

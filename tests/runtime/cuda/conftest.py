@@ -14,6 +14,7 @@ from gridjit.compiler.footprint import Effects, Footprint
 from gridjit.compiler.target import ExceptionEntry, Target
 from gridjit.runtime.devices.cuda.device import CudaDevice
 from gridjit.runtime.devices.cuda.driver import Driver
+from gridjit.runtime.devices.cuda.memory.pool import KEEP_BYTES, Pool
 from tests.ptx import run_ptx
 
 CONTEXT = 0xC0
@@ -279,7 +280,17 @@ def api() -> StandIn:
 
 
 @pytest.fixture
-def device(api: StandIn) -> CudaDevice:
+def ready_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have no thread make a device's pool: it is there at once."""
+
+    def make(pool: Any) -> None:
+        pool._handle = pool._driver.create_pool(0, KEEP_BYTES)
+
+    monkeypatch.setattr(Pool, "_warm_beside", make)
+
+
+@pytest.fixture
+def device(api: StandIn, ready_pool: None) -> CudaDevice:
     """Return device 0 of the stand-in."""
     return CudaDevice(Driver(api), 0)
 

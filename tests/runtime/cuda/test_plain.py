@@ -14,6 +14,7 @@ import pytest
 from gridjit.runtime.devices.cuda.device import CudaDevice
 from gridjit.runtime.devices.cuda.driver import Driver
 from gridjit.runtime.devices.cuda.errors import DriverError
+from gridjit.runtime.devices.cuda.memory.pool import Pool
 from gridjit.runtime.devices.cuda.plain.api import PlainApi, PoolProperties
 from gridjit.runtime.devices.cuda.plain.table import ERRORS, FUNCTIONS, NUMBERS
 from gridjit.runtime.memory.create import to_device
@@ -138,7 +139,7 @@ def refused() -> Any:
 
 
 @pytest.fixture
-def plain(api: StandIn) -> CudaDevice:
+def plain(api: StandIn, ready_pool: None) -> CudaDevice:
     """Return a device whose driver is called through ctypes, and nothing else."""
     return CudaDevice(Driver(PlainApi(Library(api), refused)), 0)
 
@@ -150,6 +151,12 @@ def test_an_array_is_made_copied_and_freed_without_cuda_bindings(api: StandIn, p
     assert (plain.compute_capability, str(plain.target)) == ((9, 0), "sm_90")
     del array
     assert len(api.called("cuMemFreeAsync")) == 1
+
+
+def test_a_pool_is_made_without_cuda_bindings(api: StandIn) -> None:
+    device = CudaDevice(Driver(PlainApi(Library(api), refused)), 0)
+    Pool(device, 1)._warm()
+    assert len(api.called("cuMemPoolCreate")) == 1
 
 
 def test_streams_and_events_do_without_cuda_bindings(api: StandIn, plain: CudaDevice) -> None:
@@ -186,7 +193,7 @@ def test_what_is_not_in_the_table_is_cuda_bindings(api: StandIn) -> None:
     assert plain.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT == 16
     assert asked == []
     assert int(plain.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_WARP_SIZE) == 10
-    assert plain.cuMemHostAlloc(8, 0)[1] in api.memory
+    assert int(plain.cuMemHostRegister(4096, 8, 0)[0]) == 0
     assert asked == ["whole"]
 
 

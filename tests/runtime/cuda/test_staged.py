@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from gridjit.runtime.current import create_stream
-from gridjit.runtime.devices.cuda import staged
+from gridjit.runtime.devices.cuda.driver import AT_ONCE_BYTES
+from gridjit.runtime.devices.cuda.memory import staged
 from gridjit.runtime.memory.create import device_array, pinned_array, to_device
 from tests.runtime.cuda.conftest import StandIn
 
@@ -100,7 +101,7 @@ def test_blocks_of_a_context_that_was_reset_are_forgotten(api, device):
     assert len(places(api)) == 2
 
 
-@pytest.mark.parametrize("count", [staged.LEAST_BYTES // 8 + 1, (5 << 20) // 8 + 13])
+@pytest.mark.parametrize("count", [AT_ONCE_BYTES // 8 + 1, (5 << 20) // 8 + 13])
 def test_arrays_of_any_size_and_order_come_back_as_they_went(api, device, count):
     values = np.random.default_rng(1).integers(0, 1 << 60, count)
     stream = create_stream(timeline=device.timeline)

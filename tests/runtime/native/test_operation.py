@@ -16,9 +16,11 @@ from gridjit.runtime.native.foreign_arrays import CupyByFields, CupyFields, Lazy
 from gridjit.runtime.native.operation import (
     BytesInSlot,
     Copied,
+    DirectedArray,
     Int,
     IntToDouble,
     IntToFloat,
+    Moved,
     NumpyArray,
     NumpyFields,
     OneObject,
@@ -150,6 +152,34 @@ RECORDS: list[tuple[Operation, int, dict[str, int]]] = [
         },
     ),
     (OneObject(python_type=tuple, size=8, value=KIND), 11, {"type": id(tuple), "size": 8, "tag": id(KIND)}),
+    (
+        DirectedArray(
+            python_type=list,
+            size=64,
+            fields=NumpyFields(data=16, ndim=24, shape=32, strides=40, dtype=56, flags=64),
+            dtype=FLOAT32,
+            ndim=1,
+            itemsize=4,
+            mask=0x501,
+            flags=0x501,
+            array=72,
+            asynchronous=80,
+            array_type=np.ndarray,
+            moved=Moved(reads=True, writes=False),
+        ),
+        12,
+        {
+            "type": id(list),
+            "size": 64,
+            "tag": id(FLOAT32),
+            "mask": 0x501,
+            "limit": 0x501,
+            "ndim": 1,
+            "itemsize": 4,
+            **dict(zip([f"at{index}" for index in range(10)], (16, 64, 56, 24, 32, 40, -1, 72, 80), strict=False)),
+            "at9": id(np.ndarray),
+        },
+    ),
 ]
 
 
@@ -206,5 +236,5 @@ def test_an_operation_keeps_alive_what_its_record_names() -> None:
 def test_a_record_has_the_layout_that_compiled_functions_were_made_for() -> None:
     places = {name: getattr(OperationRecord, name).offset for name, *_ in OperationRecord._fields_}
     expected = {"read": 0, "offset": 4, "type": 8, "size": 16, "tag": 24, "mask": 32, "limit": 40, "itemsize": 48}
-    expected |= {"ndim": 56, "layout": 60, "call": 64} | {f"at{index}": 72 + 8 * index for index in range(8)}
-    assert (places, ctypes.sizeof(OperationRecord)) == (expected, 136)
+    expected |= {"ndim": 56, "layout": 60, "call": 64} | {f"at{index}": 72 + 8 * index for index in range(10)}
+    assert (places, ctypes.sizeof(OperationRecord)) == (expected, 152)

@@ -45,6 +45,8 @@ FUNCTIONS: dict[str, tuple[str, str]] = {
     "cuEventQuery": ("cuEventQuery", "p"),
     "cuMemAllocFromPoolAsync": ("cuMemAllocFromPoolAsync", ">pzpp"),
     "cuMemFreeAsync": ("cuMemFreeAsync", "pp"),
+    "cuMemHostAlloc": ("cuMemHostAlloc", ">pzu"),
+    "cuMemFreeHost": ("cuMemFreeHost", "p"),
     "cuMemAlloc": ("cuMemAlloc_v2", ">pz"),
     "cuMemFree": ("cuMemFree_v2", "p"),
     "cuMemcpy": ("cuMemcpy", "ppz"),

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridjit.compiler.errors import DeviceError, LaunchError
+from gridjit.compiler.errors import LaunchError
 from gridjit.forking import cached_property
-from gridjit.runtime.devices.cuda import in_callbacks, staged
-from gridjit.runtime.devices.cuda.driver import Driver
-from gridjit.runtime.devices.cuda.errors import DriverError
+from gridjit.runtime.devices.cuda.driver import AT_ONCE_BYTES, Driver
 from gridjit.runtime.devices.cuda.last_launched import attributed
-from gridjit.runtime.devices.cuda.peer import copy_between
+from gridjit.runtime.devices.cuda.memory.allocations import Allocations
 from gridjit.runtime.memory.copies import (
     Array,
     Rows,
@@ -36,11 +33,11 @@ from gridjit.values import dataclass
 if TYPE_CHECKING:
     from gridjit.runtime.devices.cuda.copying.kernels import CopyKernels
     from gridjit.runtime.devices.cuda.device import CudaDevice
+    from gridjit.runtime.devices.cuda.memory.rooms import CudaRooms
+    from gridjit.runtime.devices.cuda.memory.staged import Blocks
     from gridjit.runtime.devices.cuda.timeline import CudaTimeline
     from gridjit.runtime.memory.space import Space
 
-# Freed memory that a device's pool keeps for the next allocation.
-KEEP_BYTES = 64 << 20
 # Pitched copies within the device that are made, where kernels cannot be had, before the way through the host is taken.
 MOST_COPIES = 64
 # Rows so narrow, in bytes, take the driver long, if there are more bytes than a few.
@@ -64,14 +61,24 @@ class CudaSpace:
     def __init__(self, device: CudaDevice) -> None:
         self._device = device
         self.device = device.ordinal
-        # The pool, and the context that it belongs to.
-        self._pool = (0, 0)
-        # Frees that had to wait: they would have broken a capture that was under way.
-        self._waiting: deque[tuple[int, int, int, Any]] = deque()
+        self._allocations = Allocations(device, self)
+        self._rooms: CudaRooms | None = None
 
     @cached_property
-    def _blocks(self) -> staged.Blocks:
-        return staged.Blocks(self._device)
+    def _blocks(self) -> Blocks:
+        from gridjit.runtime.devices.cuda.memory.staged import Blocks
+
+        return Blocks(self._device)
+
+    @property
+    def rooms(self) -> CudaRooms:
+        """What machine code copies through in the device's context."""
+        from gridjit.runtime.devices.cuda.memory.rooms import CudaRooms  # for launches that copy
+
+        epoch = self._device.context_id
+        if self._rooms is None or self._rooms.epoch != epoch:
+            self._rooms = CudaRooms(self._device, epoch)
+        return self._rooms
 
     @property
     def driver(self) -> Driver:
@@ -89,79 +96,29 @@ class CudaSpace:
         """The device's streams and events."""
         return self._device.timeline
 
-    @cached_property
-    def _has_pools(self) -> bool:
-        return bool(self._device.attribute("MEMORY_POOLS_SUPPORTED"))
-
-    def _pool_of(self, epoch: int) -> int:
-        """Return the handle of the device's pool in the context of that number; 0 if the device has no pools."""
-        if self._pool[0] != epoch:
-            self._pool = (epoch, self.driver.create_pool(self.device, KEEP_BYTES) if self._has_pools else 0)
-        return self._pool[1]
-
     def allocate(self, size: int, stream: Any) -> Memory:
         """Return size bytes; raises DriverError if there are not as many, LaunchError while stream is captured."""
-        if size == 0:
-            return Memory(self, 0, 0)
-        handle = stream_handle(stream)
-        epoch = self._device.renew()
+        return self._allocations.allocate(size, stream)
+
+    def pinned(self, size: int, *, mapped: bool = False) -> Memory:
+        """Return size bytes of page-locked host memory."""
+        return self._allocations.pinned(size, mapped=mapped)
+
+    def managed(self, size: int, *, attach_global: bool = True) -> Memory:
+        """Return size bytes that move between host and device; raises DeviceError if the device has no such memory."""
+        return self._allocations.managed(size, attach_global=attach_global)
+
+    def pin(self, address: int, size: int) -> Callable[[], None]:
+        """Page-lock memory of the host's that exists already; returns what undoes it."""
         with self._device.current:
-            if self.driver.stream_capturing(handle):
-                raise LaunchError("an array cannot be made while a stream is captured: make it before the capture")
-            in_callbacks.free_waiting()
-            self._free_waiting()
-            address = self._allocate(size, handle, self._pool_of(epoch))
-        # A stream that is only a number may be gone by the time the memory is freed.
-        lasting = handle if handle <= 2 or not isinstance(stream, int) else 0
-        give = functools.partial(self._free, address, lasting, epoch, stream)
-        return Memory(self, address, size, owner=stream, free=functools.partial(in_callbacks.outside, give))
-
-    def _allocate(self, size: int, handle: int, pool: int) -> int:
-        if not pool:
-            return self.driver.allocate(size)
-        try:
-            return self.driver.allocate_from_pool(size, pool, handle)
-        except DriverError as error:
-            if error.name != "CUDA_ERROR_OUT_OF_MEMORY":
-                raise
-        self.timeline.synchronize_all()
-        self.driver.trim_pool(pool)
-        return self.driver.allocate_from_pool(size, pool, handle)
-
-    def _free(self, address: int, handle: int, epoch: int, stream: Any) -> None:
-        """Free memory; called by the garbage collector, at any time in any thread, so it takes no lock."""
-        if isinstance(stream, Stream) and not stream.alive:
-            handle = 0
-        try:
-            if self.driver.context_id(self._device.context) != epoch:
-                return  # the memory ended with its context, and its address may be another's by now
-            with self._device.current:
-                if self.driver.stream_capturing(handle):
-                    self._waiting.append((address, handle, epoch, stream))
-                    return
-                with self.driver.while_capturing():  # another stream, whose capture any freeing would break
-                    self._give(address, handle)
-        except DriverError:
-            pass  # the context is lost, and the memory with it
-
-    def _give(self, address: int, handle: int) -> None:
-        if self._has_pools:
-            self.driver.free_in_stream(address, handle)
-        else:
-            self.driver.free(address)
-
-    def _free_waiting(self) -> None:
-        for _ in range(len(self._waiting)):
-            try:
-                address, handle, epoch, stream = self._waiting.popleft()
-            except IndexError:
-                return
-            self._free(address, handle, epoch, stream)
+            self.driver.register_host(address, size)
+        return functools.partial(self.driver.unregister_host, address)
 
     def write(self, ghost: Array, values: Array, stream: Any, keep: Owners = ()) -> None:
         """Copy host values into ghost; page-locked values must not change until stream has got there."""
         if _are_dense(ghost, values):
-            self._write_bytes((address_of(ghost), address_of(values)), ghost.nbytes, stream, values)
+            here = address_of(values)
+            self._copy_bytes((address_of(ghost), here), here, ghost.nbytes, stream, values)
             return
         turn = straightening(ghost)
         turned = turn.of(values)
@@ -179,23 +136,16 @@ class CudaSpace:
         """Copy a C-contiguous array of the host's into a straightened ghost."""
         copies = plan(strided, address_of(block), outward=False)
         if len(copies) == 1 and copies[0].height == 1:
-            self._write_bytes((copies[0].destination, copies[0].source), copies[0].width, stream, block)
+            one = copies[0]
+            self._copy_bytes((one.destination, one.source), one.source, one.width, stream, block)
         else:
             self._copy(copies, stream)
-
-    def _write_bytes(self, place: tuple[int, int], size: int, stream: Any, owner: object) -> None:
-        """Copy bytes of the host's, which belong to owner: place is (there, here)."""
-        handle = stream_handle(stream)
-        with self._device.current, attributed(handle, self._device.ordinal):
-            if self._is_staged(place[1], size, handle):
-                staged.write(self._blocks, self.driver, place, size, handle, owner)
-            else:
-                self.driver.copy(*place, size, handle or None)
 
     def read(self, ghost: Array, values: Array, stream: Any) -> None:
         """Copy ghost into host values; page-locked values are there when stream has got there."""
         if _are_dense(ghost, values):
-            self._read_bytes((address_of(values), address_of(ghost)), ghost.nbytes, stream, values)
+            here = address_of(values)
+            self._copy_bytes((here, address_of(ghost)), here, ghost.nbytes, stream, values)
             return
         # What is repeated by a stride of 0 is copied once.
         once = without_repeats(ghost)
@@ -217,25 +167,29 @@ class CudaSpace:
             strided = between.ghost
         copies = plan(strided, address_of(block), outward=True)
         if len(copies) == 1 and copies[0].height == 1:
-            self._read_bytes((copies[0].destination, copies[0].source), copies[0].width, stream, block)
+            one = copies[0]
+            self._copy_bytes((one.destination, one.source), one.destination, one.width, stream, block)
         else:
             self._copy(copies, stream)
 
-    def _read_bytes(self, place: tuple[int, int], size: int, stream: Any, owner: object) -> None:
-        """Copy bytes to the host, where they belong to owner: place is (here, there)."""
+    def _copy_bytes(self, place: tuple[int, int], here: int, size: int, stream: Any, owner: object) -> None:
+        """Copy bytes to an address from another: place. One of both is `here`, on the host, where they are owner's."""
         handle = stream_handle(stream)
         with self._device.current, attributed(handle, self._device.ordinal):
-            if self._is_staged(place[0], size, handle):
-                staged.read(self._blocks, self._device, place, size, handle, owner)
-            else:
+            if not self._is_staged(here, size, handle):
                 self.driver.copy(*place, size, handle or None)
+                return
+            from gridjit.runtime.devices.cuda.memory import staged  # for many bytes
+
+            copy = staged.read if here == place[0] else staged.write
+            copy(self._blocks, self._device, place, size, handle, owner)
 
     def _is_staged(self, address: int, size: int, handle: int) -> bool:
         """Return whether bytes that lie together at an address of the host's go through blocks.
 
         They do if they are many and the driver cannot copy them by itself. A graph could not repeat what the host does.
         """
-        if size <= staged.LEAST_BYTES:
+        if size <= AT_ONCE_BYTES:
             return False
         _, _, on_device = self.driver.memory_at(address)
         return not on_device and not self.driver.stream_capturing(handle)
@@ -313,6 +267,8 @@ class CudaSpace:
         """Copy a ghost of another space into one here; return whether that could be done without the host."""
         if not isinstance(space, CudaSpace):
             return False
+        from gridjit.runtime.devices.cuda.memory.peer import copy_between  # most programs have one device
+
         return copy_between(self._device, destination, stream, space._device, source, source_stream)
 
     def _copy(self, copies: list[Rows], stream: Any, *, wait: bool = True) -> None:
@@ -325,28 +281,6 @@ class CudaSpace:
                     self.driver.copy(rows.destination, rows.source, rows.width, order)
                 else:
                     self.driver.copy_rows(rows, order)
-
-    def pinned(self, size: int, *, mapped: bool = False) -> Memory:
-        """Return size bytes of page-locked host memory."""
-        epoch = self._device.renew()
-        with self._device.current:
-            address = self.driver.allocate_host(max(size, 1), mapped=mapped)
-        return Memory(self, address, size, free=self._freeing("free_host", address, epoch))
-
-    def managed(self, size: int, *, attach_global: bool = True) -> Memory:
-        """Return size bytes that move between host and device; raises DeviceError if the device has no such memory."""
-        if not self._device.attribute("MANAGED_MEMORY"):
-            raise DeviceError(f"{self._device!r} has no managed memory: use a mapped array, or copy with to_device()")
-        epoch = self._device.renew()
-        with self._device.current:
-            address = self.driver.allocate_managed(max(size, 1), everywhere=attach_global)
-        return Memory(self, address, size, free=self._freeing("free", address, epoch))
-
-    def pin(self, address: int, size: int) -> Callable[[], None]:
-        """Page-lock memory of the host's that exists already; returns what undoes it."""
-        with self._device.current:
-            self.driver.register_host(address, size)
-        return functools.partial(self.driver.unregister_host, address)
 
     def fill(self, ghost: Array, value: int, stream: Any, keep: Owners = ()) -> None:
         """Set all items of a contiguous ghost, in stream."""
@@ -364,20 +298,6 @@ class CudaSpace:
         with self._device.current:
             ordinal, on_host, on_device = self.driver.memory_at(address)
         return Whereabouts(device=ordinal if on_device else None, on_host=on_host, on_device=on_device)
-
-    def _freeing(self, free: str, address: int, epoch: int) -> Callable[[], None]:
-        """Return what frees memory that is of no stream."""
-        return functools.partial(in_callbacks.outside, functools.partial(self._free_whole, free, address, epoch))
-
-    def _free_whole(self, free: str, address: int, epoch: int) -> None:
-        """Free memory that is of no stream by a method of the driver's, after all work in the context."""
-        try:
-            if self.driver.context_id(self._device.context) != epoch:
-                return
-            with self._device.current, self.driver.while_capturing():
-                getattr(self.driver, free)(address)
-        except DriverError:
-            pass  # the context is lost, and the memory with it
 
 
 def _are_dense(ghost: Array, values: Array) -> bool:

@@ -16,15 +16,13 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from gridjit.forking import lock, section
-from gridjit.runtime.devices.cuda.driver import Driver
+from gridjit.runtime.devices.cuda.driver import AT_ONCE_BYTES, Driver
 from gridjit.runtime.devices.host.pool import pool
 from gridjit.values import dataclass
 
 if TYPE_CHECKING:
     from gridjit.runtime.devices.cuda.device import CudaDevice
 
-# The driver copies fewer bytes at once, as part of the command.
-LEAST_BYTES = 1 << 16
 # What one thread moves at a time, what one block holds at most, and what all blocks hold before copies wait for room.
 _PIECE_BYTES = 2 << 20
 _BLOCK_BYTES = 64 << 20
@@ -58,7 +56,7 @@ class Blocks:
 
     def take(self, size: int) -> Block:
         """Return a block of at least size bytes that nobody uses; the device is current."""
-        wanted = max(LEAST_BYTES, 1 << (size - 1).bit_length())
+        wanted = max(AT_ONCE_BYTES, 1 << (size - 1).bit_length())
         with section(), self._changing:
             self._renew()
             self._collect()
@@ -120,7 +118,7 @@ class Blocks:
                 self._bytes -= size
 
 
-def write(blocks: Blocks, driver: Driver, place: tuple[int, int], size: int, stream: int, owner: object) -> None:
+def write(blocks: Blocks, device: CudaDevice, place: tuple[int, int], size: int, stream: int, owner: object) -> None:
     """Copy size bytes to a device: place is (there, here). They may be changed when this returns. owner: of here."""
     for at, count in _parts(size, _BLOCK_BYTES):
         block = blocks.take(count)
@@ -132,7 +130,7 @@ def write(blocks: Blocks, driver: Driver, place: tuple[int, int], size: int, str
 
         for piece in _moved(len(pieces), move, owner):
             start, length = pieces[piece]
-            driver.copy(there + start, block.address + start, length, stream)
+            device.driver.copy(there + start, block.address + start, length, stream)
         blocks.give_after(block, stream)
 
 

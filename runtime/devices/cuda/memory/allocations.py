@@ -1,0 +1,114 @@
+"""Allocations: memory of a GPU, and of the host's for it, that is freed when the last array over it goes."""
+
+from __future__ import annotations
+
+import functools
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from gridjit.compiler.errors import DeviceError, LaunchError
+from gridjit.forking import lock, section
+from gridjit.runtime.devices.cuda import in_callbacks
+from gridjit.runtime.devices.cuda.errors import DriverError
+from gridjit.runtime.devices.cuda.memory.pool import Pool
+from gridjit.runtime.memory.space import Memory
+from gridjit.runtime.streams import Stream, stream_handle
+
+if TYPE_CHECKING:
+    from gridjit.runtime.devices.cuda.device import CudaDevice
+    from gridjit.runtime.devices.cuda.memory.space import CudaSpace
+
+
+class Allocations:
+    """What is allocated on one device. space: whose memory it is."""
+
+    def __init__(self, device: CudaDevice, space: CudaSpace) -> None:
+        self._device = device
+        self._driver = device.driver
+        self._space = space
+        self._pool: Pool | None = None
+        self._making = lock()
+        # Frees that had to wait: they would have broken a capture that was under way.
+        self._waiting: deque[tuple[int, int, Pool, Any]] = deque()
+
+    def _pool_of(self, epoch: int) -> Pool:
+        """Return the pool of the context of that number."""
+        if (pool := self._pool) is not None and pool.epoch == epoch:
+            return pool
+        with section(), self._making:
+            if self._pool is None or self._pool.epoch != epoch:
+                self._pool = Pool(self._device, epoch)
+            return self._pool
+
+    def allocate(self, size: int, stream: Any) -> Memory:
+        """Return size bytes; raises DriverError if there are not as many, LaunchError while stream is captured."""
+        if size == 0:
+            return Memory(self._space, 0, 0)
+        handle = stream_handle(stream)
+        epoch = self._device.renew()
+        with self._device.current:
+            if self._driver.stream_capturing(handle):
+                raise LaunchError("an array cannot be made while a stream is captured: make it before the capture")
+            in_callbacks.free_waiting()
+            self._free_waiting()
+            pool = self._pool_of(epoch)
+            address = pool.allocate(size, handle)
+        # A stream that is only a number may be gone by the time the memory is freed.
+        lasting = handle if handle <= 2 or not isinstance(stream, int) else 0
+        give = functools.partial(self._free, address, lasting, pool, stream)
+        return Memory(self._space, address, size, owner=stream, free=functools.partial(in_callbacks.outside, give))
+
+    def _free(self, address: int, handle: int, pool: Pool, stream: Any) -> None:
+        """Free memory; called by the garbage collector, at any time in any thread, so it takes no lock."""
+        if isinstance(stream, Stream) and not stream.alive:
+            handle = 0
+        try:
+            if self._driver.context_id(self._device.context) != pool.epoch:
+                return  # the memory ended with its context, and its address may be another's by now
+            with self._device.current:
+                if self._driver.stream_capturing(handle):
+                    self._waiting.append((address, handle, pool, stream))
+                    return
+                with self._driver.while_capturing():  # another stream, whose capture any freeing would break
+                    pool.free(address, handle)
+        except DriverError:
+            pass  # the context is lost, and the memory with it
+
+    def _free_waiting(self) -> None:
+        for _ in range(len(self._waiting)):
+            try:
+                waiting = self._waiting.popleft()
+            except IndexError:
+                return
+            self._free(*waiting)
+
+    def pinned(self, size: int, *, mapped: bool = False) -> Memory:
+        """Return size bytes of page-locked host memory."""
+        epoch = self._device.renew()
+        with self._device.current:
+            address = self._driver.allocate_host(max(size, 1), mapped=mapped)
+        return Memory(self._space, address, size, free=self._freeing(self._driver.free_host, address, epoch))
+
+    def managed(self, size: int, *, attach_global: bool = True) -> Memory:
+        """Return size bytes that move between host and device; raises DeviceError if the device has no such memory."""
+        if not self._device.attribute("MANAGED_MEMORY"):
+            raise DeviceError(f"{self._device!r} has no managed memory: use a mapped array, or copy with to_device()")
+        epoch = self._device.renew()
+        with self._device.current:
+            address = self._driver.allocate_managed(max(size, 1), everywhere=attach_global)
+        return Memory(self._space, address, size, free=self._freeing(self._driver.free, address, epoch))
+
+    def _freeing(self, free: Callable[[int], None], address: int, epoch: int) -> Callable[[], None]:
+        """Return what frees memory that is of no stream."""
+        return functools.partial(in_callbacks.outside, functools.partial(self._free_whole, free, address, epoch))
+
+    def _free_whole(self, free: Callable[[int], None], address: int, epoch: int) -> None:
+        """Free memory that is of no stream by a method of the driver's, after all work in the context."""
+        try:
+            if self._driver.context_id(self._device.context) != epoch:
+                return
+            with self._device.current, self._driver.while_capturing():
+                free(address)
+        except DriverError:
+            pass  # the context is lost, and the memory with it

@@ -1,0 +1,77 @@
+"""The records of launches that copy arrays of the host's: what one launch copies, and the rooms to copy through.
+
+A room is page-locked memory of the host's and as much of the device's. A launch takes a free one, and gives it back
+when the device is done with it; so no launch ever waits for another's.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Protocol
+
+from gridjit.compiler.launch_config import LaunchConfig
+
+# A launch with more arrays, or more bytes of them, is made from Python.
+MAX_ARRAYS = 8
+ROOM_BYTES = 1 << 20
+# In a room, each array begins at a multiple of this, as what the device allocates does.
+ALIGNMENT = 256
+MAX_ROOMS = 8
+
+# Codes that are not the driver's: Python has to make this launch; it has to, as each room is taken.
+BY_PYTHON = -2
+NO_ROOM = -3
+# Added to the driver's code where the launch was made, and something failed after it.
+AFTER = 1 << 20
+
+
+class StagingRecord(ctypes.Structure):
+    """What one launch copies. rooms: address of a RoomsRecord. offset0...: of each array's parameters in the buffer.
+
+    The arrays that are only read come first, those that are only written last: the first `read` ones are copied to the
+    device, and those from number `written` on are copied back.
+    """
+
+    _fields_ = [
+        *((name, ctypes.c_int64) for name in ("rooms", "count", "read", "written")),
+        *((f"offset{index}", ctypes.c_int64) for index in range(MAX_ARRAYS)),
+    ]
+
+
+class RoomRecord(ctypes.Structure):
+    """One room. taken: 1 while a launch uses it. here, there: its memory on the host, and on the device."""
+
+    _fields_ = [(name, ctypes.c_int64) for name in ("taken", "here", "there")]
+
+
+class RoomsRecord(ctypes.Structure):
+    """The rooms of one context, the first `count` of which there are, and the functions that a launch calls.
+
+    copy_in, copy_out: like cuMemcpyHtoDAsync and cuMemcpyDtoHAsync. synchronize: like cuStreamSynchronize. capturing:
+    like cuStreamIsCapturing. move: memmove. bytes: of one room.
+    """
+
+    _fields_ = [
+        *(
+            (name, ctypes.c_int64)
+            for name in ("copy_in", "copy_out", "synchronize", "capturing", "move", "bytes", "count")
+        ),
+        ("rooms", RoomRecord * MAX_ROOMS),
+    ]
+
+
+class Rooms(Protocol):
+    """The rooms of one context of a device."""
+
+    @property
+    def address(self) -> int:
+        """The address of a RoomsRecord that has a room; it stays as long as this does."""
+        ...
+
+    def grow(self) -> None:
+        """Make another room, if all are taken and there may be more."""
+        ...
+
+    def fail(self, code: int, kernel: str, config: LaunchConfig, stream: int) -> None:
+        """Raise what the driver's code says that it told after a launch was made."""
+        ...
