@@ -15,6 +15,7 @@ from gridjit.compiler.frontend.initial_stores import without_initial_stores
 from gridjit.compiler.frontend.isolated.asking import tell_who_asks
 from gridjit.compiler.frontend.isolated.isolation import Isolation, isolated
 from gridjit.compiler.frontend.isolated.launch_visibility import needs_launch, while_visible
+from gridjit.compiler.frontend.isolated.numbers import numbered, without_numbers
 from gridjit.compiler.frontend.isolated.recursion import link_what_was_waited_for
 from gridjit.compiler.frontend.isolated.replacing import replace
 from gridjit.compiler.frontend.kept.library import is_printed
@@ -220,11 +221,11 @@ def _lowered(
     if target.kind == "ptx" and not is_printed(library):
         bounds = launch_bounds(options.launch_bounds, options.specialize, record.view)
         _finish_kernel(library.get_function(entry), options, bounds)
-    modules = folded(_ordered_modules(library), options.specialize, record.view)
+    modules, names = numbered(folded(_ordered_modules(library), options.specialize, record.view))
     _refuse_negative_shapes(modules)
     return Lowered(
         modules=modules,
-        entry=entry,
+        entry=names.get(f'"{entry}"', entry).strip('"'),
         exceptions={code: _exception_entry(*found) for code, found in sorted(record.exceptions.items())},
         linked=_to_link(modules, library, linked, target),
         cooperative=bool(library.use_cooperative),
@@ -252,7 +253,8 @@ def _ordered_modules(library: Any) -> tuple[str, ...]:
     """
     others = [module for module in library.modules if module is not library._module]
     first, *rest = (without_initial_stores(str(module)) for module in (library._module, *others))
-    defined = {text: frozenset(_DEFINED.findall(text)) for text in sorted({*rest} - {first})}
+    texts = sorted({*rest} - {first}, key=lambda text: (without_numbers(text), text))
+    defined = {text: frozenset(_DEFINED.findall(text)) for text in texts}
     ordered, named = [first], set(_NAMED.findall(first))
     while defined:
         called = next((text for text, names in defined.items() if not named.isdisjoint(names)), next(iter(defined)))

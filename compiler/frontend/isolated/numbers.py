@@ -1,0 +1,60 @@
+"""Numbers: a kernel's modules count their functions and shared arrays from one; numba does so over a whole process.
+
+So a kernel's code is the same whatever was compiled before it. Names of what is linked stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+_NAME = r'@("[^"\n]*"|[\w.$-]+)'
+_NAMED = re.compile(_NAME)
+_DEFINED = re.compile(rf"^define [^@\n]*{_NAME}|^{_NAME} = ", re.MULTILINE)
+_LINKED_AS = re.compile(r'(?<=linkageName: )("[^"\n]*")')  # what a debugger is told
+_TITLE = re.compile(r'\A(; ModuleID = "[^"\n]*)\$\d+"')
+# The number of a function in its name, as a tag with the tag's length before it; that of a shared array, and the hash
+# of a text that is printed.
+_OF_FUNCTION = re.compile(r"(?<=B)(\d+)v(\d+)")
+_OF_VALUE = re.compile(r'(?<=^"_cudapy_smem_)\d+(?="$)|(?<=^"\.bytes\.)-?\d+(?="$)')
+_ANY = re.compile(r'(?<=B)\d+v\d+|(?<=@"_cudapy_smem_)\d+|(?<=@"\.bytes\.)-?\d+|\$\d+(?="$)', re.MULTILINE)
+
+
+def without_numbers(text: str) -> str:
+    """Return a module's text without the numbers of its names, to be compared."""
+    return _ANY.sub("", text)
+
+
+def numbered(modules: Iterable[str]) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return modules that call each other with numbers of their own; and new names by old ones, both in quotes."""
+    texts = [_TITLE.sub(r'\1"', text) for text in modules]
+    split = [_NAMED.split(text) for text in texts]
+    new = _new_names(texts, split)
+    for parts in split:
+        parts[1::2] = ["@" + new.get(name, name) for name in parts[1::2]]
+    return tuple(_told("".join(parts), new) for parts in split), new
+
+
+def _new_names(texts: Sequence[str], split: Sequence[Sequence[str]]) -> dict[str, str]:
+    """Return the new names of what texts define; none, if one of them is that of something else."""
+    defined = dict.fromkeys(first or second for text in texts for first, second in _DEFINED.findall(text))
+    functions: dict[str, int] = {}
+    values: dict[str, int] = {}
+
+    def of_function(tag: re.Match[str]) -> str:
+        if len(tag[2]) + 1 != int(tag[1]):  # not a tag
+            return tag[0]
+        number = functions.setdefault(tag[2], len(functions) + 1)
+        return f"{len(str(number)) + 1}v{number}"
+
+    def of_value(number: re.Match[str]) -> str:
+        return str(values.setdefault(number[0], len(values) + 1))
+
+    named = {name: _OF_VALUE.sub(of_value, _OF_FUNCTION.sub(of_function, name)) for name in defined}
+    new = {old: name for old, name in named.items() if old != name}
+    others = {name for parts in split for name in parts[1::2]} - new.keys()
+    return {} if others.intersection(new.values()) else new
+
+
+def _told(text: str, new: dict[str, str]) -> str:
+    return _LINKED_AS.sub(lambda found: new.get(found[1], found[1]), text) if "linkageName: " in text else text

@@ -1,0 +1,79 @@
+"""Numbers in names: a kernel's code is the same whatever was compiled before it, and linked names are their own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gridjit import cuda
+from gridjit.compiler.frontend.isolated.numbers import numbered
+from gridjit.compiler.frontend.lower import lower
+from gridjit.compiler.frontend.types import parse_signature
+from gridjit.compiler.options import Options
+from gridjit.compiler.target import Lowered, Target
+from gridjit.compiler.targets.host.processor import host_target
+from gridjit.compiler.view.config import ConfigView
+
+
+@cuda.jit(device=True)
+def doubled(x):
+    return x + x
+
+
+def kernel(x):
+    shared, more = cuda.shared.array(32, np.float64), cuda.shared.array(0, np.float32)
+    i = cuda.threadIdx.x
+    shared[i], more[i] = doubled(x[i]), doubled(np.float32(x[i]))
+    cuda.syncthreads()
+    print("text", more[i])
+    x[i] = shared[31 - i]
+
+
+def another(x):
+    shared = cuda.shared.array(32, np.float64)
+    shared[0] = doubled(x[0])
+    x[0] = shared[1]
+
+
+def lowered(function, target: Target, options: Options) -> Lowered:
+    return lower(function, parse_signature("void(float64[::1])"), options, target, (), ConfigView(None))[0]
+
+
+@pytest.mark.parametrize("target", [host_target(), Target(kind="ptx", arch="sm_90")], ids=["host", "sm_90"])
+@pytest.mark.parametrize("options", [Options(), Options(lineinfo=True), Options(debug=True, opt=False)], ids=str)
+def test_a_kernels_text_is_the_same_whatever_was_compiled_before_it(target: Target, options: Options) -> None:
+    first = lowered(kernel, target, options)
+    lowered(another, target, options)
+    again = lowered(kernel, target, options)
+    assert again.modules == first.modules
+    assert again.entry == first.entry
+    assert f'@"{first.entry}"(' in first.modules[0]
+
+
+# What a module defines, and how it is named in the end.
+_RENAMED = {
+    "_ZN1kB3v41B1aEi": "_ZN1kB2v1B1aEi",
+    "_ZN1fB4v107B1aEi": "_ZN1fB2v2B1aEi",
+    "_cudapy_smem_12": "_cudapy_smem_1",
+    ".bytes.-88": ".bytes.2",
+    "B9v41": "B9v41",  # a function of that very name
+}
+
+
+def module(names: list[str], *more: str) -> str:
+    return "\n".join(['; ModuleID = "k$41"', *(f'@"{name}" = global i32 0' for name in names), *more])
+
+
+def test_names_are_counted_from_one_and_those_that_tell_a_debugger_too() -> None:
+    told = 'linkageName: "{}"'
+    given = module(list(_RENAMED), told.format("_ZN1kB3v41B1aEi"))
+    wanted = module(list(_RENAMED.values()), told.format("_ZN1kB2v1B1aEi")).replace("k$41", "k")
+    assert numbered([given])[0] == (wanted,)
+
+
+def test_linked_functions_keep_their_names_and_nothing_takes_them() -> None:
+    linked, own = "_ZN1fB2v1B1aEi", "_ZN1kB3v41B1aEi"
+    called = f'declare i32 @"{linked}"()'
+    assert numbered([module([own], called)])[0][0].count(linked) == 1
+    taken = module(["_ZN1fB3v41B1aEi"], called)
+    assert numbered([taken]) == ((taken.replace("k$41", "k"),), {})
