@@ -18,6 +18,8 @@ from gridjit.commands import main
 from gridjit.commands.inventory import CODE, ListedEntry
 from gridjit.commands.pictures.markup import element, escaped, raw
 from gridjit.commands.pictures.svg import Part, bar, whole_file
+from gridjit.commands.reports import events
+from gridjit.commands.reports.events import read_events
 from gridjit.commands.reports.facts import Form, Report, SeenFact, SeenUse, Slice, splits
 from gridjit.commands.reports.occupancy import block_of, occupancy
 from gridjit.commands.reports.page import page
@@ -102,9 +104,9 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
     return run_report
 
 
-def traced(folder: Path, *events: dict[str, Any], end: str = "]") -> Path:
-    """Return a trace of events; those that say no more are slices of one thread."""
-    rows = [{"ph": "X", "pid": 1, "tid": 1, "args": {}} | event for event in events]
+def traced(folder: Path, *slices: dict[str, Any], end: str = "]") -> Path:
+    """Return a trace of slices; those that say no more are slices of one thread."""
+    rows = [{"ph": "X", "pid": 1, "tid": 1, "args": {}} | one for one in slices]
     path = folder / "trace.json"
     path.write_text("[" + ",\n".join(map(json.dumps, rows)) + end)
     return path
@@ -290,6 +292,22 @@ def test_the_report_of_a_run_adds_up_its_phases_and_launches(run: Run, tmp_path:
     assert known["kernels"]["k"][0]["phases_ms"] == {"type inference": 40.0, "lowering": 50.0}
     assert known["launches_from_python"] == [{"kernel": "k", "why": "hooks", "count": 3, "seconds": 0.003}]
     assert "hooks" in run(str(path))[1]
+
+
+def test_a_long_trace_is_read_in_parts_that_are_told_and_has_the_same_events(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launches = [{"name": "launch k", "cat": "launch", "ts": n, "dur": 1, "args": {"kernel": "k"}} for n in range(40)]
+    path = traced(tmp_path, *compile_of("k", 100_000), *launches)
+    whole = read_events(path)
+    monkeypatch.setattr(events, "_PART_BYTES", 500)
+    told: list[str] = []
+    assert [(one.name, one.begins, one.place) for one in read_events(path, told.append)] == [
+        (one.name, one.begins, one.place) for one in whole
+    ]
+    assert len(whole) > 40
+    assert 3 < len(told) <= events.parts_of(path)
+    assert set(told) == {path.name}
 
 
 def test_a_kernel_of_a_run_can_be_chosen(run: Run, tmp_path: Path) -> None:

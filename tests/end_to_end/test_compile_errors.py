@@ -77,6 +77,16 @@ def test_what_is_told_of_linear_algebra_is_the_same_with_scipy_and_without(
 
 
 @gridjit.jit
+def shuffled(out: Any) -> None:
+    out[0] = cuda.shfl_sync(0xFFFFFFFF, out[0], 1.5)
+
+
+def test_a_float_for_a_lane_is_told_of_with_the_kernel_and_its_place(on_the_host: None) -> None:
+    with pytest.raises(CompileError, match=r"shuffled \(.*test_compile_errors\.py:\d+\) .* is given a float64"):
+        shuffled[1, 32](np.zeros(1))
+
+
+@gridjit.jit
 def misspelled(out: Any) -> None:
     out[0] = thresold  # type: ignore[name-defined]  # noqa: F821
 

@@ -51,7 +51,7 @@ from gridjit.compiler.targets.host.resident.waits import Waiting, with_turns
 from gridjit.compiler.targets.host.retarget import Retargeted, retarget
 from gridjit.compiler.targets.host.spots import place_of
 from gridjit.compiler.targets.host.stack import looks, watched, with_frames, with_library
-from gridjit.compiler.targets.host.survey import refuse_unsupported
+from gridjit.compiler.targets.host.survey import kernel_place, refuse_unsupported
 from gridjit.compiler.targets.host.uniform_chains import may_never_end, never_ends
 
 _BODY = "gridjit.body"
@@ -255,7 +255,7 @@ def _one_module(
     declared = set().union(*(part.declared for part in modules))
     declared |= provided.maths_of(declared)
     head = llvm.header(target)
-    parsed = [llvm.parse(head + watched(part.text, loops)) for part in modules]
+    parsed = [llvm.parse(head + watched(part.text, loops), kernel_place(lowered)) for part in modules]
     library = intrinsics.definitions(declared) + maths.definitions(declared, target, exactly=options.tiered)
     entry = parsed[0].get_function(lowered.entry)
     types = [str(argument.type) for argument in list(entry.arguments)[1:]]

@@ -12,6 +12,7 @@ from llvmlite.binding.newpassmanagers import NewPassManager
 from gridjit.compiler.errors import CompileError
 from gridjit.compiler.target import Target
 from gridjit.compiler.targets.host.processor import llvm_features
+from gridjit.compiler.targets.refusals import of_code
 from gridjit.interrupts import uninterrupted
 
 # An llvmlite module; the library has no types of its own.
@@ -43,12 +44,13 @@ _CLEANING = (
 )
 
 
-def parse(text: str) -> Module:
-    """Return the module of LLVM IR text; raises CompileError with LLVM's own words."""
+def parse(text: str, of: str = "the kernel") -> Module:
+    """Return the module of LLVM IR text; raises CompileError saying what is wrong with the code of a kernel."""
     try:
         return binding.parse_assembly(text)
     except RuntimeError as error:
-        raise CompileError(f"LLVM does not accept the kernel's code for the host: {error}") from error
+        words = of_code(str(error)) or f"LLVM does not accept the code: {error}"
+        raise CompileError(f"{of} for the host: {words}") from error
 
 
 def parse_bitcode(data: bytes) -> Module:

@@ -49,7 +49,7 @@ def _missing(text: str, defined: set[str]) -> Iterable[str]:
 
 
 def _sentence(lowered: Lowered, text: str, name: str, pattern: str) -> str:
-    place, words = _place(lowered, _line(text, pattern)), _words(name)
+    place, words = kernel_place(lowered, _line(text, pattern)), _words(name)
     return f"{place} uses {words}, which the host target does not offer; do without it, or run the kernel on a GPU"
 
 
@@ -58,7 +58,8 @@ def _words(name: str) -> str:
     return found.format(name)
 
 
-def _place(lowered: Lowered, line: int | None) -> str:
+def kernel_place(lowered: Lowered, line: int | None = None) -> str:
+    """Return what a kernel is called, with the place of a line of it, or of its first."""
     file, first = lowered.source
     where = f" ({file}:{line or first})" if file else ""
     return f"kernel {lowered.kernel or lowered.entry}{where}"

@@ -12,6 +12,7 @@ from gridjit.compiler.phases import phase
 from gridjit.compiler.target import LinkedFile
 from gridjit.compiler.targets.ptx.cubin import check_definitions
 from gridjit.compiler.targets.ptx.toolkit import cudadevrt, filled, library, log_of
+from gridjit.compiler.targets.refusals import of_shared_memory
 from gridjit.values import dataclass, field
 
 # Kind -> name of nvJitLink's InputType.
@@ -119,9 +120,8 @@ def _link(inputs: Sequence[LinkedFile], flags: Sequence[str], wanted: str) -> by
                 _add(nvjitlink, linker, piece)
             nvjitlink.complete(linker)
         except nvjitlink.nvJitLinkError as error:
-            raise LinkError(
-                f"nvJitLink: {log_of(nvjitlink, 'error_log', linker) or f'{piece.name}: {error}'}"
-            ) from error
+            words = log_of(nvjitlink, "error_log", linker) or f"{piece.name}: {error}"
+            raise LinkError(of_shared_memory(words) or f"nvJitLink: {words}") from error
         return filled(nvjitlink, f"linked_{wanted}", linker)
 
 

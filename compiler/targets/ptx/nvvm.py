@@ -12,6 +12,7 @@ from gridjit.compiler.errors import CompileError
 from gridjit.compiler.options import Options
 from gridjit.compiler.targets.ptx.atomics import define_atomics
 from gridjit.compiler.targets.ptx.toolkit import ARCH_NAMES, filled, libdevice, library, log_of
+from gridjit.compiler.targets.refusals import of_code
 
 # Parameter attributes of newer LLVMs that NVVM's reader (LLVM 7) does not know.
 _UNKNOWN_ATTRIBUTES = re.compile(r" immarg\b")
@@ -142,7 +143,8 @@ def _call(nvvm: Any, program: int, step: Any, flags: Sequence[str]) -> None:
     try:
         step(program, len(flags), list(flags))
     except nvvm.nvvmError as error:
-        raise NvvmError(f"NVVM: {log_of(nvvm, 'program_log', program) or error}") from error
+        words = log_of(nvvm, "program_log", program) or str(error)
+        raise NvvmError(of_code(words) or f"NVVM: {words}") from error
 
 
 @contextmanager

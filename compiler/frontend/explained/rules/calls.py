@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections import Counter
 from typing import Final
@@ -70,11 +71,16 @@ def called(failure: Failure) -> Finding | None:
         loop = next(failure.source.of(ast.For), None)
         over = loop.iter if loop else None
         kind = found["given"] + ")" * (found["given"].count("(") - found["given"].count(")"))
+        what = text_of(over) or "this"
         return Finding(
-            sentence=f"a loop cannot go over {text_of(over) or 'this'}, of type {kind}",
-            advice="Loop over range(n), an array, or a tuple whose items have one type.",
+            sentence=f"a loop cannot go over {what}" + (f", of type {kind}" if kind != what else ""),
+            advice=f"Write range({what})."
+            if re.fullmatch(r"u?int\d+|\d+", kind)
+            else "Loop over range(n), an array, or a tuple whose items have one type.",
             node=over,
         )
+    if found["type"].startswith("BoundFunction"):
+        return _method_called(failure, found["given"])
     if found["type"].startswith("("):
         return _tuple_called(failure, found["type"])
     node = next((call for call in failure.source.of(ast.Call) if isinstance(call.func, ast.Name)), None)
@@ -97,6 +103,14 @@ def called(failure: Failure) -> Finding | None:
     advice = f"The kernel assigns {name!r}: use another name for that value." if local else ""
     advice = "It is an argument, and kernels cannot be given functions." if parameter else advice
     return Finding(sentence=why, advice=advice, node=node)
+
+
+def _method_called(failure: Failure, given: str) -> Finding:
+    """A method that does not take what it is given."""
+    node = next((call for call in failure.source.of(ast.Call) if isinstance(call.func, ast.Attribute)), None)
+    name = text_of(node.func) if node is not None else "a method"
+    advice = "Give it a tuple." if given == "list" else "Look at the types of its arguments."
+    return Finding(sentence=f"{name}({given}) is not possible in a kernel", advice=advice, node=node)
 
 
 def _tuple_called(failure: Failure, kind: str) -> Finding:
@@ -237,7 +251,23 @@ def printed(failure: Failure) -> Finding | None:
             node=call,
         )
     if "print() function implementation does not support keyword" in failure.words:
-        return Finding(sentence="print takes no keywords in a kernel", advice="Leave out sep= and end=.", node=call)
+        given = [f"{one.arg}=" for one in call.keywords if one.arg] if call is not None else []
+        left_out = f"Leave out {' and '.join(given) or 'them'}."
+        return Finding(sentence="print takes no keywords in a kernel", advice=left_out, node=call)
+    return None
+
+
+def keywords(failure: Failure) -> Finding | None:
+    """A function of Python's that is called with a keyword, which those of kernels do not take."""
+    if not isinstance(failure.error, AssertionError):
+        return None
+    for node in failure.source.of(ast.Call):
+        known = failure.value(node.func)
+        if node.keywords and isinstance(node.func, ast.Name) and known is getattr(builtins, node.func.id, node):
+            given = " and ".join(f"{one.arg}=" if one.arg else "**" for one in node.keywords)
+            sentence = f"{node.func.id} takes no keywords in a kernel"
+            advice = "Give start without its name." if node.func.id == "enumerate" else f"Leave out {given}."
+            return Finding(sentence=sentence, advice=advice, node=node)
     return None
 
 
@@ -321,7 +351,7 @@ def big(failure: Failure) -> Finding | None:
     return Finding(
         sentence=f"{found[1]} does not fit into 64 bits",
         advice="Use a float, or two integers.",
-        node=next(numbers, None),
+        node=next(numbers, None) or next(failure.source.of(ast.BinOp), None),
     )
 
 
@@ -339,5 +369,5 @@ def cast(failure: Failure) -> Finding | None:
 
 RULES = (
     *(unpacked, arguments, cudas, mismatch, recursion, endless, not_callable, called, two_types, lengths),
-    *(unknown_items, printed, not_a_tuple, dimensions, big, cast),
+    *(unknown_items, printed, not_a_tuple, dimensions, big, cast, keywords),
 )

@@ -116,6 +116,12 @@ def raised(failure: Failure) -> Finding | None:
     if text is not None:
         advice = f"Raise an exception: raise ValueError({text_of(text.exc)})."
         return Finding(sentence="a text is raised, and only exceptions can be", advice=advice, node=text)
+    if "unsupported constant type used for exception" in failure.words:
+        return Finding(
+            sentence="what is raised is not an exception",
+            advice="Raise a class of exceptions, or one with constant arguments: raise ValueError('too large').",
+            node=next(failure.source.of(ast.Raise), None),
+        )
     if "return_dynamic_user_exc" not in failure.text:
         return None
     node = next(failure.source.of(ast.Raise), None) or next(

@@ -26,12 +26,30 @@ def items(failure: Failure) -> Finding | None:
     if operation.name == "delitem":
         return Finding(sentence="items cannot be deleted in a kernel", node=node)
     owner, index, *value = (*operation.arguments, "", "")[:3]
+    if index[:1] in "'\"" and index and (call := _library_call(failure, index)) is not None:
+        return call
     name = text_of(node.value) if node is not None else "this"
     refused = _not_indexed(name, owner) or _wrong_index(name, owner, index, failure)
     if refused is None and operation.name.endswith("setitem"):
         refused = _read_only(name, owner, failure) or _not_called(failure) or _wrong_value(owner, value[0])
     sentence, advice = refused or (f"{name}, a {owner}, cannot be indexed with {index}", "")
     return Finding(sentence=sentence, advice=advice, node=node)
+
+
+def _library_call(failure: Failure, field: str) -> Finding | None:
+    """A field that the user's line does not name: a function that it calls reads it, and was given something else."""
+    known = (text_of(node) for node in failure.source.of(ast.Constant))
+    if field.strip("'\"") in (one.strip("'\"") for one in known):
+        return None
+    call = next((one for one in failure.source.of(ast.Call) if "cuda" in text_of(one.func).split(".")), None)
+    if call is None:
+        return None
+    name = text_of(call.func)
+    return Finding(
+        sentence=f"{name} is given an argument that is not of the type that it needs",
+        advice=f"help({name}) says what it takes.",
+        node=call,
+    )
 
 
 def _not_indexed(name: str, owner: str) -> tuple[str, str] | None:
@@ -46,6 +64,8 @@ def _not_indexed(name: str, owner: str) -> tuple[str, str] | None:
         return f"{name!r} is a list, which kernels do not have", ways_round(owner)
     if owner == "None":
         return f"{name!r} is None", "Assign it before the kernel is compiled, or pass it as an argument."
+    if owner == "Dim3":
+        return f"{name!r} has x, y and z, and no items", f"Write {name}.x, {name}.y or {name}.z."
     if not (is_array(owner) or owner.startswith("(") or owner.endswith(("list", "str")) or "tuple" in owner):
         return f"{name!r} is one {owner}, not an array, and cannot be indexed", "Pass an array, or leave out the index."
     return None
@@ -120,4 +140,43 @@ def _wrong_value(owner: str, value: str) -> tuple[str, str]:
     return f"{value} cannot be stored as {item}", f"Assign a {kind}: an item of {owner} is one {item}."
 
 
-RULES = (items,)
+def whole_array(failure: Failure) -> Finding | None:
+    """An array that is changed as a whole, which makes a new one on the way."""
+    if not isinstance(failure.error, KeyError):
+        return None
+    node = next(failure.source.of(ast.AugAssign), None)
+    if node is None or not isinstance(node.target, ast.Name):
+        return None
+    return Finding(sentence=f"{text_of(node)} would change a whole array", advice=ITEM, node=node)
+
+
+def dimensions_of_index(failure: Failure) -> Finding | None:
+    """An index of an atomic operation that has another number of dimensions than its array."""
+    found = re.match(r"^indexing (\d+)-D array with (\d+)-D index", failure.words)
+    node = next((one for one in failure.source.of(ast.Call) if ".atomic." in text_of(one.func)), None)
+    if found is None or node is None:
+        return None
+    name, axes = text_of(node.func), ("i", "j", "k", "l")[: int(found[1])]
+    index = f"({', '.join(axes)})" if len(axes) > 1 else "i"
+    return Finding(
+        sentence=f"the array of {name} has {found[1]} dimension{'s' * (found[1] != '1')}, and its index {found[2]}",
+        advice=f"Give an index for each dimension: {name}(array, {index}, ...).",
+        node=node,
+    )
+
+
+def item_for_array(failure: Failure) -> Finding | None:
+    """An item where an atomic operation takes the array and the index, as in CUDA C++ it takes the item's address."""
+    node = next((one for one in failure.source.of(ast.Call) if ".atomic." in text_of(one.func)), None)
+    if node is None or not node.args or not isinstance(failure.error, AttributeError):
+        return None
+    name, item, *rest = text_of(node.func), *node.args
+    if not isinstance(item, ast.Subscript):
+        return None
+    given = f"{text_of(item.value)}, {text_of(item.slice)}"
+    values = "".join(f", {text_of(one)}" for one in rest[-1:])
+    sentence = f"{name} takes an array and an index, and {text_of(item)} is one item"
+    return Finding(sentence=sentence, advice=f"Write {name}({given}{values}).", node=item)
+
+
+RULES = (items, whole_array, dimensions_of_index, item_for_array)

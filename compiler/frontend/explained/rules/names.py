@@ -6,7 +6,7 @@ import ast
 import builtins
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, Final
 
@@ -28,6 +28,8 @@ _ARRAYS: Final = (
     *("size", "shape", "ndim", "strides", "itemsize", "dtype", "T", "flat", "real", "imag", "reshape", "ravel"),
     *("sum", "min", "max", "argmin", "argmax", "mean", "prod", "view", "fill", "item"),
 )
+_LONGEST_LIST: Final = 16  # of names that are told instead of a near one
+_OF_STATIC = re.compile(r"^gridjit\.static\.\w+ has x, y and z, not '(\w+)'")
 _NUMBERS = "Arrays of a kernel have shape, size, ndim, strides, itemsize and dtype; for all else, write a loop."
 # Of Python's own functions, those that kernels have.
 _BUILTINS: Final = frozenset(
@@ -47,6 +49,7 @@ INSTEAD: Final = {
     "sorted": "Sort on the CPU, with CuPy, or write a sort over an array.",
     "reversed": "Count downwards: range(n - 1, -1, -1).",
     "getattr": "Write the attribute's name: x.name.",
+    "object": "Kernels have numbers, arrays, tuples and records of a structured dtype.",
     **dict.fromkeys(("any", "all", "map", "filter"), "Write a loop."),
 }
 
@@ -104,13 +107,20 @@ def unusable(failure: Failure) -> Finding | None:
     value = failure.names.get(name, getattr(builtins, name, None))
     read = next((one for one in failure.source.of(ast.Attribute) if one.value is node), None)
     if read is not None and not isinstance(value, FunctionType | ModuleType | dict | set | frozenset | list):
-        return _of_attribute(name, value, read)
+        return _of_attribute(failure, name, value, read)
     sentence, advice = _of_value(name, value, failure)
     return Finding(sentence=sentence, advice=advice, node=node)
 
 
-def _of_attribute(name: str, value: Any, read: ast.Attribute) -> Finding:
+def _of_attribute(failure: Failure, name: str, value: Any, read: ast.Attribute) -> Finding:
     kind = "a class" if isinstance(value, type) else f"an object of class {type(value).__name__}"
+    if callable(getattr(type(value), read.attr, None)):
+        decorator = f"@{_prefix(failure)}jit(device=True)"
+        return Finding(
+            sentence=f"{name!r} is {kind}, and kernels cannot call its methods",
+            advice=f"Write a function for it, with {decorator}, or call it outside of the kernel.",
+            node=read,
+        )
     return Finding(
         sentence=f"{name!r} is {kind}, and kernels cannot read its attributes",
         advice=f"Assign the value to a global of its own ({read.attr} = {text_of(read)}), or pass it as an argument.",
@@ -120,7 +130,12 @@ def _of_attribute(name: str, value: Any, read: ast.Attribute) -> Finding:
 
 def _of_value(name: str, value: Any, failure: Failure) -> tuple[str, str]:
     if name in vars(builtins) and value is vars(builtins)[name]:
-        return f"{name}(...) is not available in kernels", INSTEAD.get(name, "")
+        called = any(isinstance(one.func, ast.Name) and one.func.id == name for one in failure.source.of(ast.Call))
+        return f"{name}{'(...)' * called} is not available in kernels", INSTEAD.get(name, "")
+    if type(value) is int:
+        return f"{name!r} is {value if abs(value) < 1 << 200 else 'a number'}, which does not fit into 64 bits", _BIG
+    if name == "prange":
+        return "prange divides a loop among the threads of a CPU, and a kernel is one thread of many", _ITEM_EACH
     if isinstance(value, FunctionType):
         return (
             f"{name!r} is a plain Python function, and kernels call device functions only",
@@ -153,6 +168,10 @@ def _of_value(name: str, value: Any, failure: Failure) -> tuple[str, str]:
     )
 
 
+_BIG = "Use a float, or two integers."
+_ITEM_EACH = "Let each thread do an item: i = cuda.grid(1); if i < n: ... - or loop over range(...)."
+
+
 def _items(value: Any) -> tuple[Any, ...]:
     """Return what is in a container of Python's."""
     if isinstance(value, dict):
@@ -176,8 +195,25 @@ def attribute(failure: Failure) -> Finding | None:
         )
     if node is not None and (called := _of_a_function(failure, node, kind)) is not None:
         return called
+    if (members := re.match(r"^(?:Int)?Enum class<\w+>\((\w+)\)$", kind)) is not None:
+        known = tuple(getattr(failure.value(node.value), "__members__", ())) if node is not None else ()
+        meant = near(name, known)
+        sentence = f"the enum {members[1]} does not have a member {name!r}"
+        return Finding(sentence=sentence, advice=f"Did you mean {meant}?" if meant else _listed(known), node=node)
     whose = f"{owner!r}, of type {kind}," if owner and owner != kind else kind
-    return Finding(sentence=f"{whose} does not have an attribute {name!r}", advice=_attribute_of(kind, name), node=node)
+    sentence = f"{whose} does not have an attribute {name!r}"
+    return Finding(sentence=sentence, advice=_attribute_of(kind, name, node), node=node)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"It has {', '.join(names)}." if 0 < len(names) <= _LONGEST_LIST else ""
+
+
+def _offered(value: Any) -> tuple[str, ...]:
+    """Return the names that a module or a class offers, without what it imports."""
+    if isinstance(value, ModuleType):
+        return tuple(getattr(value, "__all__", ()))
+    return tuple(name for name in vars(value) if not name.startswith("_")) if isinstance(value, type) else ()
 
 
 def _of_a_function(failure: Failure, node: ast.Attribute, kind: str) -> Finding | None:
@@ -203,7 +239,7 @@ def _of_numpy(kind: str, name: str) -> str:
     return f"Use math.{name}." if name in vars(math) else "Use math or cuda.libdevice, or write a loop."
 
 
-def _attribute_of(kind: str, name: str) -> str:
+def _attribute_of(kind: str, name: str, node: ast.Attribute | None) -> str:
     known: tuple[str, ...] = _ARRAYS if is_array(kind) else ("x", "y", "z") if kind == "Dim3" else ()
     if kind == "Dim3":
         return "It has x, y and z."
@@ -213,6 +249,9 @@ def _attribute_of(kind: str, name: str) -> str:
         return "Texts can be printed and compared in kernels, and little else."
     if kind == "None":
         return "It is None where the kernel is compiled: assign it before the launch, or pass it as an argument."
+    if re.fullmatch(r"(?:u?int|float|complex)\d+|bool", kind) and name in ("astype", "view", "copy"):
+        value = text_of(node.value) if node is not None else "x"
+        return f"It is one number: call the type to convert it, as in np.float64({value})."
     found = near(name, known) or {"length": "size", "len": "size"}.get(name if known else "")
     return f"Did you mean {found!r}?" if found else _NUMBERS if known else ""
 
@@ -226,18 +265,25 @@ def attribute_of_python(failure: Failure) -> Finding | None:
     node = next((node for node in failure.source.of(ast.Attribute) if node.attr == name), None)
     module = failure.value(node.value) if node is not None else None
     owner = text_of(node.value) if node is not None else found["module"]
-    meant = near(name, dir(module)) if module is not None else None
-    advice = f"Did you mean {owner}.{meant}?" if meant else ""
+    advice = ""
+    if module is not None:
+        meant = near(name, dir(module))
+        advice = f"Did you mean {owner}.{meant}?" if meant else _listed(_offered(module))
     return Finding(sentence=f"{owner} does not have an attribute {name!r}", advice=advice, node=node)
 
 
 def assigned(failure: Failure) -> Finding | None:
     """An attribute that is assigned, of a value whose attributes cannot be."""
-    found = re.match(r"^Cannot resolve setattr: \((?P<type>.+)\)\.(?P<name>\w+) = ", failure.words)
-    if found is None:
+    found = re.match(r"^Cannot resolve setattr: \((?P<type>.+)\)\.(?P<name>\w+) = ", failure.words) or re.match(
+        r"^No definition for lowering (?P<type>.+?)\.(?P<name>\w+) = ", failure.words
+    )
+    if found is None or found["type"] == "Dim3":
         return None
     node = next((one for one in failure.source.of(ast.Attribute) if isinstance(one.ctx, ast.Store)), None)
     owner = text_of(node.value) if node is not None else "this"
+    if found["name"] == "shape":
+        sentence = f"the shape of {owner!r} cannot be assigned in a kernel"
+        return Finding(sentence=sentence, advice=f"Write x = {owner}.reshape(...), and use x.", node=node)
     return Finding(
         sentence=f"{owner!r}, of type {found['type']}, does not have an attribute {found['name']!r} to assign",
         advice="Attributes are assigned to records with such a field only. Use a variable, or an array.",
@@ -302,6 +348,14 @@ def unassigned(failure: Failure) -> Finding | None:
     )
 
 
+def axis(failure: Failure) -> Finding | None:
+    """A dimension of gridjit.static's that there is not."""
+    if (found := _OF_STATIC.match(failure.words)) is None:
+        return None
+    node = next((node for node in failure.source.of(ast.Attribute) if node.attr == found[1]), None)
+    return Finding(sentence=failure.words, advice="Write .x, .y or .z.", node=node)
+
+
 def container(failure: Failure) -> Finding | None:
     """A global list, dict or set on the line that failed: numba has no words for some of their uses."""
     if failure.operation is not None:
@@ -314,4 +368,15 @@ def container(failure: Failure) -> Finding | None:
     return None
 
 
-RULES = (undefined, unusable, attribute, attribute_of_python, assigned, fields, field_of_record, unassigned, container)
+RULES = (
+    undefined,
+    unusable,
+    attribute,
+    attribute_of_python,
+    assigned,
+    fields,
+    field_of_record,
+    unassigned,
+    container,
+    axis,
+)

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from gridjit.compiler.frontend.explained.failure import Failure, Operation
 from gridjit.compiler.frontend.explained.plain import shows_insides
+from gridjit.compiler.frontend.explained.rules.cases import atomics_text, cases_text, not_called
 from gridjit.compiler.frontend.explained.rules.finding import ITEM, Finding, ways_round
 from gridjit.compiler.frontend.explained.rules.names import INSTEAD
 from gridjit.compiler.frontend.explained.source import text_of
@@ -48,6 +49,10 @@ _OF_NUMBA = re.compile(r"argument names|pipeline|Untyped|[Uu]nsupported|argument
 _ALLOCATES = ("NRT required but not enabled", "Only accept returning of array", "_ol_array_allocate")
 _RETURNED = "Only accept returning of array"
 _ARRAYS = "Use cuda.local.array(shape, dtype) or cuda.shared.array(shape, dtype), or write a loop."
+# Functions of NumPy that make arrays even of numbers, with what to write for numbers.
+_OF_NUMBERS: Final = {"where": "a if condition else b", "clip": "min(max(x, low), high)"}
+_IS_NONE = "One of them is None: a function without a return statement, or a global that is not assigned yet."
+_TYPES = "Look at the types of its arguments: each must be one that the function takes."
 _ENABLE = "Kernels may allocate with NUMBA_CUDA_ENABLE_NRT=1, or numba.cuda.config.CUDA_ENABLE_NRT = True"
 
 
@@ -65,7 +70,18 @@ def allocation(failure: Failure) -> Finding | None:
     if _RETURNED in failure.words:
         return _returned_array(failure)
     allocates = _allocates(failure)
-    instead = ITEM if isinstance(allocates, ast.BinOp | ast.UnaryOp) else _ARRAYS
+    name = text_of(allocates.func) if isinstance(allocates, ast.Call) else ""
+    if name.endswith("const.array_like"):
+        return Finding(
+            sentence=f"{name} takes an array that is there when the kernel is compiled",
+            advice="Make it outside of the kernel, as a global: TABLE = np.array(...).",
+            node=allocates,
+        )
+    instead = ITEM if isinstance(allocates, ast.BinOp | ast.UnaryOp) or ".atomic." in name else _ARRAYS
+    if name.startswith(("np.", "numpy.")) and (numbers := _OF_NUMBERS.get(name.rpartition(".")[2])):
+        instead = f"Of numbers, write {numbers}."
+    if isinstance(allocates, ast.List) and isinstance(next(failure.source.of(ast.Slice), None), ast.Slice):
+        instead = "Write a tuple."
     return Finding(
         sentence=f"{text_of(allocates) or 'this line'} needs new memory, and kernels do not allocate any",
         advice=f"{instead} {_ENABLE}.",
@@ -132,7 +148,9 @@ def undefined_method(failure: Failure) -> Finding | None:
     if found is None:
         return None
     node = _called(failure)
-    return Finding(sentence=f"{text_of(node) or found['name']} is not available in kernels", advice=_NUMPYS, node=node)
+    of_cuda = node is not None and "cuda" in text_of(node.func).split(".")
+    advice = "It is not there for such types: convert them, as in int(x)." if of_cuda else _NUMPYS
+    return Finding(sentence=f"{text_of(node) or found['name']} is not available in kernels", advice=advice, node=node)
 
 
 def operators(failure: Failure) -> Finding | None:
@@ -145,29 +163,45 @@ def operators(failure: Failure) -> Finding | None:
     if sign is not None and len(arguments) == 2:
         node = _operator_node(failure)
         left, right = arguments if sign != "in" else reversed(arguments)
-        return Finding(
-            sentence=f"{left} {sign} {right} is not possible in a kernel", advice=_for_types(sign, arguments), node=node
-        )
+        advice = _stronger(failure, sign) or _for_types(sign, arguments)
+        return Finding(sentence=f"{left} {sign} {right} is not possible in a kernel", advice=advice, node=node)
     if operation.name in _UNARY and len(arguments) == 1:
         node = next(failure.source.of(ast.UnaryOp), None)
-        return Finding(sentence=f"{_UNARY[operation.name]}{arguments[0]} is not possible in a kernel", node=node)
+        sign = _UNARY[operation.name]
+        sentence = f"{sign}{arguments[0]} is not possible in a kernel"
+        return Finding(sentence=sentence, advice=_for_types(sign, arguments), node=node)
     return None
+
+
+def _stronger(failure: Failure, sign: str) -> str:
+    """Return the way on where & or | was meant to join comparisons, and joins what stands between them."""
+    names = {"&": ("and", ast.BitAnd), "|": ("or", ast.BitOr)}
+    if sign not in names:
+        return ""
+    word, kind = names[sign]
+    for one in failure.source.of(ast.Compare):
+        if any(isinstance(side, ast.BinOp) and isinstance(side.op, kind) for side in (one.left, *one.comparators)):
+            return f"{sign} is stronger than a comparison: write {word}, or (a < b) {sign} (c < d)."
+    return ""
 
 
 def _operator_node(failure: Failure) -> ast.AST | None:
     kinds: tuple[type[ast.AST], ...] = (ast.BinOp, ast.AugAssign, ast.Compare)
-    return next((node for node in failure.source.nodes if isinstance(node, kinds)), None)
+    found = next((node for node in failure.source.nodes if isinstance(node, kinds)), None)
+    return found or _called(failure)
 
 
 def _for_types(sign: str, arguments: tuple[str, ...]) -> str:
     if any(map(is_array, arguments)):
         return ITEM if sign != "@" else "Write the loops: a kernel computes one item of the product in each thread."
     if "None" in arguments:
-        return "One of them is None: a function without a return statement, or a global that is not assigned yet."
+        return _IS_NONE
     if any(one == "str" or one[:1] in "'\"" for one in arguments):
         return "Texts are for print(...) in kernels: give it several values instead."
-    if any(one.startswith("float") for one in arguments) and sign in ("&", "|", "^", "<<", ">>"):
+    if any(one.startswith("float") for one in arguments) and sign in ("&", "|", "^", "<<", ">>", "~"):
         return "Bits are those of whole numbers: write int(x)."
+    if any(one.startswith("complex") for one in arguments) and sign in ("<", "<=", ">", ">="):
+        return "Complex numbers have no order: compare their .real, or abs(x)."
     return ""
 
 
@@ -179,6 +213,8 @@ def calls(failure: Failure) -> Finding | None:
     node = _called(failure)
     name = text_of(node.func) if node is not None else operation.name
     given = f"{name}({', '.join(operation.arguments)})"
+    if (function := not_called(failure, node)) is not None:
+        return function
     reason = _reason(failure)
     if _NUMBER_OF_ARGUMENTS.match(reason):
         if "cuda." in name:
@@ -245,11 +281,13 @@ def _instead(name: str, operation: Operation, failure: Failure) -> str:
     module = str(getattr(value, "__module__", "") or "")
     if module.startswith("numpy") or isinstance(value, ModuleType) or name.startswith(("np.", "numpy.")):
         return _NUMPYS
-    if ".atomic." in name:
-        return "It takes an array of a type that it knows (int32, int64, float32, ...), an index and a value."
-    if any(map(is_array, operation.arguments)):
+    if any(map(is_array, operation.arguments)) and ".atomic." not in name:
         return ITEM
-    return "Look at the types of its arguments: each must be one that the function takes."
+    if name.startswith("math.") and any(one.startswith("complex") for one in operation.arguments):
+        return f"Use c{name}."
+    if "None" in operation.arguments:
+        return _IS_NONE
+    return atomics_text(name) or cases_text(failure) or _TYPES
 
 
 RULES = (truth, numpys, allocation, containers, undefined_method, operators)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
-from gridjit.commands import printing
+from gridjit.commands import printing, progress
 from gridjit.commands.reports.facts import Report
 from gridjit.commands.reports.values import as_json
 from gridjit.compiler.errors import GridjitError
@@ -16,6 +18,23 @@ from gridjit.compiler.errors import GridjitError
 
 def run(given: argparse.Namespace) -> int:
     """Print the summary, or write the page; returns 0."""
+    with _collecting_no_garbage():
+        return _run(given)
+
+
+@contextlib.contextmanager
+def _collecting_no_garbage() -> Iterator[None]:
+    """Keep Python's collector from looking through a trace's events time and again: half of the time went there."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+def _run(given: argparse.Namespace) -> int:
     report = _report(given)
     if given.html is not None:
         from gridjit.commands.reports.page import page
@@ -38,8 +57,10 @@ def run(given: argparse.Namespace) -> int:
 def _report(given: argparse.Namespace) -> Report:
     if given.trace is not None:
         from gridjit.commands.reports import traced
+        from gridjit.commands.reports.events import parts_of
 
-        return traced.report_of(given.trace, given.kernel)
+        with progress.steps(given, "reading", parts_of(given.trace)) as step:
+            return traced.report_of(given.trace, given.kernel, step)
     from gridjit.commands.inventory import open_cache, read_items, select
     from gridjit.commands.reports import cached
 

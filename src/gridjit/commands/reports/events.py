@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ from typing import Any
 from gridjit.compiler.errors import GridjitError
 
 _MOST_BYTES = 1 << 28
+# Of a trace that is read at once, so that a reader sees how far it is: a tenth of a second's worth.
+_PART_BYTES = 1 << 22
 # Microseconds: times are rounded.
 _ROUNDING = 0.01
 # Microseconds since a machine started, or since 1970; what is beyond is not a time.
@@ -46,10 +48,21 @@ class Event:
         return _mapping(self.known.get(name))
 
 
-def read_events(path: Path) -> list[Event]:
-    """Return the slices of the trace at path, in time's order; raises GridjitError saying what is wrong with it."""
-    rows = _rows(path)
-    names = dict(_names(rows))
+def parts_of(path: Path) -> int:
+    """Return how many steps reading the trace at path takes; 0 if it cannot be told."""
+    try:
+        return path.stat().st_size // _PART_BYTES + 1
+    except OSError:
+        return 0
+
+
+def read_events(path: Path, step: Callable[[str], None] = lambda name: None) -> list[Event]:
+    """Return the slices of the trace at path, in time's order; raises GridjitError saying what is wrong with it.
+
+    step: is called with the file's name before each of its parts (`parts_of`).
+    """
+    rows = _rows(path, step)
+    names = _Names(_names(rows))
     slices = [row for row in rows if isinstance(row, dict) and row.get("ph") == "X"]
     whole = sorted((row for row in slices if _is_time(row.get("ts")) and _is_time(row.get("dur"))), key=_order)
     start = whole[0]["ts"] if whole else 0.0
@@ -58,13 +71,15 @@ def read_events(path: Path) -> list[Event]:
     return made
 
 
-def _rows(path: Path) -> list[Any]:
+def _rows(path: Path, step: Callable[[str], None]) -> list[Any]:
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise GridjitError(f"{path} is larger than {_MOST_BYTES >> 20} MiB: report a shorter run")
         text = path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError as error:
         raise GridjitError(f"{path} cannot be read: {error.strerror or error}") from None
+    if (found := _rows_of_lines(text, path, step)) is not None:
+        return found
     for whole in (text, f"{text.rstrip(',')}]", f"{text.rpartition(chr(10))[0].rstrip(',')}]"):
         # The end may be missing, and so may that of the last line: of a process that was killed, or a full disk.
         try:
@@ -75,6 +90,25 @@ def _rows(path: Path) -> list[Any]:
         if isinstance(found, list):
             return found
     raise GridjitError(f"{path} is not a trace: give a file that GRIDJIT_TRACE=FILE wrote")
+
+
+def _rows_of_lines(text: str, path: Path, step: Callable[[str], None]) -> list[Any] | None:
+    """Return the rows of an array that has each on lines of its own, part by part; None if it is written otherwise."""
+    if not (text.startswith("[") and text.endswith("]")):
+        return None
+    rows: list[Any] = []
+    at, last = 1, len(text) - 1
+    while at < last:
+        step(path.name)
+        line_ends = text.find("\n", at + _PART_BYTES, last)
+        ends = line_ends if line_ends > 0 else last
+        part = text[at:ends].strip().removesuffix(",")
+        try:
+            rows += json.loads(f"[{part}]")
+        except (ValueError, RecursionError):
+            return None
+        at = ends
+    return rows
 
 
 def _is_time(value: Any) -> bool:
@@ -94,15 +128,29 @@ def _names(rows: Iterable[Any]) -> Iterator[tuple[tuple[str, str], str]]:
             yield (str(row.get("pid")), thread), str(_mapping(row.get("args")).get("name", ""))
 
 
-def _event(row: dict[str, Any], start: float, names: Mapping[tuple[str, str], str]) -> Event:
-    process, thread = str(row.get("pid")), str(row.get("tid"))
-    named = names.get((process, ""), f"process {process}"), names.get((process, thread), f"thread {thread}")
+class _Names:
+    """What processes and threads are called."""
+
+    def __init__(self, known: Iterable[tuple[tuple[str, str], str]]) -> None:
+        self._known = dict(known)
+        self._places: dict[tuple[str, str], str] = {}
+
+    def place(self, process: str, thread: str) -> str:
+        """Return what a thread is called, with its process."""
+        if (found := self._places.get((process, thread))) is None:
+            names = self._known.get((process, ""), f"process {process}"), f"thread {thread}"
+            found = ", ".join((names[0], self._known.get((process, thread), names[1])))
+            self._places[process, thread] = found
+        return found
+
+
+def _event(row: dict[str, Any], start: float, names: _Names) -> Event:
     known = _mapping(row.get("args"))
     return Event(
         name=str(row.get("name", "")),
         group=str(row.get("cat", "")),
         known=known,
-        place=", ".join(named),
+        place=names.place(str(row.get("pid")), str(row.get("tid"))),
         begins=(row["ts"] - start) / 1e6,
         ends=(row["ts"] + row["dur"] - start) / 1e6,
         kernel=str(known.get("kernel", "")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping
 
 from gridjit.runtime.traced.tracer import group_of
@@ -57,7 +58,7 @@ class SeenUse:
     kernel: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)  # which are made faster, and there are many
 class Slice:
     """Something that a trace tells of: what, in which thread ("process, thread"), from when to when in seconds.
 

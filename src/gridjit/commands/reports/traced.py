@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from gridjit.commands.inventory import is_named
@@ -13,9 +13,12 @@ from gridjit.commands.reports.facts import GROUPS, Form, Report, SeenFact, SeenU
 MADE, FOUND = "compile", "find"
 
 
-def report_of(path: Path, kernel: str | None = None) -> Report:
-    """Return the report of the trace at path, of one kernel or all; raises GridjitError if it is not one."""
-    events = [event for event in read_events(path) if kernel is None or is_named(event.kernel, kernel)]
+def report_of(path: Path, kernel: str | None = None, step: Callable[[str], None] = lambda name: None) -> Report:
+    """Return the report of the trace at path, of one kernel or all; raises GridjitError if it is not one.
+
+    step: as `read_events` calls it.
+    """
+    events = [event for event in read_events(path, step) if kernel is None or is_named(event.kernel, kernel)]
     uses = [event for event in events if event.group in (MADE, FOUND)]
     return Report(
         source=str(path),

@@ -1,0 +1,32 @@
+"""Refusals: what users are told where LLVM, NVVM or the linker refuses the code that the compiler made."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_CAST: Final = re.compile(r"invalid cast opcode for cast from '(?P<given>\w+)' to '(?P<taken>\w+)'")
+_SHARED: Final = re.compile(r"uses too much shared data \((?P<used>0x[0-9a-f]+) bytes, (?P<most>0x[0-9a-f]+) max")
+_FLOATS: Final = {"half": "float16", "float": "float32", "double": "float64"}
+
+
+def of_code(words: str) -> str | None:
+    """Return what is wrong with code that does not parse; None if the words say something else.
+
+    Some functions of numba's do not look at the types of their arguments: only the parser meets the wrong ones.
+    """
+    if (found := _CAST.search(words)) is None:
+        return None
+    given, taken = (_FLOATS.get(found[name]) or re.sub(r"^i(?=\d)", "int", found[name]) for name in ("given", "taken"))
+    return (
+        f"a function that it calls is given a {given} where it takes an {taken}, as a mask or a lane of "
+        "cuda.shfl_sync; convert it, as in int(x)"
+    )
+
+
+def of_shared_memory(words: str) -> str | None:
+    """Return how much shared memory a kernel needs where it is too much; None if the words say something else."""
+    if (found := _SHARED.search(words)) is None:
+        return None
+    used, most = (int(found[name], 16) for name in ("used", "most"))
+    return f"its shared arrays need {used:,} bytes, and a block has {most:,}; make them smaller, or split the work"

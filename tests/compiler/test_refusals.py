@@ -1,0 +1,35 @@
+"""What users are told where the code that the compiler made is refused further on."""
+
+from __future__ import annotations
+
+import pytest
+
+from gridjit.compiler.targets.refusals import of_code, of_shared_memory
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("51:18: error: invalid cast opcode for cast from 'double' to 'i32'", "float64 where it takes an int32"),
+        ("(50, 17): parse invalid cast opcode for cast from 'float' to 'i64'", "float32 where it takes an int64"),
+    ],
+)
+def test_a_type_that_only_the_parser_refuses_is_told_as_users_write_it(words: str, said: str) -> None:
+    told = of_code(words)
+    assert told is not None
+    assert said in told
+    assert told.endswith("convert it, as in int(x)")
+
+
+def test_too_much_shared_memory_is_told_in_bytes() -> None:
+    words = "error   : Entry function '_ZN4more' uses too much shared data (0x400000 bytes, 0x38c00 max)\nERROR 9"
+    told = of_shared_memory(words)
+    assert (
+        told == "its shared arrays need 4,194,304 bytes, and a block has 232,448; make them smaller, or split the work"
+    )
+
+
+@pytest.mark.parametrize("words", ["", "error: expected instruction opcode", "uses too much local data (0x1 bytes)"])
+def test_other_words_stay_as_they_are(words: str) -> None:
+    assert of_code(words) is None
+    assert of_shared_memory(words) is None
