@@ -59,7 +59,8 @@ def make_folder(path: str, mode: int = FOLDER_MODE) -> None:
     with contextlib.suppress(FileNotFoundError):
         os.lstat(path)  # a name that is too long is refused before anything is made
     missing = [path]
-    while not os.path.lexists(above := os.path.dirname(missing[-1])):
+    # The root is not asked for: a system that fails for every name would be asked for ever.
+    while (above := os.path.dirname(missing[-1])) != missing[-1] and not os.path.lexists(above):
         missing.append(above)
     for name in reversed(missing):
         if os.path.isdir(name):

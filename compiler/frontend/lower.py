@@ -23,7 +23,7 @@ from gridjit.compiler.frontend.linkable import discovered_files, numba_files
 from gridjit.compiler.frontend.pipeline import kernel_pipeline
 from gridjit.compiler.frontend.static_rewrite import install as install_static
 from gridjit.compiler.frontend.types import numba_arguments
-from gridjit.compiler.frontend.vocabulary import instructions
+from gridjit.compiler.frontend.vocabulary import instructions, truth_of_halves
 from gridjit.compiler.key.source.libraries import is_numbas
 from gridjit.compiler.launch_config import Dim3
 from gridjit.compiler.options import Options
@@ -68,6 +68,7 @@ def lower(
     with section():
         install_static()
         instructions()
+        truth_of_halves()
 
     def compile_it() -> tuple[Lowered, tuple[Callable[..., Any], ...]]:
         def run(record: Isolation) -> tuple[Lowered, tuple[Callable[..., Any], ...]]:

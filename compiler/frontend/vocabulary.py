@@ -51,6 +51,24 @@ def _instruction(name: str, ptx: str) -> Any:
     return intrinsic(typed)
 
 
+@functools.cache
+def truth_of_halves() -> None:
+    """Have a float16 be true unless it is a zero; once per process.
+
+    numba-cuda, which holds its bits in an integer, compares that with 0.0, and no compiler takes such code.
+    """
+    numba_cuda()
+    from llvmlite import ir
+    from numba.cuda import types
+    from numba.cuda._internal.cuda_fp16 import target_registry
+
+    @target_registry.lower(bool, types.float16)
+    def is_true(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
+        kind = ir.IntType(16)
+        without_sign = builder.and_(arguments[0], ir.Constant(kind, 0x7FFF))
+        return builder.icmp_unsigned("!=", without_sign, ir.Constant(kind, 0))
+
+
 def parsing(declare: Callable[..., Any]) -> Callable[..., Any]:
     """Return numba-cuda's declare_device, for which a signature that is a text is parsed: it would evaluate it."""
 

@@ -159,3 +159,24 @@ def test_halves_are_summed_by_a_warp():
     out = np.zeros(2, np.float16)
     total[1, 64](np.arange(64).astype(np.float16), out)
     assert out.tolist() == [np.arange(32).sum(), np.arange(32, 64).sum()]
+
+
+@gridjit.jit(target="host")
+def tells_truth(x, out):
+    i = cuda.grid(1)
+    if x[i]:
+        out[i] = 1
+    if not x[i]:
+        out[i] += 10
+    out[i] += 100 * bool(x[i])
+
+
+def test_a_float16_is_true_unless_it_is_a_zero():
+    x, out = np.array([0.5, 0, -0.0, np.nan, 6e-8], np.float16), np.zeros(5)
+    tells_truth[1, 5](x, out)
+    assert out.tolist() == [101, 10, 10, 101, 101]
+
+
+@pytest.mark.cuda_toolkit
+def test_a_condition_of_a_float16_compiles_for_a_gpu():
+    assert tells_truth.compile("void(float16[::1], float64[::1])", target="sm_90").image

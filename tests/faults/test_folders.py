@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 import subprocess
 import sys
 import warnings
@@ -51,6 +53,16 @@ def test_a_folder_that_cannot_be_made_is_no_cache_and_one_warning(tmp_path, key_
     (message,) = use_quietly(DiskStore(folder), key_of(1))
     assert message.startswith(f"cache folder {folder} cannot be written: ")
     assert message.endswith("Set GRIDJIT_CACHE_DIR to a folder of your own, or GRIDJIT_CACHE=0 to run without a cache.")
+
+
+def test_a_disk_that_fails_for_every_name_is_no_cache_and_one_warning(tmp_path, key_of, monkeypatch):
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    for name in ("stat", "lstat", "mkdir", "open"):
+        monkeypatch.setattr(os, name, fail)
+    (message,) = use_quietly(DiskStore("/nowhere/cache"), key_of(1))
+    assert "Input/output error" in message
 
 
 def test_a_file_in_the_folders_place_is_no_cache_and_one_warning(tmp_path, key_of):

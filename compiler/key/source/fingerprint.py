@@ -76,6 +76,7 @@ def fingerprint_values(values: Iterable[tuple[str, object]], *, running: bool = 
     walk = _running_walk() if running else Walk()
     for name, value in values:
         walk.add(name, value)
+    walk.end()
     runs = _running(walk)
     return SourceFingerprint(
         parts=(*sorted(walk.parts.items()), *runs.parts),

@@ -16,13 +16,21 @@ from weakref import WeakSet
 
 from gridjit.compiler.key.installed import owner_of
 from gridjit.compiler.key.made_with import held_by, is_a_librarys_object, is_made, settled_text
+from gridjit.compiler.key.process_settings import process_settings
 from gridjit.compiler.key.source.code import CodePlan, Reference, digest_fields, names_in_text, plan_of
 from gridjit.compiler.key.source.dynamic import TAKES_NAMES, Import, dynamic_plan, line_of
 from gridjit.compiler.key.source.libraries import home_of, is_library, is_library_module, is_librarys
 from gridjit.compiler.key.source.objects import MISSING, closure_of
 from gridjit.compiler.key.source.opaque import OpaqueValue, of_kind, type_name
 from gridjit.compiler.key.source.order import has_secret_order, ordered_names
-from gridjit.compiler.key.source.put_on_libraries import end_of, history_of, may_hold, put_on
+from gridjit.compiler.key.source.put_on_libraries import (
+    code_in_class,
+    code_in_module,
+    end_of,
+    history_of,
+    may_hold,
+    put_on,
+)
 from gridjit.compiler.key.source.unfollowed import (
     leads_anywhere,
     refused_methods,
@@ -32,10 +40,12 @@ from gridjit.compiler.key.source.unfollowed import (
     unfollowed,
 )
 from gridjit.compiler.key.source.values import value_text
-from gridjit.compiler.key.source.walk import Walk, goes_by_another_name, is_put_there, module_attribute
+from gridjit.compiler.key.source.walk import Walk, goes_by_another_name, is_put_there, module_attribute, registered
 from gridjit.compiler.recorded.late_imports import is_there, package_of
 from gridjit.digests import utf8
 
+# Their code is what compiles: what programs put there counts for every kernel, or is a surrounding of what is kept.
+_COMPILERS = frozenset({"numba", "numba_cuda", "llvmlite", "gridjit", "cuda"})
 # Its results depend on what its function read then, which may have changed.
 _known_memos: WeakSet[_lru_cache_wrapper[object]] = WeakSet()
 
@@ -51,6 +61,9 @@ class RunningWalk(Walk):
         self._asked: set[tuple[int, str]] = set()
         # Names of sets whose order differs by process; "" for those inside something else.
         self._unordered: list[str] = []
+        # Classes and modules of Python's own and of NumPy that the code comes to.
+        self._libraries: dict[int, type | ModuleType] = {}
+        self._looked_at: set[int] = set()
         # By the id of an installed function or class: what it was made with.
         self._made: dict[int, str] = {}
         # Where the walk is: a function's code, the name that it follows, and what that name itself means.
@@ -98,6 +111,7 @@ class RunningWalk(Walk):
 
         This is called wherever a value's text is made, also in containers, defaults and partials.
         """
+        self._come_to(value)
         if of_kind(value, ModuleType):
             if not is_library_module(value):
                 # Its user may be another function, which this one gives it to.
@@ -177,7 +191,9 @@ class RunningWalk(Walk):
             self._cannot_follow(
                 label, f"{name} of {reference.name}", function.__code__, line_of(function.__code__, name)
             )
+        self._come_to(value)
         found, left = end_of(value, reference.attributes)
+        self._come_to(found)
         if not left:
             self._hand_on(found)
         elif may_hold(found):
@@ -208,6 +224,7 @@ class RunningWalk(Walk):
     def _read_holders(self) -> None:
         """Also add what any part of the code may take of modules and classes that it holds as values."""
         super()._read_holders()
+        self._read_libraries()
         self._note_orders()
         done = 0
         while done < len(self._handed_on):
@@ -217,6 +234,43 @@ class RunningWalk(Walk):
                 if (id(value), name) not in self._asked:
                     self._asked.add((id(value), name))
                     self._may_take(value, name)
+
+    def _come_to(self, value: object) -> None:
+        """Note a class or a module of Python's own or of NumPy, for a function the module that it is in."""
+        if of_kind(value, FunctionType):
+            value = sys.modules.get(home_of(value))
+        if (of_kind(value, ModuleType) and is_library_module(value)) or (of_kind(value, type) and is_librarys(value)):
+            home = value.__name__ if isinstance(value, ModuleType) else value.__module__
+            if home.partition(".")[0] not in _COMPILERS:
+                self._libraries.setdefault(id(value), value)
+
+    def _read_libraries(self) -> None:
+        """Add what a program put in classes and modules of libraries that the code comes to, and registered there."""
+        for value in [one for key, one in self._libraries.items() if key not in self._looked_at]:
+            self._looked_at.add(id(value))
+            self._code = None
+            name = value.__name__ if isinstance(value, ModuleType) else type_name(value)
+            held = code_in_module(value) if isinstance(value, ModuleType) else code_in_class(value)
+            for what, item in held:
+                self._value(f"{what}, in {name}", what, "what a program may set,", name, item)
+            if isinstance(value, type) and "_abc_impl" in vars(value):
+                given = tuple(one for one in registered(value) if not is_librarys(one) and owner_of(one) is None)
+                if given:
+                    self._value(f"registered with class {name}", "", "what is registered with class", name, given)
+
+    def end(self) -> None:
+        """Add what the program has set for its process or thread, and code reads without naming it."""
+        if not self._ran:
+            return
+        names = {name for _, _, plan in self._ran for name in (*plan.attributes, *(r.name for r in plan.references))}
+        try:
+            found = [*process_settings(names)]
+        except Exception as error:  # a program may have put anything in a library's place
+            self.opaque[f"the settings of the process cannot be read ({type(error).__name__}: {error})"] = None
+            return
+        for words, value in found:
+            self._value(f"process: {words}", "", f"{words} in", "this process", value)
+        self._run_pending()
 
     def _note_orders(self) -> None:
         """Refuse code that uses the order of a set, if that differs by process."""

@@ -72,7 +72,7 @@ _NOT: Mapping[str, frozenset[str]] = {
         "inspect": "stack currentframe trace getframeinfo getouterframes getinnerframes getsource getsourcelines"
         " getsourcefile getfile getmembers getmembers_static getmodule getabsfile findsource getcomments"
         " getclosurevars getattr_static getlineno",
-        "datetime.datetime": "now today utcnow fromtimestamp astimezone",
+        "datetime.datetime": "now today utcnow fromtimestamp astimezone timestamp",
         "datetime.date": "today fromtimestamp",
         "decimal": "getcontext localcontext setcontext Context DefaultContext",
         "logging": "getLevelName getLevelNamesMapping getHandlerByName getHandlerNames root lastResort",

@@ -67,6 +67,9 @@ class Walk(Visit):
         self._value(name, "", "", name, value)
         self._run_pending()
 
+    def end(self) -> None:
+        """Add what counts besides, once all values were visited."""
+
     def __call__(self, found: FunctionType | type) -> str:
         """Note a function or class found in a value; return its label."""
         label = self._labels.get(id(found))

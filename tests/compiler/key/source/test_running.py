@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -11,6 +12,7 @@ from types import ModuleType
 import pytest
 
 from gridjit.compiler.key.source.fingerprint import SourceFingerprint, fingerprint_values
+from tests.programs import run_python
 
 HELPERS = """
 TILE, OTHER = 3, 1
@@ -489,6 +491,63 @@ def test_an_object_in_place_of_a_librarys_function_cannot_be_seen(
 
     monkeypatch.setattr("math.floor", Rounding())
     assert "Rounding object" in look("def run(x): return math.floor(3.5)").opaque[0]
+
+
+# What a program sets for its process or its thread, and code that comes out differently for it without naming it.
+SETTINGS = {
+    "context of decimals": ("decimal.getcontext().prec = 3", "decimal.Decimal(2) / decimal.Decimal(3)"),
+    "traps of decimals": ("decimal.getcontext().traps[decimal.Inexact] = True", "decimal.Decimal(2) / x"),
+    "how NumPy prints": ("numpy.set_printoptions(precision=3)", "str(x)"),
+    "what NumPy does about errors": ("numpy.seterr(divide='raise')", "x / numpy.float32(0)"),
+    "warnings that are errors": ("warnings.simplefilter('error', FutureWarning)", "warnings.warn('x', FutureWarning)"),
+    "warnings that are collected": ("warnings.simplefilter('once')", "warnings.catch_warnings(record=True)"),
+    "how a class is copied": ("copyreg.pickle(Tile, lambda tile: 'other')", "copy.copy(Tile())"),
+    "a method with underscores": ("fractions.Fraction.__float__ = lambda one: 3.0", "float(fractions.Fraction(x))"),
+    "a function that a library's own calls": ("statistics._sum = lambda data: (int, 3, 1)", "statistics.mean([x])"),
+    "a function of an inner module": ("json.encoder.py_encode_basestring = lambda one: '3'", "json.dumps(x)"),
+    "a value of a library's class": ("json.JSONEncoder.item_separator = ';'", "json.JSONEncoder().encode([x, x])"),
+    "what a library's abstract class takes": ("numbers.Number.register(Tile)", "isinstance(Tile(), numbers.Number)"),
+    "a library's class in a list": ("fractions.Fraction.__float__ = lambda one: 3.0", "float(HELD[0](x))"),
+    "a library's module handed on": (
+        "statistics._sum = lambda data: (int, 3, 1)",
+        "(lambda m: m.mean([x]))(statistics)",
+    ),
+}
+# Run in a process of its own, which the settings end with.
+SET = """
+import copy, copyreg, decimal, fractions, json, numbers, numpy, statistics, sys, warnings
+from gridjit.compiler.key.source.fingerprint import fingerprint_values
+class Tile: pass
+HELD = [fractions.Fraction]
+def run(x): return {code}
+def look(function): return fingerprint_values([("run", function)], running=True)
+before = look(run)
+assert look(run) == before
+{set}
+after = look(run)
+assert after != before and after.opaque == before.opaque == (), (after, before)
+assert look(run) == after
+"""
+
+
+@pytest.mark.some(8)
+@pytest.mark.parametrize(("change", "code"), SETTINGS.values(), ids=SETTINGS)
+def test_what_a_program_sets_for_code_that_does_not_name_it_counts(change: str, code: str) -> None:
+    done = run_python("-c", SET.format(set=change, code=code))
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_librarys_own_filters_of_warnings_do_not_count(look: Callable[[str], SourceFingerprint]) -> None:
+    text = "def run(x):\n    with warnings.catch_warnings(record=True): return x"
+    with warnings.catch_warnings():
+        before = look(text)
+        warnings.filterwarnings("ignore", message="numpy.ndarray size changed")
+        assert look(text) == before
+
+
+def test_the_time_zone_cannot_be_followed(look: Callable[[str], SourceFingerprint]) -> None:
+    (reason,) = look("def run(x): return datetime(2020, 1, 1).timestamp()").opaque
+    assert "datetime.datetime.timestamp at running.py" in reason
 
 
 def test_another_builtin_in_place_of_one_counts(
