@@ -144,6 +144,7 @@ def _checks(job: CompileJob, code: Code) -> dict[str, Any]:
         "places": {str(number): place.as_json() for number, place in code.places.items()},
         "arrays": [list(one) for one in arrays_in(job.signature)],
         "writes": None if code.writes is None else sorted(code.writes),
+        "own": {str(number): own.as_json() for number, own in code.own.items()},
     }
 
 

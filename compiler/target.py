@@ -112,6 +112,7 @@ class Code:
     inexact: why the code may compute something else once more is folded into it; empty if it does not (if looked at).
     places: what the numbers stand for by which the code's checks name a place in the source. writes: the parameters, by
     their numbers, to whose memory checked code writes; None if it may write any memory.
+    own: the parameters whose arrays' items may each be one thread's own, and what tells these threads from each other.
     waits: the places where threads wait in a loop for what others write, by the number of the cut.
     """
 
@@ -125,6 +126,7 @@ class Code:
     places: Mapping[int, Any] = field(default_factory=dict)
     writes: frozenset[int] | None = None
     waits: Mapping[int, str] = field(default_factory=dict)
+    own: Mapping[int, Any] = field(default_factory=dict)
 
 
 class CodeGenerator(Protocol):

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gridjit.compiler.targets.host.checks.places import ARRAY_MARK
-from gridjit.compiler.targets.host.library.intrinsics import OUTSIDE
+from gridjit.compiler.targets.host.library.intrinsics import ITEM, OUTSIDE
 
 Replace = Callable[[Any, str, Any], Any]
 
@@ -62,7 +62,9 @@ def _check_indices(replace: Replace, lowered: list[tuple[Any, Any]]) -> None:
     from numba.cuda import cgutils
 
     def item_pointer(context: Any, builder: Any, kind: Any, array: Any, indices: Any, **how: Any) -> Any:
-        return pointer(context, builder, kind, array, indices, **{"boundscheck": True, **how})
+        at = pointer(context, builder, kind, array, indices, **{"boundscheck": True, **how})
+        _tell_item(builder, kind, array, indices, at, **how)
+        return at
 
     def check(context: Any, builder: Any, index: Any, size: Any, axis: Any = None) -> None:
         lower, inst = lowered[-1] if lowered else (None, None)
@@ -75,6 +77,32 @@ def _check_indices(replace: Replace, lowered: list[tuple[Any, Any]]) -> None:
 
     pointer = replace(cgutils, "get_item_pointer", item_pointer)
     replace(cgutils, "do_boundscheck", check)
+
+
+def _tell_item(
+    builder: Any, kind: Any, array: Any, indices: Any, at: Any, wraparound: bool = False, **how: Any
+) -> None:
+    """Call what notes the item that is at an address, if its indices are of 64 bits."""
+    from numba.cuda import cgutils
+
+    ir = cgutils.ir
+    word = ir.IntType(64)
+    if not indices or any(index.type != word for index in indices):
+        return
+    shape = cgutils.unpack_tuple(builder, array.shape, count=kind.ndim)
+    strides = cgutils.unpack_tuple(builder, array.strides, count=kind.ndim)
+    if wraparound:
+        indices = [_from_the_start(builder, index, size) for index, size in zip(indices, shape, strict=True)]
+    pointers, numbers = [cgutils.voidptr_t] * 2, [word] * (3 * len(indices))
+    tells = ir.FunctionType(ir.VoidType(), [*pointers, *numbers])
+    note = cgutils.get_or_insert_function(builder.module, tells, f"{ITEM}{len(indices)}")
+    addresses = [builder.bitcast(value, cgutils.voidptr_t) for value in (at, array.data)]
+    builder.call(note, [*addresses, *indices, *shape, *strides])
+
+
+def _from_the_start(builder: Any, index: Any, size: Any) -> Any:
+    negative = builder.icmp_signed("<", index, index.type(0))
+    return builder.select(negative, builder.add(size, index), index)
 
 
 def _described(lower: Any, inst: Any) -> tuple[str, Any, str | None]:

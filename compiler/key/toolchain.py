@@ -21,7 +21,7 @@ from gridjit.compiler.key.source.files import file_digest, import_path, read_reg
 from gridjit.digests import utf8
 
 # Raise it whenever an artifact's meaning or layout changes, so that older entries are misses.
-ARTIFACT_SCHEMA = 5
+ARTIFACT_SCHEMA = 6
 
 Fields = tuple[tuple[str, str], ...]
 

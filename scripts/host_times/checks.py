@@ -1,5 +1,7 @@
 """Kernels with debug=True, that is with all checks, against the same kernels without; each on one thread."""
 
+# mypy: disable-error-code="no-untyped-def"
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -9,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import gridjit
+from gridjit import cuda
 from host_times import dense, items, planes, sums
 from host_times.rows import Pair, Row
 
@@ -38,6 +41,51 @@ def _random(*shape: int) -> Any:
 def _saxpy() -> Pair:
     size = 10_000_000
     return _pair(items.saxpy, (-(-size // 256), 256), lambda: (np.float32(0.5), *_random(2, size)))
+
+
+def _strides() -> Pair:
+    return _pair(items.saxpy_strides, (64, 256), lambda: (np.float32(0.5), *_random(2, 10_000_000)))
+
+
+@gridjit.jit
+def _flux(u, out):
+    """Add second differences along three axes of grids of five numbers, as programs for fluids do."""
+    i, j, k = cuda.grid(3)
+    if 0 < i < u.shape[2] - 1 and 0 < j < u.shape[1] - 1 and 0 < k < u.shape[0] - 1:
+        for m in range(5):
+            out[k, j, i, m] = u[k, j, i + 1, m] - 2 * u[k, j, i, m] + u[k, j, i - 1, m]
+        for m in range(5):
+            out[k, j, i, m] += u[k, j + 1, i, m] - 2 * u[k, j, i, m] + u[k, j - 1, i, m]
+        for m in range(5):
+            out[k, j, i, m] += u[k + 1, j, i, m] - 2 * u[k, j, i, m] + u[k - 1, j, i, m]
+
+
+def _fluxes() -> Pair:
+    side = 64
+    return _pair(
+        _flux,
+        ((2, 16, side), (32, 4, 1)),
+        lambda: (np.random.default_rng(0).random((side, side, side, 5)), np.zeros((side, side, side, 5))),
+    )
+
+
+@gridjit.jit
+def _relaxed(v, d):
+    """Relax five numbers of each line in place, from its neighbours', as wavefronts do."""
+    j, k = cuda.grid(2)
+    if 0 < j < v.shape[1] and k < v.shape[0]:
+        for i in range(1, v.shape[2]):
+            for m in range(5):
+                v[k, j, i, m] -= 0.1 * (d[k, j, i, m] * v[k, j, i - 1, m])
+
+
+def _lines() -> Pair:
+    side = 64
+    return _pair(
+        _relaxed,
+        ((2, 16), (32, 4)),
+        lambda: (np.random.default_rng(0).random((side, side, side, 5)), np.full((side, side, side, 5), 0.5)),
+    )
 
 
 def _options() -> Pair:
@@ -74,11 +122,14 @@ def _product() -> Pair:
 
 _KERNELS: dict[str, Callable[[], Pair]] = {
     "saxpy 1e7": _saxpy,
+    "grid-stride saxpy 1e7": _strides,
     "Black-Scholes 1e6 float32": _options,
     "5-point stencil 2048^2": _stencil,
     "block reduction 1e6": _sum,
     "shared histogram 1e6": _histogram,
     "matmul 512, 16x16 shared tiles": _product,
+    "differences of 64^3 x 5": _fluxes,
+    "lines of 64^3 x 5 in place": _lines,
 }
 ROWS = tuple(
     Row(name=f"checked {name}", peer="without debug", goal=_MOST, prepare=partial(make))

@@ -166,3 +166,33 @@ def test_memory_that_launches_keep_for_the_next_says_nothing_of_the_last():
         kernel[256, 256](x)
         kernel[512, 128](x)
     assert (x == 6).all()
+
+
+def sums_by_steps(x, out, wrong):
+    """Each thread sums items; in the turn of one item, the index is beyond the end."""
+    total = np.float64(0)
+    for k in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        total += x[k + (x.size if k == wrong else 0)]
+    out[cuda.grid(1)] = total
+
+
+def test_threads_that_take_turns_of_a_loop_together_are_checked_in_each_of_them():
+    kernel, x, out = checked(sums_by_steps), np.arange(1000.0), np.zeros(64)
+    kernel[2, 32](x, out, -1)
+    assert out.tolist() == [x[i::64].sum() for i in range(64)]
+    for wrong in (5, 5 + 3 * 64):
+        with pytest.raises(IndexError, match=rf"tid=\[5, 0, 0\].*index {1000 + wrong} of axis 0 of array 'x'"):
+            kernel[2, 32](x, out, wrong)
+
+
+def passes_on(x, out):
+    tile = cuda.shared.array(32, np.float64)
+    t = cuda.threadIdx.x
+    for k in range(t, x.size, cuda.blockDim.x):
+        tile[t] = x[k]
+        out[k] = tile[t ^ 1]
+
+
+def test_turns_that_threads_take_together_are_not_ordered_for_that():
+    with pytest.raises(gridjit.RaceError, match="shared array 'tile'"):
+        checked(passes_on)[1, 32](np.arange(96.0), np.zeros(96))

@@ -20,6 +20,7 @@ from gridjit.compiler.targets.host.checks.arguments import arrays_in
 from gridjit.compiler.targets.host.checks.checked import Checked, checked, checks_ir, is_worth_again
 from gridjit.compiler.targets.host.checks.failures import staying
 from gridjit.compiler.targets.host.checks.ir.order import JOINS
+from gridjit.compiler.targets.host.checks.own import Own
 from gridjit.compiler.targets.host.checks.places import Place
 from gridjit.compiler.targets.host.collectives.in_step import in_step
 from gridjit.compiler.targets.host.gathered.arrays import Gathering, gathered
@@ -36,6 +37,7 @@ from gridjit.compiler.targets.host.orders.flat import Flat, flat_axes
 from gridjit.compiler.targets.host.orders.grid_stride import one_turn
 from gridjit.compiler.targets.host.orders.interleaving import Interleaved, interleave
 from gridjit.compiler.targets.host.orders.plain import Plain, plain
+from gridjit.compiler.targets.host.orders.strided import Stays
 from gridjit.compiler.targets.host.orders.strides import inner_axis
 from gridjit.compiler.targets.host.processor import has_feature, runs_widest_vectors_well
 from gridjit.compiler.targets.host.recursion import recursive, refuse_recursion
@@ -82,6 +84,7 @@ def generate(lowered: Lowered, target: Target, options: Options) -> Code:
         places=marks.places,
         writes=marks.writes,
         waits=marks.waits,
+        own=marks.own,
     )
 
 
@@ -94,12 +97,14 @@ def assembly(lowered: Lowered, target: Target, options: Options) -> str:
 class _Marks(NamedTuple):
     """What stands for numbers in the code: the places that its checks name, and those of the cuts that end turns.
 
-    writes: the parameters to whose memory checked code writes; None if it may write any memory.
+    writes: the parameters to whose memory checked code writes; None if it may write any memory. own: those whose items
+    may each be one thread's own.
     """
 
     places: Mapping[int, Place]
     writes: frozenset[int] | None
     waits: dict[int, str]
+    own: Mapping[int, Own]
 
 
 class _Read(NamedTuple):
@@ -150,7 +155,7 @@ def _written(read: _Read, lowered: Lowered, target: Target, options: Options) ->
     module, waiting, shared = read
     # A kernel that counts on warps to be in step has races: where these are looked for, it ends with them.
     body = waiting.body if "races" in options.checks else in_step(waiting.body, shared.offsets)
-    body, places, writes, own = checked(body, options.checks, shared) if options.checks else Checked(body)
+    body, places, writes, own, arrays = checked(body, options.checks, shared) if options.checks else Checked(body)
     refuse_recursion(body, kernel=_kernel(lowered))
     body = replace(body, rest=with_frames(body.rest, module, target))
     lines = _has_lines(options)
@@ -173,7 +178,7 @@ def _written(read: _Read, lowered: Lowered, target: Target, options: Options) ->
     text = _declared_once(text + (checks_ir(options.checks, text) if options.checks else ""))
     text = with_lines(text, _kernel(lowered), lowered.source[1]) if lines else text
     waits = {plan.first_turn + number: place_of(spot, lowered) for number, spot in enumerate(waiting.spots)}
-    return text, plan, _Marks(places, writes, waits)
+    return text, plan, _Marks(places, writes, waits, arrays)
 
 
 def _gathering(body: Body, lowered: Lowered, shared: SharedLayout, options: Options) -> Gathering:
@@ -330,9 +335,12 @@ class _Order(NamedTuple):
 
 def _ordered(body: Body, options: Options) -> tuple[Guarded, _Order]:
     """Return the body with its guard taken out, and the order in which its threads are run."""
-    # Nothing may be moved where blocks wait for each other, or accesses are checked in their order.
-    if options.checks or waits_for_others(body):
+    # Nothing may be moved where blocks wait for each other.
+    if waits_for_others(body):
         return _as_written(body)
+    if options.checks:
+        guarded, order = _together(body, staying)
+        return guarded, order._replace(free=False)
     return _guarded(plain_shared_atomics(body))
 
 
@@ -356,9 +364,12 @@ def _guarded(body: Body) -> tuple[Guarded, _Order]:
     return guard(body, order.inner), order
 
 
-def _together(body: Body) -> tuple[Guarded, _Order]:
-    """Return the body as _as_written does, but with turns of strided loops that all threads take together."""
-    found = interleave(body)
+def _together(body: Body, stays: Stays = tuple) -> tuple[Guarded, _Order]:
+    """Return the body as _as_written does, but with turns of strided loops that all threads take together.
+
+    stays: what leaves out of a kernel's blocks where it fails.
+    """
+    found = interleave(body, stays)
     return guard(found.body, "x"), _Order("x", (), added=found if found.counters else None)
 
 

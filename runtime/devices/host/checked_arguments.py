@@ -11,6 +11,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
+from gridjit.compiler.launch_config import LaunchConfig
 from gridjit.compiler.targets.host.checks import record
 from gridjit.runtime.memory.unwritten import Unwritten
 from gridjit.values import dataclass
@@ -23,27 +24,32 @@ _Extent = tuple[int, int] | None
 class Arguments:
     """The parameters of a kernel. arrays: the number of each that is an array's address, and its dimensions.
 
-    writes: the numbers of those to whose memory it writes; None if it may write any memory.
+    writes: the numbers of those to whose memory it writes; None if it may write any memory. own: the numbers of those
+    whose items are each one thread's own, if some coordinates tell all threads of a launch from each other, a block has
+    at most so many along some axes, and the parameters of some numbers have other memory.
     """
 
     layout: struct.Struct
     arrays: dict[int, int]
     writes: frozenset[int] | None
+    own: dict[int, tuple[frozenset[str], dict[str, int], tuple[int, ...]]]
 
     @classmethod
-    def of(cls, codes: str, arrays: Sequence[Sequence[int]], writes: Sequence[int] | None) -> Arguments:
+    def of(cls, codes: str, told: dict[str, Any]) -> Arguments:
         """Return the parameters that an artifact describes."""
+        writes = told["writes"]
         return cls(
             layout=struct.Struct(codes),
-            arrays={one[0]: one[1] for one in arrays},
+            arrays={one[0]: one[1] for one in told["arrays"]},
             writes=None if writes is None else frozenset(writes),
+            own={int(n): (frozenset(tells), most, tuple(beside)) for n, (tells, most, beside) in told["own"].items()},
         )
 
-    def table(self, parameters: bytes, followed: Sequence[Unwritten]) -> Any:
+    def table(self, parameters: bytes, followed: Sequence[Unwritten], config: LaunchConfig) -> Any:
         """Return what checks read of a launch's arguments. followed: the memory of which some bytes are unwritten."""
         values = self.layout.unpack_from(parameters)
         extents = [_extent(values, number, self.arrays.get(number)) for number in range(len(values))]
-        written = [extents[number] for number in self.writes or ()]
+        written = [extents[n] for n in self.writes or () if not self._is_own(n, values, extents, config)]
         table = (ctypes.c_uint64 * (2 * len(values) + 2))()
         for number, extent in enumerate(extents):
             racing = self.writes is None or any(_meet(extent, other) for other in written)
@@ -51,6 +57,38 @@ class Arguments:
             table[2 * number] = flags | (record.RACING if racing else 0)
             table[2 * number + 1] = far & (1 << 64) - 1
         return table
+
+    def _is_own(self, number: int, values: Sequence[Any], extents: Sequence[_Extent], config: LaunchConfig) -> bool:
+        """Return whether no item of an array is accessed by two threads of a launch, nor through another parameter."""
+        if number not in self.own or number not in self.arrays:
+            return False
+        tells, most, beside = self.own[number]
+        return (
+            _tells_all(tells, most, config)
+            and not any(_meet(extents[number], extents[other]) for other in beside)
+            and _is_disjoint(values, number, self.arrays[number])
+        )
+
+
+def _tells_all(tells: frozenset[str], most: dict[str, int], config: LaunchConfig) -> bool:
+    """Return whether coordinates tell all threads of a launch from each other."""
+    for axis, threads, blocks in zip("xyz", config.blockdim, config.griddim, strict=True):
+        if (threads > 1 and f"tid.{axis}" not in tells) or (blocks > 1 and f"ctaid.{axis}" not in tells):
+            return False
+        if threads > most.get(axis, threads):
+            return False
+    return True
+
+
+def _is_disjoint(values: Sequence[Any], number: int, ndim: int) -> bool:
+    """Return whether no two items of an array share a byte."""
+    span, shape, strides = values[number - 1], values[number + 1 :][:ndim], values[number + 1 + ndim :][:ndim]
+    for stride, count in sorted((abs(stride), count) for stride, count in zip(strides, shape, strict=True)):
+        if count > 1:
+            if stride < span:
+                return False
+            span += stride * (count - 1)
+    return True
 
 
 def _extent(values: Sequence[Any], number: int, ndim: int | None) -> _Extent:

@@ -47,7 +47,7 @@ class Checking:
         self._artifact = artifact
         told = artifact.metadata["checks"]
         self._places = told["places"]
-        self._arguments = Arguments.of(artifact.parameters, told["arrays"], told["writes"])
+        self._arguments = Arguments.of(artifact.parameters, told)
         self._shared = artifact.resources["shared_bytes"]
         self._state = ctypes.c_void_p.from_address(function.others[0])
         self._end = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function.others[1])
@@ -59,7 +59,7 @@ class Checking:
         parameters: as the kernel's code gets them. sharedmem: dynamic shared bytes of a block.
         """
         followed = unwritten()
-        state = _State(followed, self._arguments.table(parameters, followed), self._shared + sharedmem)
+        state = _State(followed, self._arguments.table(parameters, followed, config), self._shared + sharedmem)
         with self._lock:
             # A signal's handler may launch the kernel again in the middle of this.
             before = self._state.value

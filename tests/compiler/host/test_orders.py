@@ -234,7 +234,7 @@ def sums_with_shuffles(x, out):
 def test_threads_that_meet_in_a_turn_do_not_wait_for_others_at_its_end(planned, monkeypatch):
     bodies = []
     interleave = module.interleave
-    monkeypatch.setattr(module, "interleave", lambda body: bodies.append(interleave(body)) or bodies[-1])
+    monkeypatch.setattr(module, "interleave", lambda body, *how: bodies.append(interleave(body, *how)) or bodies[-1])
     planned(sums_with_shuffles, 1)
     assert [body.counters for body in bodies] == [frozenset()]
 
@@ -279,7 +279,7 @@ def staged_to_ends_of_their_own(x, out):
 def test_threads_of_a_block_take_turns_together_behind_a_return_and_from_any_place(planned, monkeypatch, kernel, loops):
     bodies = []
     interleave = module.interleave
-    monkeypatch.setattr(module, "interleave", lambda body: bodies.append(interleave(body)) or bodies[-1])
+    monkeypatch.setattr(module, "interleave", lambda body, *how: bodies.append(interleave(body, *how)) or bodies[-1])
     planned(kernel, 1)
     assert sum("gj.turn" in counter for counter in bodies[0].counters) == loops
 

@@ -15,8 +15,9 @@ from gridjit.compiler.targets.host.checks.ir.reports import reports_ir
 from gridjit.compiler.targets.host.checks.ir.shadow import shadow_ir
 from gridjit.compiler.targets.host.checks.ir.tests import tests_ir
 from gridjit.compiler.targets.host.checks.ir.unwritten import unwritten_ir
+from gridjit.compiler.targets.host.checks.own import Own, items, without_items
 from gridjit.compiler.targets.host.checks.places import Place, read_places
-from gridjit.compiler.targets.host.library.intrinsics import OUTSIDE
+from gridjit.compiler.targets.host.library.intrinsics import ITEM, OUTSIDE
 from gridjit.compiler.targets.host.regions.body import Body
 from gridjit.compiler.targets.host.regions.shared import SharedLayout
 from gridjit.compiler.targets.host.regions.slots import ValueType
@@ -31,30 +32,35 @@ _NAMED = re.compile(r"^!llvm\.(?:dbg|module)[^\n]*\n", re.MULTILINE)
 _ATTACHED = re.compile(r",? !dbg !\d+")
 _LIBRARY = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
 # In recursive functions, which are not inlined, no thread is known: what they access is not looked at.
-_TOLD = re.compile(rf"^ *(?:tail )?call void @(?:{re.escape(OUTSIDE)}|{re.escape(LOCAL)})\([^\n]*\n", re.MULTILINE)
+_TOLD = re.compile(
+    rf"^ *(?:tail )?call void @(?:{re.escape(OUTSIDE)}|{re.escape(ITEM)}\d+|{re.escape(LOCAL)})\([^\n]*\n", re.MULTILINE
+)
 
 
 class Checked(NamedTuple):
     """A body with its checks. places: those that they name, by their numbers.
 
     writes: the parameters, by number, to whose memory the body writes; None if it may write any memory. own: the types
-    of the values that the checks add and that may be needed beyond a barrier.
+    of the values that the checks add and that may be needed beyond a barrier. arrays: the parameters, by number, whose
+    arrays may be such that each thread accesses items of its own.
     """
 
     body: Body
     places: Mapping[int, Place] = MappingProxyType({})
     writes: frozenset[int] | None = frozenset()
     own: Mapping[str, ValueType] = MappingProxyType({})
+    arrays: Mapping[int, Own] = MappingProxyType({})
 
 
 def checked(body: Body, checks: Collection[str], shared: SharedLayout) -> Checked:
     """Return body with its checks. shared: where shared arrays lie in a block's shared memory."""
     places = read_places(body.rest)
-    made, writes, clocks = instrument(body, places, checks, shared)
+    there = items(body) if "bounds" in checks else {}
+    made, writes, clocks, arrays = instrument(without_items(body), places, checks, shared, there)
     rest = _TOLD.sub("", _ATTACHED.sub("", _NAMED.sub("", made.rest)))
     lines = (line for line in rest.splitlines() if not line.startswith(_LIBRARY[:30]))
     made = Body(parameters=made.parameters, blocks=made.blocks, rest="\n".join(lines) + "\n")
-    return Checked(made, places.by_number(), writes, _OWN | dict.fromkeys(clocks, _CLOCK))
+    return Checked(made, places.by_number(), writes, _OWN | dict.fromkeys(clocks, _CLOCK), arrays)
 
 
 def checks_ir(checks: Collection[str], text: str) -> str:

@@ -16,6 +16,7 @@ from gridjit.compiler.targets.host.checks.ir.access import access_name
 from gridjit.compiler.targets.host.checks.ir.fast import COUNT
 from gridjit.compiler.targets.host.checks.ir.fast_argument import ANY_READ
 from gridjit.compiler.targets.host.checks.ir.fast_code import fast_name
+from gridjit.compiler.targets.host.checks.own import Item, Own, own_arrays
 from gridjit.compiler.targets.host.checks.places import Places, without_location
 from gridjit.compiler.targets.host.checks.record import BLOCK_AT, BLOCK_BITS, GRID_JOIN, STATE, THREAD_AT
 from gridjit.compiler.targets.host.checks.roots import (
@@ -67,6 +68,7 @@ class Instrumenter:
     updates: Updates
     lines: Mapping[str, tuple[str, ...]]
     writes: frozenset[int] | None
+    own: Collection[int]
     now: str = ""
     fresh: int = 0
 
@@ -198,7 +200,8 @@ class Instrumenter:
             flags = f"i1 {_bit(self.shared.atomic)}, i1 {_bit(self.shared.is_counted(start))}"
             rest = f"ptr %gj.shared, i64 {start}, i64 {shift}, {flags}"
             more = rest if space == "shared" else f"i64 {self._parameter(at)}"
-            return [*clock, *lines, f"call void @{fast_name(kind, space, access.scalar)}(ptr {at}, {new}{who}, {more})"]
+            name = fast_name(kind, "own" if self._parameter(at) in self.own else space, access.scalar)
+            return [*clock, *lines, f"call void @{name}(ptr {at}, {new}{who}, {more})"]
         if space == "argument" and kind == "read":
             return [*clock, f"call void @{ANY_READ}(ptr {at}, i64 {access.size}, {who}, i64 {self._parameter(at)})"]
         return [*clock, *self._looked_at(access, kind, who)]
@@ -278,18 +281,21 @@ class Instrumenter:
 class Instrumented(NamedTuple):
     """A body with its calls. writes: the numbers of the parameters to whose memory it writes; None if any memory.
 
-    clocks: the values that are clocks.
+    clocks: the values that are clocks. own: the parameters whose arrays' items may each be one thread's own.
     """
 
     body: Body
     writes: frozenset[int] | None
     clocks: frozenset[str]
+    own: dict[int, Own]
 
 
-def instrument(body: Body, places: Places, checks: Collection[str], layout: SharedLayout) -> Instrumented:
+def instrument(
+    body: Body, places: Places, checks: Collection[str], layout: SharedLayout, there: Mapping[str, Item]
+) -> Instrumented:
     """Return body with the calls that checks need, and without debug locations.
 
-    layout: where shared arrays lie in a block's shared memory.
+    layout: where shared arrays lie in a block's shared memory. there: the items that are at addresses.
     """
     bare = replace(body, blocks=tuple(_bare(block) for block in body.blocks))
     lines = [line for block in bare.blocks for line in block.lines]
@@ -297,6 +303,7 @@ def instrument(body: Body, places: Places, checks: Collection[str], layout: Shar
     roots = Roots(definitions=definitions_of(lines), offsets=layout.offsets, arrays=arrays)
     found = [access for line in lines for access in accesses(line)]
     quiet = quiet_reads(bare, roots)
+    mine = own_arrays(found, roots, there)
     writer = Instrumenter(
         places=places,
         roots=roots,
@@ -309,12 +316,14 @@ def instrument(body: Body, places: Places, checks: Collection[str], layout: Shar
         clocks=clocks(bare, _waits),
         updates=updates(bare, roots.definitions),
         writes=_written(found, roots),
+        own=mine.keys(),
         lines={block.label: block.lines for block in body.blocks},
     )
     first, *others = (writer.block(block) for block in body.blocks)
     made = replace(body, blocks=(_begun(first, writer), *others))
     own = (defined(line) or "" for block in made.blocks for line in block.lines)
-    return Instrumented(made, writer.writes, frozenset(name for name in own if is_clock(name)))
+    named = frozenset(name for name in own if is_clock(name))
+    return Instrumented(made, writer.writes, named, mine)
 
 
 def _waits(line: str) -> bool:

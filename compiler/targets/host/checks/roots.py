@@ -16,6 +16,10 @@ _GEP = re.compile(rf"getelementptr [^%@]*?ptr ({NAME}|@[^\s,]+)")
 _SHARED = re.compile(rf'call [^@]*@"?{re.escape(SHARED_ARRAY)}(?P<name>[^"(]+)"?\(')
 _VALUE = re.compile(rf"(?:ptr |\[ )({NAME}|@[^\s,\]]+|null|undef|poison)")
 _ALLOCA = " = alloca "
+# How numba finds items of arrays with strides of their own: the array's address as a number, and what is added.
+_FROM_NUMBER = re.compile(rf"= inttoptr i64 ({NAME}) to ptr$")
+_ADDED = re.compile(rf"= add (?:nuw |nsw )*i64 ({NAME}), ({NAME}|-?\d+)$")
+_AS_NUMBER = re.compile(rf"= ptrtoint ptr ({NAME}) to i64$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,18 @@ class Roots:
         if opcode(line) in ("phi", "select", "freeze"):
             values = _VALUE.findall(line.partition(" = ")[2])
             return set[Root]().union(*(self._of(value, seen) for value in values))
+        if found := _FROM_NUMBER.search(line):
+            bases = self._bases(found[1])
+            return self._of(bases[0], seen) if len(bases) == 1 else {UNKNOWN}
         return {UNKNOWN}
+
+    def _bases(self, number: str) -> list[str]:
+        """Return the addresses that a sum begins with."""
+        line = self.definitions.get(number, "")
+        if found := _AS_NUMBER.search(line):
+            return [found[1]]
+        found = _ADDED.search(line)
+        return [] if found is None else [*self._bases(found[1]), *self._bases(found[2])]
 
 
 def definitions_of(lines: Iterable[str]) -> dict[str, str]:

@@ -35,6 +35,9 @@ SHARED_ARRAY = "gridjit.shared."
 LINEAR_THREAD = "gridjit.linear_thread"
 # The function that a checked kernel calls with an index that is out of bounds, and the size of its axis.
 OUTSIDE = "gridjit.outside"
+# The function that it calls with an item's address, and then the array's, the indices, the shape and the strides; the
+# number of axes ends its name.
+ITEM = "gridjit.item."
 
 _PURE = "nounwind willreturn memory(none)"
 # What threads wait for each other at: LLVM neither copies nor moves it, nor puts it under another condition.
@@ -200,6 +203,7 @@ def is_intrinsic(name: str) -> bool:
         or coordinate in COORDINATES
         or ours in _DEFINITIONS
         or name in (DYNAMIC_BYTES, OUTSIDE)
+        or name.startswith(ITEM)
         or _PORTABLE.match(name) is not None
     )
 
@@ -214,6 +218,9 @@ def declaration(name: str) -> str | None:
         return f"declare range(i32 {low}, {_signed(high)}) i32 @{name}() {_PURE}"
     if name == DYNAMIC_BYTES:
         return f"declare range(i32 0, {2**31 - 1}) i32 @{DYNAMIC_BYTES}() {_PURE}"
+    if name.startswith(ITEM):
+        numbers = ", ".join(["i64"] * (3 * int(name.removeprefix(ITEM))))
+        return f"declare void @{name}(ptr, ptr, {numbers}) nounwind willreturn memory(inaccessiblemem: write)"
     return None
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from gridjit.compiler.targets.host.library.intrinsics import BARRIER
 from gridjit.compiler.targets.host.orders.strided import (
     THREADS,
+    Stays,
     StridedLoop,
     joined,
     made_of,
@@ -48,13 +49,13 @@ class Interleaved:
         return {**known, **added, **dict.fromkeys(self.counters, counter)}
 
 
-def interleave(body: Body) -> Interleaved:
-    """Return body with the loops interleaved for which that is right."""
+def interleave(body: Body, stays: Stays = tuple) -> Interleaved:
+    """Return body with the loops interleaved for which that is right. stays: see strided_loop."""
     done = Interleaved(body=body, copies={}, counters=frozenset())
     if any(opcode(line) == "alloca" or may_wait(line) for block in body.blocks for line in block.lines):
         return done
-    for number, label in enumerate(passed_by_all(body)):
-        loop = strided_loop(done.body, label)
+    for number, label in enumerate(passed_by_all(replace(body, blocks=stays(body.blocks)))):
+        loop = strided_loop(done.body, label, stays)
         if loop is not None:
             done = _rewritten(done, loop, number)
     return done
@@ -99,7 +100,7 @@ def _rewritten(done: Interleaved, loop: StridedLoop, number: int) -> Interleaved
     new = [*_together(loop, names, kinds), *_wait(loop, names, next(reversed(first), start), kinds)]
     dropped = {loop.head} if loop.entered != loop.head else set()
     kept = [placed.get(block.label, block) for block in done.body.blocks if block.label not in dropped]
-    kept = [block if block.label in loop.inside else _behind(block, loop, names) for block in kept]
+    kept = [block if block.label in loop.inside | loop.ends else _behind(block, loop, names) for block in kept]
     return Interleaved(
         body=replace(done.body, blocks=(*kept, *new)),
         copies={**done.copies, **copies},

@@ -6,7 +6,7 @@ In doubt a loop does not count as one of them, which costs speed and nothing els
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from gridjit.compiler.targets.host.collectives.calls import read_call
@@ -25,6 +25,8 @@ from gridjit.compiler.targets.host.regions.body import Block, Body, arms, define
 from gridjit.compiler.targets.host.regions.operations import PURE
 
 _SIZES = re.compile(r"%gj\.n(?:tid|ctaid)\.[xyz]")
+# Gives a kernel's blocks without the branches to where it ends for good, and with it all of its threads.
+Stays = Callable[[Collection[Block]], tuple[Block, ...]]
 THREADS = re.compile(r"%gj\.(?:tid\.[xyz]|thread)")
 
 
@@ -35,6 +37,7 @@ class StridedLoop:
     carried: its phis, by name, with the values that they have first and next. place, start, step, predicate, end: it
     goes on while the place compares so with the end. All but a narrow place are 64 bits wide. widening: the
     instructions that compute them unless the kernel has them. skipped: phis and comparisons that only count turns.
+    ends: the blocks to which a turn may go where the kernel ends.
     """
 
     before: str
@@ -52,6 +55,7 @@ class StridedLoop:
     end: str
     widening: tuple[str, ...]
     skipped: frozenset[str]
+    ends: frozenset[str]
 
     @property
     def kept(self) -> dict[str, tuple[str, str]]:
@@ -92,9 +96,10 @@ def _calls(block: Block) -> bool:
     return any(read_call(line) is not None for line in block.lines)
 
 
-def strided_loop(body: Body, before: str) -> StridedLoop | None:
-    """Return the loop that begins after a block, if it can be interleaved."""
-    blocks = {block.label: block for block in body.blocks}
+def strided_loop(body: Body, before: str, stays: Stays = tuple) -> StridedLoop | None:
+    """Return the loop that begins after a block, if it can be interleaved. stays: what leaves failures out."""
+    real = {block.label: block for block in body.blocks}
+    blocks = {block.label: block for block in stays(body.blocks)}
     if before not in blocks:  # it was the head of another loop
         return None
     lines = {name: line for block in body.blocks for line in block.lines if (name := defined(line))}
@@ -112,6 +117,12 @@ def strided_loop(body: Body, before: str) -> StridedLoop | None:
     inside = _between(head.label, last, blocks)
     if inside is None or before in inside:
         return None
+    if any(blocks[label].lines[-1] != real[label].lines[-1] for label in (before, head.label, last)):
+        return None
+    ends = {to for label in inside for to in real[label].successors if to not in blocks[label].successors}
+    if any(ends.intersection(block.successors) for label, block in real.items() if label not in inside):
+        return None
+    blocks = {label: block for label, block in blocks.items() if label not in ends}
     found = (
         _tested(blocks, lines, before, head, last, carried)
         if way
@@ -143,6 +154,7 @@ def strided_loop(body: Body, before: str) -> StridedLoop | None:
         end=parts["end"],
         widening=widening,
         skipped=frozenset(skipped),
+        ends=frozenset(ends),
     )
     return loop if _is_right(loop, blocks, lines) else None
 

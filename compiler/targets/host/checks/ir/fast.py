@@ -13,7 +13,13 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from gridjit.compiler.targets.host.checks import record
-from gridjit.compiler.targets.host.checks.ir.fast_argument import ANY_READ, ANY_READ_TEXT, argument_path
+from gridjit.compiler.targets.host.checks.ir.fast_argument import (
+    ANY_READ,
+    ANY_READ_TEXT,
+    FLAGS_TEXT,
+    argument_path,
+    own_path,
+)
 from gridjit.compiler.targets.host.checks.ir.fast_code import INVARIANT, fast_name
 from gridjit.compiler.targets.host.checks.ir.fast_shared import ASKS, SHARED_KINDS, shared_path
 
@@ -56,5 +62,10 @@ def fast_ir(checks: Collection[str], called: str) -> str:
         )
         for kind in kinds
     }
+    for kind in ("read", "write", "update"):
+        for size in SIZES:
+            if f"@{fast_name(kind, 'own', size)}(" in called:
+                called += own_path(kind, size)
+                made[fast_name(kind, "own", size)] = own_path(kind, size)
     made |= {ANY_READ: ANY_READ_TEXT, COUNT: _COUNT}
-    return "\n".join([ASKS, *(text for name, text in made.items() if f"@{name}(" in called)])
+    return "\n".join([ASKS, FLAGS_TEXT, *(text for name, text in made.items() if f"@{name}(" in called)])

@@ -18,17 +18,26 @@ from gridjit.compiler.targets.host.checks.ir.fast_code import (
 )
 from gridjit.compiler.targets.host.checks.record import MASKED, PARTLY, RACING
 
+# What accesses to a parameter's memory have to be looked at for, which is the same all through a launch. That it may be
+# asked for anywhere lets LLVM ask once for all the threads of a row.
+FLAGS = "gridjit.check.flags"
+FLAGS_TEXT = f"""
+define internal i64 @{FLAGS}(i64 %number) noinline nounwind willreturn speculatable memory(none) {{
+  %state = load ptr, ptr @{record.STATE}
+  %arguments.at = getelementptr i8, ptr %state, i64 {record.ARGUMENTS}
+  %arguments = load ptr, ptr %arguments.at
+  %mine = getelementptr [{record.ARGUMENT_BYTES} x i8], ptr %arguments, i64 %number
+  %flags = load i64, ptr %mine
+  ret i64 %flags
+}}
+"""
 # A read of any size: nothing is looked at where nothing has to be.
 ANY_READ = "gridjit.check.read.argument"
 ANY_READ_TEXT = f"""
 define internal void @{ANY_READ}(ptr %p, i64 %size, i64 %site, i64 %who, i32 %clock.short, i32 %known.short,
   i64 %number)
   nounwind alwaysinline {{
-  %state = load ptr, ptr @{record.STATE}, {INVARIANT}
-  %arguments.at = getelementptr i8, ptr %state, i64 {record.ARGUMENTS}
-  %arguments = load ptr, ptr %arguments.at, {INVARIANT}
-  %mine = getelementptr [{record.ARGUMENT_BYTES} x i8], ptr %arguments, i64 %number
-  %flags = load i64, ptr %mine, {INVARIANT}
+  %flags = call i64 @{FLAGS}(i64 %number)
   %none = icmp eq i64 %flags, 0
   br i1 %none, label %done, label %slow
 done:
@@ -40,19 +49,38 @@ slow:
 """
 
 
+def own_path(kind: str, size: int) -> str:
+    """Return the fast path of memory that most likely needs no look: what looks at it is a call.
+
+    So the loop over threads stays small.
+    """
+    given = parameters(kind, size, "i64 %number")
+    apart = fast_name(kind, "apart", size)
+    lines = [
+        f"  %flags = call i64 @{FLAGS}(i64 %number)",
+        "  %nothing = icmp eq i64 %flags, 0",
+        "  br i1 %nothing, label %done, label %something",
+        "something:",
+        f"  call void @{apart}({given})",
+        "  br label %done",
+        "done:",
+        "  ret void",
+    ]
+    looks = f"  call void @{fast_name(kind, 'argument', size)}({given})\n  ret void"
+    own = function(fast_name(kind, "own", size), given, lines)
+    return f"{own}define internal void @{apart}({given}) nounwind noinline cold {{\n{looks}\n}}\n"
+
+
 def argument_path(kind: str, size: int, races: bool, unwritten: bool) -> str:
     """Return the fast path of memory that a parameter points to. number: of the parameter."""
     seen = "look.races" if races else "done"
     lines = [
-        f"  %state = load ptr, ptr @{record.STATE}, {INVARIANT}",
-        f"  %arguments.at = getelementptr i8, ptr %state, i64 {record.ARGUMENTS}",
-        f"  %arguments = load ptr, ptr %arguments.at, {INVARIANT}",
-        f"  %mine = getelementptr [{record.ARGUMENT_BYTES} x i8], ptr %arguments, i64 %number",
-        f"  %flags = load i64, ptr %mine, {INVARIANT}",
+        f"  %flags = call i64 @{FLAGS}(i64 %number)",
         "  %at = ptrtoint ptr %p to i64",
         "  %nothing = icmp eq i64 %flags, 0",
         "  br i1 %nothing, label %done, label %something",
         "something:",
+        f"  %state = load ptr, ptr @{record.STATE}, {INVARIANT}",
         *(_masked(kind, size, seen) if unwritten else [f"  br label %{seen}"]),
         *(_paged(kind, size) if races else []),
         "done:",
@@ -79,6 +107,9 @@ def _masked(kind: str, size: int, seen: str) -> list[str]:
         f"  %some = icmp eq i64 %partly, {MASKED}",
         "  br i1 %some, label %masked, label %slow",
         "masked:",
+        f"  %arguments.at = getelementptr i8, ptr %state, i64 {record.ARGUMENTS}",
+        f"  %arguments = load ptr, ptr %arguments.at, {INVARIANT}",
+        f"  %mine = getelementptr [{record.ARGUMENT_BYTES} x i8], ptr %arguments, i64 %number",
         "  %far.at = getelementptr i8, ptr %mine, i64 8",
         f"  %far = load i64, ptr %far.at, {INVARIANT}",
         "  %mask = getelementptr i8, ptr %p, i64 %far",
