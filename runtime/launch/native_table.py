@@ -83,7 +83,12 @@ def _followed(operations: Sequence[Operation]) -> tuple[int, int]:
         return 0, 0
     # Only one library is known that has such a function.
     (function,) = functions
-    return function, ctypes.PYFUNCTYPE(ctypes.c_int64)(function)()
+    return function, stream_followed(function)
+
+
+def stream_followed(function: int) -> int:
+    """Return the stream that a function at an address tells."""
+    return int(ctypes.PYFUNCTYPE(ctypes.c_int64)(function)())
 
 
 def _can_watch(stream: Any) -> bool:

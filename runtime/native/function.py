@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from gridjit.cache.store import Store
@@ -84,9 +83,10 @@ class NativeFunction:
                 )
 
     def __del__(self) -> None:
-        # While the process ends, modules go too.
-        with suppress(TypeError, AttributeError):
+        try:  # noqa: SIM105 - while the process ends, modules go too: suppress() may be gone
             last_launches.keep(self.past_launches())
+        except (TypeError, AttributeError):
+            pass
 
 
 class _Holder(bytes):

@@ -15,6 +15,7 @@ import ctypes
 import re
 
 from gridjit.runtime.native import records
+from gridjit.runtime.native.describing_ir import DESCRIBING
 from gridjit.runtime.native.probes import ObjectLayout
 from gridjit.runtime.native.readers import readers
 from gridjit.runtime.native.staging import records as staging_records
@@ -145,13 +146,17 @@ miss:
   br label %next.table
 
 launch:
-  %other.bits = and i32 %flags, {HOST_OR_STAGED}
+  %other.bits = and i32 %flags, {OTHERS}
   %by.driver = icmp eq i32 %other.bits, 0
   br i1 %by.driver, label %launch.device, label %launch.other
 launch.other:
-  %host.bit = and i32 %flags, {HOST}
-  %on.host = icmp ne i32 %host.bit, 0
-  br i1 %on.host, label %launch.host, label %launch.staged
+  switch i32 %other.bits, label %launch.host [
+    i32 {STAGED}, label %launch.staged
+    i32 {DESCRIBED}, label %launch.none
+  ]
+launch.none:
+  %description = call ptr @describe(ptr %env, ptr %table, ptr %buffer)
+  ret ptr %description
 launch.staged:
   %staged.code = call i32 @launch_staged(ptr %env, ptr %table, ptr %buffer)
   %staged.failed = icmp ne i32 %staged.code, 0
@@ -342,7 +347,7 @@ def launch_ir(layout: ObjectLayout) -> str:
         "DRIVER_CALL": _DRIVER,
         "KEEP_NONE": _KEEP_NONE if layout.counts_none else "",
     }
-    return filled(_MAIN + readers() + STAGING + ATTRIBUTES, values)
+    return filled(_MAIN + readers() + STAGING + DESCRIBING + ATTRIBUTES, values)
 
 
 def filled(text: str, values: dict[str, object]) -> str:
@@ -380,8 +385,9 @@ def field_offsets(layout: ObjectLayout) -> dict[str, object]:
         "MAX_BUFFER": records.MAX_BUFFER,
         "PADDED": records.PADDED,
         "HOLD_GIL": records.HOLD_GIL,
-        "HOST": records.HOST,
-        "HOST_OR_STAGED": records.HOST | records.STAGED,
+        "STAGED": records.STAGED,
+        "DESCRIBED": records.DESCRIBED,
+        "OTHERS": records.HOST | records.STAGED | records.DESCRIBED,
         "INTERRUPTED": records.INTERRUPTED,
         "REPORT_BYTES": records.REPORT_BYTES,
         "REPORT_HANDLE": records.REPORT_HANDLE,

@@ -56,6 +56,8 @@ REPORT_HANDLE = 32
 INTERRUPTED = -1000
 # Arrays of the host's are copied for the launch, as the record at `staging` says.
 STAGED = 8
+# Nothing is launched: the answer is the object at `handle`, and the parameters.
+DESCRIBED = 16
 MAX_BUFFER = 4096
 MAX_ARGUMENTS = 1024
 

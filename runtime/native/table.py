@@ -48,7 +48,8 @@ class LaunchTable:
     launch: address of a function like cuLaunchKernel, or like launch_grid on the host. entry: the kernel. stream: its
     handle. sharedmem: dynamic shared memory in bytes. guard: what must hold for stream to be valid.
     follow, followed: a function's address and what it must return. keep: what handles and addresses belong to.
-    kernel, device: what messages call it, and the number of the device that it is launched on.
+    kernel, device: what messages call it, and the number of the device that it is launched on. describes: launch
+    nothing; return the object that the entry's handle is the address of, and the parameters.
     """
 
     launch: int
@@ -64,6 +65,7 @@ class LaunchTable:
     keep: tuple[object, ...] = ()
     kernel: str = ""
     device: int | None = None
+    describes: bool = False
 
     @property
     def places(self) -> tuple[tuple[int, ...], int]:
@@ -115,6 +117,7 @@ class LaunchTable:
             | (records.PADDED if padded else 0)
             | (records.HOST if self.entry.fail else 0)
             | (records.STAGED if self._rooms else 0)
+            | (records.DESCRIBED if self.describes else 0)
         )
 
     @property

@@ -15,6 +15,7 @@ from typing import Any
 from gridjit.runtime import attention
 from gridjit.runtime.memory.device_array import DeviceArray, Kind
 from gridjit.runtime.memory.foreign.alike import ADDRESS, ALIGNMENT
+from gridjit.runtime.memory.foreign.described import learn_description, made_by_description
 from gridjit.runtime.memory.foreign.over import Seen
 from gridjit.runtime.session import session
 from gridjit.runtime.streams import LEGACY
@@ -35,7 +36,11 @@ def made_by_attributes(obj: Any, stream: Any) -> Made | None:
     stream: where the view's work is; only for the thread's current stream, 0, and without order, -1.
     """
     read = _readers.get(type(obj))
-    if read is None or type(stream) is not int or stream > 0 or (found := read(obj, stream)) is None:
+    if read is None:
+        return None
+    if type(stream) is int and (made := made_by_description(obj, stream)) is not None:
+        return made
+    if type(stream) is not int or stream > 0 or (found := read(obj, stream)) is None:
         return None
     key, address = found
     if (known := _known.get(key)) is None:
@@ -57,8 +62,10 @@ def learn_by_attributes(obj: Any, stream: Any, seen: Seen, kind: Kind, parameter
         _known.clear()
     _readers[type(obj)] = read
     # Without the array that it was learnt from, which may go.
+    seen = dataclasses.replace(seen, owner=None)
+    learn_description(obj, seen, kind)
     _known[found[0]] = (
-        dataclasses.replace(seen, owner=None),
+        seen,
         kind,
         parameters[: ADDRESS.start],
         parameters[ADDRESS.stop :],

@@ -281,12 +281,15 @@ def api() -> StandIn:
 
 @pytest.fixture
 def ready_pool(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have no thread make a device's pool: it is there at once."""
+    """Have a device's pool be there at once."""
+    before = Pool.__init__
 
-    def make(pool: Any) -> None:
-        pool._handle = pool._driver.create_pool(0, KEEP_BYTES)
+    def make(pool: Any, device: Any, epoch: int) -> None:
+        before(pool, device, epoch)
+        if pool._has_pools:
+            pool._handle = pool._driver.create_pool(device.ordinal, KEEP_BYTES)
 
-    monkeypatch.setattr(Pool, "_warm_beside", make)
+    monkeypatch.setattr(Pool, "__init__", make)
 
 
 @pytest.fixture

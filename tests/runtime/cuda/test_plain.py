@@ -155,7 +155,7 @@ def test_an_array_is_made_copied_and_freed_without_cuda_bindings(api: StandIn, p
 
 def test_a_pool_is_made_without_cuda_bindings(api: StandIn) -> None:
     device = CudaDevice(Driver(PlainApi(Library(api), refused)), 0)
-    Pool(device, 1)._warm()
+    Pool(device, 1).make_ready()
     assert len(api.called("cuMemPoolCreate")) == 1
 
 

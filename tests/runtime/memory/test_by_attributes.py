@@ -86,6 +86,8 @@ TOLD = ctypes.CFUNCTYPE(ctypes.c_ssize_t)(stream_of_cupy)
 def libraries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(by_attributes, "_readers", {})
     monkeypatch.setattr(by_attributes, "_known", {})
+    # As on an interpreter without machine code for it.
+    monkeypatch.setattr(by_attributes, "learn_description", lambda *_: None)
     monkeypatch.setattr(Tensor, "asked", 0)
     monkeypatch.setattr(CupyArray, "asked", 0)
     current[0] = 0
