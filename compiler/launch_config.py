@@ -121,13 +121,14 @@ def dim_text(dim: tuple[int, ...]) -> str:
 
 def _dim3(name: str, value: DimLike) -> Dim3:
     """Return a dimension that is given as a number, or as one to three numbers."""
-    items: Sequence[object] = value if isinstance(value, Sequence) else (value,)
+    items: Sequence[object] = value if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
     if not 1 <= len(items) <= 3:
         raise ConfigError(f"{name} must be a sequence of 1, 2 or 3 integers, got {shown(list(items))}")
     try:
         dims = [operator.index(item) for item in cast("Sequence[SupportsIndex]", items)]
     except TypeError:
-        raise ConfigTypeError(f"{name} must be a sequence of integers, got {shown(list(items))}") from None
+        divided = "; divide with //, or round up with math.ceil" if any(isinstance(one, float) for one in items) else ""
+        raise ConfigTypeError(f"{name} must be a sequence of integers, got {shown(list(items))}{divided}") from None
     dims += [1] * (3 - len(dims))
     return (dims[0], dims[1], dims[2])
 

@@ -10,7 +10,7 @@ from gridjit.cache.disk import DiskStore
 from gridjit.cache.errors import warn
 from gridjit.cache.lock import Locks
 from gridjit.cache.store import Store
-from gridjit.compiler.errors import ConfigError, DeviceError
+from gridjit.compiler.errors import ConfigError, DeviceError, shown
 from gridjit.compiler.phases import Phases
 from gridjit.compiler.target import Target
 from gridjit.forking import cached_property, lock, section
@@ -120,6 +120,8 @@ class Session:
 
     def target(self, name: str | None) -> Target:
         """Return what "host", an architecture like "sm_90", or None for this process's device stand for."""
+        if name is not None and (not isinstance(name, str) or not name):
+            raise ConfigError(f"target {shown(name)}: give 'host', 'cuda', or an architecture such as 'sm_90'")
         if name is not None and name.startswith("sm_"):
             return Target(kind="ptx", arch=name)
         return self.device(name).target

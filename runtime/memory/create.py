@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridjit.compiler.errors import ArgumentError, GridjitError, LayoutError, a_class
+from gridjit.compiler.errors import ArgumentError, GridjitError, LayoutError, a_class, shown
 from gridjit.runtime.args.staging import refuse_masked
 from gridjit.runtime.current import current_space
 from gridjit.runtime.memory import unwritten
@@ -37,6 +37,10 @@ def to_device(
 
         x = cuda.to_device(np.arange(1000))
     """
+    if to is not None and not isinstance(to, DeviceArray):
+        raise ArgumentError(
+            f"to_device(to={a_class(type(to))}): give an array on the device, such as device_array makes"
+        )
     here = space or (current_space() if to is None else to.space)
     stream = said_or_current(stream, here.timeline)
     values = obj if isinstance(obj, DeviceArray) else _values(obj, here, stream)
@@ -201,7 +205,7 @@ def _place(device: int | None) -> str:
 
 def _values(obj: Any, here: Space, stream: Any) -> Any:
     """Return what to copy to the device: an array where obj has one, or what NumPy makes of obj."""
-    if type(obj) is np.ndarray or isinstance(obj, list | tuple | int | float | complex | np.generic):
+    if type(obj) is np.ndarray or isinstance(obj, int | float | complex | np.generic):
         return np.asarray(obj)
     from gridjit.runtime.memory.foreign.over import over_device_memory
 
@@ -278,7 +282,10 @@ def _dims(shape: Shape) -> tuple[int, ...]:
 
 
 def _dtype(dtype: Any) -> np.dtype[Any]:
-    item: np.dtype[Any] = np.dtype(dtype)
+    try:
+        item: np.dtype[Any] = np.dtype(dtype)
+    except TypeError as error:
+        raise ArgumentError(f"dtype {shown(dtype)}: {error}; give one of NumPy's, such as numpy.float32") from None
     if item.hasobject:
         raise ArgumentError(f"items of {item} are Python objects, which a device cannot hold")
     return item

@@ -7,7 +7,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from gridjit.compiler.errors import CopyNeededError, LayoutError, ShapeError
+from gridjit.compiler.errors import CopyNeededError, LayoutError, ShapeError, shown
 from gridjit.runtime.memory.copies import Array
 
 _NUMPY_CAN_REFUSE = tuple(map(int, np.__version__.split(".")[:2])) >= (2, 1)
@@ -53,6 +53,8 @@ def reshaped(ghost: Array, shape: tuple[int, ...]) -> Array:
         view = ghost.view()
         view.shape = shape
         return view
+    except TypeError:
+        raise LayoutError(f"reshape({shown(shape)}): give whole numbers, or a tuple of them") from None
     except (ValueError, AttributeError):
         if not _has_as_many(ghost.size, shape):
             words = f"shape {ghost.shape} to {shape}; give one for {ghost.size} items"

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import operator
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from gridjit.compiler.errors import ArgumentError, shown
 from gridjit.runtime.session import session
 
 if TYPE_CHECKING:
@@ -37,6 +39,10 @@ def select_device(device_id: int) -> CudaDevice | SimulatedDevice:
 
     device_id: the number, from 0. Raises DeviceError if there is no such device.
     """
+    try:
+        device_id = operator.index(device_id)
+    except TypeError:
+        raise ArgumentError(f"select_device({shown(device_id)}): give a device's number, from 0") from None
     if session().is_host:
         from gridjit.runtime.simulated import devices
 

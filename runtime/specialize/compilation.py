@@ -133,7 +133,7 @@ class Compilation:
 
     def target_for(self, name: str | None) -> Target:
         """Return the target that a name stands for; None for the one that the kernel's launches have here."""
-        return session().target(name or self._target)
+        return session().target(self._target if name is None else name)
 
     @property
     def target_here(self) -> Target | None:

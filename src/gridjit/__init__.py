@@ -6,7 +6,12 @@ Names are loaded on first use, so that a process pays only for what it uses.
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
+
+_SYSTEM = sys.platform  # by a name of its own: type checkers on other systems are to see what follows
+if _SYSTEM != "linux":
+    raise ImportError(f"gridjit runs on Linux, and this is {_SYSTEM}: on Windows, use WSL 2; macOS has no support yet")
 
 if TYPE_CHECKING:
     from gridjit import cuda, griddepcontrol, launchconfig, static

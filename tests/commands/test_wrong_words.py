@@ -21,8 +21,11 @@ FLOATS = "void(float32[::1])"
         (f"explain opstats:sized --signature {FLOATS} --target sm_80,sm_90", 2, "--target sm_80,sm_90: give one"),
         ("explain opstats:plain", 1, "opstats:plain is not a kernel; kernels of opstats: declared, scale, sized"),
         ("warm undeclared:none", 2, "undeclared:none declares no signature: give one with --signature"),
+        ("warm failing.py", 1, "ZeroDivisionError: division by zero, at "),
+        ("warm failing", 1, "failing.py:2"),
         ("warm undeclared", 2, "no kernel of undeclared declares a signature: give one with --signature"),
         ("cache ls --dir nowhere", 1, "--dir nowhere: there is no such folder"),
+        ("cache clear --dir=", 2, "--dir is empty: give a folder, or leave --dir out"),
         ("cache verify --dir nowhere", 1, "--dir nowhere: there is no such folder"),
         ("cache clear --dir nowhere", 1, "--dir nowhere: there is no such folder"),
         ("cache ls --dir opstats.py", 1, "opstats.py cannot be read: Not a directory"),
@@ -38,6 +41,7 @@ def test_wrong_words_are_one_line_with_the_value_and_the_way_on(
     filled: Any, tmp_path: Any, capsys: pytest.CaptureFixture[str], words: str, status: int, said: str
 ) -> None:
     (tmp_path / "undeclared.py").write_text("from opstats import *\n\n\n@gridjit.jit\ndef none(x):\n    x[0] = 1\n")
+    (tmp_path / "failing.py").write_text("import gridjit\n1 / 0\n")
     assert main(words.split()) == status
     out, errors = capsys.readouterr()
     assert (out, errors.count("\n")) == ("", 1)

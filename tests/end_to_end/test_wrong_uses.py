@@ -83,6 +83,27 @@ USES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         ArgumentError,
         "an int has no __cuda_array_interface__",
     ),
+    "unknown dtype": (
+        lambda: cuda.device_array(3, "flot32"),
+        ArgumentError,
+        "dtype 'flot32': data type 'flot32' not understood; give one of NumPy's",
+    ),
+    "ragged list": (lambda: cuda.to_device([[1], [2, 3]]), ArgumentError, "NumPy cannot make an array of a list: "),
+    "copied into": (lambda: cuda.to_device([1], to=np.zeros(1)), ArgumentError, "to_device(to=a numpy.ndarray): give"),  # type: ignore[arg-type]
+    "shape in a text": (lambda: array().reshape("12"), LayoutError, "reshape(('1', '2')): give whole numbers, or"),
+    "device in a text": (lambda: cuda.select_device("a"), ArgumentError, "select_device('a'): give a device's number"),  # type: ignore[arg-type]
+    "target as a number": (
+        lambda: touched.compile("void(float64[::1])", target=90),  # type: ignore[arg-type]
+        ConfigError,
+        "target 90: give 'host', 'cuda', or an architecture such as 'sm_90'",
+    ),
+    "no target": (
+        lambda: touched.compile("void(float64[::1])", target=""),
+        ConfigError,
+        "target '': give 'host', 'cuda'",
+    ),
+    "divided blocks": (lambda: touched[10 / 4, 4], ConfigError, "integers, got [2.5]; divide with //"),  # type: ignore[index]
+    "block in a text": (lambda: touched[1, "32"], ConfigError, "blockdim must be a sequence of integers, got ['32']"),  # type: ignore[index]
     "event": (lambda: gridjit.create_event().elapsed_time(3), ArgumentError, "elapsed_time: 3 is an int, not an"),  # type: ignore[arg-type]
     "record": (lambda: gridjit.create_stream().record("x"), ArgumentError, "record: 'x' is a str, not an event; make"),  # type: ignore[arg-type]
     "callback": (lambda: gridjit.create_stream().on_complete(3), ArgumentError, "on_complete: 3 cannot be called"),  # type: ignore[arg-type]

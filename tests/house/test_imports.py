@@ -48,6 +48,7 @@ WALLS = {
     "cupy": ("gridjit.runtime.args.arrays.cupy",),
     "cupy_backends": ("gridjit.runtime.args.arrays.cupy",),
     "ml_dtypes": ("gridjit.compiler.item_types",),
+    "PyInstaller": ("gridjit.freezing",),
     "pytest": ("gridjit.testing",),
     "rich": ("gridjit.commands",),
     "torch": ("gridjit.runtime.args.arrays.tensors",),

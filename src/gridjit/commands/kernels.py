@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from gridjit.commands.scripts import is_script, script
+from gridjit.commands.scripts import is_script, line_of, script
 from gridjit.commands.words.values import parts_of
 from gridjit.compiler.errors import ConfigError, GridjitError
 from gridjit.runtime.kernel import Kernel
@@ -46,7 +46,8 @@ def import_module(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except Exception as error:  # a user's module may raise anything
-        raise GridjitError(f"module {name} cannot be imported: {type(error).__name__}: {error}") from error
+        said = f"module {name} cannot be imported: {type(error).__name__}: {error}{line_of(error)}"
+        raise GridjitError(said) from error
 
 
 def _attribute(module: Any, path: str, name: str) -> Kernel:

@@ -8,14 +8,17 @@ what the script finds in the cache. As in a process that `multiprocessing` start
 from __future__ import annotations
 
 import ast
+import importlib
 import os
 import sys
+import traceback
 from types import ModuleType
 from typing import Any
 
 from gridjit.compiler.errors import GridjitError
 
 _scripts: dict[str, ModuleType] = {}
+_NOT_THE_USERS = (os.path.dirname(os.path.abspath(__file__)), os.path.dirname(importlib.__file__))
 
 
 def is_script(name: str) -> bool:
@@ -35,10 +38,18 @@ def script(path: str) -> ModuleType:
         try:
             exec(code, vars(made))
         except (Exception, SystemExit) as error:  # a user's script may raise anything
-            raise GridjitError(f"script {path} cannot be imported: {type(error).__name__}: {error}") from error
+            said = f"script {path} cannot be imported: {type(error).__name__}: {error}{line_of(error)}"
+            raise GridjitError(said) from error
         _scripts[whole] = made
     sys.modules["__main__"] = _scripts[whole]
     return _scripts[whole]
+
+
+def line_of(error: BaseException) -> str:
+    """Return where the code that was imported raised an error, outside of Python's own importing: ", at file:line"."""
+    frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    own = [one for one in frames if not one[0].startswith("<") and os.path.dirname(one[0]) not in _NOT_THE_USERS]
+    return f", at {own[-1][0]}:{own[-1][1]}" if own else ""
 
 
 def _code(path: str) -> Any:

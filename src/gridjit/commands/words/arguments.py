@@ -200,7 +200,9 @@ def _completion(commands: Any) -> None:
 
 
 def _add_folder(made: argparse.ArgumentParser) -> None:
-    made.add_argument("--dir", metavar="FOLDER", help="use this cache folder instead of the one in use")
+    made.add_argument(
+        "--dir", metavar="FOLDER", type=values.folder, help="use this cache folder instead of the one in use"
+    )
 
 
 def _add_selection(made: argparse.ArgumentParser) -> None:

@@ -67,6 +67,13 @@ def file(text: str) -> Path:
     return Path(text)
 
 
+def folder(text: str) -> str:
+    """Return the name of a folder: an empty one is that of a variable that is not set, and would mean the default."""
+    if not text:
+        raise WrongWord("--dir is empty: give a folder, or leave --dir out for the one in use")
+    return text
+
+
 def parts_of(name: str) -> tuple[str, str]:
     """Return the module, or the script's path, and the kernel ("" for all) of a name."""
     module, _, path = name.rpartition(":") if ".py:" in name else name.partition(":")
