@@ -23,6 +23,7 @@ from gridjit.compiler.targets.host.checks.places import Place
 from gridjit.compiler.targets.host.collectives.in_step import in_step
 from gridjit.compiler.targets.host.library import intrinsics, maths, provided
 from gridjit.compiler.targets.host.library.ptx import clusters
+from gridjit.compiler.targets.host.library.ptx.conversions import as_converted_on_gpus
 from gridjit.compiler.targets.host.lines import bare, with_lines
 from gridjit.compiler.targets.host.linked.code import LinkedCode, linked_code
 from gridjit.compiler.targets.host.loops.entry import entry_text
@@ -35,7 +36,7 @@ from gridjit.compiler.targets.host.orders.interleaving import Interleaved, inter
 from gridjit.compiler.targets.host.orders.plain import Plain, plain
 from gridjit.compiler.targets.host.orders.strides import inner_axis
 from gridjit.compiler.targets.host.processor import has_feature, runs_widest_vectors_well
-from gridjit.compiler.targets.host.recursion import recursive, refuse_recursion
+from gridjit.compiler.targets.host.recursion import recursive, refuse_recursion, with_places
 from gridjit.compiler.targets.host.regions.barriers import count_barriers, waits_for_others
 from gridjit.compiler.targets.host.regions.body import Body, Parameter, opcode, read_body
 from gridjit.compiler.targets.host.regions.coordinates import place
@@ -134,6 +135,8 @@ def _read(lowered: Lowered, target: Target, options: Options, linked: LinkedCode
     with phase("host: inlining"):
         llvm.keep_only(module, _BODY, loops | provided.APART)
         llvm.clean(module, target)
+        if loops:
+            module = llvm.parse(with_places(llvm.text_of(module), _BODY))
     with phase("host: regions"):
         arrays = [*(array for part in modules for array in part.shared), *([JOINS] if options.checks else [])]
         waiting = with_turns(read_body(llvm.text_of(module), _BODY, parameters))
@@ -402,7 +405,7 @@ def _assemble(body: Body, functions: Sequence[str], plan: LoopPlan, regions: Reg
     """Return the text of the final module: what the kernel still needs, its regions, and the loops that run them."""
     rest = "\n".join(line for line in body.rest.splitlines() if not line.startswith("declare void @gridjit."))
     tagged = [access_group(text) if regions.parallel else text for text in functions]
-    return "\n".join([with_library(rest), *tagged, entry_text(plan)])
+    return "\n".join([*map(as_converted_on_gpus, [with_library(rest), *tagged]), entry_text(plan)])
 
 
 def _declared_once(text: str) -> str:
