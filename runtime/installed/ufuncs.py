@@ -81,12 +81,23 @@ def decorators() -> Any:
 
 def replace_builders(replaced: Replaced) -> None:
     """Have vectorize(target="cuda") of numba and of numba-cuda make gridjit's ufuncs."""
-    own = builders()
+    own, theirs = builders(), importlib.import_module("numba.cuda.vectorizers")
     for package in ("numba.np.ufunc.decorators", "numba.cuda.np.ufunc.decorators"):
         module = importlib.import_module(package)
-        for makers, builder in ((module.Vectorize, own.Vectorize), (module.GUVectorize, own.GUVectorize)):
-            replaced.remove(makers.target_registry.ondemand, "cuda")  # what would be made on demand comes first
-            replaced.put(makers.target_registry, "cuda", builder)
+        _replace_builder(replaced, module.Vectorize.target_registry, own.Vectorize)
+        _replace_builder(replaced, module.GUVectorize.target_registry, own.GUVectorize)
+    # A registry may be taking its builder from there at this moment: that is what imports numba-cuda in some programs.
+    replaced.replace(theirs, "CUDAVectorize", own.Vectorize)
+    replaced.replace(theirs, "CUDAGUFuncVectorize", own.GUVectorize)
+
+
+def _replace_builder(replaced: Replaced, registry: Any, builder: Any) -> None:
+    """Have a registry give builder for "cuda", whether it has asked for numba-cuda's yet or will do so on demand."""
+    if "cuda" in registry:
+        replaced.put(registry, "cuda", builder)
+        return
+    replaced.put(registry.ondemand, "cuda", lambda: builder)
+    replaced.then(lambda: registry.pop("cuda", None))
 
 
 @functools.cache

@@ -80,7 +80,7 @@ class Installed:
     def _begin_with(self, cuda: ModuleType) -> None:
         from gridjit.runtime.installed import names, taken
 
-        self._watching.end()
+        self.end()  # an import of numba.cuda that an import of one of its modules causes is told of twice
         originals = {name: vars(cuda)[name] for name in NAMES if name in vars(cuda)}
         ours = {name: getattr(gridjit.cuda, name) for name in NAMES}
         before = taken.kernels_made()

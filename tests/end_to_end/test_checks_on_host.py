@@ -381,6 +381,19 @@ def test_an_index_out_of_bounds_names_index_axis_size_and_array_wherever_it_is(
         checked(function)[1, 1](array, index)
 
 
+STRIDED, TRANSPOSED = np.arange(20)[::3], np.asfortranarray(np.arange(6).reshape(2, 3))
+
+
+def known_items(x):
+    x[0] = cuda.const.array_like(STRIDED)[2] + cuda.const.array_like(TRANSPOSED)[1, 0]
+
+
+def test_items_of_constant_arrays_whose_places_are_known_are_read():
+    x = np.zeros(1)
+    checked(known_items)[1, 1](x)
+    assert x[0] == 6 + 3
+
+
 @gridjit.jit("float64(float64[::1], int64)", device=True)
 def sum_to(x, n):
     if n <= 0:

@@ -158,6 +158,31 @@ def test_installing_again_changes_nothing_and_uninstalling_gives_all_names_back(
     assert said == "True True True False\n"
 
 
+UFUNCS = """
+import gridjit, numba, numpy as np
+
+numbers = np.arange(6.0).reshape(2, 3)
+for _ in range(2):
+    with gridjit.install():
+        @numba.guvectorize(["(float64[:], float64[:])"], "(n)->()", target="cuda")
+        def first(x, out):
+            out[0] = x[0]
+
+        @numba.vectorize(["float64(float64)"], target="cuda")
+        def twice(x):
+            return 2 * x
+
+        print(first(numbers), twice(numbers[0]), type(twice).__module__)
+from numba.cuda import vectorizers
+print(vectorizers.CUDAVectorize.__module__, numba.np.ufunc.Vectorize.target_registry["cuda"].__module__)
+"""
+
+
+def test_numbas_own_ufuncs_for_the_gpu_may_be_the_first_to_import_numba_cuda(program: Callable[..., str]) -> None:
+    made = "[0. 3.] [0. 2. 4.] gridjit.runtime.installed.ufuncs\n"
+    assert program(UFUNCS, new=True) == 2 * made + "numba.cuda.vectorizers numba.cuda.vectorizers\n"
+
+
 def test_a_with_block_gives_the_names_back_unless_they_were_installed_before_it(program: Callable[..., str]) -> None:
     said = program(
         "import gridjit",

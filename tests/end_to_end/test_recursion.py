@@ -93,6 +93,51 @@ def test_a_recursion_without_declared_types_compiles_for_a_gpu(function):
     assert made.suffix == ".cubin"
 
 
+@cuda.jit(device=True)
+def sum_of(lo, hi):
+    tile = cuda.shared.array(0, np.int64)
+    if hi - lo == 1:
+        return tile[lo] + cuda.threadIdx.x
+    middle = (lo + hi) // 2
+    return sum_of(lo, middle) + sum_of(middle, hi)
+
+
+@cuda.jit(device=True)
+def from_left(node, out):
+    if node < 8:
+        cuda.atomic.add(out, cuda.grid(1), node)
+        from_left(2 * node, out)
+        from_right(node, out)
+
+
+@cuda.jit(device=True)
+def from_right(node, out):
+    if cuda.laneid % 2 == 0:
+        from_left(2 * node + 1, out)
+
+
+def sums(out):
+    tile = cuda.shared.array(0, np.int64)
+    tile[cuda.threadIdx.x] = out[cuda.grid(1)]
+    cuda.syncthreads()
+    out[cuda.grid(1)] = sum_of(0, cuda.threadIdx.x + 1)
+
+
+def walks(out):
+    from_left(1, out)
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_a_recursion_may_ask_where_its_thread_is_and_read_shared_memory(debug, target):
+    x, thread = np.arange(16), np.tile(np.arange(8), 2)
+    out = x.copy()
+    gridjit.jit(sums, debug=debug, opt=not debug)[2, 8, 0, 64](out)
+    assert out.tolist() == (np.cumsum(x.reshape(2, 8), 1).ravel() + thread * (thread + 1)).tolist()
+    out = np.zeros(6, np.int64)
+    gridjit.jit(walks, debug=debug, opt=not debug)[2, 3](out)
+    assert out.tolist() == [28, 7, 28, 28, 7, 28]
+
+
 # Modules that nobody can import: what exec runs, notebooks' cells, runpy, files in an archive.
 UNKNOWN = """
 import numpy as np

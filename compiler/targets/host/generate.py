@@ -27,6 +27,7 @@ from gridjit.compiler.targets.host.gathered.arrays import Gathering, gathered
 from gridjit.compiler.targets.host.gathered.operations import written_out
 from gridjit.compiler.targets.host.library import intrinsics, maths, provided
 from gridjit.compiler.targets.host.library.ptx import clusters
+from gridjit.compiler.targets.host.library.ptx.conversions import as_converted_on_gpus
 from gridjit.compiler.targets.host.lines import bare, with_lines
 from gridjit.compiler.targets.host.linked.code import LinkedCode, linked_code
 from gridjit.compiler.targets.host.loops.entry import entry_text
@@ -40,7 +41,7 @@ from gridjit.compiler.targets.host.orders.plain import Plain, plain
 from gridjit.compiler.targets.host.orders.strided import Stays
 from gridjit.compiler.targets.host.orders.strides import inner_axis
 from gridjit.compiler.targets.host.processor import has_feature, runs_widest_vectors_well
-from gridjit.compiler.targets.host.recursion import recursive, refuse_recursion
+from gridjit.compiler.targets.host.recursion import recursive, refuse_recursion, with_places
 from gridjit.compiler.targets.host.regions.barriers import count_barriers, waits_for_others
 from gridjit.compiler.targets.host.regions.body import Body, Parameter, opcode, read_body
 from gridjit.compiler.targets.host.regions.coordinates import place
@@ -142,6 +143,8 @@ def _read(lowered: Lowered, target: Target, options: Options, linked: LinkedCode
     with phase("host: inlining"):
         llvm.keep_only(module, _BODY, loops | provided.APART)
         llvm.clean(module, target)
+        if loops:
+            module = llvm.parse(with_places(llvm.text_of(module), _BODY))
     with phase("host: regions"):
         arrays = [*(array for part in modules for array in part.shared), *([JOINS] if options.checks else [])]
         waiting = with_turns(read_body(llvm.text_of(module), _BODY, parameters))
@@ -427,7 +430,7 @@ def _assemble(body: Body, functions: Sequence[str], plan: LoopPlan, regions: Reg
     rest = "\n".join(line for line in body.rest.splitlines() if not line.startswith("declare void @gridjit."))
     tagged = [access_group(text) if regions.parallel else text for text in functions]
     made = map(written_out, tagged) if plan.gathered else tagged
-    return "\n".join([with_library(rest), *made, entry_text(plan)])
+    return "\n".join([*map(as_converted_on_gpus, [with_library(rest), *made]), entry_text(plan)])
 
 
 def _declared_once(text: str) -> str:

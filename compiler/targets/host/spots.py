@@ -31,7 +31,7 @@ _FIRST = 800_000
 _MARK = re.compile(r", !gj\.spot !(\d+)")
 _NODE = r'^!{} = !\{{!"([^"]*)", i32 (\d+), i32 (\d+), i32 (\d+)\}}'
 _PART = re.compile(r"\d+")
-_ESCAPE = re.compile(r"_([0-9a-f]{2})")
+_ESCAPES = re.compile(r"(?:_[0-9a-f]{2})+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +92,7 @@ def place_of(spot: Spot | None, lowered: Lowered) -> str:
     """Return "file:line" of what waits in a spot, or what is known of it."""
     if spot is None:
         return ""
-    path = _path(spot.function)
+    path = path_of(spot.function)
     code = lowered.code if spot.function == lowered.entry else _found(path)
     if code is None:
         return f"in {'.'.join(path)}"
@@ -112,9 +112,9 @@ def _reads_item(one: dis.Instruction) -> bool:
     return one.opname.startswith("BINARY_SUBSCR") or (one.opname == "BINARY_OP" and one.argrepr == "[]")
 
 
-def _path(mangled: str) -> list[str]:
+def path_of(mangled: str) -> list[str]:
     """Return the parts of a function's name with its module's, as numba mangles them (Itanium's nested names)."""
-    return [part for text in _parts(mangled.removeprefix("_ZN")) for part in _ESCAPE.sub(_character, text).split(".")]
+    return [part for text in _parts(mangled.removeprefix("_ZN")) for part in _ESCAPES.sub(_characters, text).split(".")]
 
 
 def _parts(text: str) -> Iterator[str]:
@@ -124,8 +124,13 @@ def _parts(text: str) -> Iterator[str]:
         text = text[end:]
 
 
-def _character(found: re.Match[str]) -> str:
-    return chr(int(found[1], 16))
+def _characters(found: re.Match[str]) -> str:
+    """Return what stands for characters that names do not have; names have such texts themselves ("wait_added")."""
+    try:
+        text = bytes.fromhex(found[0].replace("_", "")).decode()
+    except UnicodeDecodeError:
+        return found[0]
+    return found[0] if re.search(r"[A-Za-z0-9_]", text) else text
 
 
 def _found(path: list[str]) -> CodeType | None:

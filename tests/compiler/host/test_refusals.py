@@ -90,17 +90,6 @@ def recursion(out):
 
 
 @cuda.jit(device=True)
-def looks(n):
-    if n == 0:
-        return cuda.threadIdx.x
-    return looks(n - 1) + 1
-
-
-def recursion_with_position(out):
-    out[0] = looks(out[0])
-
-
-@cuda.jit(device=True)
 def shuffles(n):
     if n == 0:
         return 0
@@ -115,10 +104,14 @@ def recursion_with_shuffles(out):
     ("kernel", "words"),
     [
         (recursion, r"waits at cuda.syncthreads\(\)"),
-        (recursion_with_position, "reads the thread's position"),
         (recursion_with_shuffles, "works with other threads of its warp"),
     ],
 )
-def test_recursion_around_a_barrier_or_a_position_is_a_compile_error_that_says_so(lowered, kernel, words):
-    with pytest.raises(CompileError, match=rf"is recursive and {words}.*rewrite it as a loop"):
+def test_recursion_around_a_barrier_is_a_compile_error_that_says_so_and_names_the_function_as_python_does(
+    lowered, kernel, words
+):
+    name = r"test_refusals\.(waits|shuffles)"
+    with pytest.raises(
+        CompileError, match=rf"device function \S*{name} is recursive and {words}.*rewrite it as a loop"
+    ):
         generate(lowered(kernel, "int64[1]"), host_target(), Options())

@@ -8,7 +8,11 @@ from dataclasses import dataclass
 from gridjit.compiler.targets.host.regions.body import NAME
 
 _TYPE = r"(?P<type>[^,]+?|\{[^}]*\}|\[[^\]]*\]|<[^>]*>)"
-_POINTER = rf"ptr (?P<at>{NAME}|@[^\s,]+|inttoptr \([^)]*\)|getelementptr [^)]*\))"
+# A constant address is an expression whose parts are expressions, too: what is within its parentheses, four deep.
+_WITHIN = r"[^()]*"
+for _ in range(3):
+    _WITHIN = rf"(?:[^()]|\({_WITHIN}\))*"
+_POINTER = rf"ptr (?P<at>{NAME}|@[^\s,]+|(?:inttoptr|getelementptr)[^@%(]*\({_WITHIN}\))"
 _LOAD = re.compile(rf"= load (?P<atomic>atomic )?(?:volatile )?{_TYPE}, {_POINTER}")
 _STORE = re.compile(rf"^store (?P<atomic>atomic )?(?:volatile )?(?P<type>[^%@]*?) \S+, {_POINTER}")
 _AGGREGATE = re.compile(rf"^store (?:volatile )?(?P<type>(?:\{{.*?\}}|\[.*?\]|<.*?>)) .*, {_POINTER}")

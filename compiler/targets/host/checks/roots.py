@@ -66,7 +66,7 @@ class Roots:
         if found := _ARGUMENT.match(at):
             return {Argument(int(found[1]))}
         if (line := self.definitions.get(at)) is None:
-            return {CONSTANT if at.startswith("@") else UNKNOWN}
+            return {CONSTANT if "@" in at else UNKNOWN}
         if found := _SHARED.search(line):
             return {Shared(self.offsets[found["name"]])}
         if _ALLOCA in line:
