@@ -101,6 +101,7 @@ def placed(out):
     block[12], block[13] = rank(), ranks()
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("cluster", [(1, 1, 1), (2, 1, 1), (2, 3, 1), (1, 1, 2), (4, 1, 2)])
 def test_every_block_knows_its_place_in_its_cluster(cluster):
     grid = (4, 6, 2)
@@ -137,6 +138,7 @@ def rotated(x, turns):
         both()
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("cluster", [1, 2, 4, 8])
 def test_blocks_of_a_cluster_wait_for_each_other_and_for_no_others(cluster):
     wanted = np.arange(16 * 32).reshape(-1, cluster * 32)

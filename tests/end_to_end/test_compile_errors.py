@@ -64,7 +64,7 @@ LINEAR = [
 ]
 
 
-@pytest.mark.some(6)
+@pytest.mark.some(4)
 @pytest.mark.parametrize(("topic", "name"), LINEAR)
 @pytest.mark.parametrize("installed", [True, False])
 def test_what_is_told_of_linear_algebra_is_the_same_with_scipy_and_without(

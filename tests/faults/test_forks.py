@@ -193,7 +193,7 @@ def run(script: Path, cache: Path, *arguments: str, new: bool = False) -> subpro
     return (run_new_python if new else run_python)(script, *arguments, env={**os.environ, **settings}, timeout=900)
 
 
-@pytest.mark.some(8)
+@pytest.mark.some(6)
 @pytest.mark.parametrize(("stage", "how"), CASES)
 def test_a_child_forked_while_a_thread_is_at_work_launches(
     tmp_path: Path, prepared: Path, stage: str, how: str

@@ -242,7 +242,7 @@ _PLACES = [
 ]
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(3)
 @pytest.mark.parametrize("place", _PLACES)
 def test_a_kernel_launched_out_of_the_middle_of_a_compile_works_and_harms_nothing(place: str) -> None:
     assert has_compiled()

@@ -90,6 +90,7 @@ def test_a_nan_of_a_float_has_neither_sign_nor_digits_and_one_of_a_double_keeps_
     assert double(np.uint8, np.array([0xFFF8000000000000], np.uint64)) == (0xFE if kind == "e5m2" else 0xFF)
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_integers_become_floats_first(kind, dtype):
@@ -121,6 +122,7 @@ def test_they_become_halves_and_bfloat16s_exactly_with_one_nan(kind):
             assert (np.uint32(other) << np.uint32(16)).view(np.float32) == exact
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("kind", [*FORMATS, "e8m0"])
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, *INTEGERS])
 def test_they_become_integers_towards_zero_within_bounds(kind, dtype):

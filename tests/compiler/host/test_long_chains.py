@@ -128,6 +128,7 @@ def test_a_chain_of_shuffles_gives_what_they_give_one_after_the_other() -> None:
     assert x.tolist() == np.concatenate(rows).astype(np.int32).tolist()
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(("condition", "done", "turns"), _WAYS[:4])
 def test_code_of_sixty_warp_operations_behind_conditions_is_twice_that_of_thirty(
     measured: Any, condition: str, done: str, turns: int
@@ -136,6 +137,7 @@ def test_code_of_sixty_warp_operations_behind_conditions_is_twice_that_of_thirty
     assert many < 2.4 * some
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(("condition", "done", "turns"), _WAYS)
 def test_regions_that_share_their_code_compute_what_they_do_alone(
     monkeypatch: pytest.MonkeyPatch, condition: str, done: str, turns: int

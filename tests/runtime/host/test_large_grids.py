@@ -198,6 +198,7 @@ def test_python_deals_only_the_blocks_that_do_something(loaded, kernel, checks):
     assert sum(dealt) <= real
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("native", ["0", "1"], ids=["from Python", "in machine code"])
 @pytest.mark.parametrize("kernel", [*LINES[:5], the_last_blocks, one_block], ids=lambda kernel: kernel.__name__)
 def test_the_largest_grid_takes_no_longer_than_what_its_threads_do(stopped, monkeypatch, kernel, native):

@@ -379,6 +379,7 @@ def hinted(x, out):
     cuda.stwb(out, i, out[i] + 1)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64, np.float32, np.float64])
 def test_loads_and_stores_with_cache_hints_are_loads_and_stores(run, dtype):
     x, out = np.arange(20).astype(dtype), np.zeros(20, dtype)

@@ -128,6 +128,7 @@ def compiled(kernel, word):
     return load(code.image, code.entry)
 
 
+@pytest.mark.each_value_once
 @pytest.mark.parametrize("word", ["int64", "int32"])
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.__name__)
 def test_rows_give_the_same_in_any_layout_and_from_any_end(kernel, word, packed):
