@@ -21,8 +21,13 @@ from gridjit.values import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Failure:
-    """An error as a callee raised it, before its callers added to its words; draft: what the callee had asked for."""
+    """An error as a callee raised it, before its callers added to its words.
 
+    dispatcher: the callee's, kept alive, as it is known by its identity. since: how much there was when its compile
+    began. draft: what it had asked for.
+    """
+
+    dispatcher: Any
     error: Any
     since: tuple[int, int]
     draft: Draft | None
@@ -71,7 +76,8 @@ class Failures:
             raise
         except NumbaError as error:
             if not self._met_recursion:
-                self._failed[key] = _Failure(error=_copied(error), since=since, draft=self._drafts.failed)
+                made = _copied(error)
+                self._failed[key] = _Failure(dispatcher=dispatcher, error=made, since=since, draft=self._drafts.failed)
             raise
 
     def _again(self, known: _Failure) -> Any:
