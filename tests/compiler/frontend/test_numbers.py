@@ -87,3 +87,8 @@ def test_modules_are_put_in_an_order_that_no_number_changes() -> None:
     )
     assert one != another
     assert without_numbers(one) == without_numbers(another)
+
+
+def test_names_stay_where_a_text_ends_so_that_a_name_behind_it_could_be_overlooked() -> None:
+    given = module(["_ZN1kB3v41B1aEi"], '@x = constant { [2 x i8], i32* } { [2 x i8] c"a@", i32* @"_ZN1kB3v41B1aEi" }')
+    assert numbered([given]) == ((given.replace("k$41", "k"),), {})
