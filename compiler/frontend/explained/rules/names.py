@@ -36,6 +36,7 @@ _BUILTINS: Final = frozenset(
         *("range", "round", "slice", "tuple", "zip"),
     )
 )
+_OWN = "Import the one for kernels: from gridjit.cuda import {}"
 # What has no meaning for a thread of a GPU, with what to use for it.
 INSTEAD: Final = {
     "input": "Pass what the kernel needs as an argument.",
@@ -121,6 +122,8 @@ def _of_attribute(name: str, value: Any, read: ast.Attribute) -> Finding:
 def _of_value(name: str, value: Any, failure: Failure) -> tuple[str, str]:
     if name in vars(builtins) and value is vars(builtins)[name]:
         return f"{name}(...) is not available in kernels", INSTEAD.get(name, "")
+    if isinstance(value, FunctionType) and value.__module__ == "numba.misc.special":
+        return f"{name!r} is the one for functions that run on the processor", _OWN.format(value.__name__)
     if isinstance(value, FunctionType):
         return (
             f"{name!r} is a plain Python function, and kernels call device functions only",
