@@ -38,6 +38,8 @@ _RULES: Final[tuple[Callable[[Failure], Finding | None], ...]] = (
     *calls.RULES,
     constructs.construct,
     *items.RULES,
+    items.unaligned,
+    items.divided_in_place,
     *operations.RULES,
     *operations.LAST,
     constructs.around,
